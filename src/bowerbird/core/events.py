@@ -1,0 +1,216 @@
+"""What the agent loop yields: steps to be stored, and live signs of work.
+
+Here: the loop's events and the outcome of a run. Not here: the wire events of the
+server (doors translate), the journal's record form (`store`), the model's own stream
+(`core/requests.py`).
+
+A *step event* must be stored before the consumer asks the loop for its next event:
+`ToolIntent` is yielded before its tool runs, `ToolOutcome` after it, so a consumer that
+commits each step before going on has law 1 and the effect ledger for free.
+A *live event* is for viewers only and is never stored.
+"""
+
+from typing import Any, Literal
+
+import msgspec
+
+from bowerbird.core.messages import Block, Message
+from bowerbird.core.requests import ModelFallback, Retrying
+from bowerbird.core.usage import Usage
+
+EffectClass = Literal["read", "plan", "session", "branch", "outside"]
+OutcomeStatus = Literal["ok", "error", "denied", "interrupted", "abandoned"]
+RunStop = Literal[
+    "completed", "max_iterations", "token_budget", "cost_budget", "deadline", "stuck", "cancelled",
+    "interrupted", "refused", "truncated", "plan_ready", "awaiting_approval", "awaiting_user",
+    "awaiting_tools", "output_invalid", "model_error",
+]  # fmt: skip
+
+_WIRE_STOP: dict[str, str] = {
+    "completed": "end_turn",
+    "max_iterations": "max_turns",
+    "cost_budget": "budget",
+    "plan_ready": "plan",
+    "awaiting_approval": "approval_timeout",
+    "model_error": "error",
+}
+
+
+def wire_stop(stop: RunStop) -> str:
+    """Return the name of `stop` in journal and wire (AG-34)."""
+    return _WIRE_STOP.get(stop, stop)
+
+
+# ---------------------------------------------------------------- steps (stored)
+
+
+class UserStep(msgspec.Struct, frozen=True, tag="user"):
+    """A user message that entered the running turn (the first one, a steer message)."""
+
+    message: Message
+    steer: bool = False
+
+
+class AssistantStep(msgspec.Struct, frozen=True, tag="assistant"):
+    """A complete answer of the model, or what there was of it (`stop_reason="partial"`)."""
+
+    message: Message
+    stop_reason: str
+    model: str
+    usage: Usage
+    invalid_calls: dict[str, str] = {}
+
+
+class ToolIntent(msgspec.Struct, frozen=True, tag="tool_intent"):
+    """A tool is about to run; `effect` is its class, `mark` where the branch can go back to."""
+
+    call: str
+    tool: str
+    input: dict[str, Any]
+    effect: EffectClass
+    mark: str | None = None
+    key: str | None = None
+
+
+class ToolOutcome(msgspec.Struct, frozen=True, tag="tool_outcome"):
+    """A tool ended, or was not run (`denied`, or an error about its arguments)."""
+
+    call: str
+    tool: str
+    status: OutcomeStatus
+    content: str | list[Block]
+    data: dict[str, Any] | None = None
+    truncated: bool = False
+    tainted: bool = False
+    ms: int = 0
+    blob: str | None = None
+
+
+class Injected(msgspec.Struct, frozen=True, tag="injected"):
+    """Text that the runtime put before the model: notices, inbox, corrective messages (AG-39)."""
+
+    source: Literal["background", "inbox", "schedule", "recovery", "runtime"]
+    message: Message
+    ids: tuple[str, ...] = ()
+
+
+class Compaction(msgspec.Struct, frozen=True, tag="compaction"):
+    """What is sent from now on in place of messages `from_id` … `to_id`; history stays (AG-56)."""
+
+    from_id: str
+    to_id: str
+    summary: str
+    reason: Literal["auto", "overflow", "tool", "user"]
+    focus: str | None = None
+    transcript: str | None = None
+
+
+class ApprovalRequest(msgspec.Struct, frozen=True, tag="request"):
+    """Calls that wait for a person's decision (AG-62)."""
+
+    id: str
+    kind: Literal["approval", "plan", "effect", "budget", "user"]
+    calls: tuple[str, ...] = ()
+    tools: tuple[dict[str, Any], ...] = ()
+    text: str = ""
+
+
+class ApprovalAnswer(msgspec.Struct, frozen=True, tag="answer"):
+    """A person's decision about a request."""
+
+    id: str
+    decision: str
+    by: str = ""
+    feedback: str | None = None
+
+
+class ModelSwitch(msgspec.Struct, frozen=True, tag="model_switch"):
+    """The tier that answers from the next model call on (MO-43)."""
+
+    tier: str
+    by: Literal["tool", "user", "task"]
+
+
+class ModeChange(msgspec.Struct, frozen=True, tag="settings"):
+    """A run setting changed, say plan mode."""
+
+    changes: dict[str, Any]
+    by: Literal["tool", "user"]
+
+
+class UsageStep(msgspec.Struct, frozen=True, tag="usage"):
+    """One model call that is not an assistant step (compaction, summary for a title …)."""
+
+    purpose: str
+    model: str
+    usage: Usage
+
+
+# ---------------------------------------------------------------- live (never stored)
+
+
+class TextLive(msgspec.Struct, frozen=True, tag="text_delta"):
+    """A piece of the answer."""
+
+    content: str
+    message_id: str
+
+
+class ThinkingLive(msgspec.Struct, frozen=True, tag="thinking_delta"):
+    """A piece of the reasoning."""
+
+    content: str
+    message_id: str
+
+
+class ToolProgress(msgspec.Struct, frozen=True, tag="tool_progress"):
+    """A running tool says how far it is (TO-51)."""
+
+    call: str
+    text: str
+
+
+class Notice(msgspec.Struct, frozen=True, tag="notice"):
+    """Something a person should see: compaction, a limit near, a clamped value."""
+
+    kind: str
+    text: str
+
+
+# ---------------------------------------------------------------- the end
+
+
+class RunError(msgspec.Struct, frozen=True):
+    """Why a run failed: `{type, message, retryable}` (AG-33)."""
+
+    type: str
+    message: str
+    retryable: bool = False
+
+
+class Done(msgspec.Struct, frozen=True, tag="done"):
+    """The run ended; the last event of every run that was not closed by its consumer."""
+
+    stop_reason: RunStop
+    text: str
+    usage: Usage
+    steps: int
+    error: RunError | None = None
+    output: Any = None
+
+
+StepEvent = (
+    UserStep
+    | AssistantStep
+    | ToolIntent
+    | ToolOutcome
+    | Injected
+    | Compaction
+    | ApprovalRequest
+    | ApprovalAnswer
+    | ModelSwitch
+    | ModeChange
+    | UsageStep
+)
+LiveEvent = TextLive | ThinkingLive | ToolProgress | Notice | Retrying | ModelFallback
+RunEvent = StepEvent | LiveEvent | Done

@@ -1,0 +1,183 @@
+"""Messages and content blocks: the one form in journal, requests and API (MO-1 … MO-8).
+
+Here: the values and their plain-data form. Not here: any provider's wire form
+(adapters translate), the journal's records, or what of them is sent to a model.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, cast
+
+import msgspec
+
+from bowerbird.core.ids import new_id
+from bowerbird.core.timestamps import now_iso
+
+Role = Literal["user", "assistant"]
+
+
+class TextBlock(msgspec.Struct, frozen=True, tag="text", omit_defaults=True):
+    """Plain text."""
+
+    text: str
+
+
+class ThinkingBlock(msgspec.Struct, frozen=True, tag="thinking", omit_defaults=True):
+    """A model's reasoning; `signature` and `origin` (`provider:model`) when given."""
+
+    thinking: str
+    signature: str | None = None
+    origin: str | None = None
+
+
+class RedactedThinkingBlock(msgspec.Struct, frozen=True, tag="redacted_thinking", omit_defaults=True):
+    """Reasoning that only its own provider can read."""
+
+    data: str
+    origin: str | None = None
+
+
+class ToolUseBlock(msgspec.Struct, frozen=True, tag="tool_use"):
+    """A call of a tool; `input` is what the tool's schema describes."""
+
+    id: str
+    name: str
+    input: dict[str, Any]
+
+
+class BlobSource(msgspec.Struct, frozen=True):
+    """Where an image's bytes are: `sha256:…` in the blob store, never in the journal."""
+
+    blob: str
+
+
+class ImageBlock(msgspec.Struct, frozen=True, tag="image"):
+    """An image or file by media type."""
+
+    media_type: str
+    source: BlobSource
+
+
+class ToolResultBlock(msgspec.Struct, frozen=True, tag="tool_result", omit_defaults=True):
+    """The result of the call `tool_use_id`; `data` is for programs, never sent to a model."""
+
+    tool_use_id: str
+    content: str | list[TextBlock | ImageBlock] = ""
+    is_error: bool = False
+    data: dict[str, Any] | None = None
+
+
+class UnknownBlock(msgspec.Struct, frozen=True, tag="unknown"):
+    """A block of a type this version does not know: kept as read, not sent (MO-8)."""
+
+    raw: dict[str, Any]
+
+
+Block = (
+    TextBlock
+    | ThinkingBlock
+    | RedactedThinkingBlock
+    | ToolUseBlock
+    | ToolResultBlock
+    | ImageBlock
+    | UnknownBlock
+)
+
+_KNOWN: dict[str, type[Block]] = {
+    "text": TextBlock,
+    "thinking": ThinkingBlock,
+    "redacted_thinking": RedactedThinkingBlock,
+    "tool_use": ToolUseBlock,
+    "tool_result": ToolResultBlock,
+    "image": ImageBlock,
+}
+
+
+class Message(msgspec.Struct, frozen=True):
+    """One message. The system prompt is no message: a request carries it apart.
+
+    Example:
+        >>> user_text("hello").text
+        'hello'
+    """
+
+    role: Role
+    content: tuple[Block, ...]
+    id: str = msgspec.field(default_factory=lambda: new_id("msg"))
+    ts: str = msgspec.field(default_factory=now_iso)
+
+    @property
+    def text(self) -> str:
+        """The text blocks joined, without thinking or calls."""
+        return "".join(b.text for b in self.content if isinstance(b, TextBlock))
+
+    @property
+    def tool_uses(self) -> tuple[ToolUseBlock, ...]:
+        """The calls in this message, in the model's order."""
+        return tuple(b for b in self.content if isinstance(b, ToolUseBlock))
+
+    @property
+    def tool_results(self) -> tuple[ToolResultBlock, ...]:
+        """The results in this message, in call order."""
+        return tuple(b for b in self.content if isinstance(b, ToolResultBlock))
+
+
+def user_text(text: str) -> Message:
+    """Return a user message of one text block."""
+    return Message("user", (TextBlock(text),))
+
+
+def assistant_text(text: str) -> Message:
+    """Return an assistant message of one text block."""
+    return Message("assistant", (TextBlock(text),))
+
+
+def block_from_data(data: Mapping[str, Any]) -> Block:
+    """Return the block that plain data describes; unknown types become `UnknownBlock`.
+
+    Keys beyond those of the type are dropped, so provider-only fields never pass
+    through. Raises msgspec.ValidationError when a known type lacks a field.
+    """
+    kind = _KNOWN.get(str(data.get("type")))
+    if kind is None:
+        return UnknownBlock(dict(data))
+    return msgspec.convert(dict(data), kind)
+
+
+def block_to_data(block: Block) -> dict[str, Any]:
+    """Return the plain data of `block`, exactly the keys of MO-2 … MO-7."""
+    if isinstance(block, UnknownBlock):
+        return dict(block.raw)
+    return cast("dict[str, Any]", msgspec.to_builtins(block))
+
+
+def blocks_from_data(content: str | Sequence[Mapping[str, Any]]) -> tuple[Block, ...]:
+    """Return blocks from a string (one text block) or a list of plain blocks."""
+    if isinstance(content, str):
+        return (TextBlock(content),)
+    return tuple(block_from_data(item) for item in content)
+
+
+def message_from_data(data: Mapping[str, Any]) -> Message:
+    """Return a message from `{"role", "content", "id"?, "ts"?}`; a string content is accepted."""
+    role = data.get("role")
+    if role not in ("user", "assistant"):
+        raise ValueError(f"role is {role!r}; use 'user' or 'assistant'")
+    stored = {k: str(data[k]) for k in ("id", "ts") if data.get(k)}
+    return Message(role, blocks_from_data(data.get("content") or ""), **stored)
+
+
+def message_to_data(message: Message) -> dict[str, Any]:
+    """Return the plain data of `message` (MO-1)."""
+    return {
+        "role": message.role,
+        "content": [block_to_data(b) for b in message.content],
+        "id": message.id,
+        "ts": message.ts,
+    }
+
+
+def result_text(block: ToolResultBlock) -> str:
+    """Return the text of a tool result, images left out."""
+    if isinstance(block.content, str):
+        return block.content
+    return "\n".join(b.text for b in block.content if isinstance(b, TextBlock))

@@ -1,0 +1,57 @@
+"""Tokens and money, counted once and added up (MO-14, AG-33).
+
+Here: the values and their sum. Not here: prices, limits, who pays.
+"""
+
+import msgspec
+
+
+class Usage(msgspec.Struct, frozen=True):
+    """What one or several model calls used.
+
+    Attributes:
+        input_tokens: uncached input. output_tokens: includes reasoning.
+        cost: USD, or None when a price is unknown (never 0 for unknown).
+        estimated: some figure was not reported by the provider.
+        subagents: the part used by children, contained in the totals.
+
+    Example:
+        >>> (Usage(input_tokens=1, cost=0.5) + Usage(input_tokens=2, cost=0.25)).cost
+        0.75
+    """
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    reasoning_tokens: int = 0
+    model_calls: int = 0
+    tool_calls: int = 0
+    cost: float | None = 0.0
+    estimated: bool = False
+    subagents: "Usage | None" = None
+
+    def __add__(self, other: "Usage") -> "Usage":
+        mine, theirs = self.subagents, other.subagents
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cache_read_tokens=self.cache_read_tokens + other.cache_read_tokens,
+            cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
+            reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
+            model_calls=self.model_calls + other.model_calls,
+            tool_calls=self.tool_calls + other.tool_calls,
+            cost=None if self.cost is None or other.cost is None else self.cost + other.cost,
+            estimated=self.estimated or other.estimated,
+            subagents=mine + theirs if mine and theirs else mine or theirs,
+        )
+
+    @property
+    def context_tokens(self) -> int:
+        """Input of one call as the model saw it: uncached + cache read + cache write (MO-15)."""
+        return self.input_tokens + self.cache_read_tokens + self.cache_write_tokens
+
+    @property
+    def budget_tokens(self) -> int:
+        """What counts against a token budget: all but cache reads (MO-51)."""
+        return self.input_tokens + self.cache_write_tokens + self.output_tokens

@@ -1,0 +1,1 @@
+"""(package docstring: written by its author)."""
