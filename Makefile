@@ -1,0 +1,58 @@
+# The two commands of the README (`make demo`, `make test`) and those of people who work on Bowerbird.
+# Everything is installed from locks/ with hashes into .venv; nothing else on the machine changes,
+# except Debian packages that the tests need, where this user may install them (scripts/debian-packages).
+
+PYTHON ?= python3
+BIN := .venv/bin
+MODEL ?=
+
+.PHONY: demo test check format bench docs lock clean
+
+demo: .venv/base.ok
+	$(BIN)/python examples/demo.py $(if $(MODEL),--model $(MODEL))
+
+test: .venv/dev.ok
+	scripts/debian-packages
+	$(MAKE) --no-print-directory check
+	$(BIN)/pytest -n 2 -m "not embedded"
+
+check: .venv/dev.ok
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+	$(BIN)/python scripts/check_house.py
+	$(BIN)/pyright
+
+format: .venv/dev.ok
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: .venv/dev.ok
+	$(BIN)/python benchmarks/run_all.py
+
+docs: .venv/dev.ok
+	$(BIN)/mkdocs build --strict
+
+# Written anew from pyproject.toml: versions pinned with hashes, no host named.
+lock: .venv/dev.ok
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --generate-hashes \
+		--extra local --group build pyproject.toml -o locks/base.txt
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --generate-hashes \
+		--all-extras --group build --group dev -c locks/base.txt pyproject.toml -o locks/dev.txt
+
+clean:
+	rm -rf .venv .demo site
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Python 3.11 or newer is needed; say which: make PYTHON=python3.12 …"; exit 1; }
+	$(PYTHON) -m venv .venv
+
+.venv/base.ok: .venv/bin/python locks/base.txt pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r locks/base.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+.venv/dev.ok: .venv/base.ok locks/dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r locks/dev.txt
+	@touch $@
