@@ -26,6 +26,8 @@ Every message says what happened, to which input, and what to do.
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+from bowerbird.core.usage import Usage
+
 
 class BowerbirdError(Exception):
     """Base of all errors raised on purpose; `str(error)` is for people.
@@ -203,6 +205,7 @@ class ModelError(BowerbirdError):
         retryable: whether the same request may succeed later.
         retry_after_s: seconds the provider asked to wait, or None.
         request_id: the provider's id of the request, or None.
+        usage: what a cut answer used as far as known, or None (MO-14); set where it is read.
     """
 
     def __init__(
@@ -225,6 +228,7 @@ class ModelError(BowerbirdError):
         self.retryable = retryable
         self.retry_after_s = retry_after_s
         self.request_id = request_id
+        self.usage: Usage | None = None
 
 
 # ---------------------------------------------------------------- tools, sandbox

@@ -16,6 +16,7 @@ import msgspec
 
 from bowerbird.core.messages import Block, Message
 from bowerbird.core.requests import ModelFallback, Retrying
+from bowerbird.core.tagged import Tagged
 from bowerbird.core.usage import Usage
 
 EffectClass = Literal["read", "plan", "session", "branch", "outside"]
@@ -44,24 +45,24 @@ def wire_stop(stop: RunStop) -> str:
 # ---------------------------------------------------------------- steps (stored)
 
 
-class UserStep(msgspec.Struct, frozen=True, tag="user"):
+class UserStep(Tagged, frozen=True, tag="user"):
     """A user message that entered the running turn (the first one, a steer message)."""
 
     message: Message
     steer: bool = False
 
 
-class AssistantStep(msgspec.Struct, frozen=True, tag="assistant"):
+class AssistantStep(Tagged, frozen=True, tag="assistant"):
     """A complete answer of the model, or what there was of it (`stop_reason="partial"`)."""
 
     message: Message
     stop_reason: str
     model: str
     usage: Usage
-    invalid_calls: dict[str, str] = {}
+    invalid_calls: dict[str, str] = msgspec.field(default_factory=dict[str, str])
 
 
-class ToolIntent(msgspec.Struct, frozen=True, tag="tool_intent"):
+class ToolIntent(Tagged, frozen=True, tag="tool_intent"):
     """A tool is about to run; `effect` is its class, `mark` where the branch can go back to."""
 
     call: str
@@ -72,7 +73,7 @@ class ToolIntent(msgspec.Struct, frozen=True, tag="tool_intent"):
     key: str | None = None
 
 
-class ToolOutcome(msgspec.Struct, frozen=True, tag="tool_outcome"):
+class ToolOutcome(Tagged, frozen=True, tag="tool_outcome"):
     """A tool ended, or was not run (`denied`, or an error about its arguments)."""
 
     call: str
@@ -86,7 +87,7 @@ class ToolOutcome(msgspec.Struct, frozen=True, tag="tool_outcome"):
     blob: str | None = None
 
 
-class Injected(msgspec.Struct, frozen=True, tag="injected"):
+class Injected(Tagged, frozen=True, tag="injected"):
     """Text that the runtime put before the model: notices, inbox, corrective messages (AG-39)."""
 
     source: Literal["background", "inbox", "schedule", "recovery", "runtime"]
@@ -94,7 +95,7 @@ class Injected(msgspec.Struct, frozen=True, tag="injected"):
     ids: tuple[str, ...] = ()
 
 
-class Compaction(msgspec.Struct, frozen=True, tag="compaction"):
+class Compaction(Tagged, frozen=True, tag="compaction"):
     """What is sent from now on in place of messages `from_id` … `to_id`; history stays (AG-56)."""
 
     from_id: str
@@ -105,7 +106,7 @@ class Compaction(msgspec.Struct, frozen=True, tag="compaction"):
     transcript: str | None = None
 
 
-class ApprovalRequest(msgspec.Struct, frozen=True, tag="request"):
+class ApprovalRequest(Tagged, frozen=True, tag="request"):
     """Calls that wait for a person's decision (AG-62)."""
 
     id: str
@@ -115,7 +116,7 @@ class ApprovalRequest(msgspec.Struct, frozen=True, tag="request"):
     text: str = ""
 
 
-class ApprovalAnswer(msgspec.Struct, frozen=True, tag="answer"):
+class ApprovalAnswer(Tagged, frozen=True, tag="answer"):
     """A person's decision about a request."""
 
     id: str
@@ -124,21 +125,21 @@ class ApprovalAnswer(msgspec.Struct, frozen=True, tag="answer"):
     feedback: str | None = None
 
 
-class ModelSwitch(msgspec.Struct, frozen=True, tag="model_switch"):
+class ModelSwitch(Tagged, frozen=True, tag="model_switch"):
     """The tier that answers from the next model call on (MO-43)."""
 
     tier: str
     by: Literal["tool", "user", "task"]
 
 
-class ModeChange(msgspec.Struct, frozen=True, tag="settings"):
+class ModeChange(Tagged, frozen=True, tag="settings"):
     """A run setting changed, say plan mode."""
 
     changes: dict[str, Any]
     by: Literal["tool", "user"]
 
 
-class UsageStep(msgspec.Struct, frozen=True, tag="usage"):
+class UsageStep(Tagged, frozen=True, tag="usage"):
     """One model call that is not an assistant step (compaction, summary for a title …)."""
 
     purpose: str
@@ -149,28 +150,28 @@ class UsageStep(msgspec.Struct, frozen=True, tag="usage"):
 # ---------------------------------------------------------------- live (never stored)
 
 
-class TextLive(msgspec.Struct, frozen=True, tag="text_delta"):
+class TextLive(Tagged, frozen=True, tag="text_delta"):
     """A piece of the answer."""
 
     content: str
     message_id: str
 
 
-class ThinkingLive(msgspec.Struct, frozen=True, tag="thinking_delta"):
+class ThinkingLive(Tagged, frozen=True, tag="thinking_delta"):
     """A piece of the reasoning."""
 
     content: str
     message_id: str
 
 
-class ToolProgress(msgspec.Struct, frozen=True, tag="tool_progress"):
+class ToolProgress(Tagged, frozen=True, tag="tool_progress"):
     """A running tool says how far it is (TO-51)."""
 
     call: str
     text: str
 
 
-class Notice(msgspec.Struct, frozen=True, tag="notice"):
+class Notice(Tagged, frozen=True, tag="notice"):
     """Something a person should see: compaction, a limit near, a clamped value."""
 
     kind: str
@@ -188,7 +189,7 @@ class RunError(msgspec.Struct, frozen=True):
     retryable: bool = False
 
 
-class Done(msgspec.Struct, frozen=True, tag="done"):
+class Done(Tagged, frozen=True, tag="done"):
     """The run ended; the last event of every run that was not closed by its consumer."""
 
     stop_reason: RunStop

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from bowerbird.core.messages import Message
+from bowerbird.core.tagged import Tagged
 from bowerbird.core.usage import Usage
 
 StopReason = Literal[
@@ -130,7 +131,7 @@ class End(msgspec.Struct, frozen=True, tag="end"):
     invalid_calls: dict[str, str] = {}
 
 
-class Retrying(msgspec.Struct, frozen=True, tag="retrying"):
+class Retrying(Tagged, frozen=True, tag="retrying"):
     """The request will be sent again after `delay_s` seconds (MO-30)."""
 
     attempt: int
@@ -138,7 +139,7 @@ class Retrying(msgspec.Struct, frozen=True, tag="retrying"):
     reason: str
 
 
-class ModelFallback(msgspec.Struct, frozen=True, tag="model_fallback"):
+class ModelFallback(Tagged, frozen=True, tag="model_fallback"):
     """Another model answers because the first could not (MO-33)."""
 
     from_model: str

@@ -1,0 +1,205 @@
+"""The part that the Anthropic and the OpenAI adapter share: one call from request to `End`.
+
+Here: reading blobs, sending the body, folding the answer, remembering refused fields. Not here: the
+two wires, HTTP errors (`connection`), retries (`retry`).
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing
+from functools import cached_property, lru_cache
+from typing import Any, Protocol
+
+import msgspec
+
+from bowerbird.core.errors import BowerbirdError, ConfigError, ModelError
+from bowerbird.core.requests import End, ModelEvent, ModelInfo, ModelRequest
+from bowerbird.core.usage import Usage
+from bowerbird.models.answer import Answer
+from bowerbird.models.catalog import Traits
+from bowerbird.models.connection import Connection
+from bowerbird.models.content import BlobReader, images_in
+from bowerbird.models.encoding import encode_body
+from bowerbird.models.failures import FieldRefused, error_in_stream
+from bowerbird.models.redact import Redactor
+
+
+class Refusals:
+    """Optional fields that one server refused for one model."""
+
+    def __init__(self) -> None:
+        self.fields: frozenset[str] = frozenset()
+
+    def add(self, field: str) -> None:
+        """Leave `field` out from now on."""
+        self.fields |= {field}
+
+
+@lru_cache(maxsize=1_024)
+def refusals_of(base_url: str, model: str) -> Refusals:
+    """Return what `model` at `base_url` refused since this process started (MO-19).
+
+    Shared by all models of the process on purpose: a server is not asked again by every session.
+    """
+    return Refusals()
+
+
+class Fold(Protocol):
+    """What makes events of payloads, per wire."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether the final marker came."""
+        ...
+
+    @property
+    def usage(self) -> Usage | None:
+        """What was reported so far."""
+        ...
+
+    def feed(self, payload: bytes) -> Sequence[ModelEvent]:
+        """Events of one payload."""
+        ...
+
+    def whole(self, payload: bytes) -> Sequence[ModelEvent]:
+        """Events of an answer that was not streamed."""
+        ...
+
+    def finish(self) -> Sequence[ModelEvent]:
+        """Events held back until the end."""
+        ...
+
+    def end(self) -> End:
+        """The final event."""
+        ...
+
+
+class Wire(Protocol):
+    """One provider's form of requests and answers."""
+
+    optional_fields: frozenset[str]
+
+    def body(
+        self, request: ModelRequest, traits: Traits, blobs: Mapping[str, bytes], without: frozenset[str]
+    ) -> tuple[dict[str, Any], tuple[str, ...]]:
+        """Body and notes of a request."""
+        ...
+
+    def fold(
+        self, answer: Answer, failed: Callable[[Mapping[str, Any]], ModelError], request_id: str | None
+    ) -> Fold:
+        """A fold for one answer."""
+        ...
+
+
+class WireModel:
+    """A model behind a wire. Made by `open_model`; a `Model` of its own, without retries.
+
+    Args:
+        wire: form of requests and answers.
+        connection: where they go.
+        traits: makes what the model takes; called on first use, as it looks up a price.
+        price: USD of a usage.
+        blobs: reads files that messages name; None = they are described only.
+        redactor: for what errors quote.
+        missing_key: what the first call says when a needed key is missing (MO-16).
+    """
+
+    def __init__(
+        self,
+        wire: Wire,
+        connection: Connection,
+        traits: Callable[[], Traits],
+        price: Callable[[Usage], float | None],
+        *,
+        blobs: BlobReader | None = None,
+        redactor: Redactor | None = None,
+        missing_key: str | None = None,
+    ) -> None:
+        self._wire = wire
+        self._connection = connection
+        self._make_traits = traits
+        self._price = price
+        self._blobs = blobs
+        self._redactor = redactor or Redactor()
+        self._missing_key = missing_key
+        endpoint = connection.endpoint
+        self._refusals = refusals_of(endpoint.base_url, endpoint.asked.model)
+
+    @cached_property
+    def _traits(self) -> Traits:
+        return self._make_traits()
+
+    @property
+    def info(self) -> ModelInfo:
+        """What the model can do."""
+        return self._traits.info
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._connection.aclose()
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        """See `Model.stream`. Raises ConfigError when a needed key is missing."""
+        if self._missing_key is not None:
+            raise ConfigError(self._missing_key)
+        traits = self._traits
+        blobs = await self._read_blobs(request)
+        refused = self._refusals.fields
+        body, notes = self._wire.body(request, traits, blobs, refused)
+        optional = self._wire.optional_fields - refused
+        try:
+            async with self._connection.answer(encode_body(body), request.deadline_s, optional) as raw:
+                answer = Answer(request, traits.info.name, self._price)
+                answer.notes.extend(notes)
+                fold = self._wire.fold(answer, self._failed, raw.request_id)
+                try:
+                    if raw.is_stream:
+                        async with aclosing(raw.payloads()) as reads:
+                            async for payloads in reads:
+                                for payload in payloads:
+                                    for event in fold.feed(payload):
+                                        yield event
+                    else:
+                        for event in fold.whole(await raw.whole()):
+                            yield event
+                except msgspec.DecodeError as error:
+                    raise self._unreadable(error) from error
+                except ModelError as error:
+                    # A cut answer is charged with what is known of it (MO-14).
+                    error.usage = answer.usage(fold.usage)
+                    raise
+                for event in fold.finish():
+                    yield event
+                if not fold.complete:
+                    cut = self._connection.cut("the stream closed without its final marker")
+                    cut.usage = answer.usage(fold.usage)
+                    raise cut
+                yield fold.end()
+        except FieldRefused as error:
+            self._refusals.add(error.field)
+            raise
+
+    def _failed(self, payload: Mapping[str, Any]) -> ModelError:
+        return error_in_stream(self._connection.endpoint.asked, payload, self._redactor)
+
+    def _unreadable(self, error: msgspec.DecodeError) -> ModelError:
+        asked = self._connection.endpoint.asked
+        text = f"the answer of {asked.provider} cannot be read: {error}"
+        return asked.error("server", text, retryable=False)
+
+    async def _read_blobs(self, request: ModelRequest) -> dict[str, bytes]:
+        names = {image.source.blob for image in images_in(request.messages)}
+        if not names or self._blobs is None:
+            return {}
+        return await asyncio.to_thread(_read_all, self._blobs, sorted(names))
+
+
+def _read_all(read: BlobReader, names: Sequence[str]) -> dict[str, bytes]:
+    found: dict[str, bytes] = {}
+    for name in names:
+        try:
+            found[name] = read(name)
+        except (BowerbirdError, OSError):
+            continue  # a lost file is described by its type; it must not stop the conversation
+    return found

@@ -1,0 +1,95 @@
+"""One model behind a wire, put together from settings.
+
+Here: address, key, traits and wire of one `provider:model`. Not here: wrappers and names
+(`registry`), the call itself (`adapter`). Imported when the first model is opened; the SDKs are not
+imported before the first call.
+"""
+
+from functools import partial
+from urllib.parse import urlsplit
+
+from bowerbird.core.errors import ConfigError
+from bowerbird.models import anthropic_model, openai_model
+from bowerbird.models.adapter import WireModel
+from bowerbird.models.catalog import Traits, traits_of
+from bowerbird.models.connection import Endpoint
+from bowerbird.models.content import BlobReader
+from bowerbird.models.failures import Asked
+from bowerbird.models.names import ModelName, Preset, preset_of
+from bowerbird.models.prices import is_priced, pricer
+from bowerbird.models.redact import redactor_of
+from bowerbird.models.settings import ModelSettings, ProviderSettings, is_loopback
+
+
+def open_wire(name: ModelName, settings: ModelSettings, blobs: BlobReader | None) -> WireModel:
+    """Return the model `name`, without retries.
+
+    Raises:
+        ConfigError: no base URL, one that is none, or TLS turned off for another host.
+    """
+    preset, provider = preset_of(name.provider), _provider(name, settings)
+    base_url, redactor = _base_url(preset, provider), redactor_of(settings)
+    own_host = _is_own_host(preset, base_url)
+    endpoint = Endpoint(
+        asked=Asked(name.provider, name.model, base_url, preset.key_variable),
+        base_url=base_url,
+        api_key=provider.api_key,
+        headers=provider.headers,
+        timeouts=provider.timeouts,
+        verify_tls=provider.verify_tls,
+    )
+    if preset.wire == "anthropic":
+        wire, connection = anthropic_model.AnthropicWire(), anthropic_model.connect(endpoint, redactor)
+    else:
+        wire = openai_model.OpenAIWire(preset, own_host=own_host)
+        connection = openai_model.connect(endpoint, redactor)
+    return WireModel(
+        wire,
+        connection,
+        partial(_traits, preset, name, settings, own_host),
+        pricer(name.provider, name.model, settings.overrides),
+        blobs=blobs,
+        redactor=redactor,
+        missing_key=missing_key_of(name, settings),
+    )
+
+
+def missing_key_of(name: ModelName, settings: ModelSettings) -> str | None:
+    """Return what to say when `name` needs a key and has none; None when all is well (CF-16, CF-18)."""
+    preset, provider = preset_of(name.provider), _provider(name, settings)
+    if provider.api_key or not preset.key_needed or preset.key_variable is None:
+        return None
+    if preset.wire == "openai" and is_loopback(_base_url(preset, provider)):
+        return None
+    return (
+        f"{preset.key_variable} is not set, and {preset.name} needs it; set it, "
+        "or choose another model with MODEL=provider:model"
+    )
+
+
+def _provider(name: ModelName, settings: ModelSettings) -> ProviderSettings:
+    return settings.providers.get(name.provider, ProviderSettings())
+
+
+def _traits(preset: Preset, name: ModelName, settings: ModelSettings, own_host: bool) -> Traits:
+    return traits_of(
+        preset,
+        name.model,
+        own_host=own_host,
+        override=settings.override_of(name.provider, name.model),
+        context_window=settings.context_window,
+        priced=is_priced(name.provider, name.model, settings.overrides),
+    )
+
+
+def _base_url(preset: Preset, provider: ProviderSettings) -> str:
+    url = (provider.base_url or "").strip() or preset.base_url
+    if url is None:
+        raise ConfigError(f"{preset.name} needs a base URL: set providers.{preset.name}.base_url")
+    url = url.rstrip("/")
+    # The Anthropic SDK adds /v1 by itself; people write the URL either way.
+    return url.removesuffix("/v1") if preset.wire == "anthropic" else url
+
+
+def _is_own_host(preset: Preset, base_url: str) -> bool:
+    return preset.base_url is not None and urlsplit(base_url).hostname == urlsplit(preset.base_url).hostname

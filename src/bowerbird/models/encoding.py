@@ -1,0 +1,48 @@
+"""Request bodies as bytes: the same state gives the same bytes (MO-53).
+
+Here: the order of keys and the cleaning of text that is no Unicode. Not here: what a body holds.
+"""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import msgspec
+
+# The cached prefix first, in the order in which providers read it: two requests of one session then
+# share their bytes as far as they share their content.
+_FIRST = ("tools", "system", "messages")
+_ENCODER = msgspec.json.Encoder(order="sorted")
+
+
+def encode_body(body: Mapping[str, Any]) -> bytes:
+    """Return `body` as JSON: tools, system, messages, then the other keys sorted; all inner keys sorted.
+
+    Example:
+        >>> encode_body({"model": "m", "messages": [{"role": "user", "content": "a"}]})
+        b'{"messages":[{"content":"a","role":"user"}],"model":"m"}'
+    """
+    keys = [key for key in _FIRST if key in body] + sorted(key for key in body if key not in _FIRST)
+    return b"{" + b",".join(b'"%b":%b' % (key.encode(), encode_part(body[key])) for key in keys) + b"}"
+
+
+def encode_part(value: Any) -> bytes:
+    """Return `value` as JSON with sorted keys; text that is no Unicode gets replacement characters."""
+    try:
+        return _ENCODER.encode(value)
+    except UnicodeEncodeError:  # surrogates, say from a file name in another encoding
+        return _ENCODER.encode(_clean(value))
+
+
+def compact_json(value: Any) -> str:
+    """Return `value` as JSON text with sorted keys."""
+    return encode_part(value).decode()
+
+
+def _clean(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, Mapping):
+        return {_clean(k): _clean(v) for k, v in cast("Mapping[Any, Any]", value).items()}
+    if isinstance(value, list | tuple):
+        return [_clean(item) for item in cast("list[Any]", value)]
+    return value

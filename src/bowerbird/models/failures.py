@@ -1,0 +1,248 @@
+"""What went wrong at a provider, as `ModelError`s a user can act on (MO-13).
+
+Here: the decision from status, headers and body to an error, pure. Not here: SDK exception classes
+(`http`), whether a request is repeated (`retry`).
+"""
+
+import email.utils
+import json
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, cast
+
+from bowerbird.core.errors import ModelError, ModelErrorKind
+from bowerbird.models.redact import Redactor
+
+BODY_LIMIT = 500
+RETRYABLE_STATUSES = frozenset({408, 429, 500, 502, 503, 504, 529})
+
+_KIND_BY_STATUS: dict[int, ModelErrorKind] = {
+    400: "bad_request", 401: "auth", 402: "quota", 403: "auth", 404: "not_found", 408: "timeout",
+    409: "server", 413: "bad_request", 422: "bad_request", 429: "rate_limit", 503: "overloaded",
+    504: "timeout", 529: "overloaded",
+}  # fmt: skip
+
+# Error types and codes of both wires, also as they appear inside a stream.
+_STATUS_BY_TYPE = {
+    "overloaded_error": 529, "api_error": 500, "rate_limit_error": 429, "authentication_error": 401,
+    "permission_error": 403, "not_found_error": 404, "invalid_request_error": 400, "timeout_error": 504,
+    "request_too_large": 413, "billing_error": 402, "server_error": 500, "internal_server_error": 500,
+    "rate_limit_exceeded": 429, "insufficient_quota": 429, "invalid_api_key": 401,
+    "context_length_exceeded": 400, "content_filter": 400,
+}  # fmt: skip
+
+_OVERFLOW = re.compile(
+    r"context_length_exceeded|prompt is too long|maximum context length|context window|"
+    r"too many (?:input )?tokens|exceeds? the (?:available )?context|input is too long|"
+    r"reduce the length of the (?:messages|prompt)",
+    re.IGNORECASE,
+)
+_QUOTA = re.compile(
+    r"insufficient_quota|exceeded your current quota|credit balance|billing|out of credits|"
+    r"insufficient (?:balance|credits|funds)|payment required",
+    re.IGNORECASE,
+)
+_REFUSED = re.compile(r"content_policy_violation|content_filter|content management policy", re.IGNORECASE)
+_REFUSAL_WORDS = re.compile(
+    r"unsupported|not supported|does(?: not|n't) support|unrecognized|unknown|unexpected|not permitted|"
+    r"not allowed|extra (?:inputs|fields|field)|extra_forbidden|deprecated|only .*default",
+    re.IGNORECASE,
+)
+
+
+class FieldRefused(ModelError):
+    """A server refused one optional field; the adapter will leave it out from now on (MO-19).
+
+    Attributes:
+        field: the refused field of the request.
+    """
+
+    def __init__(self, error: ModelError, field: str) -> None:
+        super().__init__(
+            f"{error} (the field {field!r} is left out from now on)",
+            kind="bad_request",
+            provider=error.provider,
+            model=error.model,
+            status=error.status,
+            retryable=True,
+            request_id=error.request_id,
+        )
+        self.field = field
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Who was asked: named in every error."""
+
+    provider: str
+    model: str
+    base_url: str = ""
+    key_variable: str | None = None
+
+    def error(self, kind: ModelErrorKind, message: str, **details: Any) -> ModelError:
+        """Return a ModelError that names this provider and model."""
+        return ModelError(message, kind=kind, provider=self.provider, model=self.model, **details)
+
+
+def retry_after_s(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
+    """Return the seconds a server asks to wait, from `Retry-After` (seconds or date), else None.
+
+    Example:
+        >>> retry_after_s({"retry-after": "2"})
+        2.0
+    """
+    millis, value = headers.get("retry-after-ms"), headers.get("retry-after")
+    try:
+        if millis:
+            return max(0.0, float(millis) / 1000)
+        if value:
+            return max(0.0, float(value))
+    except ValueError:
+        pass
+    if not value:
+        return None
+    try:
+        moment = email.utils.parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return max(0.0, (aware - (now or datetime.now(UTC))).total_seconds())
+
+
+def error_from_status(
+    asked: Asked, status: int, headers: Mapping[str, str], body: str, redactor: Redactor
+) -> ModelError:
+    """Return the error that an HTTP answer of `status` means.
+
+    Args:
+        asked: who answered.
+        headers: with lower-case names.
+        body: the answer's text, of any length.
+        redactor: removes secrets from what is quoted.
+    """
+    said = _said(body)
+    kind = _kind(status, said + body[:4_000])
+    wait = retry_after_s(headers)
+    retryable = status in RETRYABLE_STATUSES and kind != "quota"
+    message = (
+        f"{_headline(asked, kind, status)}: {quoted(said, redactor)}"
+        if said
+        else _headline(asked, kind, status)
+    )
+    if wait is not None and retryable:
+        message += f" (it asks to wait {wait:.0f} s)"
+    return asked.error(
+        kind,
+        message + _advice(asked, kind),
+        status=status,
+        retryable=retryable,
+        retry_after_s=wait,
+        request_id=headers.get("request-id") or headers.get("x-request-id"),
+    )
+
+
+def error_in_stream(asked: Asked, payload: Mapping[str, Any], redactor: Redactor) -> ModelError:
+    """Return the error that an error event inside a stream means; it has no status of its own."""
+    codes = [payload.get(key) for key in ("type", "code", "status")]
+    status = next((c for c in codes if isinstance(c, int) and 400 <= c < 600), None)
+    if status is None:
+        status = next((_STATUS_BY_TYPE[c] for c in codes if isinstance(c, str) and c in _STATUS_BY_TYPE), 500)
+    return error_from_status(asked, status, {}, json.dumps({"error": dict(payload)}), redactor)
+
+
+def quoted(text: str, redactor: Redactor) -> str:
+    """Return what a provider said, on one line, without secrets, at most 500 characters."""
+    # Redacted before it is cut: half a key would no longer be recognised.
+    clean = " ".join(redactor.text(text).split())
+    return clean if len(clean) <= BODY_LIMIT else clean[: BODY_LIMIT - 1] + "…"
+
+
+def refused_field(status: int | None, body: str, optional: Collection[str]) -> str | None:
+    """Return which optional field of a request a 400 or 422 complains about, None for other reasons.
+
+    Args:
+        status: HTTP status.
+        body: the answer's text.
+        optional: fields that were sent and may be left out; longer names win.
+
+    Example:
+        >>> refused_field(400, '{"message":"Unknown parameter: stream_options"}', ["stream_options"])
+        'stream_options'
+    """
+    if status not in (400, 422):
+        return None
+    error, said = _error_of(body), _said(body)
+    if not _REFUSAL_WORDS.search(said):
+        return None
+    names = sorted(optional, key=len, reverse=True)
+    param = error.get("param")
+    if isinstance(param, str) and param.split(".", 1)[0] in names:
+        return param.split(".", 1)[0]
+    return next((n for n in names if re.search(rf"(?<!\w){re.escape(n)}(?!\w)", said)), None)
+
+
+def _error_of(body: str) -> dict[str, Any]:
+    try:
+        data: object = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}
+    while isinstance(data, list) and data:  # Google answers with a list of one error
+        data = cast("list[object]", data)[0]
+    if not isinstance(data, dict):
+        return {}
+    table = cast("dict[str, Any]", data)
+    inner = table.get("error")
+    return cast("dict[str, Any]", inner) if isinstance(inner, dict) else table
+
+
+def _said(body: str) -> str:
+    """Return the words of an error body: its message and code, or the body itself."""
+    error = _error_of(body)
+    for key in ("message", "detail", "error", "msg"):
+        value = error.get(key)
+        if value:
+            text = value if isinstance(value, str) else json.dumps(value)
+            code = error.get("code")
+            return f"{text} [{code}]" if isinstance(code, str) and code not in text else text
+    return body.strip()
+
+
+def _kind(status: int, text: str) -> ModelErrorKind:
+    if status in (400, 402, 403, 413, 422, 429) and _QUOTA.search(text):
+        return "quota"
+    if status in (400, 413, 422) and _OVERFLOW.search(text):
+        return "context_overflow"
+    if status in (400, 403, 422) and _REFUSED.search(text):
+        return "refused"
+    return _KIND_BY_STATUS.get(status, "server" if status >= 500 else "bad_request")
+
+
+_HEADLINES: dict[ModelErrorKind, str] = {
+    "auth": "{provider} refused the key",
+    "not_found": "{provider} has no model {model!r} at {base_url}",
+    "rate_limit": "{provider} limits the rate of requests",
+    "overloaded": "{provider} is overloaded",
+    "server": "{provider} failed",
+    "timeout": "{provider} timed out",
+    "bad_request": "{provider} refused the request to {model}",
+    "context_overflow": "the conversation is too long for {provider}:{model}",
+    "quota": "the quota at {provider} is used up",
+    "refused": "{provider} refused the content",
+}
+
+
+def _headline(asked: Asked, kind: ModelErrorKind, status: int) -> str:
+    text = _HEADLINES[kind].format(provider=asked.provider, model=asked.model, base_url=asked.base_url)
+    return f"{text} (HTTP {status})"
+
+
+def _advice(asked: Asked, kind: ModelErrorKind) -> str:
+    if kind == "auth" and asked.key_variable:
+        return f"; check {asked.key_variable}"
+    if kind == "not_found":
+        return "; check the model's name and the base URL"
+    if kind == "quota":
+        return "; add credit there or choose another model"
+    return ""

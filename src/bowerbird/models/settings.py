@@ -1,0 +1,196 @@
+"""What models need to know, as small frozen values; `config` maps its tree onto them.
+
+Here: values and their own range checks. Not here: reading files or the environment
+(`config`), names of providers (`names`), what a model can do (`catalog`).
+
+Keys and prices are values here; nothing in this package logs or prints them, and `repr` hides keys.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+from urllib.parse import urlsplit
+
+from bowerbird.core.errors import InvalidArgument
+
+ThinkingForm = Literal["effort", "adaptive", "budget", "reasoning_effort", "reasoning", "none"]
+
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+def is_loopback(url: str) -> bool:
+    """Whether `url` names this machine."""
+    host = (urlsplit(url).hostname or "").lower()
+    return host in _LOOPBACK or host.startswith("127.")
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """At most `1 + retries` requests per call (MO-29).
+
+    Args:
+        retries: further requests after the first, 0–20 (`LLM_MAX_RETRIES`).
+        base_delay_s: seconds before the second request, doubled for each further one.
+        max_delay_s: longest delay in seconds.
+
+    Example:
+        >>> RetryPolicy(retries=0).retries
+        0
+    """
+
+    retries: int = 3
+    base_delay_s: float = 1.0
+    max_delay_s: float = 30.0
+
+    def __post_init__(self) -> None:
+        if self.retries < 0:
+            raise InvalidArgument(f"retries is {self.retries}; use 0 to ask once (LLM_MAX_RETRIES)")
+        if self.base_delay_s < 0 or self.max_delay_s < 0:
+            raise InvalidArgument(f"delays are {self.base_delay_s} and {self.max_delay_s} s; use 0 or more")
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """Seconds to wait for a provider (MO-31): connection, first event, silence between events."""
+
+    connect_s: float = 10.0
+    first_event_s: float = 300.0
+    silence_s: float = 120.0
+
+    def __post_init__(self) -> None:
+        if min(self.connect_s, self.first_event_s, self.silence_s) <= 0:
+            raise InvalidArgument("timeouts must be more than 0 seconds")
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """USD per million tokens, set by hand; a missing cache price means the input price."""
+
+    input_mtok: float
+    output_mtok: float
+    cache_read_mtok: float | None = None
+    cache_write_mtok: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderSettings:
+    """How to reach one provider.
+
+    Args:
+        api_key: sent to `base_url` only.
+        base_url: http(s) URL; None = the provider's own host.
+        headers: further headers of every request.
+        timeouts: see `Timeouts`.
+        verify_tls: may be False for loopback hosts only (MO-17).
+    """
+
+    api_key: str | None = field(default=None, repr=False)
+    base_url: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    timeouts: Timeouts = Timeouts()
+    verify_tls: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ModelOverride:
+    """What a person knows better than the catalogue about one model; None = the catalogue's.
+
+    Args:
+        thinking_form: how thinking is asked for (MO-21): `effort`, `adaptive`, `budget`,
+            `reasoning_effort`, `reasoning`, or `none`.
+        efforts: efforts the model knows, lowest first.
+        temperature: False when the model refuses one.
+        price: replaces the price package's (MO-48).
+        fallback: `provider:model` names tried after this one (MO-33).
+    """
+
+    context_window: int | None = None
+    max_output_tokens: int | None = None
+    images: bool | None = None
+    constrained_output: bool | None = None
+    thinking_form: ThinkingForm | None = None
+    efforts: tuple[str, ...] | None = None
+    temperature: bool | None = None
+    price: Price | None = None
+    fallback: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TierSettings:
+    """One tier of the router: a provider's `name`, its `model`, and what differs there (MO-41)."""
+
+    name: str
+    model: str
+    temperature: float | None = None
+    max_tokens: int | None = None
+    base_url: str | None = None
+    api_key: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class RouterSettings:
+    """Tiers by name and the one that answers when nobody says otherwise."""
+
+    enabled: bool = False
+    default_tier: str = "standard"
+    tiers: Mapping[str, TierSettings] = field(default_factory=dict[str, TierSettings])
+
+
+@dataclass(frozen=True, slots=True)
+class LocalSettings:
+    """The embedded model (MO-37 … MO-40).
+
+    Args:
+        data_dir: weights lie in `data_dir/models`; None = the caller has none, only paths work.
+        context_window: tokens; None = the model's own, bounded by memory.
+        threads: processor threads; None = the engine's choice.
+        all_tools: offer every tool instead of the eight of MO-39.
+        small: `local:default` is the 0.5B model.
+    """
+
+    data_dir: Path | None = None
+    context_window: int | None = None
+    threads: int | None = None
+    all_tools: bool = False
+    small: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TelemetrySettings:
+    """OpenTelemetry spans of model calls (MO-36); `content` allows prompts in them."""
+
+    enabled: bool = False
+    content: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """Everything `open_model` needs.
+
+    Args:
+        provider, model: what a name without prefix means (CF-15, CF-20).
+        providers: by prefix; a name of one's own with a `base_url` is OpenAI-compatible.
+        overrides: by `provider:model` or bare model name.
+        context_window: tokens to plan with at most (CF-29); None = what the model has.
+        secrets: further values that never appear in an error or trace (MO-35).
+
+    Example:
+        >>> ModelSettings(providers={"openai": ProviderSettings(base_url="http://127.0.0.1:9/v1")}).provider
+        'anthropic'
+    """
+
+    provider: str = "anthropic"
+    model: str = "claude-sonnet-4-5-20250929"
+    providers: Mapping[str, ProviderSettings] = field(default_factory=dict[str, ProviderSettings])
+    overrides: Mapping[str, ModelOverride] = field(default_factory=dict[str, ModelOverride])
+    retry: RetryPolicy = RetryPolicy()
+    router: RouterSettings = RouterSettings()
+    local: LocalSettings = LocalSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()
+    context_window: int | None = None
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+
+    def override_of(self, provider: str, model: str) -> ModelOverride:
+        """Return what is set for `provider:model`, or for the bare model name."""
+        return self.overrides.get(f"{provider}:{model}") or self.overrides.get(model) or ModelOverride()

@@ -1,0 +1,106 @@
+"""Server-sent events read raw from an HTTP answer, with the provider timeouts (MO-31).
+
+Here: bytes in, `data` payloads out; silence is an error. Not here: what a payload means (the wire
+modules), opening the answer (`http`).
+
+Lines end in LF or CRLF. A lone CR, which the standard also allows, is not a line end here: no
+provider sends it, and JSON never contains it raw.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+
+
+class SseParser:
+    """Divides a byte stream into the `data` payloads of its events, however the bytes are cut.
+
+    Example:
+        >>> parser = SseParser()
+        >>> parser.feed(b"event: x\\ndata: {}"), parser.feed(b"\\n\\n")
+        ([], [b'{}'])
+    """
+
+    __slots__ = ("_data", "_rest")
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._data: list[bytes] = []
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """Return the payloads of the events that `chunk` completes."""
+        lines = (self._rest + chunk if self._rest else chunk).split(b"\n")
+        self._rest = lines.pop()
+        payloads: list[bytes] = []
+        data = self._data
+        for line in lines:
+            if line.startswith(b"data:"):
+                data.append(line[6:] if line[5:6] == b" " else line[5:])
+            elif data and (not line or line == b"\r"):
+                payloads.append(_joined(data))
+                data.clear()
+            # `event`, `id`, `retry` and comments say nothing that the payload does not say.
+        return payloads
+
+    def finish(self) -> list[bytes]:
+        """Return the payload of a last event that no blank line ended."""
+        payloads = self.feed(b"\n\n")
+        self._rest = b""
+        return payloads
+
+
+def _joined(data: list[bytes]) -> bytes:
+    if len(data) == 1:
+        return data[0].rstrip(b"\r")
+    return b"\n".join(line.rstrip(b"\r") for line in data)
+
+
+class Clock:
+    """How long the next bytes may take: the first event, then silence, never past the deadline.
+
+    Args:
+        first_s: seconds until the first bytes of the answer, from now.
+        silence_s: seconds between bytes after that.
+        deadline_s: seconds for the whole answer from now, or None.
+    """
+
+    __slots__ = ("_deadline", "_first", "_first_s", "_loop", "_silence", "started")
+
+    def __init__(self, first_s: float, silence_s: float, deadline_s: float | None = None) -> None:
+        self._loop = asyncio.get_running_loop()
+        now = self._loop.time()
+        self._first_s = first_s
+        self._first = now + first_s
+        self._silence = silence_s
+        self._deadline = None if deadline_s is None else now + deadline_s
+        self.started = False  # whether bytes of the answer came
+
+    def next_limit(self) -> float:
+        """Return the loop time by which the next bytes must have come."""
+        limit = self._loop.time() + self._silence if self.started else self._first
+        return limit if self._deadline is None else min(limit, self._deadline)
+
+    @property
+    def expired(self) -> bool:
+        """Whether the time for the whole answer is over."""
+        return self._deadline is not None and self._loop.time() >= self._deadline
+
+    def describe(self) -> str:
+        """Return what did not come in time."""
+        if self.expired:
+            return "did not finish within the time left for this call"
+        if self.started:
+            return f"sent nothing for {self._silence:g} s in the middle of its answer"
+        return f"sent no first event within {self._first_s:g} s"
+
+
+async def chunks_in_time(chunks: AsyncIterator[bytes], clock: Clock) -> AsyncGenerator[bytes, None]:
+    """Yield `chunks`, raising TimeoutError when the clock runs out."""
+    while True:
+        async with asyncio.timeout_at(clock.next_limit()):
+            try:
+                chunk = await anext(chunks)
+            except StopAsyncIteration:
+                return
+        if chunk:
+            clock.started = True
+            yield chunk

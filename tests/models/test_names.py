@@ -1,0 +1,117 @@
+"""Names of models (MO-16, acceptance 11) and what opening one by name gives."""
+
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bowerbird.core.errors import ConfigError, NoModel
+from bowerbird.models import (
+    ModelPool,
+    ModelSettings,
+    ProviderSettings,
+    open_model,
+    parse_model_name,
+    resolve_name,
+)
+from bowerbird.models.names import PRESETS
+
+
+@pytest.mark.parametrize(
+    ("text", "default", "name"),
+    [
+        ("ollama:qwen2:7b", "anthropic", "ollama:qwen2:7b"),
+        ("openai/gpt-x", "anthropic", "openai:gpt-x"),
+        ("claude-x", "anthropic", "anthropic:claude-x"),
+        ("gpt-x", "openai", "openai:gpt-x"),
+        ("OpenAI:gpt-x", "anthropic", "openai:gpt-x"),
+        ("openrouter:anthropic/claude-x:beta", "anthropic", "openrouter:anthropic/claude-x:beta"),
+        ("meta-llama/Llama-3", "vllm", "vllm:meta-llama/Llama-3"),
+        ("deepseek/deepseek-r1:free", "openrouter", "deepseek:deepseek-r1:free"),
+        ("qwen2:7b", "ollama", "ollama:qwen2:7b"),
+        ("local:/models/a b.gguf", "anthropic", "local:/models/a b.gguf"),
+        ("local:default", "anthropic", "local:default"),
+        ("  claude-x ", "anthropic", "anthropic:claude-x"),
+    ],
+)
+def test_names_resolve(text, default, name):
+    assert str(parse_model_name(text, default)) == name
+
+
+def test_an_unknown_prefix_fails_at_configuration_listing_the_prefixes():
+    with pytest.raises(ConfigError) as caught:
+        open_model("nonsense:x", ModelSettings())
+    assert "'nonsense'" in str(caught.value) and all(prefix in str(caught.value) for prefix in PRESETS)
+    assert set(PRESETS) == set(
+        "anthropic openai local ollama vllm openrouter google-genai groq deepseek mistral lmstudio "
+        "openai-compatible".split()
+    )
+
+
+@pytest.mark.parametrize("text", ["openai:", "openai/ ", "anthropic:  "])
+def test_a_prefix_alone_names_no_model(text):
+    with pytest.raises(ConfigError, match="names no model"):
+        parse_model_name(text)
+
+
+def test_a_provider_of_ones_own_needs_a_base_url():
+    """CF-15."""
+    with pytest.raises(ConfigError, match="LLM_PROVIDER"):
+        resolve_name("m", ModelSettings(provider="mine"))
+    settings = ModelSettings(
+        provider="mine", providers={"mine": ProviderSettings(base_url="http://127.0.0.1:9/v1")}
+    )
+    assert str(resolve_name("mine:m", settings)) == str(resolve_name("m", settings)) == "mine:m"
+    assert open_model("m", settings).info.name == "mine:m"
+
+
+@pytest.mark.parametrize("provider", ["vllm", "openai-compatible"])
+def test_a_base_url_is_required_where_there_is_no_default(provider):
+    with pytest.raises(ConfigError, match=f"set providers.{provider}.base_url"):
+        open_model(f"{provider}:m", ModelSettings())
+
+
+def test_without_any_model_the_error_says_how_to_name_one():
+    with pytest.raises(NoModel, match="MODEL=provider:model"):
+        open_model(None, ModelSettings(model=""))
+
+
+def test_presets_know_their_addresses():
+    assert PRESETS["ollama"].base_url == "http://127.0.0.1:11434/v1" and not PRESETS["ollama"].key_needed
+
+
+async def test_a_pool_opens_a_model_once_and_closes_it():
+    pool = ModelPool(ModelSettings())
+    assert pool.get("openai:m") is pool.get("openai/m") and pool.router is None
+    await pool.aclose()
+    await pool.aclose()
+
+
+@given(st.sampled_from(sorted(PRESETS)), st.text(min_size=1).filter(lambda t: t.strip()))
+def test_a_joined_name_divides_into_the_same_parts(provider, model):
+    name = parse_model_name(f"{provider}:{model}")
+    assert (name.provider, name.model) == (provider, model.strip())
+    assert parse_model_name(str(name)) == name
+
+
+def test_opening_models_imports_no_sdk():
+    code = (
+        "import sys, bowerbird.models as m; m.open_model('openai:x', m.ModelSettings()); "
+        "m.open_model('claude-x', m.ModelSettings()); "
+        "heavy = {'anthropic', 'openai', 'genai_prices', 'opentelemetry', 'xllamacpp'}; "
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def test_every_public_name_exists():
+    import bowerbird.models as package
+
+    for name in package.__all__:
+        assert getattr(package, name) is not None
+    assert not hasattr(package, "nothing")
