@@ -86,6 +86,21 @@ class ToolOutcome(Tagged, frozen=True, tag="tool_outcome"):
     ms: int = 0
     blob: str | None = None
 
+    @property
+    def id(self) -> str:
+        """The call's id, under the name that results have on wires (TO-50)."""
+        return self.call
+
+    @property
+    def duration_ms(self) -> int:
+        """How long the tool ran."""
+        return self.ms
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the model is told that the call failed."""
+        return self.status != "ok"
+
 
 class Injected(Tagged, frozen=True, tag="injected"):
     """Text that the runtime put before the model: notices, inbox, corrective messages (AG-39)."""

@@ -1,0 +1,373 @@
+"""`Agent`: a value that says which model, tools, instructions and limits, save for one branch handle.
+
+Here: the public class, its runs and steps. Not here: checks of its parameters (`options`), the loop,
+what a run consists of (`library_run`), settings: `bowerbird.api` gives the class its models.
+"""
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, aclosing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from bowerbird.agent.busy import in_use
+from bowerbird.agent.config import options_from_config, options_to_config, parameter_names
+from bowerbird.agent.inputs import chat_messages, is_chat
+from bowerbird.agent.interpreters import KeptNames
+from bowerbird.agent.library_run import Begin, agent_tools, begin, data_begin, run_events, turn_run
+from bowerbird.agent.options import DEFAULT_ITERATIONS, AgentOptions, LandingPolicy
+from bowerbird.agent.policy import Mode, Policy
+from bowerbird.agent.prompt import get_default_instructions
+from bowerbird.agent.result import RunDone, RunResult, StepResult
+from bowerbird.agent.turn import Approver, Limits, StopSignal
+from bowerbird.core.errors import InvalidArgument, NoModel
+from bowerbird.core.events import RunEvent
+from bowerbird.core.messages import message_from_data
+from bowerbird.tools.tool import Tool
+
+if TYPE_CHECKING:
+    from bowerbird.models.protocol import Model
+    from bowerbird.skills import SkillLibrary
+    from bowerbird.workspace import Branch, Workspace
+
+
+class Agent:
+    """An agent on a branch of a directory; nothing lands until you say so.
+
+    All arguments are keywords; an agent never changes, see `replace`.
+
+    Args:
+        workdir: directory to work on; None = an empty branch.
+        timeout: seconds per `run_python_code`/`run_python_file` call.
+        tools: `Tool`s or async functions, after the built-in ones. They run unasked, unless their own
+            `effect="outside"` or `needs_approval`, `enable_approval` or a rule asks.
+        branch: ready-made branch, say `other.branch.fork()`; `sandbox` is a synonym.
+        max_subagent_depth: 0 = no delegation, 1 = subagents that cannot spawn.
+        schema, data_model: JSON Schema, or a pydantic, msgspec, dataclass or TypedDict type, of the output.
+        language_model: `"provider:model"` or a `Model`; None = settings.
+        prompt_template: of the message made from data: {inputs} {inputs_schema} {outputs_schema} {examples}.
+        examples: `[{"input": …, "output": …}]` for tool rounds.
+        instructions: replace `get_default_instructions(workdir)`. final_instructions: for the output.
+        temperature: 0 to 2. reasoning_effort: low, medium, high, max.
+        use_inputs_schema, use_outputs_schema: put that schema into the prompt.
+        use_chain_of_thought: a thinking part each round for models without native thinking.
+        autonomous: False = `run` does one step.
+        return_inputs_with_trajectory: False = `result.messages` holds only what the run added.
+        max_iterations: model calls per run. limits: further limits, see `Limits`.
+        streaming: `run` returns the iterator of `stream`.
+        name, description: who this is. landing: `review`, `turn` or `step`.
+        permissions: rules, see `Policy`. mode: `normal` or `plan`.
+        skills: directory of skills. memory: names of memory files; None = the usual four.
+        think: offer `think`. enable_approval: ask before unsafe tools.
+
+    Raises:
+        InvalidArgument: a value is wrong; parameter and value are named.
+        InvalidWorkspace: `workdir` is missing or no directory.
+
+    Example:
+        agent = Agent(workdir="project", language_model="anthropic:claude-sonnet-4-5")
+        result = await agent.run("Fix the failing test")
+        result.branch.land()
+    """
+
+    __slots__ = ("_handle", "_options")
+
+    _handle: "_Handle"
+    _options: AgentOptions
+
+    def __init__(
+        self,
+        *,
+        workdir: str | Path | None = None,
+        timeout: float = 30.0,
+        tools: Sequence[Tool | Callable[..., Any]] | None = None,
+        branch: "Branch | None" = None,
+        sandbox: "Branch | None" = None,
+        max_subagent_depth: int = 0,
+        schema: Mapping[str, Any] | None = None,
+        data_model: Any = None,
+        language_model: "str | Model | None" = None,
+        prompt_template: str | None = None,
+        examples: Sequence[Mapping[str, Any]] | None = None,
+        instructions: str | None = None,
+        final_instructions: str | None = None,
+        temperature: float = 0.0,
+        use_inputs_schema: bool = False,
+        use_outputs_schema: bool = False,
+        reasoning_effort: str | None = None,
+        use_chain_of_thought: bool = False,
+        autonomous: bool = True,
+        return_inputs_with_trajectory: bool = True,
+        max_iterations: int = DEFAULT_ITERATIONS,
+        streaming: bool = False,
+        name: str | None = None,
+        description: str | None = None,
+        landing: LandingPolicy = "review",
+        limits: Limits | Mapping[str, Any] | None = None,
+        permissions: Policy | Mapping[str, Any] | Sequence[str] | None = None,
+        mode: Mode = "normal",
+        skills: str | Path | None = None,
+        memory: Sequence[str] | None = None,
+        think: bool = True,
+        enable_approval: bool = False,
+    ) -> None:
+        given = locals()  # the parameters by name: they are those of AgentOptions, save the branch
+        if branch is not None and sandbox is not None:
+            raise InvalidArgument("branch and sandbox are both given; they are two names of one parameter")
+        options = AgentOptions(**{key: given[key] for key in parameter_names()})
+        object.__setattr__(self, "_options", options)
+        object.__setattr__(self, "_handle", _Handle(options, branch if branch is not None else sandbox))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"an Agent does not change; use agent.replace({name}=…)")
+
+    def __getattr__(self, name: str) -> Any:
+        if name in parameter_names():
+            return getattr(self._options, name)
+        raise AttributeError(f"Agent has no attribute {name!r}")
+
+    def __repr__(self) -> str:
+        return f"Agent(name={self.name!r}, workdir={str(self.workdir) if self.workdir else None!r})"
+
+    @property
+    def name(self) -> str:
+        """The agent's name, `agent` when none was given."""
+        return self._options.name or "agent"
+
+    @property
+    def instructions(self) -> str:
+        """The instructions, `get_default_instructions(workdir)` when none were given."""
+        options = self._options
+        if options.instructions is not None:
+            return options.instructions
+        return get_default_instructions(options.workdir, agent_tools(options).names)
+
+    @property
+    def branch(self) -> "Branch":
+        """The branch of this agent's runs, opened at first use; consecutive runs share it."""
+        return self._handle.branch()
+
+    @property
+    def sandbox(self) -> "Branch":
+        """Synonym of `branch`."""
+        return self.branch
+
+    def replace(self, **changes: Any) -> Self:
+        """Return a copy with other parameters; without `branch` it opens a branch of its own, unless one
+        was given to this agent."""
+        given = {key: getattr(self._options, key) for key in parameter_names()}
+        if "branch" not in changes and "sandbox" not in changes:
+            given["branch"] = self._handle.given
+        return type(self)(**{**given, **changes})
+
+    def get_config(self) -> dict[str, Any]:
+        """Return all parameters but the branch as JSON data; never a secret.
+
+        Raises:
+            NotSerializable: a tool or type has no importable name; it is named.
+        """
+        return options_to_config(self._options)
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Self:
+        """Return the agent that `get_config` described; `config` stays as it is.
+
+        Raises:
+            InvalidArgument: a key is unknown or a value wrong.
+        """
+        return cls(**options_from_config(config))
+
+    async def run(
+        self,
+        inputs: Any,
+        *,
+        branch: "Branch | None" = None,
+        deadline_s: float | None = None,
+        approver: Approver | None = None,
+    ) -> Any:
+        """Run until there is an answer or a limit, and return the `RunResult`.
+
+        Args:
+            inputs: a string, messages or `{"messages": […]}` is chat; anything else is data.
+            branch: to work on instead of the agent's own. deadline_s: seconds for this run.
+            approver: answers questions; None = what would ask is denied.
+
+        Returns:
+            RunResult; with `streaming=True` the iterator of `stream`; with `autonomous=False` the
+            StepResult of one step.
+
+        Raises:
+            BranchBusy: the branch has a run. NoModel, ConfigError: no model, or no key for it.
+            InvalidArgument: the inputs cannot be used.
+        """
+        if self._options.streaming:
+            return self.stream(inputs, branch=branch, deadline_s=deadline_s, approver=approver)
+        if not self._options.autonomous:
+            return await self.step(inputs, branch=branch, deadline_s=deadline_s, approver=approver)
+        return await self._result(
+            self.stream(inputs, branch=branch, deadline_s=deadline_s, approver=approver)
+        )
+
+    def run_sync(self, inputs: Any, **options: Any) -> Any:
+        """Do `run` where no event loop runs; raises InvalidArgument where one does."""
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return asyncio.run(self.run(inputs, **options))
+        raise InvalidArgument("run_sync is called inside a running event loop; use `await agent.run(…)`")
+
+    async def stream(
+        self,
+        inputs: Any,
+        *,
+        branch: "Branch | None" = None,
+        deadline_s: float | None = None,
+        approver: Approver | None = None,
+    ) -> AsyncGenerator[RunEvent, None]:
+        """Yield the events of a run; the last is `done` and has the `result`. Closing it cancels the run.
+
+        Example:
+            async with aclosing(agent.stream("hello")) as events:
+                async for event in events:
+                    print(event.type)
+        """
+        start = begin(self._options, inputs)
+        async with aclosing(self._events(start, inputs, branch, deadline_s, approver)) as events:
+            async for event in events:
+                yield event
+
+    async def step(
+        self,
+        messages: Any,
+        *,
+        branch: "Branch | None" = None,
+        deadline_s: float | None = None,
+        approver: Approver | None = None,
+    ) -> StepResult:
+        """Run the calls of the last message, if it is the assistant's, then ask the model once (AG-35).
+
+        Args:
+            messages: chat, perhaps `StepResult.messages` of the step before, edited.
+            branch, deadline_s, approver: as for `run`.
+
+        Raises:
+            InvalidArgument: the input is data.
+        """
+        if not is_chat(messages):
+            raise InvalidArgument("step mode takes chat only: a string or messages, not data")
+        said = chat_messages(messages)
+        ends_with_user = said[-1].role == "user" and not said[-1].tool_results
+        start = (
+            Begin(said[:-1], said[-1:], one_step=True) if ends_with_user else Begin(said, (), one_step=True)
+        )
+        result = await self._result(self._events(start, messages, branch, deadline_s, approver))
+        last = message_from_data(result.messages[-1]) if result.messages else None
+        waits = result.stop_reason in ("awaiting_tools", "awaiting_approval", "awaiting_user")
+        return StepResult(
+            messages=result.messages,
+            pending_calls=[
+                {"id": use.id, "name": use.name, "input": use.input}
+                for use in (last.tool_uses if last is not None and waits else ())
+            ],
+            stop_reason=result.stop_reason,
+            usage=result.usage,
+            error=result.error,
+        )
+
+    def close(self) -> None:
+        """Close the branch that this agent opened; one that was given is left to its owner."""
+        self._handle.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_details: object) -> None:
+        self.close()
+
+    async def _events(
+        self,
+        start: Begin | None,
+        inputs: Any,
+        branch: "Branch | None",
+        deadline_s: float | None,
+        approver: Approver | None,
+    ) -> AsyncGenerator[RunEvent, None]:
+        options, on = self._options, branch if branch is not None else self.branch
+        async with AsyncExitStack() as stack:
+            stack.enter_context(in_use(on))
+            await asyncio.to_thread(on.begin_turn)
+            model, owned = await self._open_model()
+            try:
+                python = await stack.enter_async_context(self._handle.names.of_run(on.id, options.timeout))
+                first = start if start is not None else await data_begin(options, on, inputs)
+                run = await turn_run(
+                    options, on, model, first, data=start is None, skills=self._skills(), python=python,
+                    approver=approver, deadline_s=deadline_s, stop=StopSignal(),
+                )  # fmt: skip
+                whole = options if not first.one_step else self._shown_whole()
+                before = len(first.history) + len(first.new)
+                async with aclosing(run_events(whole, run, inputs, before)) as events:
+                    async for event in events:
+                        yield event
+            finally:
+                if owned:
+                    await model.aclose()
+
+    async def _open_model(self) -> "tuple[Model, bool]":
+        """Return the model and whether this run closes it; names need settings, see `bowerbird.Agent`."""
+        model = self._options.language_model
+        if model is None or isinstance(model, str):
+            raise NoModel("no model is configured; give language_model=a Model, or use bowerbird.Agent")
+        return model, False
+
+    async def _result(self, events: AsyncGenerator[RunEvent, None]) -> RunResult:
+        async with aclosing(events) as told:
+            async for event in told:
+                if isinstance(event, RunDone) and event.result is not None:
+                    return event.result
+        raise AssertionError("a run ends with its result")
+
+    def _skills(self) -> "SkillLibrary | None":
+        if self._options.skills is None:
+            return None
+        from bowerbird.skills import SkillLibrary
+
+        return SkillLibrary(self._options.workdir, str(self._options.skills))
+
+    def _shown_whole(self) -> AgentOptions:
+        """Return options for a step: the next one needs all messages, whatever a run would show."""
+        if self._options.return_inputs_with_trajectory:
+            return self._options
+        return self.replace(return_inputs_with_trajectory=True)._options
+
+
+class _Handle:
+    """The branch of an agent: given, or opened at first use and closed with the agent."""
+
+    def __init__(self, options: AgentOptions, given: "Branch | None") -> None:
+        self.given = given
+        self._options = options
+        self.names = KeptNames()
+        self._workspace: Workspace | None = None
+        self._opened: Branch | None = None
+        self._lock = threading.Lock()
+
+    def branch(self) -> "Branch":
+        """Return the branch; raises InvalidWorkspace when the directory is gone."""
+        if self.given is not None:
+            return self.given
+        with self._lock:
+            if self._opened is None:
+                from bowerbird.workspace import Workspace
+
+                self._workspace = Workspace(self._options.workdir)
+                self._opened = self._workspace.branch(self._options.name, policy=self._options.landing)
+            return self._opened
+
+    def close(self) -> None:
+        """Close what was opened here; a later use opens a new branch."""
+        with self._lock:
+            if self._workspace is not None:
+                self._workspace.close()
+            self._workspace = self._opened = None

@@ -1,0 +1,53 @@
+"""What a run keeps on its branch beside the work: long outputs and transcripts, as private files.
+
+Here: the two stores a library run needs (AG-51, AG-56). Not here: the stores of sessions, which have
+a database. Private files are readable by every tool and in no diff, merge or landing (WS-9).
+"""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from bowerbird.core.errors import NotFound, WorkspaceError
+from bowerbird.core.messages import Message, message_to_data
+
+if TYPE_CHECKING:
+    from bowerbird.workspace import Branch
+
+
+async def is_taken(branch: "Branch", path: str) -> bool:
+    """Whether the merged view has something at `path`; one lookup, nothing is read."""
+    try:
+        await branch.read_bytes(path, 0, 0)
+    except NotFound:
+        return False
+    except WorkspaceError:
+        return True  # a directory, a device: the name is not free
+    return True
+
+
+class BranchStore:
+    """Long outputs and transcripts of runs on `branch`."""
+
+    def __init__(self, branch: "Branch") -> None:
+        self._branch = branch
+
+    async def spill(self, call: str, text: str) -> str:
+        """Store the whole output of `call`; return the path that `read_file` takes."""
+        path = f".agent/out/{call}.txt"
+        await asyncio.to_thread(self._branch.write_private, f"/{path}", text.encode("utf-8", "replace"))
+        return path
+
+    async def save(self, messages: Sequence[Message]) -> str:
+        """Store `messages` as JSON lines in `.transcripts/transcript_{unix_seconds}.jsonl`."""
+        stem = f".transcripts/transcript_{int(time.time())}"
+        number, path = 0, f"{stem}.jsonl"
+        while await is_taken(self._branch, f"/{path}"):
+            number += 1
+            path = f"{stem}_{number}.jsonl"
+        lines = b"\n".join(msgspec.json.encode(message_to_data(m)) for m in messages)
+        await asyncio.to_thread(self._branch.write_private, f"/{path}", lines + b"\n")
+        return path

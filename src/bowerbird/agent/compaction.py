@@ -1,0 +1,236 @@
+"""What of a history is sent: shortened results, summaries in place of old messages (AG-54 … AG-57).
+
+Here: pure functions from history to the messages of a request, and the plan of a summary. This is
+the one file to change for another compaction rule. Not here: calling a model for the summary
+(`summarise`), storing anything, the history itself, which no function here alters.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from bowerbird.agent.history import History, closed_calls
+from bowerbird.core.events import Compaction
+from bowerbird.core.messages import (
+    Block,
+    ImageBlock,
+    Message,
+    RedactedThinkingBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    result_text,
+)
+
+LONG_RESULT = 100  # characters; longer results are replaced once they are old
+FULL_RESULTS = 3  # newest results that stay whole
+NEVER_SHORTENED = frozenset(("read_skill",))
+KEPT_SHARE = 0.25  # of the window, for the newest messages beside a summary
+CHARS_PER_TOKEN = 4
+_IMAGE_TOKENS = 1_500
+
+
+@dataclass(frozen=True, slots=True)
+class SentView:
+    """The messages of a request; `cache_marks` are indexes after which a provider may cache."""
+
+    messages: tuple[Message, ...]
+    cache_marks: tuple[int, ...] = ()
+
+
+def sent_view(history: History) -> SentView:
+    """Return what is sent of `history`. Pure: equal histories give equal views.
+
+    A result that is replaced stays replaced in every longer history: what protects a result (being
+    among the last three, or unseen) is lost for good when newer ones arrive.
+    """
+    standing = standing_messages(history)
+    messages = closed_calls([m for m in standing if m.id not in history.unsent], history)
+    shortened, newest = _micro(messages)
+    marks = {i for i in (newest, len(shortened) - 1) if i >= 0}
+    return SentView(tuple(shortened), tuple(sorted(marks)))
+
+
+def standing_messages(history: History) -> list[Message]:
+    """Return the messages with each compacted range replaced by its summary."""
+    entries = [(m.id, m.id, m) for m in history.messages]
+    for made in history.compactions:
+        first = next((i for i, e in enumerate(entries) if e[0] == made.from_id), None)
+        last = next((i for i, e in enumerate(entries) if e[1] == made.to_id), None)
+        if first is None or last is None or last < first:
+            continue  # the range is not in this history (a fork from before it)
+        entries[first : last + 1] = [(made.from_id, made.to_id, summary_message(made, entries[last][2].ts))]
+    return [message for _, _, message in entries]
+
+
+def summary_message(made: Compaction, ts: str) -> Message:
+    """Return the message that stands for the compacted range."""
+    return Message("user", (TextBlock(made.summary),), f"{made.to_id}_summary", ts)
+
+
+def _micro(messages: Sequence[Message]) -> tuple[list[Message], int]:
+    """Return the messages with old long results replaced, and the index of the last one changed."""
+    names = {use.id: use.name for m in messages for use in m.tool_uses}
+    last_said = max((i for i, m in enumerate(messages) if m.role == "assistant"), default=-1)
+    in_order = [(i, r) for i, m in enumerate(messages) for r in m.tool_results]
+    old = {
+        r.tool_use_id
+        for i, r in in_order[:-FULL_RESULTS]
+        if i <= last_said and _is_long(r) and names.get(r.tool_use_id) not in NEVER_SHORTENED
+    }
+    if not old:
+        return list(messages), -1
+    sent: list[Message] = []
+    newest = -1
+    for i, message in enumerate(messages):
+        if not any(r.tool_use_id in old for r in message.tool_results):
+            sent.append(message)
+            continue
+        newest = i
+        blocks = tuple(
+            _shortened(b, names) if isinstance(b, ToolResultBlock) and b.tool_use_id in old else b
+            for b in message.content
+        )
+        sent.append(Message(message.role, blocks, message.id, message.ts))
+    return sent, newest
+
+
+def _is_long(result: ToolResultBlock) -> bool:
+    return len(result_text(result)) > LONG_RESULT or any(isinstance(b, ImageBlock) for b in result.content)
+
+
+def _shortened(result: ToolResultBlock, names: Mapping[str, str]) -> ToolResultBlock:
+    name = names.get(result.tool_use_id, "a tool")
+    return ToolResultBlock(result.tool_use_id, f"[Previous: used {name}]", result.is_error)
+
+
+# ---------------------------------------------------------------- sizes
+
+
+def estimate_tokens(messages: Iterable[Message]) -> int:
+    """Return roughly how many tokens these messages are: a quarter of their characters."""
+    return sum(_chars(b) for m in messages for b in m.content) // CHARS_PER_TOKEN
+
+
+def text_tokens(*texts: str) -> int:
+    """Return roughly how many tokens these texts are."""
+    return sum(len(t) for t in texts) // CHARS_PER_TOKEN
+
+
+def _chars(block: Block) -> int:
+    match block:
+        case TextBlock(text=text) | ThinkingBlock(thinking=text) | RedactedThinkingBlock(data=text):
+            return len(text)
+        case ToolUseBlock():
+            return len(block.name) + len(msgspec.json.encode(block.input))
+        case ToolResultBlock():
+            images = sum(isinstance(b, ImageBlock) for b in block.content)
+            return len(result_text(block)) + images * _IMAGE_TOKENS * CHARS_PER_TOKEN
+        case ImageBlock():
+            return _IMAGE_TOKENS * CHARS_PER_TOKEN
+        case _:
+            return 0
+
+
+# ---------------------------------------------------------------- summaries
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryPlan:
+    """Which messages a summary will stand for.
+
+    Args:
+        old: the messages summarised, from the first of the history on.
+        kept: the newest ones, sent as they are after the summary.
+        request: the user's last own message if it is among `old`, to be repeated verbatim.
+    """
+
+    old: tuple[Message, ...]
+    kept: tuple[Message, ...]
+    request: Message | None
+
+
+def plan_summary(history: History, window: int, *, share: float = KEPT_SHARE) -> SummaryPlan | None:
+    """Return what to summarise, None when there is nothing but the last message.
+
+    Args:
+        history: complete, without pending calls.
+        window: tokens of the model's window.
+        share: the part of the window that the newest messages may fill.
+    """
+    messages = history.messages
+    cuts = [i for i in range(1, len(messages) + 1) if i == len(messages) or not messages[i].tool_results]
+    room = int(window * share)
+    fitting = [i for i in cuts if estimate_tokens(messages[i:]) <= room]
+    # When all of it would be kept, the last exchange is: a summary of nothing helps nobody.
+    cut = min(fitting, default=len(messages))
+    if len(messages) < 2 or cut == 0:
+        return None
+    own = [m for m in messages if m.role == "user" and m.id not in history.injected and not m.tool_results]
+    last = own[-1] if own else None
+    if last is not None and cut == len(messages) and messages[-1].id == last.id:
+        cut -= 1  # an unanswered question is kept itself
+    kept = messages[cut:]
+    request = last if last is not None and all(m.id != last.id for m in kept) else None
+    return SummaryPlan(messages[:cut], kept, request)
+
+
+def summary_text(
+    summary: str, plan: SummaryPlan, transcript: str | None, notes: Mapping[str, str], left_out: int = 0
+) -> str:
+    """Return the text that stands for `plan.old` from now on (AG-56).
+
+    Args:
+        summary: what the summariser wrote; "" when it failed and the old part is only left out.
+        transcript: where the full text can be read.
+        notes: heading → text: open tasks, changed files, plan.
+        left_out: exchanges left out without a summary (AG-57).
+    """
+    where = f" The full text is in {transcript} (read_file)." if transcript else ""
+    if summary:
+        parts = [f"[Summary of the conversation so far.{where}]", summary.strip()]
+    else:
+        parts = [f"[{left_out} earlier exchanges were left out to make room.{where}]"]
+    parts += [f"## {heading}\n{text.strip()}" for heading, text in notes.items() if text.strip()]
+    if plan.request is not None:
+        parts.append(f"## The user's last message, verbatim\n{plan.request.text}")
+    return "\n\n".join(parts)
+
+
+def exchanges(messages: Iterable[Message]) -> int:
+    """Return how many answers of the model are among `messages`, at least 1."""
+    return max(1, sum(m.role == "assistant" for m in messages))
+
+
+def as_text(messages: Iterable[Message], limit: int) -> str:
+    """Return a dialogue as plain text of at most `limit` characters, long parts cut in their middle.
+
+    This is what a summariser reads: tool calls as lines, so that it needs no tools of its own.
+    """
+    parts = [_said(m) for m in messages]
+    total = sum(len(p) for p in parts)
+    if total > limit and parts:
+        # Every part gives up the same share above a floor, so that no single file crowds out the rest.
+        each = max(200, limit // len(parts))
+        parts = [p if len(p) <= each else f"{p[: each * 2 // 3]}\n[…]\n{p[-each // 3 :]}" for p in parts]
+    text = "\n\n".join(parts)
+    return text if len(text) <= limit else f"{text[: limit // 3]}\n[…]\n{text[-limit * 2 // 3 :]}"
+
+
+def _said(message: Message) -> str:
+    lines: list[str] = []
+    for block in message.content:
+        match block:
+            case TextBlock():
+                lines.append(block.text)
+            case ToolUseBlock():
+                lines.append(f"→ {block.name} {msgspec.json.encode(block.input).decode()}")
+            case ToolResultBlock():
+                lines.append(f"← {'error: ' if block.is_error else ''}{result_text(block)}")
+            case ImageBlock():
+                lines.append(f"[{block.media_type}]")
+            case _:
+                pass
+    return f"{message.role}: " + "\n".join(lines)

@@ -1,0 +1,201 @@
+"""A session's messages as the loop knows them, and what of them is sent to a model.
+
+Here: the frozen history, the fold of step events into it (used by the loop and by whoever reads
+a journal), orphaned calls (AG-47). Not here: which results are shortened and how summaries are
+made (`compaction`), the journal's record form, any I/O.
+
+Tool results are one user message directly after the assistant message that asked for them, in
+call order, with an id derived from it: so a journal that holds only outcomes gives the same
+messages as the run that wrote it.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+from bowerbird.core.events import (
+    AssistantStep,
+    Compaction,
+    Injected,
+    RunEvent,
+    ToolIntent,
+    ToolOutcome,
+    UserStep,
+)
+from bowerbird.core.messages import ImageBlock, Message, TextBlock, ToolResultBlock, ToolUseBlock
+
+PARTIAL = "partial"  # stop reason of an assistant record that was cut by a stop or a failure (MO-32)
+EFFECT_UNKNOWN = "interrupted, effect unknown"
+NOT_EXECUTED = "not executed"
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Everything said so far; compactions only say what is sent in place of what.
+
+    Args:
+        messages: in order; journal truth, never shortened.
+        compactions: in order of their making.
+        started: ids of calls whose tool was started (their intent is journalled).
+        unsent: ids of messages that are shown but not sent, say the partial answer of a failed
+            attempt that is run again (MO-32).
+        injected: ids of user messages that the runtime made; the user did not say these.
+        last_context: input tokens of the newest model call since the last compaction, 0 = unknown.
+    """
+
+    messages: tuple[Message, ...] = ()
+    compactions: tuple[Compaction, ...] = ()
+    started: frozenset[str] = frozenset()
+    unsent: frozenset[str] = frozenset()
+    injected: frozenset[str] = frozenset()
+    last_context: int = 0
+
+    @classmethod
+    def of(cls, events: Iterable[RunEvent], unsent: Iterable[str] = ()) -> "History":
+        """Return the history that these step events make; live events are passed over."""
+        builder = HistoryBuilder(cls(unsent=frozenset(unsent)))
+        for event in events:
+            builder.add(event)
+        return builder.build()
+
+    @property
+    def pending_calls(self) -> tuple[ToolUseBlock, ...]:
+        """Calls of the last assistant message that have no result yet, if nothing was said since."""
+        return _pending(self.messages)
+
+
+@dataclass(slots=True)
+class HistoryBuilder:
+    """The history of a run while it grows; owned by one task."""
+
+    base: History = field(default_factory=History)
+    messages: list[Message] = field(init=False)
+    compactions: list[Compaction] = field(init=False)
+    started: set[str] = field(init=False)
+    injected: set[str] = field(init=False)
+    last_context: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.messages = list(self.base.messages)
+        self.compactions = list(self.base.compactions)
+        self.started = set(self.base.started)
+        self.injected = set(self.base.injected)
+        self.last_context = self.base.last_context
+
+    def add(self, event: RunEvent) -> None:
+        """Fold one event in; events that are no part of the dialogue change nothing."""
+        match event:
+            case UserStep():
+                self.messages.append(event.message)
+            case Injected():
+                self.messages.append(event.message)
+                self.injected.add(event.message.id)
+            case AssistantStep():
+                if event.message.content:
+                    self.messages.append(event.message)
+                self.last_context = event.usage.context_tokens or self.last_context
+            case ToolIntent():
+                self.started.add(event.call)
+            case ToolOutcome():
+                self._add_outcome(event)
+            case Compaction():
+                self.compactions.append(event)
+                self.last_context = 0
+            case _:
+                pass
+
+    def build(self) -> History:
+        """Return the history so far as a value."""
+        return History(
+            messages=tuple(self.messages),
+            compactions=tuple(self.compactions),
+            started=frozenset(self.started),
+            unsent=self.base.unsent,
+            injected=frozenset(self.injected),
+            last_context=self.last_context,
+        )
+
+    @property
+    def pending_calls(self) -> tuple[ToolUseBlock, ...]:
+        """Calls of the last assistant message that have no result yet."""
+        return _pending(self.messages)
+
+    def _add_outcome(self, outcome: ToolOutcome) -> None:
+        at = next(
+            (
+                i
+                for i in range(len(self.messages) - 1, -1, -1)
+                if any(use.id == outcome.call for use in self.messages[i].tool_uses)
+            ),
+            None,
+        )
+        if at is None:
+            return  # an outcome of a call nobody knows: kept in the journal, part of no dialogue
+        asker = self.messages[at]
+        order = [use.id for use in asker.tool_uses]
+        block = result_block(outcome)
+        following = self.messages[at + 1] if at + 1 < len(self.messages) else None
+        if following is not None and following.id == results_id(asker):
+            blocks = [r for r in following.tool_results if r.tool_use_id != outcome.call]
+            blocks.append(block)
+            blocks.sort(key=lambda r: order.index(r.tool_use_id))
+            self.messages[at + 1] = Message("user", tuple(blocks), following.id, following.ts)
+        else:
+            self.messages.insert(at + 1, Message("user", (block,), results_id(asker), asker.ts))
+
+
+def results_id(asker: Message) -> str:
+    """Return the id of the message that holds the results of the calls in `asker`."""
+    return f"{asker.id}_results"
+
+
+def result_block(outcome: ToolOutcome) -> ToolResultBlock:
+    """Return the block that tells a model how a call ended."""
+    content = outcome.content
+    if not isinstance(content, str):
+        content = [b for b in content if isinstance(b, TextBlock | ImageBlock)]
+    return ToolResultBlock(outcome.call, content, outcome.status != "ok", outcome.data)
+
+
+def closed_calls(messages: Sequence[Message], history: History) -> list[Message]:
+    """Return `messages` with exactly one result directly after each call (AG-47, SE-11).
+
+    A call without result gets an error result; results without a call, or far from it, are moved
+    or left out. Messages without content are left out.
+    """
+    results = {r.tool_use_id: r for m in messages for r in m.tool_results}
+    sent: list[Message] = []
+    for message in messages:
+        if message.role == "assistant":
+            if message.content:
+                sent.append(message)
+            if message.tool_uses:
+                sent.append(_results_after(message, results, history))
+            continue
+        rest = tuple(b for b in message.content if not isinstance(b, ToolResultBlock))
+        if len(rest) == len(message.content):
+            if rest:
+                sent.append(message)
+        elif rest:
+            sent.append(Message("user", rest, message.id, message.ts))
+    return sent
+
+
+def _results_after(asker: Message, results: dict[str, ToolResultBlock], history: History) -> Message:
+    blocks = tuple(
+        results.get(use.id)
+        or ToolResultBlock(use.id, EFFECT_UNKNOWN if use.id in history.started else NOT_EXECUTED, True)
+        for use in asker.tool_uses
+    )
+    return Message("user", blocks, results_id(asker), asker.ts)
+
+
+def _pending(messages: Sequence[Message]) -> tuple[ToolUseBlock, ...]:
+    for at in range(len(messages) - 1, -1, -1):
+        message = messages[at]
+        if message.role == "assistant":
+            done = {r.tool_use_id for m in messages[at + 1 :] for r in m.tool_results}
+            return tuple(use for use in message.tool_uses if use.id not in done)
+        if not all(isinstance(b, ToolResultBlock) for b in cast("tuple[object, ...]", message.content)):
+            return ()
+    return ()

@@ -1,0 +1,38 @@
+"""The Python interpreters of an agent's runs: names persist from run to run (TO-24).
+
+Here: who keeps the dumps between runs, and when workers end. Not here: the interpreter, its limits.
+A run has its own workers, because a worker belongs to one event loop and runs may have different ones.
+"""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from bowerbird.tools.python import PythonLimits, PythonSessions
+
+
+class KeptNames:
+    """Dumps of interpreters by branch, in memory: they live as long as the agent."""
+
+    def __init__(self) -> None:
+        self._dumps: dict[str, bytes] = {}
+
+    async def save(self, branch: str, dump: bytes) -> None:
+        """Keep `dump` in place of an earlier one."""
+        self._dumps[branch] = dump
+
+    async def load(self, branch: str) -> bytes | None:
+        """Return what was kept, None when there is nothing."""
+        return self._dumps.get(branch)
+
+    @asynccontextmanager
+    async def of_run(self, branch: str, timeout_s: float) -> AsyncGenerator[PythonSessions, None]:
+        """Give a run its interpreters; at its end the names are kept and the workers closed."""
+        sessions = PythonSessions(PythonLimits(timeout_s=timeout_s), dumps=self)
+        try:
+            yield sessions
+        finally:
+            # Also when the run is closed: whoever has seen `done` asks for no further event.
+            try:
+                await sessions.end_turn(branch)
+            finally:
+                await sessions.aclose()

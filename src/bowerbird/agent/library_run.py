@@ -1,0 +1,271 @@
+"""One run of an `Agent`: its options bound to the loop, its events folded into a result.
+
+Here: the tools, system blocks and messages of a run, landing by policy, the result. Not here: the
+loop, how a model is opened (`agent.Agent._open_model`), sessions, which bind the loop to a journal.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from bowerbird.agent.branch_files import BranchStore
+from bowerbird.agent.history import History, HistoryBuilder
+from bowerbird.agent.inputs import PromptParts, chat_messages, data_message, examples_text, is_chat
+from bowerbird.agent.loop import run_turn
+from bowerbird.agent.options import AgentOptions
+from bowerbird.agent.prompt import get_default_instructions, get_subagent_tools_guidance, system_blocks
+from bowerbird.agent.result import RunDone, RunResult
+from bowerbird.agent.turn import Approver, OutputSpec, StopSignal, TurnRun
+from bowerbird.core.errors import InvalidArgument, LandingRefused, WorkspaceError
+from bowerbird.core.events import Done, Notice, RunEvent, ToolIntent, ToolOutcome
+from bowerbird.core.ids import new_id
+from bowerbird.core.messages import Message, message_to_data
+from bowerbird.core.requests import Thinking
+from bowerbird.memory import read_memory
+from bowerbird.tools.result import compact_json
+from bowerbird.tools.tool import Tool
+from bowerbird.tools.toolset import Toolset
+
+if TYPE_CHECKING:
+    from bowerbird.models.protocol import Model
+    from bowerbird.skills import SkillLibrary
+    from bowerbird.tools.python import PythonSessions
+    from bowerbird.workspace import Branch
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """How a run starts: what was said before, what is new, whether it is a single step."""
+
+    history: tuple[Message, ...]
+    new: tuple[Message, ...]
+    one_step: bool = False
+
+
+def agent_tools(
+    options: AgentOptions,
+    skills: "SkillLibrary | None" = None,
+    python: "PythonSessions | None" = None,
+    *,
+    answerable: bool = False,
+) -> Toolset:
+    """Return the tools of a run: built-in ones first, then the agent's own.
+
+    Args:
+        options: of the agent. skills: its skills, None for none.
+        python: the run's interpreters; None only to learn names. answerable: a person can be asked.
+    """
+    from bowerbird.tools.code import code_tools
+    from bowerbird.tools.files import file_tools
+    from bowerbird.tools.plan import plan_tools
+    from bowerbird.tools.python import python_tools
+    from bowerbird.tools.skills import skill_tools
+    from bowerbird.tools.think import think_tools
+
+    built_in: list[Tool] = [*file_tools(), *code_tools(), *python_tools(python, options.timeout)]
+    built_in += think_tools() if options.think else []
+    built_in += skill_tools(skills) if skills is not None else []
+    wanted = {"compact"}
+    if options.mode == "plan":
+        wanted.add("exit_plan_mode")
+    if answerable:
+        wanted.add("ask_user")
+    built_in += [tool for tool in plan_tools() if tool.name in wanted]
+    return Toolset((*built_in, *options.own_tools))
+
+
+def begin(options: AgentOptions, inputs: Any) -> Begin | None:
+    """Return how chat `inputs` begin a run; None for data, which needs a branch first."""
+    if not is_chat(inputs):
+        if not options.autonomous:
+            raise InvalidArgument("step mode takes chat only: a string or messages, not data")
+        return None
+    messages = chat_messages(inputs)
+    if messages[-1].role == "user" and not messages[-1].tool_results:
+        return Begin(messages[:-1], messages[-1:], not options.autonomous)
+    return Begin(messages, (), not options.autonomous)
+
+
+async def turn_run(
+    options: AgentOptions,
+    branch: "Branch",
+    model: "Model",
+    start: Begin,
+    *,
+    data: bool,
+    skills: "SkillLibrary | None",
+    python: "PythonSessions",
+    approver: Approver | None,
+    deadline_s: float | None,
+    stop: StopSignal,
+) -> TurnRun:
+    """Return everything the loop needs for one run of an agent."""
+    tools = agent_tools(options, skills, python, answerable=approver is not None)
+    limits = options.effective_limits
+    store = BranchStore(branch)
+    given = frozenset(tool.name for tool in options.own_tools if not tool.classed)
+    return TurnRun(
+        model=model,
+        tools=tools,
+        branch=branch,
+        system=await _system(options, branch, tools, skills, data=data),
+        history=History(start.history),
+        new=start.new,
+        limits=limits if deadline_s is None else replace(limits, deadline_s=deadline_s),
+        policy=replace(options.policy, given=given),
+        mode=options.mode,
+        approver=approver,
+        transcripts=store,
+        stop=stop,
+        output=_output(options),
+        temperature=float(options.temperature),
+        thinking=Thinking(enabled=True, effort=options.effort) if options.effort else None,
+        chain_of_thought=options.use_chain_of_thought,
+        one_step=start.one_step,
+        session=branch.id,
+        turn=new_id("t"),
+        agent=options.name or "agent",
+        spill=store.spill,
+    )
+
+
+async def run_events(
+    options: AgentOptions, run: TurnRun, inputs: Any, shown_before: int
+) -> AsyncGenerator[RunEvent, None]:
+    """Yield the events of `run`; the last is a `RunDone`. Lands as the agent's policy says.
+
+    Args:
+        options: of the agent. run: bound. inputs: as given, for the result.
+        shown_before: how many messages of the history were there before this run.
+    """
+    branch = run.branch
+    assert branch is not None, "a library run has a branch"
+    said = HistoryBuilder(run.history)
+    acting: set[str] = set()
+    async with aclosing(run_turn(run)) as events:
+        async for event in events:
+            if isinstance(event, Done):
+                for told in await _turn_ended(options, branch, run.turn, event, changed=bool(acting)):
+                    yield told
+                result = await _result(
+                    options, branch, event, messages=said.messages, inputs=inputs, skip=shown_before
+                )
+                yield RunDone(
+                    event.stop_reason, event.text, event.usage, event.steps, event.error, event.output, result
+                )
+                return
+            said.add(event)
+            yield event
+            if isinstance(event, ToolOutcome) and event.tainted:
+                await asyncio.to_thread(branch.taint, run.turn)
+            if isinstance(event, ToolIntent) and event.effect != "read":
+                acting.add(event.call)
+            elif isinstance(event, ToolOutcome) and event.call in acting and options.landing == "step":
+                for told in await _land(branch):
+                    yield told
+
+
+async def _turn_ended(
+    options: AgentOptions, branch: "Branch", turn: str, done: Done, *, changed: bool
+) -> list[RunEvent]:
+    if not changed:
+        return []
+    await asyncio.to_thread(branch.end_turn, turn)
+    # A turn that failed or was stopped lands nothing (WS-57).
+    return await _land(branch) if options.landing == "turn" and done.stop_reason == "completed" else []
+
+
+async def _land(branch: "Branch") -> list[RunEvent]:
+    """Land what may land by policy; the rest stays pending and is said."""
+    try:
+        landing = await asyncio.to_thread(branch.land, partial=True)
+    except LandingRefused as refusal:
+        refused: Sequence[dict[str, str]] = refusal.refused
+    except WorkspaceError as error:
+        return [Notice("landing", f"nothing landed: {error}")]
+    else:
+        refused = landing.refused
+    if not refused:
+        return []
+    paths = ", ".join(f"{row['path']} ({row['reason']})" for row in refused)
+    return [Notice("landing", f"not landed, waits for review: {paths}")]
+
+
+async def _result(
+    options: AgentOptions,
+    branch: "Branch",
+    done: Done,
+    *,
+    messages: Sequence[Message],
+    inputs: Any,
+    skip: int,
+) -> RunResult:
+    shown = list(messages)
+    if not options.return_inputs_with_trajectory:
+        structured = options.output is not None
+        shown = shown[-1:] if structured else shown[skip:]
+    return RunResult(
+        text=done.text,
+        output=done.output,
+        messages=[message_to_data(m) for m in shown],
+        inputs=inputs,
+        stop_reason=done.stop_reason,
+        error=done.error,
+        usage=done.usage,
+        steps=done.steps,
+        branch=branch,
+        changes=await asyncio.to_thread(branch.changes),
+    )
+
+
+async def _system(
+    options: AgentOptions, branch: "Branch", tools: Toolset, skills: "SkillLibrary | None", *, data: bool
+) -> tuple[str, ...]:
+    from bowerbird.skills import prompt_lines
+
+    files = await read_memory(branch, options.memory if options.memory is not None else _default_memory())
+    offered = await asyncio.to_thread(skills.offered) if skills is not None else []
+    blocks = list(
+        system_blocks(
+            options.instructions
+            if options.instructions is not None
+            else get_default_instructions(options.workdir, tools.names),
+            workspace=options.workdir,
+            memory=[(file.name, file.text) for file in files],
+            skills=prompt_lines(offered) if offered else "",
+            subagents=get_subagent_tools_guidance() if "spawn_subagents" in tools else "",
+        )
+    )
+    if not data and options.examples:  # data messages carry them themselves
+        blocks.append(examples_text(options.examples))
+    if not data and options.use_outputs_schema and options.output is not None:
+        blocks.append(f"Schema of the answer:\n{compact_json(options.output.schema)}")
+    return tuple(blocks)
+
+
+def _default_memory() -> Sequence[str]:
+    from bowerbird.memory import MEMORY_FILES
+
+    return MEMORY_FILES
+
+
+def _output(options: AgentOptions) -> OutputSpec | None:
+    if options.output is None or options.final_instructions is None:
+        return options.output
+    return replace(options.output, system=(options.final_instructions,))
+
+
+async def data_begin(options: AgentOptions, branch: "Branch", inputs: Any) -> Begin:
+    """Write data `inputs` to the branch and return the run's beginning."""
+    wants_schema = options.output is not None and (
+        options.use_outputs_schema or "{outputs_schema}" in (options.prompt_template or "")
+    )
+    parts = PromptParts(
+        template=options.prompt_template,
+        examples=examples_text(options.examples),
+        outputs_schema=compact_json(options.output.schema) if options.output and wants_schema else "",
+        with_inputs_schema=options.use_inputs_schema,
+    )
+    return Begin((), (await data_message(inputs, branch, parts),))

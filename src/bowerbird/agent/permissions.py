@@ -1,0 +1,180 @@
+"""May this call run? One pure decision, asked where the tool runs (AG-59 … AG-61, AG-64).
+
+Here: `decide` and how rules match. Not here: who is asked and for how long, what happens to a
+denied call (`tool_batch`), the policy's data (`policy`), shell grammar (`shell_words`).
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any, Literal, Protocol
+
+from bowerbird.agent.policy import Mode, Policy, Rule
+from bowerbird.agent.shell_words import SimpleCommand, read_line
+from bowerbird.core.events import EffectClass
+from bowerbird.tools.names import SAFE_TOOLS
+
+Action = Literal["allow", "ask", "deny"]
+
+PLAN_EXTRA = frozenset(("task_create", "task_update", "exit_plan_mode"))
+PLAN_SUBAGENTS = frozenset(("explore", "plan"))
+SHELL_TOOLS = frozenset(("bash", "background_run"))
+_PATHS = ("path", "src", "dst")
+_TEXTS = ("command", "url", "query", "code", "pattern", "skill", "prompt")
+
+
+class Judged(Protocol):
+    """What the decision needs of a tool; every `Tool` has it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def effect(self) -> EffectClass: ...
+    @property
+    def aliases(self) -> tuple[str, ...]: ...
+    @property
+    def needs_approval(self) -> bool | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """`allow`, `ask` or `deny`, and why."""
+
+    action: Action
+    reason: str
+
+
+def decide(tool: Judged, arguments: Mapping[str, Any], mode: Mode, policy: Policy) -> Decision:
+    """Return whether a call may run.
+
+    Args:
+        tool: the tool meant, aliases resolved.
+        arguments: its arguments, aliases resolved.
+        mode: `plan` offers reading and planning only.
+        policy: rules and switches; the stricter wins, deny above all.
+
+    Example:
+        >>> from bowerbird.tools.think import think_tools
+        >>> decide(think_tools()[0], {"thought": "x"}, "plan", Policy()).action
+        'allow'
+    """
+    if mode == "plan" and not _in_plan_mode(tool, arguments):
+        return Decision("deny", f"{tool.name} is not available in plan mode; call exit_plan_mode first")
+    if policy.role is not None and tool.name not in policy.role:
+        return Decision("deny", f"{tool.name} is not among the tools of this role")
+    denied = _first(policy.deny, tool, arguments, _any_matches)
+    if denied is not None:
+        return Decision("deny", f"rule {denied} denies this call")
+    if policy.auto_approve:
+        return Decision("allow", "approved for the rest of the session")
+    asked = _first(policy.ask, tool, arguments, _any_matches)
+    if asked is not None:
+        return Decision("ask", f"rule {asked} asks before this call")
+    if _all_allowed(policy.allow, tool, arguments):
+        return Decision("allow", "a rule allows this call")
+    return _by_class(tool, policy)
+
+
+def offered(tool: Judged, mode: Mode, policy: Policy) -> bool:
+    """Whether a model is told of `tool`: what would be denied whatever the arguments is not shown."""
+    if policy.role is not None and tool.name not in policy.role:
+        return False
+    if mode == "plan":
+        return tool.name == "task" or _in_plan_mode(tool, {})
+    return tool.name != "exit_plan_mode"
+
+
+def _by_class(tool: Judged, policy: Policy) -> Decision:
+    if policy.enable_approval:
+        if tool.name in SAFE_TOOLS or tool.needs_approval is False:
+            return Decision("allow", "safe tool")
+        return Decision("ask", "approval is on")
+    if tool.needs_approval is not None:
+        return Decision("ask" if tool.needs_approval else "allow", f"{tool.name} says so itself")
+    if tool.effect == "outside" and tool.name not in policy.given:
+        return Decision("ask", f"{tool.name} acts outside the branch")
+    return Decision("allow", f"confined to the {tool.effect} class")
+
+
+def _in_plan_mode(tool: Judged, arguments: Mapping[str, Any]) -> bool:
+    if tool.name == "task":
+        return arguments.get("agent_type") in PLAN_SUBAGENTS
+    return tool.effect in ("read", "plan") or tool.name in PLAN_EXTRA
+
+
+# ---------------------------------------------------------------- rules
+
+Matcher = Callable[[Rule, Judged, Mapping[str, Any]], bool]
+
+
+def _first(rules: Iterable[Rule], tool: Judged, arguments: Mapping[str, Any], match: Matcher) -> Rule | None:
+    return next((r for r in rules if _names(r, tool) and match(r, tool, arguments)), None)
+
+
+def _names(rule: Rule, tool: Judged) -> bool:
+    return any(fnmatchcase(name, rule.tool) for name in (tool.name, *tool.aliases))
+
+
+def _any_matches(rule: Rule, tool: Judged, arguments: Mapping[str, Any]) -> bool:
+    """Match of a restricting rule: one part of the call that fits is enough."""
+    if rule.pattern is None:
+        return True
+    if not _is_shell(tool, arguments):
+        return any(_glob(subject, rule.pattern) for subject in _subjects(arguments))
+    line = read_line(arguments["command"])
+    if not line.readable:
+        return True  # what cannot be read cannot be cleared
+    commands = (*line.commands, *line.hidden)
+    return any(not c.known or _glob(c.text, rule.pattern) for c in commands)
+
+
+def _all_allowed(rules: Iterable[Rule], tool: Judged, arguments: Mapping[str, Any]) -> bool:
+    """Match of the allowing rules: together they must cover every part of the call."""
+    mine = [r for r in rules if _names(r, tool)]
+    if any(r.pattern is None for r in mine):
+        return True
+    patterns = [r.pattern for r in mine if r.pattern is not None]
+    if not patterns:
+        return False
+    if not _is_shell(tool, arguments):
+        subjects = _subjects(arguments)
+        return bool(subjects) and all(any(_glob(s, p) for p in patterns) for s in subjects)
+    line = read_line(arguments["command"])
+    return line.readable and bool(line.commands) and all(_clears(c, patterns) for c in line.commands)
+
+
+def _clears(command: SimpleCommand, patterns: list[str]) -> bool:
+    return command.known and command.bare and any(_glob(command.text, p) for p in patterns)
+
+
+def _is_shell(tool: Judged, arguments: Mapping[str, Any]) -> bool:
+    return tool.name in SHELL_TOOLS and isinstance(arguments.get("command"), str)
+
+
+def _subjects(arguments: Mapping[str, Any]) -> list[str]:
+    """Return what a pattern is held against: the paths, else the main text, else all texts."""
+    paths = [v for k in _PATHS if isinstance(v := arguments.get(k), str)]
+    if paths:
+        return [_plain_path(p) for p in paths]
+    for key in _TEXTS:
+        if isinstance(value := arguments.get(key), str):
+            return [value]
+    return [v for v in arguments.values() if isinstance(v, str)]
+
+
+def _plain_path(path: str) -> str:
+    kept: list[str] = []
+    for part in path.split("/"):
+        if part == ".." and kept:
+            kept.pop()
+        elif part not in ("", ".", ".."):
+            kept.append(part)
+    return "/".join(kept)
+
+
+def _glob(text: str, pattern: str) -> bool:
+    wanted = pattern.strip()
+    wanted = wanted[1:] if wanted.startswith("/") and not text.startswith("/") else wanted
+    if fnmatchcase(text, wanted):
+        return True
+    return wanted.endswith(" *") and fnmatchcase(text, wanted[:-2])

@@ -1,0 +1,64 @@
+"""What a run returns to a program (AG-33, AG-35).
+
+Here: the two results and the event that carries one. Not here: how they come about.
+"""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from bowerbird.core.events import Done, RunError, RunStop
+from bowerbird.core.usage import Usage
+
+if TYPE_CHECKING:
+    from bowerbird.workspace import Branch
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunResult:
+    """The outcome of `Agent.run`.
+
+    Attributes:
+        text: the answer, or what there is of it.
+        output: the structured answer; None without `schema` and `data_model`, or when invalid.
+        messages: plain messages (`{"role", "content", "id", "ts"}`), inputs first.
+        inputs: what was given.
+        stop_reason: `completed` or why not (AG-34).
+        error: `type`, `message`, `retryable` of a failure, else None.
+        usage: tokens, calls and USD of the run. steps: model answers and tool calls.
+        branch: what the run worked on. changes: `{"written": […], "deleted": […]}` of it.
+    """
+
+    text: str
+    output: Any = None
+    messages: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    inputs: Any = None
+    stop_reason: RunStop = "completed"
+    error: RunError | None = None
+    usage: Usage = field(default_factory=Usage)
+    steps: int = 0
+    branch: "Branch"
+    changes: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+
+
+class RunDone(Done, frozen=True, tag="done"):
+    """The last event of `Agent.stream`: `Done` with the run's result."""
+
+    result: RunResult | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepResult:
+    """The outcome of one step: edit `messages` or answer `pending_calls`, then step again.
+
+    Attributes:
+        messages: everything so far, the model's answer last.
+        pending_calls: `{"id", "name", "input"}` of the calls that the next step will run.
+        stop_reason: `awaiting_tools` while calls are pending, else as for a run.
+        usage: of this step. error: as in `RunResult`.
+    """
+
+    messages: list[dict[str, Any]]
+    pending_calls: list[dict[str, Any]]
+    stop_reason: RunStop
+    usage: Usage
+    error: RunError | None = None

@@ -1,0 +1,143 @@
+"""What one turn of the loop is given: values, and the few protocols its owner implements.
+
+Here: `TurnRun` and the seams towards sessions, doors and delegation. Not here: what the loop does
+with them (`loop`), and any implementation (`api`, `sessions`).
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from bowerbird.agent.history import History
+from bowerbird.agent.limits import Limits
+from bowerbird.agent.policy import Mode, Policy
+from bowerbird.agent.stop import StopSignal
+from bowerbird.core.events import ApprovalAnswer, ApprovalRequest, Injected, UserStep
+from bowerbird.core.messages import Message
+from bowerbird.core.requests import ModelInfo, Purpose, Thinking
+from bowerbird.core.usage import Usage
+from bowerbird.models.budget import Budget, BudgetRefusal, PriceOf, Reservation
+
+if TYPE_CHECKING:
+    from bowerbird.models.protocol import Model
+    from bowerbird.tools import Toolset
+    from bowerbird.workspace import Branch
+
+__all__ = [
+    "Approver", "Budget", "BudgetRefusal", "History", "Inbox", "Limits", "Mode", "OutputSpec", "Policy",
+    "Reservation", "StopSignal", "Transcripts", "TurnRun",
+]  # fmt: skip
+
+
+class Approver(Protocol):
+    """Where a person can answer. A run without one denies what would ask (AG-63)."""
+
+    async def ask(self, request: ApprovalRequest) -> ApprovalAnswer | None:
+        """Return the answer to `request`, or None when nobody answered in time.
+
+        The request's event was yielded, hence committed, before this is called.
+        """
+        ...
+
+
+class Inbox(Protocol):
+    """What arrives while the turn runs: notices, mail, steer messages (AG-39, AG-46)."""
+
+    async def poll(self) -> Sequence[Injected | UserStep]:
+        """Return what came since the last poll, oldest first; never waits for more."""
+        ...
+
+
+class Transcripts(Protocol):
+    """Where the full history goes before a summary stands for it (AG-56)."""
+
+    async def save(self, messages: Sequence[Message]) -> str:
+        """Store `messages` as JSON lines; return the path that `read_file` takes."""
+        ...
+
+
+class Router(Protocol):
+    """A model with tiers (MO-42): what `switch_model` needs of it."""
+
+    def switch(self, tier: str) -> "Model":
+        """Return the model that answers from the next call on."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class OutputSpec:
+    """A structured answer (AG-37).
+
+    Args:
+        schema: JSON Schema that the answer satisfies.
+        convert: makes the value the caller wants (a `data_model` instance); raises ValueError.
+        system: system blocks of the call that only writes the answer; None = the run's own.
+    """
+
+    schema: dict[str, Any]
+    convert: Callable[[Any], Any] | None = None
+    system: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TurnRun:
+    """One turn: everything the loop needs, nothing it must look up.
+
+    Args:
+        model, tools, branch: who answers, what may be called, what the calls act on.
+        system: system blocks, built anew per turn (`prompt.build_system`); the loop adds the last
+            one, which names the running model (MO-46).
+        history: what was said before. If it ends with calls without results, exactly these run
+            first: step mode and resume after a crash are the same path.
+        new: messages that begin the turn; yielded as `UserStep`s. Empty when a turn is resumed.
+        used: what earlier attempts of this turn used; its `model_calls` count as iterations.
+        answers: decisions already journalled, by call id: those calls do not ask again.
+        approver, inbox, budget, transcripts: see the protocols; None = not there.
+        stop: set it to end the run; see `StopSignal`.
+        router, tier: for models with tiers; the tier active when the run begins.
+        compact_model: writes summaries; None = `model`.
+        pricer: gives the price function of a model, for `limits.max_cost`; None = the price package.
+        compact: summarise before the first call; the text is the focus, "" for none (a user's wish).
+        notes: open tasks, plan and the like by heading, for summaries (AG-56).
+        one_step: after the pending calls one model call, and its calls are left pending (AG-35).
+        spill: stores a long output (call id, text) and returns the path that reads it.
+        secret: a secret by name, for tools that ask for one.
+        configurable: `channel`, `chat_id`, `user_id` of the door.
+        tail: text for the end of the newest user message of every request (say the date).
+    """
+
+    model: "Model"
+    tools: "Toolset"
+    branch: "Branch | None" = None
+    system: tuple[str, ...] | Callable[[], tuple[str, ...]] = ()
+    history: History = field(default_factory=History)
+    new: tuple[Message, ...] = ()
+    limits: Limits = field(default_factory=Limits)
+    policy: Policy = field(default_factory=Policy)
+    mode: Mode = "normal"
+    used: Usage = field(default_factory=Usage)
+    answers: Mapping[str, ApprovalAnswer] = field(default_factory=dict[str, ApprovalAnswer])
+    approver: Approver | None = None
+    inbox: Inbox | None = None
+    budget: Budget | None = None
+    transcripts: Transcripts | None = None
+    stop: StopSignal = field(default_factory=StopSignal)
+    output: OutputSpec | None = None
+    compact_model: "Model | None" = None
+    router: Router | None = None
+    tier: str = ""
+    pricer: Callable[[ModelInfo], PriceOf] | None = None
+    compact: str | None = None
+    notes: Callable[[], Awaitable[Mapping[str, str]]] | None = None
+    temperature: float | None = None
+    thinking: Thinking | None = None
+    chain_of_thought: bool = False
+    one_step: bool = False
+    session: str = ""
+    turn: str = ""
+    agent: str = "agent"
+    purpose: Purpose = "main"
+    spill: Callable[[str, str], Awaitable[str]] | None = None
+    secret: Callable[[str], str | None] | None = None
+    configurable: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    tail: str = ""
