@@ -193,6 +193,24 @@ class Notice(Tagged, frozen=True, tag="notice"):
     text: str
 
 
+class Egress(Tagged, frozen=True, tag="egress"):
+    """A sandboxed process asked for a host: it was let out, or refused (SB-29)."""
+
+    host: str
+    port: int
+    verdict: str
+    bytes_in: int = 0
+    bytes_out: int = 0
+
+
+class SandboxTier(Tagged, frozen=True, tag="sandbox_tier"):
+    """Processes are isolated another way than before; `reasons` says why no better one (SB-6)."""
+
+    tier: str
+    minimum: str
+    reasons: dict[str, str | None]
+
+
 # ---------------------------------------------------------------- the end
 
 
@@ -228,5 +246,7 @@ StepEvent = (
     | ModeChange
     | UsageStep
 )
-LiveEvent = TextLive | ThinkingLive | ToolProgress | Notice | Retrying | ModelFallback
+LiveEvent = (
+    TextLive | ThinkingLive | ToolProgress | Notice | Retrying | ModelFallback | Egress | SandboxTier
+)
 RunEvent = StepEvent | LiveEvent | Done

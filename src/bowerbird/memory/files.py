@@ -1,0 +1,97 @@
+"""Reading memory files.
+
+Here: which ones, in which order, from where, how much. A protected file is read from the
+workspace itself, so that an agent's edit of its own instructions counts after a person
+has landed it. Not here: branches, prompts.
+"""
+
+import asyncio
+import os
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from bowerbird.core.errors import WorkspaceError
+
+MEMORY_FILES = ("IDENTITY.md", "AGENT.md", "MEMORY.md", "AGENTS.md")
+PROTECTED = ("IDENTITY.md", "AGENT.md", "AGENTS.md", "skills/**")
+MAX_MEMORY_BYTES = 32 * 1024
+
+
+class ReadsBytes(Protocol):
+    """What memory needs of a branch."""
+
+    @property
+    def root(self) -> Path | None:
+        """The workspace's directory, None for a branch of nothing."""
+        ...
+
+    async def read_bytes(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
+        """Bytes of a file as the branch sees it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryFile:
+    """One memory file; `cut` when it was longer than 32 KiB."""
+
+    name: str
+    text: str
+    cut: bool = False
+
+
+async def read_memory(
+    branch: ReadsBytes, names: Sequence[str] = MEMORY_FILES, protected: Sequence[str] = PROTECTED
+) -> list[MemoryFile]:
+    """Return the memory files that exist, in the order of `names`; empty ones are left out.
+
+    Args:
+        branch: Where unprotected files are read.
+        names: File names at the workspace's root.
+        protected: Those read as landed; patterns with `/` concern other files.
+
+    Example:
+        >>> async def names(branch: ReadsBytes) -> list[str]:
+        ...     return [file.name for file in await read_memory(branch)]
+    """
+    found: list[MemoryFile] = []
+    for name in names:
+        if name in protected:
+            data = await asyncio.to_thread(_landed, branch.root, name)
+        else:
+            data = await _through(branch, name)
+        if data is None or not data.strip():
+            continue
+        cut = len(data) > MAX_MEMORY_BYTES
+        kept = data[:MAX_MEMORY_BYTES]
+        # A character cut in two by the limit is left out, other bad bytes are shown as such.
+        text = kept.decode("utf-8", "ignore" if cut else "replace")
+        found.append(MemoryFile(name, text.removeprefix("\ufeff").strip(), cut))
+    return found
+
+
+async def _through(branch: ReadsBytes, name: str) -> bytes | None:
+    try:
+        return await branch.read_bytes(name, 0, MAX_MEMORY_BYTES + 1)
+    except WorkspaceError:
+        return None  # absent, a directory, a link out: nothing to remember
+
+
+def _landed(root: Path | None, name: str) -> bytes | None:
+    if root is None:
+        return None
+    inside = os.path.realpath(root)
+    real = os.path.realpath(root / name)
+    if os.path.commonpath([inside, real]) != inside:
+        return None
+    try:
+        handle = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        return None
+    with os.fdopen(handle, "rb") as file:
+        return file.read(MAX_MEMORY_BYTES + 1)

@@ -1,0 +1,144 @@
+"""The skills of a workspace and those that come with Bowerbird, read anew each time.
+
+Here: directories, confined reading. Not here: what a SKILL.md means (`skill.py`).
+Skills are protected (AS-42): they are read from the workspace itself, not from the
+branch, so an agent's edit of a skill counts after it has landed.
+"""
+
+import os
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from bowerbird.skills.skill import (
+    MAX_BODY_BYTES,
+    MAX_FRONT_BYTES,
+    Skill,
+    SkillProblem,
+    missing_requirement,
+    parse_skill,
+    split_front_matter,
+)
+
+BUNDLED = Path(__file__).parent / "bundled"
+MAX_SKILLS = 1_000
+MAX_LISTED_FILES = 200
+_PARTS = ("scripts", "references", "assets")
+
+
+@dataclass(frozen=True)
+class SkillLibrary:
+    """Skills under one directory, plus the bundled ones. Every method reads the disk; use a thread.
+
+    Args:
+        workspace: The workspace's directory, or None: only bundled skills.
+        directory: Where skills lie, relative to the workspace (`skills.directory`).
+        env: Variables that `requires_env` may name.
+        bridges: Configured gateway bridges that `requires_bridge` may name.
+        bundled: The directory of the bundled ones.
+
+    Example:
+        >>> "code-review" in [skill.name for skill in SkillLibrary(None).offered()]
+        True
+    """
+
+    workspace: Path | None = None
+    directory: str = "skills"
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    bridges: frozenset[str] = frozenset()
+    bundled: Path | None = BUNDLED
+
+    def all(self) -> list[Skill]:
+        """Return every skill by name, hidden ones with their reason."""
+        found: dict[str, Skill] = {}
+        duplicates: list[Skill] = []
+        for skill in (*self._under(self._own_root, bundled=False), *self._under(self.bundled, bundled=True)):
+            if skill.name in found:
+                duplicates.append(replace(skill, hidden="a skill of the same name comes before it"))
+            else:
+                found[skill.name] = skill
+        return sorted((*found.values(), *duplicates), key=lambda s: (s.name, s.hidden is not None))
+
+    def offered(self) -> list[Skill]:
+        """Return the skills that agents see, by name."""
+        return [skill for skill in self.all() if skill.hidden is None]
+
+    def get(self, name: str) -> Skill | None:
+        """Return the offered skill of this name."""
+        return next((skill for skill in self.offered() if skill.name == name), None)
+
+    def body(self, skill: Skill) -> str:
+        """Return the text of SKILL.md after its front matter; raises SkillProblem when it is gone."""
+        _, body = split_front_matter(_read_file(skill.directory, "SKILL.md", _WHOLE))
+        return body.decode("utf-8", "replace")
+
+    def files(self, skill: Skill) -> list[str]:
+        """Return paths below `scripts/`, `references/`, `assets/`, at most 200, sorted."""
+        found: list[str] = []
+        for part in _PARTS:
+            for base, folders, names in os.walk(skill.directory / part):
+                folders.sort()
+                here = Path(base).relative_to(skill.directory)
+                found += [str(here / name) for name in sorted(names)]
+                if len(found) >= MAX_LISTED_FILES:
+                    return found[:MAX_LISTED_FILES]
+        return found
+
+    def read(self, skill: Skill, path: str) -> bytes:
+        """Return at most 256 KiB of one of the skill's own files.
+
+        Raises:
+            SkillProblem: it is missing, no regular file, or lies outside the skill.
+        """
+        return _read_file(skill.directory, path, MAX_BODY_BYTES)
+
+    @property
+    def _own_root(self) -> Path | None:
+        if self.workspace is None and not Path(self.directory).is_absolute():
+            return None
+        return (self.workspace or Path("/")) / self.directory
+
+    def _under(self, root: Path | None, *, bundled: bool) -> Iterator[Skill]:
+        for directory in _directories(root):
+            yield self._load(directory, bundled=bundled)
+
+    def _load(self, directory: Path, *, bundled: bool) -> Skill:
+        try:
+            skill = parse_skill(_read_file(directory, "SKILL.md", _WHOLE), directory, bundled=bundled)
+        except SkillProblem as problem:
+            return Skill(directory.name, "", directory, bundled=bundled, hidden=str(problem))
+        return replace(skill, hidden=missing_requirement(skill, self.env, self.bridges))
+
+
+_WHOLE = MAX_FRONT_BYTES + MAX_BODY_BYTES + 1024
+
+
+def _directories(root: Path | None) -> Iterable[Path]:
+    if root is None:
+        return []
+    try:
+        with os.scandir(root) as entries:
+            names = sorted(e.name for e in entries if e.is_dir() and not e.name.startswith("."))
+    except OSError:
+        return []  # no such directory: bundled skills only (CF-34)
+    return [root / name for name in names[:MAX_SKILLS]]
+
+
+def _read_file(directory: Path, path: str, limit: int) -> bytes:
+    """Read a regular file inside `directory`; links may lead anywhere inside it, never out."""
+    if not path or "\0" in path:
+        raise SkillProblem(f"{path!r} is no file name")
+    inside = Path(os.path.realpath(directory))
+    real = Path(os.path.realpath(inside / path.lstrip("/")))
+    if not real.is_relative_to(inside):
+        raise SkillProblem(f"{path} lies outside the skill")
+    try:
+        handle = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise SkillProblem(f"{path} cannot be read: {error.strerror}") from error
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise SkillProblem(f"{path} is not a file")
+    with os.fdopen(handle, "rb") as file:
+        return file.read(limit)

@@ -1,0 +1,107 @@
+"""What a running tool gets from the runtime; hidden from the model (TO-2).
+
+Here: the context and the record of what an agent has read. Not here: how the loop
+builds one, nor any state that outlives a run.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bowerbird.workspace import Branch
+
+RESULT_CHARS = 50_000
+
+
+def _no_progress(_text: str) -> None:
+    return
+
+
+def _no_secret(_name: str) -> str | None:
+    return None
+
+
+class ReadTracker:
+    """Which version of each file this agent has seen last (TO-22).
+
+    One per agent run, handed to every call's context; a subagent has its own.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[str, str] = {}
+        self._warned: dict[str, str] = {}
+
+    def saw(self, path: str, version: str | None) -> None:
+        """Remember that `path` was read or written as `version` (a file hash)."""
+        if version is None:
+            self._seen.pop(path, None)
+        else:
+            self._seen[path] = version
+        self._warned.pop(path, None)
+
+    def forget(self, path: str) -> None:
+        """Forget `path` and everything below it: it was deleted or moved."""
+        below = path.rstrip("/") + "/"
+        for known in [p for p in self._seen if p == path or p.startswith(below)]:
+            del self._seen[known]
+
+    def seen(self, path: str) -> str | None:
+        """Return the version last seen, None when the agent never saw the file."""
+        return self._seen.get(path)
+
+    def refuse_once(self, path: str, version: str) -> bool:
+        """Whether writing over `version` is refused now: the first time it is found unseen."""
+        if self._seen.get(path) in (None, version) or self._warned.get(path) == version:
+            return False
+        self._warned[path] = version
+        return True
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolContext:
+    """One call's surroundings. A function gets it through a parameter hinted `ToolContext`.
+
+    Attributes:
+        branch: the branch the call works on, bound to its turn and call; None without files.
+        session, turn, call, agent: ids of the session, turn and call, name of the agent.
+        cancel: set when the call should stop; the task is cancelled as well.
+        progress: shows a short text to whoever watches; at most 10 a second pass (TO-51).
+        secret: returns a secret by the name settings give it, None when there is none.
+        spill: stores long output and returns the path `read_file` finds it at; None = cut only.
+        store_blob: keeps bytes of a media type and returns their id `sha256:…`; None = cannot.
+        config: what the caller handed over: `channel`, `chat_id`, `user_id` …
+        reads: what this agent has read so far.
+        result_chars: most characters of a result that the model is shown.
+        offered: canonical names of the tools this run really offers.
+
+    Example:
+        >>> async def where(context: ToolContext) -> str:
+        ...     '''Say which session this is.'''
+        ...     return context.session
+    """
+
+    branch: "Branch | None" = None
+    session: str = ""
+    turn: str = ""
+    call: str = ""
+    agent: str = ""
+    cancel: asyncio.Event = field(default_factory=asyncio.Event)
+    progress: Callable[[str], None] = _no_progress
+    secret: Callable[[str], str | None] = _no_secret
+    spill: Callable[[str, str], Awaitable[str]] | None = None
+    store_blob: Callable[[bytes, str], Awaitable[str]] | None = None
+    config: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    reads: ReadTracker = field(default_factory=ReadTracker)
+    result_chars: int = RESULT_CHARS
+    offered: frozenset[str] = frozenset()
+
+    @property
+    def files(self) -> "Branch":
+        """The branch; raises ToolError where a run has none."""
+        if self.branch is None:
+            from bowerbird.core.errors import ToolError
+
+            raise ToolError("this run has no branch, so there are no files to work on")
+        return self.branch

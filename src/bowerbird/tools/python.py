@@ -1,0 +1,134 @@
+"""The tools `run_python_code` and `run_python_file` (TO-24, SB-43 … SB-49).
+
+Here: what a model is told of the interpreter, and how it sees a run. Not here: running
+(`sandbox/`).
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from bowerbird.core.errors import LimitExceeded
+from bowerbird.sandbox.branch_calls import BranchCalls
+from bowerbird.sandbox.monty import MISSING, MODULES, available
+from bowerbird.sandbox.python_record import PythonRecord
+from bowerbird.sandbox.python_sessions import PythonSessions
+from bowerbird.sandbox.python_steps import PythonLimits
+from bowerbird.tools import file_reads
+from bowerbird.tools.context import ToolContext
+from bowerbird.tools.result import ToolResult
+from bowerbird.tools.tool import Tool
+
+if TYPE_CHECKING:
+    from bowerbird.workspace import Branch
+
+MAX_SCRIPT_BYTES = 1024 * 1024
+_QUEUE_S = 600.0
+_LACKING = ("NotImplementedError: this interpreter", "ModuleNotFoundError:", "ImportError:")
+
+CODE_DESCRIPTION = f"""Run Python and return what it prints and the value of its last expression.
+
+Names persist from call to call. Files of the branch are opened by relative path, e.g. open("data.csv");
+text is UTF-8. There is no network and no environment. The interpreter has these modules:
+{", ".join(MODULES)}.
+It lacks: {"; ".join(MISSING)}."""
+FILE_DESCRIPTION = """Run a Python file of the branch in the same interpreter as run_python_code.
+
+Its names stay available afterwards. What the interpreter has and lacks: see run_python_code."""
+
+
+def python_tools(sessions: PythonSessions | None = None, timeout_s: float | None = None) -> list[Tool]:
+    """Return the two tools, or none where the interpreter cannot run (`python_unavailable`).
+
+    Args:
+        sessions: Holds the interpreters; whoever made it closes it. None: one of its own,
+            whose workers end with this process.
+        timeout_s: Seconds for each snippet; None = the limits of `sessions`.
+    """
+    if available() is not None:
+        return []
+    held = sessions or PythonSessions(PythonLimits(timeout_s=timeout_s or 30.0))
+    seconds = timeout_s or held.limits.timeout_s
+
+    async def run_python_code(code: str, context: ToolContext) -> ToolResult:
+        """Run Python.
+
+        Args:
+            code: The Python code.
+        """
+        return await _run(held, code, context, timeout_s)
+
+    async def run_python_file(path: str, context: ToolContext) -> ToolResult:
+        """Run a Python file.
+
+        Args:
+            path: The file, relative to the root.
+        """
+        data = await context.files.read_bytes(path, 0, MAX_SCRIPT_BYTES + 1)
+        if len(data) > MAX_SCRIPT_BYTES:
+            raise LimitExceeded(f"{path} is over {MAX_SCRIPT_BYTES // 1024} KiB; too large to run", path)
+        code = data.decode("utf-8-sig", "replace")
+        return await _run(held, code, context, timeout_s)
+
+    # A snippet has its own clock; the tool's only ends a call that waits in the queue for ever.
+    most = seconds + held.limits.grace_s + _QUEUE_S
+    return [
+        Tool(run_python_code, description=CODE_DESCRIPTION, effect="branch", timeout_s=most, serial="python"),
+        Tool(run_python_file, description=FILE_DESCRIPTION, effect="branch", timeout_s=most, serial="python"),
+    ]
+
+
+def python_unavailable() -> str | None:
+    """Return why the Python tools are not offered here, None when they are."""
+    return available()
+
+
+async def _run(
+    sessions: PythonSessions, code: str, context: ToolContext, timeout_s: float | None
+) -> ToolResult:
+    branch = context.branch
+    calls = None if branch is None else BranchCalls(branch, _forgetting(context, branch))
+    name = f"session:{context.session}" if branch is None else branch.id
+    source = None if branch is None else branch.repl_of
+    record = await sessions.run(name, code, calls, timeout_s=timeout_s, source=source)
+    whole = None
+    if record.spill is not None and context.spill is not None:
+        whole = await context.spill(f"{context.call}-output", record.spill)
+    return ToolResult(
+        shown(record, whole, "run_python" in context.offered),
+        data=record.to_data(),
+        is_error=not record.ok,
+        truncated=record.truncated,
+    )
+
+
+def _forgetting(context: ToolContext, branch: "Branch") -> Callable[[str], None]:
+    def written(path: str) -> None:
+        # Its own agent's code wrote the file: nobody else changed it behind the agent's back.
+        context.reads.forget(file_reads.key(branch, path))
+
+    return written
+
+
+def shown(record: PythonRecord, whole: str | None = None, has_run_python: bool = False) -> str:
+    """Return a record as a model reads it.
+
+    Args:
+        whole: Where all of a cut output can be read.
+        has_run_python: Whether the tool `run_python` (CPython) is offered in this run.
+    """
+    parts: list[str] = []
+    if record.stdout:
+        parts.append(record.stdout.rstrip("\n"))
+    if record.stderr:
+        parts.append(f"[stderr]\n{record.stderr.rstrip(chr(10))}")
+    if whole:
+        parts.append(f"[output was cut; all of it, up to 8 MiB: read_file {whole}]")
+    if record.result is not None:
+        parts.append(f"Result: {record.result}")
+    if record.error is not None:
+        parts.append(record.traceback or record.error)
+        if has_run_python and record.error.startswith(_LACKING):
+            parts.append("run_python runs full CPython with installed packages; use it for this.")
+    if record.state == "lost" and record.error is None:
+        parts.append("[the interpreter was started anew: variables of earlier calls are gone]")
+    return "\n".join(parts) or "(no output)"
