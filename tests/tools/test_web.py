@@ -6,8 +6,9 @@ from collections.abc import AsyncIterator, Sequence
 import pytest
 from support.web_server import WebServer, bomb, web_server
 
+from bowerbird.core.addresses import is_public
 from bowerbird.tools import ToolContext, ToolResult, Toolset
-from bowerbird.tools.net_guard import BLOCKED_PORTS, Guard, is_public
+from bowerbird.tools.net_guard import BLOCKED_PORTS, Guard
 from bowerbird.tools.web import WebSettings, web_tools
 
 NOTHING = ToolContext()

@@ -5,12 +5,12 @@ Here: URLs and addresses judged, pure but for name resolution. Not here: connect
 """
 
 import asyncio
-import ipaddress
 import socket
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from bowerbird.core.addresses import is_public
 from bowerbird.core.errors import ToolError
 
 NOT_ALLOWED = "address not allowed"
@@ -24,13 +24,6 @@ BLOCKED_PORTS = frozenset(
 """Ports above 1023 where something else than a public web server listens: databases, cluster and
 container control, mail and chat, screens, and those that browsers refuse."""
 
-_METADATA = frozenset(
-    map(ipaddress.ip_address, ("168.63.129.16", "192.0.0.192", "100.100.100.200", "fd00:ec2::254"))
-)
-_NAT64 = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("64:ff9b:1::/48"))
-_REFUSED_V6 = tuple(map(ipaddress.ip_network, ("::/96", "::ffff:0:0/96", "2001::/32", "fec0::/10")))
-
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 
 
@@ -96,46 +89,3 @@ async def system_resolver(host: str, port: int) -> list[str]:
     found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     ordered = sorted(found, key=lambda one: one[0] != socket.AF_INET)
     return [str(one[4][0]) for one in ordered]
-
-
-def is_public(address: str) -> bool:
-    """Whether `address` is global unicast, judged also by the IPv4 address it may carry.
-
-    Example:
-        >>> is_public("93.184.216.34"), is_public("::ffff:93.184.216.34"), is_public("10.0.0.1")
-        (True, False, False)
-    """
-    try:
-        ip = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return False
-    if "%" in address:
-        return False  # a zone: link-local by nature
-    if isinstance(ip, ipaddress.IPv6Address):
-        if any(ip in network for network in _REFUSED_V6):
-            return False
-        carried = _carried(ip)
-        if carried is not None:
-            return _is_global(carried)
-    return _is_global(ip)
-
-
-def _carried(ip: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
-    """The IPv4 address that a 6to4 or NAT64 address leads to."""
-    if ip.sixtofour is not None:
-        return ip.sixtofour
-    if any(ip in network for network in _NAT64):
-        return ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
-    return None
-
-
-def _is_global(ip: Address) -> bool:
-    return (
-        ip.is_global
-        and not ip.is_multicast
-        and not ip.is_reserved
-        and not ip.is_unspecified
-        and not ip.is_loopback
-        and not ip.is_link_local
-        and ip not in _METADATA
-    )
