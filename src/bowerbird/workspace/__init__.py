@@ -1,1 +1,47 @@
-"""(package docstring: written by its author)."""
+"""Branches of a directory: layers, merged view, file tools, diff, merge, landing and undo.
+
+Lives here: all file work, and no process but ripgrep. Must not be here: settings and the
+database (they arrive as values), running commands (`sandbox`), what an agent may do
+(`agent`). The way in is `Workspace`; a `Branch` is what tools and doors work with.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bowerbird.workspace.branch import Branch
+    from bowerbird.workspace.flags import FlagRules
+    from bowerbird.workspace.history import Snapshot
+    from bowerbird.workspace.landings import Landing
+    from bowerbird.workspace.limits import WorkspaceLimits
+    from bowerbird.workspace.process_view import Captured, OverlayDirs, ProcessView
+    from bowerbird.workspace.registry import BranchInfo
+    from bowerbird.workspace.workspace import Workspace
+
+__all__ = [
+    "Branch", "BranchInfo", "Captured", "FlagRules", "Landing", "OverlayDirs", "ProcessView", "Snapshot",
+    "Workspace", "WorkspaceLimits",
+]  # fmt: skip
+
+_HOMES = {
+    "Branch": "branch",
+    "BranchInfo": "registry",
+    "Captured": "process_view",
+    "FlagRules": "flags",
+    "Landing": "landings",
+    "OverlayDirs": "process_view",
+    "ProcessView": "process_view",
+    "Snapshot": "history",
+    "Workspace": "workspace",
+    "WorkspaceLimits": "limits",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name at first use; `bowerbird --help` needs none of them."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value

@@ -1,0 +1,399 @@
+"""A branch: the one object that agents, tools and doors work with.
+
+Here: the plain calls of WS-2; the file tools come from `BranchFiles`. This file holds locks
+and passes on. Not here: how a call works: `changes.py`, `diff.py`, `family.py` (fork, merge),
+`history.py`, `landing.py`, `export.py`.
+"""
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from bowerbird.core.errors import InvalidArgument, InvalidWorkspace
+from bowerbird.workspace.beneath import Beneath
+from bowerbird.workspace.changes import Change, changes_since, select
+from bowerbird.workspace.diff import diff_records, unified_patch
+from bowerbird.workspace.export import Format, export_branch
+from bowerbird.workspace.family import fork, history_of, merge, pending
+from bowerbird.workspace.file_branch import BranchFiles
+from bowerbird.workspace.gitignored import GitIgnored
+from bowerbird.workspace.history import History, Snapshot
+from bowerbird.workspace.house import Held, House
+from bowerbird.workspace.journal import Step
+from bowerbird.workspace.landed import LandedPaths, follow
+from bowerbird.workspace.landing import LandingGround, LandRequest, land, plan_landing
+from bowerbird.workspace.landings import Landing
+from bowerbird.workspace.paths import PathInput, lexical, shown
+from bowerbird.workspace.plan import plan_record
+from bowerbird.workspace.policy import Policy, policy_of
+from bowerbird.workspace.process_view import ProcessView
+from bowerbird.workspace.state import BranchState
+
+STEP_MARK = "step:"
+
+
+class Branch(BranchFiles):
+    """A copy-on-write view of a workspace, of another branch's frozen state, or of nothing.
+
+    File tools are coroutines (`read_file`, `write_file`, `edit_file`, …); the calls below are
+    plain and may take long, so servers run them in a worker thread. Handles are cheap:
+    `bound` gives one whose changes are recorded under a turn and a call.
+
+    Example:
+        branch = Workspace("project").branch()
+        await branch.write_file("notes.txt", "hello\\n")
+        branch.changes()            # {"written": ["/notes.txt"], "deleted": []}
+        landing = branch.land()     # now it is in the directory
+        landing.undo()              # and now it is not
+    """
+
+    def __init__(
+        self, state: BranchState, house: House, *, turn: str | None = None, call: str | None = None
+    ) -> None:
+        super().__init__(state, turn=turn, call=call)
+        self._state = state
+        self._house = house
+        self._turn, self._call = turn, call
+
+    def bound(self, turn: str | None = None, call: str | None = None) -> "Branch":
+        """Return a handle whose changes are recorded under `turn` and `call`.
+
+        With a call, what it changes can be taken back by `rollback(handle.call_mark())`.
+        """
+        return Branch(self._state, self._house, turn=turn, call=call)
+
+    # ------------------------------------------------------------ facts
+
+    @property
+    def name(self) -> str | None:
+        """The name it was made with."""
+        return self._state.manifest.value.name
+
+    @property
+    def parent(self) -> dict[str, str] | None:
+        """`{"branch", "snapshot"}` it was forked from, None for a branch of a workspace."""
+        parent = self._state.manifest.value.parent
+        return dict(parent) if parent else None
+
+    @property
+    def policy(self) -> Policy:
+        """When it lands by itself: `review`, `turn` or `step`."""
+        return policy_of(self._state.manifest.value.policy)
+
+    def set_policy(self, policy: str) -> None:
+        """Change the landing policy; only a person does (WS-57). Raises InvalidArgument."""
+        chosen = policy_of(policy)
+        with self._state.writing():
+            self._state.manifest.update(policy=chosen)
+
+    @property
+    def repl_of(self) -> str | None:
+        """The branch whose interpreter this one continues (`fork(copy_repl=True)`), else None."""
+        return self._state.manifest.value.extra.get("repl_of")
+
+    # ------------------------------------------------------------ what changed
+
+    def changes(self) -> dict[str, list[str]]:
+        """Return `{"written": […], "deleted": […]}`, net against the fork point (WS-34)."""
+        found = pending(self._state)
+        return {
+            "written": [shown(c.path) for c in found if c.new is not None],
+            "deleted": [shown(c.path) for c in found if c.new is None],
+        }
+
+    def diff(self, paths: Sequence[PathInput] | None = None, since: str | None = None) -> dict[str, Any]:
+        """Return the changes with their hunks (WS-35).
+
+        Args:
+            paths: files or directories, None = all.
+            since: a snapshot to compare with instead of the fork point.
+
+        Raises:
+            NotFound: there is no such snapshot.
+        """
+        return diff_records(self._selected(paths, since), self._house.rules)
+
+    def unified(self, paths: Sequence[PathInput] | None = None, context: int = 3) -> str:
+        """Return the changes as a patch that `git apply` takes (WS-36).
+
+        Args:
+            context: unchanged lines around each change, 0 or more.
+        """
+        if context < 0:
+            raise InvalidArgument(f"context is {context}; use 0 or more lines")
+        return unified_patch(self._selected(paths, None), context)
+
+    def export(self, to: str | Path, format: Format = "patch") -> dict[str, Any]:  # noqa: A002 -- WS-39's name
+        """Write the changes (`patch`, `tar`) or the whole view (`dir`) to `to` (WS-39).
+
+        Raises:
+            Exists: the directory is not empty.
+        """
+        return export_branch(self._state.reading(), pending(self._state), Path(to), format)
+
+    def _selected(self, paths: Sequence[PathInput] | None, since: str | None) -> list[Change]:
+        if since is None:
+            changes = pending(self._state)
+        else:
+            stack = self._state.reading()
+            history = self._history()
+            changes = changes_since(
+                stack, history.view_at(since), history.own_at(since), lambda p: not stack.ground.shows(p)
+            )
+        return select(changes, self._paths(paths))[0]
+
+    def _paths(self, paths: Sequence[PathInput] | None) -> tuple[str, ...] | None:
+        if paths is None:
+            return None
+        return tuple(lexical(path, self._state.workspace) for path in paths)
+
+    # ------------------------------------------------------------ time line
+
+    def fork(self, name: str | None = None, copy_repl: bool = False, snapshot: str | None = None) -> "Branch":
+        """Return a new branch that stands on this one's present state; nothing is copied (WS-40).
+
+        Args:
+            copy_repl: the child continues a copy of this branch's interpreter.
+            snapshot: stand on an earlier state instead.
+
+        Raises:
+            NotFound: there is no such snapshot.
+        """
+        state = fork(self._state, self._house.registry, name, snapshot, live=self._is_held())
+        if copy_repl:
+            extra = {**state.manifest.value.extra, "repl_of": self.id}
+            state.manifest.update(extra=extra)
+        return Branch(state, self._house)
+
+    def merge(
+        self, child: "Branch | str", paths: Sequence[PathInput] | None = None, force: bool = False
+    ) -> dict[str, Any]:
+        """Merge a descendant's changes into this branch, all or nothing (WS-45).
+
+        Args:
+            child: a branch forked from this one, or from its forks, or its id.
+            paths: files or directories to merge, None = all; the rest can be merged later.
+            force: the child's version wins conflicts.
+
+        Raises:
+            NotRelated: it does not descend from this branch. BranchBusy: another process has it.
+        """
+        registry = self._house.registry
+        other = registry.open(child) if isinstance(child, str) else child._state
+        chosen = None if paths is None else tuple(lexical(p, self._state.workspace) for p in paths)
+        result = merge(self._state, other, registry, chosen, force=force, turn=self._turn, call=self._call)
+        return result.record()
+
+    def mark(self) -> str:
+        """Freeze what was changed and return the mark to go back to (WS-41).
+
+        While background processes write, nothing is frozen and the last mark is returned.
+        """
+        with self._state.writing():
+            history = self._history()
+            return history.last_mark() if self._is_held() else history.mark(self._turn)
+
+    def process_mark(self) -> str | None:
+        """Take a mark before a process call; None while other processes write, who need the layer (WS-42)."""
+        with self._state.writing():
+            return None if self._is_held() else self._history().mark(self._turn)
+
+    def rollback(self, mark: str) -> None:
+        """Drop everything after a mark (`m_…`), or what one call changed (`step:<call>`).
+
+        Raises:
+            Stale: the mark is gone.
+        """
+        if mark.startswith(STEP_MARK):
+            self._state.rollback_step(mark.removeprefix(STEP_MARK), self._turn)
+            return
+        with self._state.writing():
+            self._history().rollback(mark)
+            self._state.account.forget()
+
+    def end_turn(self, turn: str | None = None) -> Snapshot:
+        """Make the turn's changes one snapshot and return it (WS-42).
+
+        While background processes write, the snapshot waits for their end, and the one
+        before is returned.
+        """
+        turn = turn if turn is not None else self._turn
+        with self._state.writing():
+            history, held = self._history(), self._held()
+            if held.count:
+                held.turn, held.waiting = turn, True
+                return history.freeze_top()
+            live, held.waiting = held.waiting, False
+            return history.end_turn(turn, live=live)
+
+    @contextmanager
+    def background(self) -> Generator[None]:
+        """Keep the open layer in place while processes write it beyond their call (WS-42)."""
+        held = self._held()
+        held.count += 1
+        try:
+            yield
+        finally:
+            held.count -= 1
+            if held.count == 0 and held.waiting:
+                self.end_turn(held.turn)
+
+    def processes(self) -> ProcessView:
+        """Return what the sandbox needs to run processes on this branch."""
+        return ProcessView(self._state, self.background)
+
+    def snapshots(self) -> list[dict[str, Any]]:
+        """Return `{id,n,turn,paths,bytes,created_at,live}` of every snapshot, oldest first."""
+        self._state.reading()
+        return [snapshot.record() for snapshot in self._history().snapshots()]
+
+    def restore(self, snapshot: str) -> list[str]:
+        """Make the view equal a snapshot, as a new change; return the changed paths.
+
+        Raises:
+            NotFound: there is no such snapshot.
+        """
+        with self._state.writing() as stack:
+            paths = self._history().restore(snapshot)
+            entries = {path: stack.lookup(path) for path in paths}
+            steps = [
+                Step("delete", p) if e is None else Step("mkdir", p) if e.kind == "dir"
+                else Step("write", p, "modify", e.size)
+                for p, e in entries.items()
+            ]  # fmt: skip
+            self._state.record(steps, turn=self._turn, call=self._call, via="restore")
+            self._state.account.forget()
+            return [shown(path) for path in paths]
+
+    def _history(self) -> History:
+        return history_of(self._state, self._house.registry)
+
+    def _held(self) -> Held:
+        return self._house.held.setdefault(self.id, Held())
+
+    def _is_held(self) -> bool:
+        return self._held().count > 0
+
+    # ------------------------------------------------------------ landing
+
+    def begin_turn(self) -> list[str]:
+        """Take over what the user changed at landed paths; call it when a turn starts (WS-5).
+
+        Returns:
+            The paths whose view changed.
+        """
+        root = self._state.workspace
+        if root is None or not LandedPaths(self._state.directory).read() or self._is_held():
+            return []
+        with self._state.writing() as stack, Beneath(root) as tree:
+            followed = follow(stack, self._history(), LandedPaths(self._state.directory), tree)
+            return [shown(path) for path in followed]
+
+    def plan_landing(
+        self, paths: Sequence[PathInput] | None = None, hunks: Sequence[str] | None = None
+    ) -> dict[str, Any]:
+        """Return what `land` would do, and the plan's name; changes nothing (WS-49).
+
+        Raises:
+            Stale: a hunk is not a present one. InvalidWorkspace: there is no workspace.
+        """
+        request = LandRequest(self._paths(paths), None if hunks is None else tuple(hunks))
+        with Beneath(self._root()) as tree:
+            return plan_record(plan_landing(self._ground(None), tree, request)[0])
+
+    def land(
+        self,
+        paths: Sequence[PathInput] | None = None,
+        hunks: Sequence[str] | None = None,
+        accept: Sequence[PathInput] = (),
+        force: bool = False,
+        partial: bool = False,
+        plan: str | None = None,
+        *,
+        actor: str = "",
+        door: str = "",
+    ) -> Landing:
+        """Bring changes into the workspace, all or nothing (WS-50).
+
+        Args:
+            paths: files or directories, None = all. hunks: ids from `diff`, None = whole files.
+            accept: flagged paths that a person accepts, `"*"` = all.
+            force: take the branch's version where the user's edits conflict.
+            partial: land the rest of what is refused.
+            plan: the plan that the person saw.
+            actor, door: for the record.
+
+        Raises:
+            LandingRefused: a path is refused; nothing changed.
+            Stale: the plan or a hunk is no longer what it was.
+            InvalidWorkspace, ReadOnly, LimitExceeded: the workspace cannot be written.
+        """
+        root = self._root()
+        accepted = tuple("*" if path == "*" else lexical(path, self._state.workspace) for path in accept)
+        chosen = None if hunks is None else tuple(hunks)
+        request = LandRequest(self._paths(paths), chosen, accepted, force, partial, plan, actor, door)
+        self._house.landings.recover(self.id)
+        with self._state.writing():
+            history = self._history()
+            point = history.freeze_live() if self._is_held() else history.freeze()
+            record, folder = land(self._ground(point.id), root, request)
+            self._state.account.forget()
+        self._house.landings.forget_old()
+        return self._house.landings.of(folder, record)
+
+    def taint(self, turn: str | None = None) -> None:
+        """Say that untrusted text is in the context of a turn: what it writes is shown as tainted."""
+        turn = turn if turn is not None else self._turn
+        with self._state.writing():
+            extra = self._state.manifest.value.extra
+            turns = sorted({*extra.get("tainted", ()), *([turn] if turn else [])})
+            if turns != list(extra.get("tainted", ())):
+                self._state.manifest.update(extra={**extra, "tainted": turns})
+
+    def _root(self) -> Path:
+        if self._state.workspace is None:
+            raise InvalidWorkspace("this branch has no workspace to land in; export it, or rebind it")
+        return self._state.workspace
+
+    def _ground(self, snapshot: str | None) -> LandingGround:
+        changes = pending(self._state)
+        stack = self._state.stack
+        return LandingGround(
+            branch=self.id,
+            stack=stack,
+            history=self._history(),
+            changes=changes,
+            snapshot=snapshot,
+            rules=self._house.rules,
+            ignored_of=GitIgnored(stack.view),
+            tainted=self._tainted(),
+            checkpoint=self._house.landings.checkpoint,
+        )
+
+    def _tainted(self) -> set[str]:
+        turns = set(self._state.manifest.value.extra.get("tainted", ()))
+        if not turns:
+            return set()
+        return {row["path"] for row in self._state.journal.records() if row["turn"] in turns}
+
+    # ------------------------------------------------------------ end
+
+    def discard(self) -> None:
+        """Move the branch to the trash for 7 days; its forks keep working (WS-44)."""
+        self._house.registry.discard(self.id)
+
+    def rebind(self, path: str | Path) -> None:
+        """Go on over another directory, for when the workspace moved (WS-60).
+
+        Raises:
+            InvalidWorkspace: it is missing or no directory.
+        """
+        root = Path(path).expanduser().absolute()
+        if not root.is_dir():
+            reason = "is not a directory" if root.exists() else "does not exist"
+            raise InvalidWorkspace(f"workdir {reason}: {path}")
+        with self._state.writing():
+            self._state.manifest.update(workspace=str(root.resolve()))
+        self._state = self._house.registry.reopen(self.id)
+        BranchFiles.__init__(self, self._state, turn=self._turn, call=self._call)

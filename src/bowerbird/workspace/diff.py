@@ -1,0 +1,136 @@
+"""Changes as records for people and programs (WS-35), and as one patch (WS-36).
+
+Here: the records, the bound on hunk text, renames by equal bytes. Not here: finding the
+changes (`changes.py`), patch syntax (`patch.py`).
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bowerbird.workspace.changes import Change
+from bowerbird.workspace.flags import FlagRules
+from bowerbird.workspace.hunks import Hunk, hunks_of, too_long
+from bowerbird.workspace.patch import file_patch
+from bowerbird.workspace.paths import add_path, shown
+from bowerbird.workspace.threeway import MERGE_LIMIT, Side
+
+HUNK_TEXT_LIMIT = 1024 * 1024
+
+
+def diff_records(changes: Sequence[Change], rules: FlagRules) -> dict[str, Any]:
+    """Return `{"written": […], "deleted": […]}` for `changes`, in their order.
+
+    Hunk texts add up to at most 1 MiB; later entries then have `hunks: null` and
+    `truncated: true`.
+    """
+    deleted = [c for c in changes if c.new is None]
+    sources = _Renames(deleted)
+    written: list[dict[str, Any]] = []
+    left = HUNK_TEXT_LIMIT
+    for change in changes:
+        if change.new is None:
+            continue
+        lines = lines_of(change)
+        record = _written(change, change.new, rules, sources.source_of(change), lines.binary)
+        hunks = lines.hunks
+        if hunks is None:
+            record.update(hunks=None, truncated=True)
+        else:
+            record["added"] = sum(h.added for h in hunks)
+            record["removed"] = sum(h.removed for h in hunks)
+            left -= sum(len(h.body) for h in hunks)
+            if left < 0:
+                record.update(hunks=None, truncated=True)
+            else:
+                record["hunks"] = [h.record() for h in hunks]
+        written.append(record)
+    return {"written": written, "deleted": [shown(c.path) for c in deleted]}
+
+
+def _written(
+    change: Change, new: Side, rules: FlagRules, renamed_from: str | None, binary: bool
+) -> dict[str, Any]:
+    base = change.base
+    content = new.content
+    return {
+        **add_path({}, "path", change.path),
+        "kind": "create" if base is None else "modify",
+        "type": new.kind,
+        "size": content.size if content is not None else len((new.target or "").encode("utf-8", "replace")),
+        "mode": new.mode,
+        "old_mode": base.mode if base is not None else None,
+        "binary": binary,
+        "added": 0,
+        "removed": 0,
+        "renamed_from": renamed_from,
+        "base": "uncertain" if change.uncertain else "exact",
+        "flags": list(rules.flags(change.path, base, new)),
+        "hunks": [],
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """A change seen by lines.
+
+    Attributes:
+        binary: a side is a file without lines.
+        hunks: none for what has no lines, None for what is too large to compare.
+    """
+
+    binary: bool
+    hunks: tuple[Hunk, ...] | None
+
+
+def lines_of(change: Change) -> Lines:
+    """Look at a change by lines; reads each side once."""
+    new, base = change.new, change.base
+    contents = [side.content for side in (base, new) if side is not None and side.content is not None]
+    if any(content.size > MERGE_LIMIT for content in contents):
+        return Lines(any(content.is_binary() for content in contents), None)
+    if new is None or new.content is None:
+        return Lines(any(content.is_binary() for content in contents), ())
+    after = new.content.read()
+    before = base.content.read() if base is not None and base.content is not None else None
+    if has_nul(after) or has_nul(before or b""):
+        return Lines(True, ())
+    if too_long(before or b"", after):
+        return Lines(False, None)
+    return Lines(False, hunks_of(change.path, before, after))
+
+
+def change_hunks(change: Change) -> tuple[Hunk, ...] | None:
+    """Return the line hunks of a change, as `lines_of`."""
+    return lines_of(change).hunks
+
+
+def has_nul(data: bytes) -> bool:
+    """Whether the first 8 KiB hold a NUL."""
+    return data.find(b"\0", 0, 8192) >= 0
+
+
+class _Renames:
+    """Deleted files by size, to find those whose bytes were created elsewhere."""
+
+    def __init__(self, deleted: Iterable[Change]) -> None:
+        self._by_size: dict[int, list[Change]] = {}
+        for change in deleted:
+            if change.base is not None and change.base.content is not None and change.base.content.size:
+                self._by_size.setdefault(change.base.content.size, []).append(change)
+
+    def source_of(self, change: Change) -> str | None:
+        """Return the shown path of a deleted file with the bytes of this new one, else None."""
+        if change.base is not None or change.new is None or change.new.content is None:
+            return None
+        content = change.new.content
+        for gone in self._by_size.get(content.size, ()):
+            if gone.base is not None and gone.base.content is not None and gone.base.content.same(content):
+                return shown(gone.path)
+        return None
+
+
+def unified_patch(changes: Sequence[Change], context: int) -> str:
+    """Return one patch for `changes`; deletions come first, so that a directory may take a file's place."""
+    ordered = [c for c in changes if c.new is None] + [c for c in changes if c.new is not None]
+    return "".join(file_patch(c.path, c.base, c.new, context) for c in ordered)

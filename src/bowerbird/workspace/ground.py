@@ -1,0 +1,153 @@
+"""The workspace as branches see it: live, through no link, without what is masked or hidden.
+
+Here: looking, listing and opening below the workspace directory. Not here: layers, writing
+(only a landing writes there), resolution of links and `..` (`paths.py`).
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bowerbird.core.errors import InvalidWorkspace
+from bowerbird.workspace import handles
+from bowerbird.workspace.nodes import ROOT_ENTRY, Entry, entry_of
+
+
+def nothing_hidden(path: str) -> bool:
+    """The predicate of a branch that hides nothing."""
+    del path
+    return False
+
+
+class Ground:
+    """What lies under all layers: a real directory, or nothing.
+
+    Args:
+        root: the workspace, resolved and absolute; None for a branch of nothing.
+        masked: virtual path of the data directory when it lies inside (WS-8), else None.
+        hidden: tells paths that `hide` takes out of the view (WS-9).
+    """
+
+    def __init__(
+        self, root: Path | None, *, masked: str | None = None, hidden: Callable[[str], bool] = nothing_hidden
+    ) -> None:
+        self.root = root
+        self.masked = masked
+        self.hidden = hidden
+        self._prefix = f"{masked}/" if masked else None
+
+    def is_masked(self, path: str) -> bool:
+        """Tell whether `path` is Bowerbird's own data directory or below it."""
+        return self._prefix is not None and (path == self.masked or path.startswith(self._prefix))
+
+    def shows(self, path: str) -> bool:
+        """Tell whether `path` is neither masked nor hidden."""
+        return not self.is_masked(path) and not self.hidden(path)
+
+    @contextmanager
+    def handle(self) -> Generator[int]:
+        """Give a handle of the workspace directory for a moment.
+
+        Raises:
+            InvalidWorkspace: it is gone (WS-60).
+        """
+        fd = self.open_root()
+        try:
+            yield fd
+        finally:
+            os.close(fd)
+
+    def open_root(self) -> int:
+        """Return a handle of the workspace directory; the caller closes it."""
+        if self.root is None:
+            raise InvalidWorkspace("this branch has no workspace")
+        try:
+            return os.open(self.root, handles.ROOT)
+        except FileNotFoundError as error:
+            raise InvalidWorkspace(f"workdir does not exist: {self.root}") from error
+        except NotADirectoryError as error:
+            raise InvalidWorkspace(f"workdir is not a directory: {self.root}") from error
+
+    def look(self, path: str) -> Entry | None:
+        """Return what stands at a virtual path; ancestors that are links hide it."""
+        if self.root is None:
+            return ROOT_ENTRY if path == "/" else None
+        if not self.shows(path):
+            return None
+        fd = self.open_root()
+        try:
+            seen = handles.look(fd, os.fsencode(path[1:]))
+        finally:
+            os.close(fd)
+        if seen is None:
+            return None
+        return entry_of(seen[0], self.root / path[1:], None, seen[1])
+
+    def children(self, path: str) -> dict[str, Entry]:
+        """Return the entries of a directory by name; empty when it is none."""
+        if self.root is None or not self.shows(path):
+            return {}
+        above = "" if path == "/" else path
+        found: dict[str, Entry] = {}
+        with self.handle() as root:
+            try:
+                fd = handles.open_beneath(root, os.fsencode(path[1:]), handles.DIRECTORY)
+            except OSError as error:
+                if error.errno in handles.ABSENT:
+                    return {}
+                raise
+            try:
+                with os.scandir(fd) as items:
+                    for item in items:
+                        if self.shows(f"{above}/{item.name}"):
+                            entry = self._entry(item, fd, path)
+                            if entry is not None:
+                                found[item.name] = entry
+            finally:
+                os.close(fd)
+        return found
+
+    def _entry(self, item: "os.DirEntry[str]", fd: int, path: str) -> Entry | None:
+        try:
+            seen = item.stat(follow_symlinks=False)
+            target = os.readlink(item.name, dir_fd=fd) if stat.S_ISLNK(seen.st_mode) else None
+        except OSError as error:
+            if error.errno in handles.ABSENT or error.errno == errno.EINVAL:
+                return None  # gone, or no longer a link, since the directory was read
+            raise
+        root = self.root or Path("/")
+        return entry_of(seen, root / path[1:] / item.name, None, target)
+
+    def open(self, path: str, flags: int = handles.FILE) -> int:
+        """Open what stands at `path`; raises OSError, and FileNotFoundError when hidden."""
+        if self.root is None or not self.shows(path):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+        with self.handle() as root:
+            return handles.open_beneath(root, os.fsencode(path[1:]), flags)
+
+    def is_read_only(self, path: str) -> bool:
+        """Tell whether `path` lies on a read-only mount below the workspace (WS-8)."""
+        if self.root is None:
+            return False
+        with self.handle() as root:
+            base = os.fstatvfs(root)
+            here = path
+            while here not in ("", "/"):
+                try:
+                    fd = handles.open_beneath(root, os.fsencode(here[1:]), handles.LOOK)
+                except OSError as error:
+                    if error.errno not in handles.ABSENT:
+                        raise
+                    here = here.rpartition("/")[0]
+                    continue
+                try:
+                    locked = bool(os.fstatvfs(fd).f_flag & os.ST_RDONLY)
+                    return locked and (
+                        not base.f_flag & os.ST_RDONLY or os.fstat(fd).st_dev != os.fstat(root).st_dev
+                    )
+                finally:
+                    os.close(fd)
+        return False

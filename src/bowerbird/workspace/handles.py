@@ -1,0 +1,311 @@
+"""Opening what stands below a directory handle, through no symbolic link.
+
+Here: `openat2` with a stepwise fallback, swapping two names atomically, cloning and
+sparse copying of file bytes. Not here: virtual paths, layers, what a result means.
+
+Every function takes paths as bytes relative to a handle, without `..` or leading slash.
+A link anywhere on the way is an error (ELOOP or ENOTDIR) and is never followed, so that a
+link swapped in during a call cannot redirect it (WS-12).
+"""
+
+import ctypes
+import errno
+import os
+import platform
+import stat
+from collections.abc import Callable
+from functools import cache
+
+ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENXIO})
+"""Error numbers that mean: no entry is reachable at this path without a link."""
+
+_O_PATH: int = getattr(os, "O_PATH", os.O_RDONLY)
+DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+LOOK = _O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+ROOT = _O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
+
+_OPENAT2 = 437  # the same number on every Linux architecture
+_BENEATH_NO_LINKS = 0x08 | 0x04 | 0x02  # RESOLVE_BENEATH | NO_SYMLINKS | NO_MAGICLINKS
+_RENAME_EXCHANGE = 2
+_LONGEST_PATH = 4096  # of one call of the kernel; processes make deeper trees step by step
+_FICLONE = 0x40049409
+_PIECE = 1024 * 1024
+
+
+class _OpenHow(ctypes.Structure):
+    _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
+
+
+def open_beneath(handle: int, path: bytes, flags: int) -> int:
+    """Open `path` below `handle`; the result is close-on-exec.
+
+    Args:
+        handle: an open directory (an O_PATH handle will do).
+        path: relative, empty for the directory itself.
+        flags: of `os.open`; O_CREAT is not supported.
+
+    Raises:
+        OSError: as `os.open`; ELOOP or ENOTDIR when a link is on the way.
+    """
+    call = _openat2()
+    if call is not None and len(path) < _LONGEST_PATH:
+        return call(handle, path or b".", flags)
+    return _open_stepwise(handle, path, flags)
+
+
+def look(handle: int, path: bytes) -> tuple[os.stat_result, str | None] | None:
+    """Return stat and link target of what stands at `path`, None when nothing does."""
+    try:
+        fd = open_beneath(handle, path, LOOK)
+    except OSError as error:
+        if error.errno in ABSENT:
+            return None
+        raise
+    try:
+        seen = os.fstat(fd)
+        if not stat.S_ISLNK(seen.st_mode):
+            return seen, None
+        return seen, os.fsdecode(os.readlink(b"", dir_fd=fd))
+    finally:
+        os.close(fd)
+
+
+@cache
+def _openat2() -> Callable[[int, bytes, int], int] | None:
+    """Return a caller of openat2, or None where the kernel or a filter refuses it."""
+    if platform.system() != "Linux":
+        return None
+    syscall = ctypes.CDLL(None, use_errno=True).syscall
+    syscall.restype = ctypes.c_long
+    size = ctypes.c_size_t(ctypes.sizeof(_OpenHow))
+
+    def call(handle: int, path: bytes, flags: int) -> int:
+        how = _OpenHow(flags | os.O_CLOEXEC, 0, _BENEATH_NO_LINKS)
+        while True:
+            fd = int(syscall(_OPENAT2, handle, path, ctypes.byref(how), size))
+            if fd >= 0:
+                return fd
+            number = ctypes.get_errno()
+            if number not in (errno.EINTR, errno.EAGAIN):
+                raise OSError(number, os.strerror(number), os.fsdecode(path))
+
+    try:
+        root = os.open("/", ROOT)
+        try:
+            os.close(call(root, b".", ROOT))
+        finally:
+            os.close(root)
+    except OSError:
+        return None
+    return call
+
+
+def _open_stepwise(handle: int, path: bytes, flags: int) -> int:
+    """One `openat` with O_NOFOLLOW per component: slower, equally safe."""
+    *above, name = path.split(b"/") if path else [b"."]
+    fd = os.dup(handle)
+    try:
+        for part in above:
+            inner = os.open(part, DIRECTORY, dir_fd=fd)
+            os.close(fd)
+            fd = inner
+        return os.open(name, flags | os.O_NOFOLLOW, dir_fd=fd)
+    finally:
+        os.close(fd)
+
+
+def make_accessible(parent: int, name: bytes | str, bits: int) -> bool:
+    """Add permission `bits` for the owner to what stands at `name`; no link is followed.
+
+    Returns:
+        Whether anything changed: if not, it is no use to try again.
+    """
+    try:
+        fd = os.open(name, LOOK, dir_fd=parent)
+    except OSError:
+        return False
+    try:
+        mode = stat.S_IMODE(os.fstat(fd).st_mode)
+        if mode & bits == bits or stat.S_ISLNK(os.fstat(fd).st_mode):
+            return False
+        os.chmod(f"/proc/self/fd/{fd}", mode | bits)
+    except OSError:
+        return False
+    finally:
+        os.close(fd)
+    return True
+
+
+def open_directory(parent: int, name: bytes | str) -> int:
+    """Open a directory that is ours for reading, even when its owner closed it to everyone."""
+    try:
+        return os.open(name, DIRECTORY, dir_fd=parent)
+    except PermissionError:
+        if not make_accessible(parent, name, 0o700):
+            raise
+        return os.open(name, DIRECTORY, dir_fd=parent)
+
+
+def remove_tree(parent: int, name: bytes | str) -> None:
+    """Delete what stands at `name`, a directory with everything below; links are not followed.
+
+    Works at any depth with two handles, whatever the permissions, and beside a process that swaps
+    directories: it never leaves the tree. Nothing standing there is no error.
+    """
+    if _unlinked(parent, name):
+        return
+    above: list[tuple[tuple[int, int], bytes | str, list[str]]] = []
+    fd = _open_to_empty(parent, name)
+    left = _unlink_files(fd)
+    while True:
+        if left:
+            inner = left.pop()
+            here = os.fstat(fd)
+            try:
+                deeper = _open_to_empty(fd, inner)
+            except FileNotFoundError:
+                continue
+            os.close(fd)
+            above.append(((here.st_dev, here.st_ino), inner, left))
+            fd, left = deeper, _unlink_files(deeper)
+            continue
+        if not above:
+            os.close(fd)
+            os.rmdir(name, dir_fd=parent)
+            return
+        ident, inner, left = above.pop()
+        up = os.open("..", DIRECTORY, dir_fd=fd)
+        os.close(fd)
+        fd, found = up, os.fstat(up)
+        if (found.st_dev, found.st_ino) != ident:
+            os.close(fd)
+            raise OSError(errno.ESTALE, "a directory was moved while it was deleted", os.fsdecode(inner))
+        os.rmdir(inner, dir_fd=fd)
+
+
+def _open_to_empty(parent: int, name: bytes | str) -> int:
+    fd = open_directory(parent, name)
+    if os.fstat(fd).st_mode & 0o300 != 0o300:
+        os.fchmod(fd, 0o700)
+    return fd
+
+
+def _unlinked(parent: int, name: bytes | str) -> bool:
+    try:
+        os.unlink(name, dir_fd=parent)
+    except FileNotFoundError:
+        return True
+    except (IsADirectoryError, PermissionError) as error:
+        try:
+            if stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
+                return False
+        except FileNotFoundError:
+            return True
+        raise error
+    return True
+
+
+def _unlink_files(fd: int) -> list[str]:
+    """Unlink all of a directory but its directories, which are returned."""
+    with os.scandir(fd) as items:
+        names = [(item.name, item.is_dir(follow_symlinks=False)) for item in items]
+    return [name for name, is_dir in names if is_dir or not _unlinked(fd, name)]
+
+
+def exchange(from_handle: int, from_name: bytes, to_handle: int, to_name: bytes) -> None:
+    """Swap two existing entries in one step of the kernel.
+
+    Raises:
+        OSError: ENOSYS or EINVAL where the system or filesystem cannot; else as `os.rename`.
+    """
+    renameat2 = _renameat2()
+    if renameat2 is None:
+        raise OSError(errno.ENOSYS, "renameat2 is not available")
+    if renameat2(from_handle, from_name, to_handle, to_name, _RENAME_EXCHANGE) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number), os.fsdecode(to_name))
+
+
+@cache
+def _renameat2() -> Callable[..., int] | None:
+    if platform.system() != "Linux":
+        return None
+    function = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if function is None:
+        return None
+    function.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint)
+    function.restype = ctypes.c_int
+    return function
+
+
+def copy_bytes(source: int, target: int) -> None:
+    """Copy a whole file between handles: as a clone if the filesystem can, else data only.
+
+    Holes stay holes, so a 1 TB sparse file costs neither memory nor disk (WS-16).
+    """
+    if _clone(source, target):
+        return
+    size = os.fstat(source).st_size
+    if size <= _PIECE:
+        _copy_range(source, target, 0, size)
+        return
+    os.ftruncate(target, size)
+    at = 0
+    while at < size:
+        start, end = _next_data(source, at, size)
+        if start >= size:
+            return
+        _copy_range(source, target, start, end)
+        at = end
+
+
+def next_data(handle: int, at: int, size: int) -> int:
+    """Return where data starts at or after `at`; `size` when only a hole follows."""
+    return _next_data(handle, at, size)[0]
+
+
+def _next_data(handle: int, at: int, size: int) -> tuple[int, int]:
+    try:
+        start = os.lseek(handle, at, os.SEEK_DATA)
+        return start, min(os.lseek(handle, start, os.SEEK_HOLE), size)
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            return size, size
+        return at, size  # the filesystem knows no holes
+
+
+def _copy_range(source: int, target: int, at: int, end: int) -> None:
+    while at < end:
+        piece = os.pread(source, min(_PIECE, end - at), at)
+        if not piece:
+            return  # the file shrank meanwhile
+        view = memoryview(piece)
+        while view:
+            written = os.pwrite(target, view, at)
+            view = view[written:]
+            at += written
+
+
+def _clone(source: int, target: int) -> bool:
+    if platform.system() != "Linux":
+        return False
+    import fcntl
+
+    try:
+        fcntl.ioctl(target, _FICLONE, source)
+    except OSError:
+        return False
+    return True
+
+
+def equal_bytes(one: int, other: int) -> bool:
+    """Whether two open files hold the same bytes; read in pieces from their start."""
+    at, piece = 0, 1 << 18
+    while True:
+        left = os.pread(one, piece, at)
+        if left != os.pread(other, piece, at):
+            return False
+        if not left:
+            return True
+        at += len(left)

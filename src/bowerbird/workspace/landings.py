@@ -1,0 +1,248 @@
+"""The landings of a workspace: finding, finishing after a crash, taking back, forgetting old ones.
+
+Here: `Landing`, the handle that callers get, and the landings of all branches of one
+workspace. Not here: how one landing is made (`landing.py`) or undone (`undo.py`).
+"""
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from bowerbird.core.errors import InvalidWorkspace, NotFound, WorkspaceError
+from bowerbird.workspace.apply import (
+    Checkpoint,
+    Settle,
+    no_checkpoint,
+    recover,
+    settle_nothing,
+    workspace_lock,
+)
+from bowerbird.workspace.beneath import Beneath
+from bowerbird.workspace.landed import LandedPaths
+from bowerbird.workspace.landing import settler
+from bowerbird.workspace.landing_record import LandingFolder, LandingRecord
+from bowerbird.workspace.registry import BranchRegistry
+from bowerbird.workspace.stack import Stack
+from bowerbird.workspace.undo import UndoRequest, undo, undo_settler
+
+KEPT_LANDINGS = 100
+KEPT_BYTES = 2 * 1024**3
+ALWAYS_KEPT = 10
+
+
+class Landing:
+    """One landing or undo, as its record says, and the way to take it back.
+
+    Example:
+        landing = branch.land(paths=["src/a.py"])
+        landing.state, [row["path"] for row in landing.entries]
+        landing.undo()
+    """
+
+    def __init__(self, landings: "Landings", folder: LandingFolder, record: LandingRecord) -> None:
+        self._landings = landings
+        self._folder = folder
+        self._record = record
+
+    @property
+    def id(self) -> str:
+        """`l_…`."""
+        return self._record.id
+
+    @property
+    def state(self) -> str:
+        """`done`, `undone`, `needs_attention`, or where a crash left it."""
+        return self._record.state
+
+    @property
+    def kind(self) -> str:
+        """`land` or `undo`."""
+        return self._record.kind
+
+    @property
+    def entries(self) -> list[dict[str, Any]]:
+        """The landed paths, as in `record`."""
+        return list(self.record["entries"])
+
+    @property
+    def refused(self) -> list[dict[str, str]]:
+        """`{"path", "reason"}` of what a partial landing left out."""
+        return list(self.record["refused"])
+
+    @property
+    def undoes(self) -> str | None:
+        """The landing that this one takes back."""
+        return self._record.undoes
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The record of WS-54, as plain data."""
+        return self._record.to_data()
+
+    def __getattr__(self, name: str) -> Any:
+        """The other fields of the record: `branch`, `snapshot`, `actor`, `door`, `at`, …"""
+        record: LandingRecord = self.__dict__["_record"]
+        return getattr(record, name)
+
+    def undo(
+        self,
+        paths: Sequence[str] | None = None,
+        force: bool = False,
+        hunks: Sequence[str] | None = None,
+        *,
+        actor: str = "",
+        door: str = "",
+    ) -> "Landing":
+        """Take this landing back, keeping what the user edited elsewhere since (WS-56).
+
+        Args:
+            paths: files or directories of it, None = all.
+            force: restore also where later edits overlap; those can be brought back by undoing
+                the undo.
+            hunks: ids of its hunks, None = all.
+
+        Returns:
+            The undo, a landing of its own.
+
+        Raises:
+            LandingRefused: later edits overlap; nothing changed.
+            Stale: a hunk is not one of this landing.
+        """
+        undone = self._landings.undo(self.id, paths, force, hunks, actor=actor, door=door)
+        self._record = self._folder.record()
+        return undone
+
+    def __repr__(self) -> str:
+        return f"<Landing {self.id} {self.kind} {self.state}, {len(self._record.entries)} paths>"
+
+
+class Landings:
+    """All landings of a registry's workspace."""
+
+    def __init__(self, registry: BranchRegistry, checkpoint: Checkpoint = no_checkpoint) -> None:
+        self._registry = registry
+        self.checkpoint = checkpoint
+
+    def of(self, folder: LandingFolder, record: LandingRecord) -> Landing:
+        """Return the handle of one landing."""
+        return Landing(self, folder, record)
+
+    def all(self) -> list[Landing]:
+        """Return the readable landings, oldest first."""
+        found = [self.of(folder, record) for folder, record in self._readable()]
+        return sorted(found, key=lambda landing: (landing.record["at"], landing.id))
+
+    def find(self, landing: str) -> Landing:
+        """Return a landing by id; raises NotFound, and WorkspaceError when it cannot be read."""
+        for folder in self._folders():
+            if folder.path.name == landing:
+                return self.of(folder, folder.record())
+        raise NotFound(f"there is no landing {landing} of this workspace")
+
+    def undo(
+        self,
+        landing: str,
+        paths: Sequence[str] | None,
+        force: bool,
+        hunks: Sequence[str] | None,
+        *,
+        actor: str = "",
+        door: str = "",
+    ) -> Landing:
+        """See `Landing.undo`; paths are virtual or relative."""
+        self.find(landing)
+        folder = LandingFolder(self._folder_of(landing))
+        given = None if paths is None else tuple("/" + path.strip("/").removeprefix("./") for path in paths)
+        request = UndoRequest(given, None if hunks is None else tuple(hunks), force, actor, door)
+        with self._registry.borrowed(folder.path.parent.parent) as state, state.writing() as stack:
+            if state.workspace is None:
+                raise InvalidWorkspace("the branch of this landing has no workspace")
+            record, target = undo(folder, state.workspace, request, stack, self.checkpoint)
+            state.account.forget()
+        self.forget_old()
+        return self.of(target, record)
+
+    # ------------------------------------------------------------ after a crash
+
+    def recover(self, branch: str | None = None) -> list[LandingRecord]:
+        """Finish or discard what died half-way; returns what was finished.
+
+        A record that cannot be read is left as it is and stops nothing else.
+
+        Args:
+            branch: look at this branch only, None = at all of the workspace.
+        """
+        finished: list[LandingRecord] = []
+        for folder in [f for f in self._folders(branch) if _is_pending(f)]:
+            # BranchBusy: its process lives. Other errors name a landing that a person must see.
+            with contextlib.suppress(WorkspaceError, InvalidWorkspace):
+                record = self._recover_one(folder)
+                if record is not None:
+                    finished.append(record)
+        return finished
+
+    def _recover_one(self, folder: LandingFolder) -> LandingRecord | None:
+        # The branch's lock comes before the workspace's, as in every landing.
+        with self._registry.borrowed(folder.path.parent.parent) as state, state.writing() as stack:
+            if state.workspace is None:
+                return None
+            with Beneath(state.workspace) as tree, workspace_lock(tree):
+                if not folder.path.is_dir() or not _is_pending(folder):
+                    return None  # it ended while we waited for the lock
+                return recover(tree, folder, self._settle(folder, stack, tree))
+
+    def _settle(self, folder: LandingFolder, stack: Stack, tree: Beneath) -> Settle:
+        if not folder.started:
+            return settle_nothing
+        record = folder.record()
+        if record.kind == "undo" and record.undoes is not None:
+            return undo_settler(stack, LandingFolder(folder.path.parent / record.undoes), folder, tree)
+        return settler(stack, folder, LandedPaths(stack.directory), tree)
+
+    # ------------------------------------------------------------ what is kept
+
+    def forget_old(self) -> list[str]:
+        """Remove the oldest landings beyond 100 or 2 GiB, never the last 10; return their ids."""
+        landings = self.all()
+        kept_bytes, removed = 0, list[str]()
+        for age, landing in enumerate(reversed(landings)):
+            folder = LandingFolder(self._folder_of(landing.id))
+            kept_bytes += folder.bytes_used()
+            beyond = age >= KEPT_LANDINGS or kept_bytes > KEPT_BYTES
+            if age >= ALWAYS_KEPT and beyond and landing.state in ("done", "undone"):
+                folder.remove()
+                removed.append(landing.id)
+        return removed
+
+    # ------------------------------------------------------------ folders
+
+    def _folders(self, branch: str | None = None) -> Iterator[LandingFolder]:
+        for directory in self._registry.directories():
+            if branch is not None and directory.name != branch:
+                continue
+            try:
+                found = sorted(p for p in (directory / "landings").iterdir() if p.is_dir())
+            except FileNotFoundError:
+                continue
+            if found and self._registry.is_ours(directory):
+                yield from map(LandingFolder, found)
+
+    def _folder_of(self, landing: str) -> Path:
+        return next(f.path for f in self._folders() if f.path.name == landing)
+
+    def _readable(self) -> Iterator[tuple[LandingFolder, LandingRecord]]:
+        for folder in self._folders():
+            with contextlib.suppress(WorkspaceError):  # named when it is asked for by id
+                if folder.started:
+                    yield folder, folder.record()
+
+
+def _is_pending(folder: LandingFolder) -> bool:
+    """Whether a landing never came to its end; one that cannot be read is left alone."""
+    if not folder.started:
+        return True
+    try:
+        return folder.record().state in ("prepared", "applying")
+    except WorkspaceError:
+        return False

@@ -1,0 +1,103 @@
+"""One writer process per branch (WS-7).
+
+Here: the flock on a branch's `lock` file, shared by all handles of this process.
+Not here: the order of calls within the process (`order.py`).
+
+The registry below is the only process-wide state of the package: ownership of a flock *is*
+a fact about the process, and two handles on one branch must not exclude each other.
+"""
+
+import fcntl
+import os
+import threading
+import weakref
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bowerbird.core.errors import BranchBusy
+
+
+class _Held:
+    """A flock that this process has, and the threads' turn-taking under it."""
+
+    def __init__(self, fd: int, key: tuple[int, int]) -> None:
+        self.fd = fd
+        self.key = key
+        self.pid = os.getpid()
+        self.users = 0
+        self.threads = threading.RLock()
+
+
+_held: dict[tuple[int, int], _Held] = {}
+_registry = threading.Lock()
+
+
+class WriterLock:
+    """The right to change one branch; taken at the first change and kept until `release`.
+
+    Args:
+        path: `…/branches/<id>/lock`, made if missing.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._mine: _Held | None = None
+        self._finalizer: weakref.finalize[[_Held], WriterLock] | None = None
+
+    @contextmanager
+    def hold(self) -> Generator[None]:
+        """Be the only thread of the only process that changes the branch.
+
+        Raises:
+            BranchBusy: another process writes it.
+        """
+        held = self.acquire()
+        with held.threads:
+            yield
+
+    def acquire(self) -> _Held:
+        """Take the flock for this process; raises BranchBusy."""
+        mine = self._mine
+        if mine is not None and mine.pid == os.getpid():
+            return mine
+        with _registry:
+            fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            seen = os.fstat(fd)
+            key = (seen.st_dev, seen.st_ino)
+            held = _held.get(key)
+            # After a fork of the process the entry is the parent's, not ours.
+            if held is not None and held.pid == os.getpid():
+                os.close(fd)
+            else:
+                try:
+                    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError as error:
+                    os.close(fd)
+                    raise BranchBusy(
+                        f"branch {self.path.parent.name} is being written by another process; "
+                        "wait for it, or fork the branch and work beside it"
+                    ) from error
+                held = _held[key] = _Held(fd, key)
+            held.users += 1
+            self._mine = held
+            self._finalizer = weakref.finalize(self, _release, held)
+            return held
+
+    def release(self) -> None:
+        """Let other processes write; the next change takes the lock again."""
+        if self._finalizer is not None:
+            self._finalizer()
+        self._mine = self._finalizer = None
+
+
+def _release(held: _Held) -> None:
+    with _registry:
+        if held.pid != os.getpid():
+            return
+        held.users -= 1
+        if held.users == 0:
+            _held.pop(held.key, None)
+            # Unlock, not only close: a forked child may still have the same file open.
+            fcntl.flock(held.fd, fcntl.LOCK_UN)
+            os.close(held.fd)

@@ -1,0 +1,272 @@
+"""What a landing would do, path by path (WS-49…52), before anything is touched.
+
+Here: choosing changes by path and hunk, drift of the workspace, what is refused and why,
+the plan's name. Not here: applying (`apply.py`, `landing.py`), rules of flags (`flags.py`).
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from bowerbird.core.errors import Stale
+from bowerbird.workspace.beneath import Version, landed_version, version_of
+from bowerbird.workspace.changes import Change, covers
+from bowerbird.workspace.content import Content
+from bowerbird.workspace.diff import change_hunks
+from bowerbird.workspace.flags import ALWAYS_REFUSED, FlagRules, git_unit, needs_accept
+from bowerbird.workspace.hunks import apply_hunks
+from bowerbird.workspace.landing_record import Op
+from bowerbird.workspace.merge import NamesOf, Planned, SideOf, plan_merge, wins
+from bowerbird.workspace.paths import add_path, shown
+from bowerbird.workspace.threeway import Decision, Side
+
+Drift = Literal["none", "same", "mergeable", "conflict"]
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A change to land; `change.new` is the part of it that lands.
+
+    Attributes:
+        hunks: ids of the hunks that land. whole: all of the change lands.
+    """
+
+    change: Change
+    hunks: tuple[str, ...]
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PlanEntry:
+    """One path of a plan.
+
+    Attributes:
+        result: what the workspace gets; equal to `current` for `same`.
+        left_out: a cache that the landing did not name: shown, neither landed nor refused.
+        refused: why it does not land, None when it does.
+    """
+
+    chosen: Chosen
+    op: Op
+    drift: Drift
+    current: Side | None
+    result: Side | None
+    merged: bool
+    flags: tuple[str, ...]
+    ignored: bool
+    tainted: bool
+    refused: str | None = None
+    left_out: bool = False
+
+    @property
+    def path(self) -> str:
+        """The virtual path."""
+        return self.chosen.change.path
+
+    def versions(self) -> tuple[Version | None, Version | None]:
+        """Return what the workspace has, and what it gets."""
+        before = version_of(self.current)
+        return before, before if self.drift == "same" else landed_version(self.result)
+
+    def record(self) -> dict[str, Any]:
+        """Return the form of WS-49."""
+        change = self.chosen.change
+        return {
+            **add_path({}, "path", self.path),
+            "op": self.op,
+            "base": _shown(version_of(change.base)),
+            "current": _shown(version_of(self.current)),
+            "new": _shown(version_of(change.new)),
+            "drift": self.drift,
+            "flags": list(self.flags),
+            "ignored": self.ignored,
+            "tainted": self.tainted,
+            "hunks": list(self.chosen.hunks),
+        }
+
+
+def choose(
+    changes: Sequence[Change], paths: Collection[str] | None, hunks: Collection[str] | None
+) -> tuple[list[Chosen], list[str]]:
+    """Return what to land, and given paths without a change.
+
+    A path lands whole unless some of its hunks are named; then only those land. With
+    `hunks` alone nothing else lands.
+
+    Raises:
+        Stale: a hunk is not a present one.
+    """
+    wanted = set(hunks or ())
+    chosen: list[Chosen] = []
+    matched: set[str] = set()
+    for change in changes:
+        given = [path for path in paths or () if covers(path, change.path)]
+        matched.update(given)
+        selected = bool(given) if paths is not None else hunks is None
+        if not selected and not wanted:
+            continue
+        found = change_hunks(change) or ()
+        named = tuple(h.id for h in found if h.id in wanted)
+        wanted.difference_update(named)
+        if named and len(named) < len(found):
+            chosen.append(Chosen(_part(change, named), named, whole=False))
+        elif named or selected:
+            chosen.append(Chosen(change, tuple(h.id for h in found), whole=True))
+    if wanted:
+        raise Stale(f"hunk {min(wanted)} is not a present change; look at the diff again")
+    return chosen, [path for path in paths or () if path not in matched]
+
+
+def _part(change: Change, named: Collection[str]) -> Change:
+    """The change reduced to some hunks; a changed mode comes with the last of them."""
+    new = change.new
+    if new is None or new.content is None:
+        return change
+    base = change.base if change.base is not None and change.base.kind == "file" else None
+    old = base.content.read() if base is not None and base.content is not None else b""
+    data = apply_hunks(old, new.content.read(), change_hunks(change) or (), named)
+    return replace(change, new=Side("file", base.mode if base is not None else new.mode, Content(data)))
+
+
+@dataclass(frozen=True, slots=True)
+class PlanInput:
+    """What a plan depends on beside the changes.
+
+    Attributes:
+        current_of, names_of: the workspace as it is.
+        ignored_of: whether git's ignore files name a path.
+        case_clashes: paths equal to another name on a case-insensitive disk.
+        accept: paths whose flags a person accepted, `*` = all.
+        named: the paths given to the landing, for caches.
+    """
+
+    rules: FlagRules
+    current_of: SideOf
+    names_of: NamesOf
+    ignored_of: Callable[[str], bool]
+    case_clashes: Callable[[Collection[str]], set[str]]
+    tainted: Collection[str] = ()
+    accept: Collection[str] = ()
+    named: Collection[str] | None = None
+    force: bool = False
+
+
+def make_plan(chosen: Sequence[Chosen], given: PlanInput) -> list[PlanEntry]:
+    """Decide every chosen change against the workspace; changes nothing."""
+    by_path = {item.change.path: item for item in chosen}
+    planned = plan_merge(
+        [item.change for item in chosen], given.current_of, given.names_of, force=given.force
+    )
+    clashes = given.case_clashes(by_path)
+    entries = [_entry(item, by_path[item.path], given, clashes) for item in planned]
+    return _git_units(entries, given.force)
+
+
+def _entry(item: Planned, chosen: Chosen, given: PlanInput, clashes: Collection[str]) -> PlanEntry:
+    change, decision = item.change, item.decision
+    flags = given.rules.flags(item.path, change.base, change.new)
+    if item.path in clashes:
+        flags = tuple(sorted({*flags, "case-clash"}))
+    cache = given.rules.is_cache(item.path)
+    left_out = cache and not given.rules.names_cache(item.path, tuple(given.named or ()))
+    taken = decision.action == "take" or (given.force and wins(decision))
+    return PlanEntry(
+        chosen,
+        operation(change),
+        _drift(decision),
+        item.ours,
+        decision.result if taken else item.ours,
+        decision.merged,
+        flags,
+        cache or given.ignored_of(item.path),
+        item.path in given.tainted,
+        None if left_out else _refusal(decision, flags, item.path, given),
+        left_out,
+    )
+
+
+def _drift(decision: Decision) -> Drift:
+    if decision.action == "none":
+        return "same"
+    if decision.action == "conflict":
+        return "conflict"
+    return "mergeable" if decision.merged else "none"
+
+
+def _refusal(decision: Decision, flags: Sequence[str], path: str, given: PlanInput) -> str | None:
+    always = sorted(ALWAYS_REFUSED.intersection(flags))
+    if always:
+        return always[0]
+    if decision.action == "conflict" and not (given.force and wins(decision)):
+        return decision.reason
+    if needs_accept(flags) and not ("*" in given.accept or path in given.accept):
+        return "flagged: " + ", ".join(flags)
+    return None
+
+
+def operation(change: Change) -> Op:
+    """Return what landing a change is called."""
+    base, new = change.base, change.new
+    if new is None:
+        return "rmdir" if base is not None and base.kind == "dir" else "delete"
+    if new.kind == "symlink":
+        return "symlink"
+    if new.kind == "dir":
+        return "mkdir"
+    if base is None or base.kind != "file":
+        return "create"
+    only_mode = base.content is not None and new.content is not None and base.content.same(new.content)
+    return "chmod" if only_mode else "modify"
+
+
+def _git_units(entries: list[PlanEntry], force: bool) -> list[PlanEntry]:
+    """All of a `.git` directory lands or none: git's files only make sense together."""
+    moved: set[str] = set()
+    for entry in entries:
+        unit = _unit(entry)
+        if unit is not None and not force and (entry.refused or entry.drift in ("mergeable", "conflict")):
+            moved.add(unit)
+    return [
+        replace(e, refused=e.refused or "git-moved: HEAD, refs or index of the workspace changed")
+        if _unit(e) in moved
+        else e
+        for e in entries
+    ]
+
+
+def _unit(entry: PlanEntry) -> str | None:
+    return git_unit(entry.path) if "git-data" in entry.flags and "git-exec" not in entry.flags else None
+
+
+def with_git_units(changes: Sequence[Change], chosen: Sequence[Chosen]) -> list[Chosen]:
+    """Add the rest of each `.git` directory that a choice touches, in the order of the changes."""
+    present = {item.change.path: item for item in chosen}
+    units = {unit for path in present if (unit := git_unit(path)) is not None}
+    if not units:
+        return list(chosen)
+    rest = [c for c in changes if c.path in present or git_unit(c.path) in units]
+    return [present.get(c.path) or Chosen(c, (), whole=True) for c in rest]
+
+
+def plan_id(entries: Sequence[PlanEntry]) -> str:
+    """Return the plan's name: equal for equal entries, whoever asks."""
+    rows = [entry.record() for entry in entries]
+    data = json.dumps(rows, sort_keys=True, ensure_ascii=True).encode()
+    return "sha256:" + hashlib.sha256(data).hexdigest()
+
+
+def plan_record(entries: Sequence[PlanEntry]) -> dict[str, Any]:
+    """Return the form of WS-49."""
+    return {"plan": plan_id(entries), "entries": [entry.record() for entry in entries]}
+
+
+def refused_rows(entries: Sequence[PlanEntry], unknown: Collection[str]) -> list[dict[str, str]]:
+    """Return `{"path", "reason"}` of every path that does not land."""
+    rows = [{"path": shown(e.path), "reason": e.refused} for e in entries if e.refused is not None]
+    return rows + [{"path": shown(path), "reason": "unchanged"} for path in unknown]
+
+
+def _shown(version: Version | None) -> str | None:
+    return version.shown if version is not None else None

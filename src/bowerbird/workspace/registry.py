@@ -1,0 +1,380 @@
+"""The branches of one data directory: where they lie, what stands on what, the trash.
+
+Here: making, opening and listing branch directories, references between branches, discarding
+for 7 days, the private temporary data directory. Not here: what a branch can do (`branch.py`),
+landings (`landings.py`).
+
+A branch is `branches/<id>/`. A discarded one lies in the trash by the file `discarded_at` in
+it and stays where it is, so that its children keep working: they stand on its frozen layers,
+named by (branch, number).
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bowerbird.core.errors import InvalidWorkspace, NotFound
+from bowerbird.core.ids import new_id
+from bowerbird.core.timestamps import from_iso, now_iso
+from bowerbird.workspace.layers import FrozenLayer, Pile, Storage, probe_storage
+from bowerbird.workspace.limits import WorkspaceLimits
+from bowerbird.workspace.manifest import Manifest, ManifestFile
+from bowerbird.workspace.search import SearchMemory
+from bowerbird.workspace.state import BranchState
+
+TRASH_DAYS = 7
+_TEMPORARY = "bowerbird-"
+
+Lower = Sequence[tuple[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class BranchInfo:
+    """One row of a listing.
+
+    Attributes:
+        damaged: its manifest was unreadable and rebuilt from the directories.
+        discarded_at: when it went to the trash, None when it is not there.
+    """
+
+    id: str
+    name: str | None
+    workspace: str | None
+    policy: str
+    parent: str | None
+    created_at: str
+    damaged: bool
+    discarded_at: str | None = None
+
+
+class BranchRegistry:
+    """Branches of one data directory, for one workspace.
+
+    Args:
+        data_dir: made if missing; None = a private temporary one, removed by `close`.
+        root: the workspace, resolved; None for branches of nothing.
+        limits: sizes of branches.
+    """
+
+    def __init__(self, data_dir: Path | None, root: Path | None, limits: WorkspaceLimits) -> None:
+        self.root = root
+        self.limits = limits
+        self._owner: int | None = None
+        self._states: dict[str, BranchState] = {}
+        self._memory = SearchMemory()
+        self._guard = threading.Lock()
+        if data_dir is None:
+            remove_orphans(Path(tempfile.gettempdir()))
+            self.data_dir, self._owner = _temporary_directory()
+        else:
+            self.data_dir = data_dir.resolve()
+        self._check_places()
+        self.branches = self.data_dir / "branches"
+        self.branches.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.storage: Storage = probe_storage(self.branches)
+
+    def _check_places(self) -> None:
+        root = self.root
+        if root is not None and (root == self.data_dir or self.data_dir in root.parents):
+            raise InvalidWorkspace(f"workdir lies inside the data directory {self.data_dir}: {root}")
+
+    def _masked_in(self, root: Path | None) -> str | None:
+        """The data directory as a virtual path of the workspace, None when it lies elsewhere."""
+        if root is None or root not in self.data_dir.parents:
+            return None
+        return "/" + self.data_dir.relative_to(root).as_posix()
+
+    # ------------------------------------------------------------ making and opening
+
+    def create(
+        self,
+        *,
+        name: str | None,
+        policy: str,
+        hide: tuple[str, ...],
+        parent: dict[str, str] | None = None,
+        lower: Lower = (),
+        below: Pile | None = None,
+        private: tuple[str, ...] = (),
+        root: Path | None = None,
+    ) -> BranchState:
+        """Make a branch; costs the same for a tree of any size.
+
+        Args:
+            lower: layers of other branches that it stands on, oldest first.
+            below: the same layers, already read.
+            root: the parent's workspace, where it is not this registry's.
+        """
+        root = root if parent is not None else self.root
+        manifest = Manifest(
+            id=new_id("b"),
+            name=name,
+            workspace=str(root) if root is not None else None,
+            parent=parent,
+            policy=policy,
+            hide=hide,
+            private=private,
+            created_at=now_iso(),
+            extra={"lower": [list(row) for row in lower]} if lower else {},
+        )
+        state = BranchState.create(
+            self.branches / manifest.id,
+            manifest,
+            workspace=root,
+            masked=self._masked_in(root),
+            lower=below if below is not None else Pile(),
+            storage=self.storage,
+            limits=self.limits,
+            memory=self._memory,
+        )
+        with self._guard:
+            self._states[state.id] = state
+        return state
+
+    def open(self, branch: str) -> BranchState:
+        """Return the open state of a branch, shared by all handles of this registry.
+
+        Raises:
+            NotFound: there is no such branch, or it is in the trash.
+            InvalidWorkspace: it belongs to another workspace that still exists.
+        """
+        with self._guard:
+            state = self._states.get(branch)
+            if state is None:
+                directory = self._existing(branch)
+                if directory is None or _discarded_at(directory) is not None:
+                    hint = "is in the trash; use restore_discarded()" if directory else "does not exist"
+                    raise NotFound(f"branch {branch} {hint}")
+                state = self._states[branch] = self._open_directory(directory, check=True)
+            return state
+
+    def _existing(self, branch: str) -> Path | None:
+        directory = self.branches / branch
+        return directory if "/" not in branch and directory.is_dir() else None
+
+    def _open_directory(self, directory: Path, *, check: bool) -> BranchState:
+        manifest = ManifestFile(directory).load()
+        root = Path(manifest.workspace) if manifest.workspace is not None else None
+        if check and root != self.root and self.root is not None and root is not None and root.is_dir():
+            raise InvalidWorkspace(f"branch {manifest.id} belongs to the workspace {root}, not {self.root}")
+        return BranchState(
+            directory,
+            workspace=root,
+            masked=self._masked_in(root),
+            lower=self._pile(manifest),
+            storage=self.storage,
+            limits=self.limits,
+            memory=self._memory,
+        )
+
+    @contextlib.contextmanager
+    def borrowed(self, directory: Path) -> Generator[BranchState]:
+        """Give the state of a branch directory, in the trash or not, for a moment."""
+        with self._guard:
+            known = self._states.get(directory.name)
+        if known is not None and known.directory == directory:
+            yield known
+            return
+        state = self._open_directory(directory, check=False)
+        try:
+            yield state
+        finally:
+            state.close()
+
+    def reopen(self, branch: str) -> BranchState:
+        """Open a branch anew, after its record changed in a way that open handles cannot follow."""
+        with self._guard:
+            state = self._states.pop(branch, None)
+        if state is not None:
+            state.close()
+        opened = self._open_directory(self.branches / branch, check=False)
+        with self._guard:
+            self._states[branch] = opened
+        return opened
+
+    def _pile(self, manifest: Manifest) -> Pile:
+        rows: list[tuple[str, int]] = [(row[0], int(row[1])) for row in manifest.extra.get("lower", ())]
+        return Pile(tuple(FrozenLayer(self.directory(branch) / "layers" / str(n)) for branch, n in rows))
+
+    def directory(self, branch: str) -> Path:
+        """Return where a branch lies, in the trash or not."""
+        return self.branches / branch
+
+    # ------------------------------------------------------------ listing, references
+
+    def infos(self, *, trashed: bool = False) -> list[BranchInfo]:
+        """List this workspace's branches by age; a broken record is rebuilt, its branch marked damaged."""
+        rows: list[BranchInfo] = []
+        for directory in self.directories():
+            at = _discarded_at(directory)
+            if (at is not None) != trashed:
+                continue
+            file = ManifestFile(directory)
+            try:
+                manifest = file.load()
+            except OSError:
+                continue  # discarded or removed meanwhile
+            if not self._is_ours(file, manifest):
+                continue
+            parent = manifest.parent["branch"] if manifest.parent else None
+            rows.append(
+                BranchInfo(
+                    manifest.id,
+                    manifest.name,
+                    manifest.workspace,
+                    manifest.policy,
+                    parent,
+                    manifest.created_at,
+                    file.damaged,
+                    at,
+                )
+            )
+        return rows
+
+    def is_ours(self, directory: Path) -> bool:
+        """Tell whether a branch directory belongs to this workspace."""
+        file = ManifestFile(directory)
+        try:
+            return self._is_ours(file, file.load())
+        except OSError:
+            return False  # removed meanwhile
+
+    def _is_ours(self, file: ManifestFile, manifest: Manifest) -> bool:
+        root = str(self.root) if self.root is not None else None
+        return manifest.workspace == root or file.directory.name in self._states or file.damaged
+
+    def directories(self) -> list[Path]:
+        """Return all branch directories, those in the trash included."""
+        return [p for p in sorted(self.branches.iterdir()) if p.is_dir()]
+
+    def referenced(self, branch: str) -> set[int]:
+        """Return the layers of a branch that other branches stand on."""
+        found: set[int] = set()
+        for directory in self.directories():
+            if directory.name == branch:
+                continue
+            found |= {n for other, n in _lower_of(directory, branch) if other == branch}
+        return found
+
+    def ancestors(self, branch: str) -> Iterator[str]:
+        """Yield the parent, its parent, and so on."""
+        present: str | None = branch
+        while present is not None:
+            try:
+                parent = ManifestFile(self.directory(present)).load().parent
+            except OSError:
+                return
+            present = parent["branch"] if parent else None
+            if present is not None:
+                yield present
+
+    # ------------------------------------------------------------ trash
+
+    def discard(self, branch: str) -> None:
+        """Put a branch into the trash; raises BranchBusy while another process writes it."""
+        state = self.open(branch)
+        with state.writing():
+            (state.directory / "discarded_at").write_text(now_iso())
+        with self._guard:
+            self._states.pop(branch, None)
+        state.close()
+
+    def restore_discarded(self, branch: str) -> BranchState:
+        """Take a branch out of the trash; raises NotFound when it is not there (any more)."""
+        directory = self._existing(branch)
+        if directory is None or _discarded_at(directory) is None:
+            raise NotFound(f"branch {branch} is not in the trash; it is kept there for {TRASH_DAYS} days")
+        (directory / "discarded_at").unlink(missing_ok=True)
+        return self.open(branch)
+
+    def empty_trash(self, now_s: float | None = None) -> list[str]:
+        """Remove what was discarded more than 7 days ago and nothing stands on; return the ids."""
+        now = time.time() if now_s is None else now_s
+        removed: list[str] = []
+        for directory in self.directories():
+            at = _discarded_at(directory)
+            old = at is not None and now - from_iso(at).timestamp() > TRASH_DAYS * 86400
+            if old and not self.referenced(directory.name):
+                shutil.rmtree(directory)
+                removed.append(directory.name)
+        return removed
+
+    # ------------------------------------------------------------ end
+
+    def close(self) -> None:
+        """Close every state; a temporary data directory is removed."""
+        with self._guard:
+            states, self._states = list(self._states.values()), {}
+        for state in states:
+            state.close()
+        if self._owner is not None:
+            shutil.rmtree(self.data_dir, ignore_errors=True)
+            os.close(self._owner)
+            self._owner = None
+
+
+def _discarded_at(directory: Path) -> str | None:
+    try:
+        return (directory / "discarded_at").read_text()
+    except FileNotFoundError:
+        return None
+
+
+def _lower_of(directory: Path, branch: str) -> list[tuple[str, int]]:
+    """The layers of others that a branch stands on; read only when it names `branch` at all."""
+    try:
+        data = (directory / "manifest.json").read_bytes()
+    except OSError:
+        return []
+    if branch.encode() not in data:
+        return []
+    try:
+        rows: list[Any] = json.loads(data).get("lower", [])
+    except (ValueError, AttributeError):
+        return []  # set aside and named when the branch itself is opened
+    return [(str(row[0]), int(row[1])) for row in rows]
+
+
+# ---------------------------------------------------------------- temporary data directories
+
+
+def _temporary_directory() -> tuple[Path, int]:
+    """Make a private data directory and hold the lock that says its owner lives."""
+    directory = Path(tempfile.mkdtemp(prefix=_TEMPORARY)).resolve()
+    fd = os.open(directory / "owner", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    fcntl.flock(fd, fcntl.LOCK_EX)
+    return directory, fd
+
+
+def remove_orphans(place: Path) -> list[Path]:
+    """Remove temporary data directories whose owner died, and return them."""
+    removed: list[Path] = []
+    for directory in place.glob(_TEMPORARY + "*"):
+        try:
+            seen = directory.lstat()
+            if seen.st_uid != os.getuid() or not directory.is_dir() or directory.is_symlink():
+                continue
+            fd = os.open(directory / "owner", os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+        except FileNotFoundError:
+            continue  # being made, or not one of ours
+        except OSError:
+            continue
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            continue
+        else:
+            shutil.rmtree(directory, ignore_errors=True)
+            removed.append(directory)
+        finally:
+            os.close(fd)
+    return removed

@@ -1,0 +1,203 @@
+"""What all handles on one branch share: its directory, stack, journal, lock, order.
+
+Here: `BranchState`, made by creating or opening a branch directory, and the one gate to
+changing it. Not here: what the calls do (`file_branch.py`, `branch.py`), which branches exist.
+"""
+
+import threading
+from collections.abc import Callable, Collection, Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from bowerbird.core.errors import Hidden, ReadOnly
+from bowerbird.workspace.glob import compile_glob
+from bowerbird.workspace.ground import Ground, nothing_hidden
+from bowerbird.workspace.journal import Journal, Step, Via
+from bowerbird.workspace.layers import Pile, Storage
+from bowerbird.workspace.limits import ChangeAccount, WorkspaceLimits
+from bowerbird.workspace.lock import WriterLock
+from bowerbird.workspace.manifest import Manifest, ManifestFile
+from bowerbird.workspace.mirror import Mirror
+from bowerbird.workspace.order import PathOrder
+from bowerbird.workspace.paths import shown_path
+from bowerbird.workspace.reserved import is_reserved
+from bowerbird.workspace.search import SearchMemory
+from bowerbird.workspace.stack import Stack
+from bowerbird.workspace.steps import StepStore
+
+
+def hidden_by(globs: Collection[str]) -> Callable[[str], bool]:
+    """Return the test for paths that `hide` takes out of the view.
+
+    A glob without a slash fits at any depth; what lies below a match is hidden too.
+
+    Raises:
+        InvalidPattern: a glob is malformed.
+    """
+    if not globs:
+        return nothing_hidden
+    compiled = [compile_glob(_at_any_depth(glob)) for glob in globs]
+
+    def hidden(path: str) -> bool:
+        here = path
+        while here:
+            if any(glob.match(here) for glob in compiled):
+                return True
+            here = here.rpartition("/")[0]
+        return False
+
+    return hidden
+
+
+def _at_any_depth(glob: str) -> str:
+    plain = glob.rstrip("/")
+    return plain if "/" in plain else f"**/{plain}"
+
+
+class BranchState:
+    """One branch, opened.
+
+    Args:
+        directory: `…/branches/<id>`, with a manifest (see `create`).
+        workspace: the workspace's directory, resolved; None for a branch of nothing.
+        masked: virtual path of the data directory if it lies in the workspace.
+        lower: frozen layers of the parents.
+        storage: what the data directory's filesystem can hold.
+        limits: see `WorkspaceLimits`.
+        memory: what searches of this workspace know already, to share between branches.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        workspace: Path | None,
+        masked: str | None,
+        lower: Pile,
+        storage: Storage,
+        limits: WorkspaceLimits,
+        memory: SearchMemory | None = None,
+    ) -> None:
+        self.directory = directory
+        self.workspace = workspace
+        self.limits = limits
+        self.storage = storage
+        self.manifest = ManifestFile(directory)
+        hide = self.manifest.load().hide
+        self.ground = Ground(workspace, masked=masked, hidden=hidden_by(hide))
+        self.stack = Stack(directory, self.manifest, self.ground, lower, storage)
+        self.journal = Journal(directory / "journal.jsonl")
+        self.steps = StepStore(directory / "steps", self.stack)
+        self.lock = WriterLock(directory / "lock")
+        self.order = PathOrder()
+        self.memory = memory or SearchMemory()
+        self.account = ChangeAccount(limits, self._count)
+        self.mirror: Mirror | None = None  # set while processes work on a copy of the branch
+        self._swept = False
+        self._closing = threading.Lock()
+        self._closed = False
+
+    @classmethod
+    def create(
+        cls,
+        directory: Path,
+        manifest: Manifest,
+        *,
+        workspace: Path | None,
+        masked: str | None,
+        lower: Pile,
+        storage: Storage,
+        limits: WorkspaceLimits,
+        memory: SearchMemory | None = None,
+    ) -> "BranchState":
+        """Make the directory of a new branch and open it."""
+        hidden_by(manifest.hide)  # a malformed glob makes no branch
+        directory.mkdir(mode=0o700, parents=True)
+        ManifestFile(directory).save(manifest)
+        return cls(directory, workspace=workspace, masked=masked, lower=lower, storage=storage, limits=limits)
+
+    @property
+    def id(self) -> str:
+        """The branch's id, `b_…`."""
+        return self.directory.name
+
+    @contextmanager
+    def writing(self) -> Generator[Stack]:
+        """Hold the right to change the branch; gives its stack, up to date.
+
+        Raises:
+            BranchBusy: another process writes it.
+        """
+        with self.lock.hold():
+            self.stack.refresh()
+            if not self._swept:
+                self._swept = True
+                self.stack.sweep()
+            if self.mirror is None:
+                yield self.stack
+                return
+            self.mirror.take_back(self.stack)
+            yield self.stack
+            self.mirror.bring_in(self.stack)
+
+    def reading(self) -> Stack:
+        """Return the stack with what other processes sealed or saved meanwhile."""
+        if self.mirror is not None:
+            with self.writing():  # what processes changed in their copy comes in first
+                return self.stack
+        self.stack.refresh()
+        return self.stack
+
+    def check_writable(self, path: str, *, own: bool = False) -> None:
+        """Refuse a change of `path` that the view does not allow; `own`: a record of Bowerbird's.
+
+        Raises:
+            Hidden: `hide` names it. ReadOnly: Bowerbird's own data, or a read-only mount.
+            LimitExceeded: deeper than `workspace.depth`.
+        """
+        if self.ground.is_masked(path) or (not own and is_reserved(path)):
+            raise ReadOnly(f"{shown_path(path)} is reserved for Bowerbird's own data", path)
+        if self.ground.hidden(path):
+            raise Hidden(f"{shown_path(path)} is hidden by workspace.hide", path)
+        self.limits.check_depth(path)
+        # A vanished workspace stops no writing: the branch's own changes stay usable (WS-60).
+        if self.workspace is not None and self.workspace.is_dir() and self.ground.is_read_only(path):
+            raise ReadOnly(f"{shown_path(path)} lies on a read-only mount", path)
+
+    def rollback_step(self, call: str, turn: str | None = None) -> list[str]:
+        """Put back what stood at every path that a call's file tools changed (WS-41)."""
+        with self.writing() as stack:
+            paths = self.steps.rollback(call)
+            self.account.forget()
+            done: list[Step] = []
+            for path in paths:
+                entry = stack.lookup(path)
+                if entry is None:
+                    done.append(Step("delete", path))
+                elif entry.kind == "dir":
+                    done.append(Step("mkdir", path))
+                else:
+                    done.append(Step("write", path, "modify", entry.size))
+            self.record(done, turn=turn, call=call, via="restore")
+            return paths
+
+    def record(
+        self, steps: Sequence[Step], *, turn: str | None = None, call: str | None = None, via: Via = "tool"
+    ) -> None:
+        """Add to the journal; private paths are left out (WS-9)."""
+        private = self.stack.private_paths()
+        self.journal.append([s for s in steps if s.path not in private], turn=turn, call=call, via=via)
+
+    def _count(self) -> tuple[int, int]:
+        changed = self.stack.changed()
+        return len(changed), sum(e.size for e in changed.values() if e is not None and e.kind == "file")
+
+    def close(self) -> None:
+        """Close files and give the writer's lock back; closing twice does nothing."""
+        with self._closing:
+            if self._closed:
+                return
+            self._closed = True
+        self.lock.release()
+        self.journal.close()
+        self.stack.close()

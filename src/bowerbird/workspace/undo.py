@@ -1,0 +1,244 @@
+"""Taking a landing back (WS-56).
+
+Here: the three-way per path (base = after, theirs = before), the undo as a landing of its
+own, what the branch has pending afterwards. Not here: changing files (`apply.py`).
+"""
+
+import os
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+
+from bowerbird.core.errors import InvalidArgument, Stale
+from bowerbird.core.ids import new_id
+from bowerbird.core.timestamps import now_iso
+from bowerbird.workspace.apply import Applier, Changed, Checkpoint, Settle, no_checkpoint, workspace_lock
+from bowerbird.workspace.beneath import Beneath, landed_version, version_of
+from bowerbird.workspace.changes import Change, base_side, covers
+from bowerbird.workspace.content import Content
+from bowerbird.workspace.diff import change_hunks
+from bowerbird.workspace.hunks import apply_hunks
+from bowerbird.workspace.landed import LandedPaths
+from bowerbird.workspace.landing import is_pending, made_directory, refusal, set_base
+from bowerbird.workspace.landing_record import LandingEntry, LandingFolder, LandingRecord, Step
+from bowerbird.workspace.merge import Planned, plan_merge, wins
+from bowerbird.workspace.paths import path_b64, shown
+from bowerbird.workspace.plan import operation
+from bowerbird.workspace.stack import Stack
+from bowerbird.workspace.threeway import Side, decide
+
+
+@dataclass(frozen=True, slots=True)
+class UndoRequest:
+    """What to take back.
+
+    Attributes:
+        paths: files or directories of the landing, None = all.
+        hunks: ids of hunks between what was there before and what landed, None = all.
+        force: restore even over later edits of the user.
+    """
+
+    paths: tuple[str, ...] | None = None
+    hunks: tuple[str, ...] | None = None
+    force: bool = False
+    actor: str = ""
+    door: str = ""
+
+
+def undo(
+    folder: LandingFolder,
+    root: Path,
+    request: UndoRequest,
+    stack: Stack | None,
+    checkpoint: Checkpoint = no_checkpoint,
+) -> tuple[LandingRecord, LandingFolder]:
+    """Take a landing back and return the undo's own record and folder.
+
+    Args:
+        stack: of the branch that landed, its writer lock held; None when it is gone.
+
+    Raises:
+        LandingRefused: later edits overlap and `force` was not given; nothing changed.
+        InvalidArgument: the landing is not finished. Stale: a hunk is not one of it.
+    """
+    record = folder.record()
+    if record.state not in ("done", "needs_attention", "undone"):
+        raise InvalidArgument(f"landing {record.id} is {record.state}; only a finished one can be undone")
+    target = LandingFolder(folder.path.parent / new_id("l"))
+    with Beneath(root) as tree, workspace_lock(tree):
+        planned = _plan(folder, tree, request)
+        rows = [
+            {"path": shown(item.path), "reason": str(item.decision.reason)}
+            for item in planned
+            if item.decision.action == "conflict" and not (request.force and wins(item.decision))
+        ]
+        if rows:
+            raise refusal(rows)
+        steps = _keep_all(folder, target, tree, planned, stack)
+        made = _record(target, record, request, planned)
+        try:
+            made = Applier(tree, target, checkpoint).run(
+                made, steps, undo_settler(stack, folder, target, tree)
+            )
+        except Changed as error:
+            changed = [{"path": path, "reason": "changed while landing"} for path in error.paths]
+            raise refusal(changed) from error
+        return made, target
+
+
+def _plan(folder: LandingFolder, tree: Beneath, request: UndoRequest) -> list[Planned]:
+    """Decide every path of the landing; implied directories go only when empty, without refusal."""
+    changes: list[Change] = []
+    implied: set[str] = set()
+    wanted = set(request.hunks or ())
+    for step in folder.steps():
+        path = "/" + os.fsdecode(step.path)
+        if step.before == step.after:
+            continue
+        if step.implied:
+            implied.add(path)
+        elif request.paths is not None and not any(covers(given, path) for given in request.paths):
+            continue
+        change = Change(path, folder.side(step.after), folder.side(step.before))
+        if request.hunks is not None and not step.implied:
+            chosen = _hunks(change, wanted)
+            if chosen is None:
+                continue
+            change = chosen
+        changes.append(change)
+    if wanted:
+        raise Stale(f"hunk {min(wanted)} is not one of this landing")
+    changes.sort(key=lambda change: os.fsencode(change.path))
+    planned = plan_merge(
+        changes,
+        lambda path: tree.side(os.fsencode(path[1:])),
+        lambda path: [os.fsdecode(name) for name in tree.names(os.fsencode(path[1:]))],
+        force=request.force,
+    )
+    return [p for p in planned if p.decision.action != "none" and not _stays(p, implied)]
+
+
+def _stays(item: Planned, implied: Collection[str]) -> bool:
+    return item.path in implied and item.decision.action == "conflict"
+
+
+def _hunks(change: Change, wanted: set[str]) -> Change | None:
+    """The change that takes back only the wanted hunks of a path; None when it has none of them."""
+    landed = change_hunks(Change(change.path, change.new, change.base)) or ()
+    named = {h.id for h in landed} & wanted
+    if not named or change.base is None or change.base.content is None:
+        return None
+    wanted.difference_update(named)
+    if len(named) == len(landed):
+        return change
+    before = change.new.content.read() if change.new is not None and change.new.content is not None else b""
+    rest = apply_hunks(before, change.base.content.read(), landed, {h.id for h in landed} - named)
+    return replace(change, new=Side("file", change.base.mode, Content(rest)))
+
+
+def _keep_all(
+    source: LandingFolder,
+    target: LandingFolder,
+    tree: Beneath,
+    planned: Sequence[Planned],
+    stack: Stack | None,
+) -> list[Step]:
+    target.create()
+    steps: list[Step] = []
+    moved = {step.path: step for step in source.steps()}
+    known = {os.fsencode(item.path[1:]) for item in planned}
+    for item in planned:
+        path = os.fsencode(item.path[1:])
+        result = item.decision.result
+        if result is not None:
+            for above in list(tree.missing_parents(path)):
+                if above not in known:
+                    known.add(above)
+                    steps.append(made_directory(above))
+        before, after = version_of(item.ours), landed_version(result)
+        target.keep(item.ours, before)
+        target.keep(result, after)
+        base = new = None
+        step = moved[path]
+        if stack is not None and stack.touched(item.path) is not None:
+            present = base_side(stack, item.path)
+            earlier = _base_after(source, step, present, result)
+            base, new = version_of(present), version_of(earlier)
+            target.keep(present, base)
+            target.keep(earlier, new)
+        steps.append(Step(path, before, after, base, new, step.implied))
+    return steps
+
+
+def _base_after(folder: LandingFolder, step: Step, present: Side | None, result: Side | None) -> Side | None:
+    """The branch's base once the landed part is taken out of it again.
+
+    Where that overlaps what the branch did since, what the workspace now has is the base.
+    """
+    decision = decide(folder.side(step.new), present, folder.side(step.base))
+    if decision.action == "none":
+        return present
+    return decision.result if decision.action == "take" else result
+
+
+def _record(
+    target: LandingFolder, undone: LandingRecord, request: UndoRequest, planned: Sequence[Planned]
+) -> LandingRecord:
+    entries: list[LandingEntry] = []
+    for item in planned:
+        before, after = version_of(item.ours), landed_version(item.decision.result)
+        entries.append(
+            LandingEntry(
+                path=shown(item.path),
+                op=operation(Change(item.path, item.ours, item.decision.result)),
+                before=before.shown if before else None,
+                after=after.shown if after else None,
+                mode=after.mode if after is not None and after.kind == "file" else None,
+                merged=item.decision.merged,
+                path_b64=path_b64(item.path) or msgspec.UNSET,
+            )
+        )
+    return LandingRecord(
+        id=target.path.name,
+        kind="undo",
+        branch=undone.branch,
+        snapshot=undone.snapshot,
+        actor=request.actor,
+        door=request.door,
+        at=now_iso(),
+        entries=tuple(entries),
+        undoes=undone.id,
+        workspace=undone.workspace,
+        whole=request.paths is None and request.hunks is None,
+    )
+
+
+def undo_settler(stack: Stack | None, undone: LandingFolder, target: LandingFolder, tree: Beneath) -> Settle:
+    """Return what follows once the files are back; may run twice.
+
+    The change is pending in the branch again, and the landing taken back says so.
+    """
+
+    def settle(record: LandingRecord, steps: Sequence[Step]) -> None:
+        paths = ["/" + os.fsdecode(step.path) for step in steps]
+        if stack is not None:
+            for path, step in zip(paths, steps, strict=True):
+                if stack.touched(path) is not None:
+                    set_base(stack, target, path, step.new)
+            LandedPaths(stack.directory).update(tree, (), gone=[p for p in paths if is_pending(stack, p)])
+        if record.whole and record.state == "done":
+            _set_state(undone)
+
+    return settle
+
+
+def _set_state(undone: LandingFolder) -> None:
+    """Mark a landing as taken back; taking back an undo makes the first landing true again."""
+    record = undone.record()
+    undone.set_state(record, "undone")
+    if record.kind == "undo" and record.undoes is not None:
+        first = LandingFolder(undone.path.parent / record.undoes)
+        if first.started:
+            first.set_state(first.record(), "done")

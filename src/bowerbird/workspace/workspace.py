@@ -1,0 +1,144 @@
+"""A workspace: a directory of the user's, and the branches and landings of it.
+
+Here: `Workspace`, the way in. Not here: what a branch can do (`branch.py`), where branches
+lie (`registry.py`).
+"""
+
+from pathlib import Path
+
+from bowerbird.core.errors import InvalidWorkspace
+from bowerbird.workspace.branch import Branch
+from bowerbird.workspace.flags import FlagRules
+from bowerbird.workspace.house import House
+from bowerbird.workspace.landings import Landing, Landings
+from bowerbird.workspace.limits import WorkspaceLimits
+from bowerbird.workspace.policy import policy_of
+from bowerbird.workspace.registry import BranchInfo, BranchRegistry
+
+
+class Workspace:
+    """A directory, or nothing, to make branches of.
+
+    Args:
+        path: the directory; None for branches of nothing.
+        data_dir: where branches are kept; None = a private temporary directory, removed by
+            `close()`, or by a later start when this process dies.
+        hide: globs of paths that do not exist in any branch (`workspace.hide`).
+        limits: sizes of branches.
+        rules: flags and caches of landings (`landing.flag`, `.unflag`, `.ignore`).
+
+    Raises:
+        InvalidWorkspace: the directory is missing, not a directory, or inside `data_dir`.
+
+    Example:
+        with Workspace("project", data_dir="~/.bowerbird") as workspace:
+            branch = workspace.branch("try")
+    """
+
+    def __init__(
+        self,
+        path: str | Path | None = None,
+        *,
+        data_dir: str | Path | None = None,
+        hide: tuple[str, ...] | list[str] = (),
+        limits: WorkspaceLimits | None = None,
+        rules: FlagRules | None = None,
+    ) -> None:
+        root = None if path is None else _directory(path)
+        self._hide = tuple(hide)
+        place = None if data_dir is None else Path(data_dir).expanduser().absolute()
+        registry = BranchRegistry(place, root, limits if limits is not None else WorkspaceLimits())
+        landings = Landings(registry)
+        self._house = House(registry, landings, rules if rules is not None else FlagRules())
+        landings.recover()
+        registry.empty_trash()
+
+    def __enter__(self) -> "Workspace":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def path(self) -> Path | None:
+        """The directory, resolved; None for branches of nothing."""
+        return self._house.registry.root
+
+    @property
+    def data_dir(self) -> Path:
+        """Where the branches are."""
+        return self._house.registry.data_dir
+
+    @property
+    def storage_reason(self) -> str:
+        """Why the data directory cannot hold overlay layers, "" when it can (WS-3)."""
+        return self._house.registry.storage.reason
+
+    def branch(
+        self, name: str | None = None, policy: str = "review", hide: tuple[str, ...] | list[str] = ()
+    ) -> Branch:
+        """Make a branch; it costs the same for a tree of any size.
+
+        Args:
+            name: for people.
+            policy: when it lands by itself: `review` (when asked), `turn`, `step`.
+            hide: globs beside those of the workspace.
+
+        Raises:
+            InvalidArgument: an unknown policy. InvalidPattern: a malformed glob.
+        """
+        both = tuple(dict.fromkeys((*self._hide, *hide)))
+        state = self._house.registry.create(name=name, policy=policy_of(policy), hide=both)
+        return Branch(state, self._house)
+
+    def open(self, branch_id: str) -> Branch:
+        """Return a branch by id; a broken manifest was set aside and rebuilt (WS-4).
+
+        Raises:
+            NotFound: there is none, or it is in the trash.
+            InvalidWorkspace: it belongs to another directory.
+        """
+        return Branch(self._house.registry.open(branch_id), self._house)
+
+    def branches(self) -> list[BranchInfo]:
+        """Return the branches of this workspace, oldest first; `damaged` ones were repaired."""
+        return self._house.registry.infos()
+
+    def discarded(self) -> list[BranchInfo]:
+        """Return the branches in the trash, with the time they went there."""
+        return self._house.registry.infos(trashed=True)
+
+    def restore_discarded(self, branch_id: str) -> Branch:
+        """Take a branch out of the trash; raises NotFound when it is not there (any more)."""
+        return Branch(self._house.registry.restore_discarded(branch_id), self._house)
+
+    def landings(self) -> list[Landing]:
+        """Return the landings and undos of this workspace, oldest first."""
+        return self._house.landings.all()
+
+    def undo(
+        self,
+        landing_id: str,
+        paths: list[str] | None = None,
+        force: bool = False,
+        hunks: list[str] | None = None,
+        *,
+        actor: str = "",
+        door: str = "",
+    ) -> Landing:
+        """Take a landing back; see `Landing.undo`. Raises NotFound for an unknown id."""
+        landing = self._house.landings.find(landing_id)
+        return landing.undo(paths, force, hunks, actor=actor, door=door)
+
+    def close(self) -> None:
+        """Close all branches; a temporary data directory is removed."""
+        self._house.registry.close()
+
+
+def _directory(path: str | Path) -> Path:
+    given = Path(path).expanduser().absolute()
+    if not given.exists():
+        raise InvalidWorkspace(f"workdir does not exist: {path}")
+    if not given.is_dir():
+        raise InvalidWorkspace(f"workdir is not a directory: {path}")
+    return given.resolve()

@@ -1,0 +1,113 @@
+"""Flags, caches and the landing policy: pure rules (WS-57, WS-58, WS-65)."""
+
+import pytest
+
+from bowerbird.core.errors import InvalidArgument
+from bowerbird.workspace.content import Content
+from bowerbird.workspace.flags import FlagRules, git_unit, needs_accept
+from bowerbird.workspace.policy import lands_at, policy_of
+from bowerbird.workspace.threeway import Side
+
+PLAIN = Side("file", 0o644, Content(b"x"))
+RUNNABLE = Side("file", 0o755, Content(b"x"))
+
+
+@pytest.mark.parametrize(
+    ("path", "flags"),
+    [
+        ("/.git/hooks/pre-commit", ("git-exec",)),
+        ("/.GIT/config", ("git-exec",)),
+        ("/.git/config.worktree", ("git-exec",)),
+        ("/.git/modules/lib/hooks/x", ("git-exec",)),
+        ("/.git/modules/lib/config", ("git-exec",)),
+        ("/.git/info/attributes", ("git-exec",)),
+        ("/vendor/.git", ("git-exec",)),
+        ("/.gitmodules", ("git-exec",)),
+        ("/deep/.gitattributes", ("git-exec",)),
+        ("/.husky/pre-push", ("git-exec",)),
+        ("/.git/HEAD", ("git-data",)),
+        ("/.git/refs/heads/main", ("git-data",)),
+        ("/.github/workflows/ci.yml", ("ci",)),
+        ("/sub/.GitHub/Actions/a/action.yml", ("ci",)),
+        ("/.github/CODEOWNERS", ()),
+        ("/Jenkinsfile", ("ci",)),
+        ("/CLAUDE.md", ("agent-config",)),
+        ("/docs/skill.md", ("agent-config",)),
+        ("/.cursor/rules", ("agent-config",)),
+        ("/MEMORY.md", ()),
+        ("/.env.production", ("shell-rc",)),
+        ("/.envrc", ("shell-rc",)),
+        ("/home/.bashrc", ("shell-rc",)),
+        ("/.vscode/tasks.json", ("editor-exec",)),
+        ("/x.code-workspace", ("editor-exec",)),
+        ("/Cargo.lock", ("lockfile",)),
+        ("/package.json", ("build-exec",)),
+        ("/src/a.py", ()),
+        ("/gitignore", ()),
+    ],
+)
+def test_names_are_flagged_at_any_depth_and_in_any_case(path: str, flags: tuple[str, ...]) -> None:
+    assert FlagRules().flags(path, PLAIN, PLAIN) == flags
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "flags"),
+    [
+        (None, RUNNABLE, ("exec-bit",)),
+        (PLAIN, RUNNABLE, ("exec-bit",)),
+        (RUNNABLE, RUNNABLE, ()),
+        (RUNNABLE, PLAIN, ()),
+        (RUNNABLE, Side("file", 0o4755, Content(b"x")), ("setuid",)),
+        (None, Side("symlink", target="/etc/passwd"), ("symlink-out",)),
+        (None, Side("symlink", target="../../x"), ("symlink-out",)),
+        (None, Side("symlink", target="../x"), ()),
+        (None, Side("symlink", target="./a/../../x"), ()),
+    ],
+)
+def test_what_a_path_becomes_is_flagged(old: Side | None, new: Side, flags: tuple[str, ...]) -> None:
+    assert FlagRules().flags("/sub/a", old, new) == flags
+
+
+def test_settings_add_and_remove_flags() -> None:
+    rules = FlagRules(flag=("secret/**",), unflag=("scripts/*.sh",), agent_config=("skills/**",))
+    assert rules.flags("/secret/a", PLAIN, PLAIN) == ("configured",)
+    assert rules.flags("/scripts/run.sh", None, RUNNABLE) == ()
+    assert rules.flags("/skills/x/SKILL.md", None, PLAIN) == ("agent-config",)
+
+
+def test_advisory_flags_need_no_acceptance() -> None:
+    assert not needs_accept(("build-exec", "git-data")) and needs_accept(("build-exec", "ci"))
+
+
+@pytest.mark.parametrize(
+    ("path", "named", "cache", "lands"),
+    [
+        ("/src/__pycache__/a.pyc", [], True, False),
+        ("/src/__pycache__/a.pyc", ["/src"], True, False),
+        ("/src/__pycache__/a.pyc", ["/src/__pycache__"], True, True),
+        ("/node_modules/x/y.js", ["/node_modules/x"], True, True),
+        ("/a.pyc", ["/a.pyc"], True, True),
+        ("/src/a.py", [], False, False),
+    ],
+)
+def test_caches_land_only_when_named(path: str, named: list[str], cache: bool, lands: bool) -> None:
+    """WS-65."""
+    assert (FlagRules().is_cache(path), FlagRules().names_cache(path, named)) == (cache, lands)
+
+
+def test_git_directories_are_units() -> None:
+    assert git_unit("/lib/.git/objects/ab/cd") == "/lib/.git"
+    assert git_unit("/lib/.github/x") is None
+
+
+def test_a_failed_turn_lands_nothing_and_review_lands_only_on_request() -> None:
+    """WS-57."""
+    landed = {
+        (policy, moment)
+        for policy in ("review", "turn", "step")
+        for moment in ("step", "turn_done", "turn_failed", "turn_cancelled", "turn_interrupted")
+        if lands_at(policy, moment)
+    }
+    assert landed == {("turn", "turn_done"), ("step", "step"), ("step", "turn_done")}
+    with pytest.raises(InvalidArgument, match="review, turn or step"):
+        policy_of("always")

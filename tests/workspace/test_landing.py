@@ -1,0 +1,401 @@
+"""Landing and undo through `Branch` and `Workspace` (WS-49 … WS-58, acceptance 2, 3, 4, 9, 10, 12)."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.places import memory_place
+from support.trees import read_tree, write_tree
+
+from bowerbird.core.errors import InvalidWorkspace, LandingRefused, NotFound, Stale, WorkspaceError
+from bowerbird.workspace import Branch, FlagRules, Workspace
+from bowerbird.workspace.handles import exchange
+
+LINES = b"".join(b"line %d\n" % n for n in range(1, 121))
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    made = tmp_path / "ws"
+    made.mkdir()
+    (made / "a.txt").write_bytes(LINES)
+    (made / "b.txt").write_bytes(b"b\n")
+    return made
+
+
+@pytest.fixture
+def workspace(root: Path, tmp_path: Path) -> Iterator[Workspace]:
+    with Workspace(root, data_dir=tmp_path / "data") as opened:
+        yield opened
+
+
+@pytest.fixture
+def branch(workspace: Workspace) -> Branch:
+    return workspace.branch()
+
+
+async def replace(branch: Branch, path: str, old: bytes, new: bytes) -> None:
+    data = await branch.read_bytes(path)
+    assert old in data
+    await branch.write_file(path, data.replace(old, new))
+
+
+def reasons(error: LandingRefused) -> dict[str, str]:
+    return {row["path"]: row["reason"] for row in error.refused}
+
+
+async def test_landing_keeps_the_users_line_and_undo_keeps_it_too(branch: Branch, root: Path) -> None:
+    """Acceptance 3."""
+    await replace(branch, "a.txt", b"line 100\n", b"the agent's\n")
+    (root / "a.txt").write_bytes(LINES.replace(b"line 1\n", b"the user's\n", 1))
+    (entry,) = branch.plan_landing()["entries"]
+    assert (entry["drift"], entry["op"]) == ("mergeable", "modify")
+    landing = branch.land()
+    both = LINES.replace(b"line 1\n", b"the user's\n", 1).replace(b"line 100\n", b"the agent's\n")
+    assert (root / "a.txt").read_bytes() == both and landing.entries[0]["merged"]
+    assert await branch.read_bytes("a.txt") == both  # what landed is the user's again
+    assert branch.changes() == {"written": [], "deleted": []}
+    landing.undo()
+    assert (root / "a.txt").read_bytes() == LINES.replace(b"line 1\n", b"the user's\n", 1)
+    assert branch.changes() == {"written": ["/a.txt"], "deleted": []}  # pending again
+
+
+async def test_a_conflict_refuses_all_and_partial_lands_the_rest(branch: Branch, root: Path) -> None:
+    """WS-51, WS-52."""
+    await replace(branch, "a.txt", b"line 5\n", b"agent\n")
+    await branch.write_file("new.txt", "n\n")
+    (root / "a.txt").write_bytes(LINES.replace(b"line 5\n", b"user\n"))
+    before = read_tree(root)
+    with pytest.raises(LandingRefused) as caught:
+        branch.land()
+    assert reasons(caught.value) == {"/a.txt": "both_modified"} and read_tree(root) == before
+    landing = branch.land(partial=True)
+    assert landing.refused == [{"path": "/a.txt", "reason": "both_modified"}]
+    assert (root / "new.txt").read_bytes() == b"n\n" and branch.changes()["written"] == ["/a.txt"]
+    forced = branch.land(force=True)
+    assert b"agent\n" in (root / "a.txt").read_bytes()
+    forced.undo()  # the replaced bytes stay undoable
+    assert b"user\n" in (root / "a.txt").read_bytes()
+
+
+async def test_what_the_workspace_has_already_counts_as_landed(branch: Branch, root: Path) -> None:
+    await branch.write_file("b.txt", "same\n")
+    (root / "b.txt").write_bytes(b"same\n")
+    assert branch.plan_landing()["entries"][0]["drift"] == "same"
+    branch.land()
+    assert branch.changes() == {"written": [], "deleted": []}
+
+
+async def test_an_uncertain_base_is_always_a_conflict(branch: Branch, root: Path) -> None:
+    """Acceptance 4: the user saved the file while a command was rewriting it."""
+    view = branch.processes()
+    started = view.now()
+    (view.dirs().upper / "b.txt").write_bytes(b"by a command\n")  # as an overlay mount does
+    (root / "b.txt").write_bytes(b"by the user\n")
+    view.capture(started)
+    assert branch.diff()["written"][0]["base"] == "uncertain"
+    with pytest.raises(LandingRefused) as caught:
+        branch.land()
+    assert reasons(caught.value) == {"/b.txt": "uncertain_base"}
+    branch.land(force=True)
+    assert (root / "b.txt").read_bytes() == b"by a command\n"
+
+
+async def test_flagged_paths_land_only_when_accepted_and_never_by_policy(branch: Branch, root: Path) -> None:
+    """Acceptance 10."""
+    subprocess.run(["git", "init", "-q", root], check=True)
+    await branch.write_file(".git/hooks/pre-commit", "#!/bin/sh\n")
+    await branch.set_executable(".git/hooks/pre-commit", True)
+    await branch.write_file(".GIT/config", "[core]\n")
+    await branch.write_file("plain.txt", "p\n")
+    with pytest.raises(LandingRefused) as caught:
+        branch.land()
+    assert set(reasons(caught.value)) == {"/.git/hooks/pre-commit", "/.GIT/config"}
+    by_policy = branch.land(partial=True, actor="policy", door="policy")
+    assert [row["path"] for row in by_policy.entries] == ["/plain.txt"] and len(by_policy.refused) == 2
+    assert not (root / ".git/hooks/pre-commit").exists() and not (root / ".GIT").exists()
+    branch.land(accept=[".git/hooks/pre-commit", "/.GIT/config"])
+    assert (root / ".git/hooks/pre-commit").stat().st_mode & 0o7777 == 0o755
+
+
+async def test_a_hunk_then_the_rest_equals_all_and_old_ids_are_stale(branch: Branch, root: Path) -> None:
+    """Acceptance 12."""
+    for number in (10, 60, 110):
+        await replace(branch, "a.txt", b"line %d\n" % number, b"LINE %d\n" % number)
+    hunks = [h["id"] for h in branch.diff()["written"][0]["hunks"]]
+    assert len(hunks) == 3
+    branch.land(hunks=[hunks[1]])
+    assert (root / "a.txt").read_bytes() == LINES.replace(b"line 60\n", b"LINE 60\n")
+    rest = branch.diff()["written"][0]["hunks"]
+    assert len(rest) == 2 and hunks[1] not in {h["id"] for h in rest}
+    branch.land()
+    assert (root / "a.txt").read_bytes() == await branch.read_bytes("a.txt")
+    await replace(branch, "a.txt", b"line 20\n", b"LINE 20\n")
+    stale = branch.diff()["written"][0]["hunks"][0]["id"]
+    await replace(branch, "a.txt", b"LINE 20\n", b"other\n")
+    with pytest.raises(Stale, match=stale):
+        branch.land(hunks=[stale])
+
+
+async def test_undo_takes_back_single_hunks(branch: Branch, root: Path) -> None:
+    """WS-50 (SHOULD)."""
+    for number in (10, 110):
+        await replace(branch, "a.txt", b"line %d\n" % number, b"LINE %d\n" % number)
+    hunks = [h["id"] for h in branch.diff()["written"][0]["hunks"]]
+    landing = branch.land()
+    landing.undo(hunks=[hunks[0]])
+    assert (root / "a.txt").read_bytes() == LINES.replace(b"line 110\n", b"LINE 110\n")
+    assert landing.state == "done"
+    with pytest.raises(Stale, match="not one of this landing"):
+        landing.undo(hunks=["h_nothing"])
+
+
+async def test_a_plan_that_is_no_longer_equal_is_stale(branch: Branch, root: Path) -> None:
+    await branch.write_file("b.txt", "agent\n")
+    plan = branch.plan_landing()
+    assert plan["plan"] == branch.plan_landing()["plan"]
+    (root / "b.txt").write_bytes(b"user\n")
+    with pytest.raises(Stale, match="no longer equal"):
+        branch.land(plan=plan["plan"], force=True)
+    (root / "b.txt").write_bytes(b"b\n")
+    assert branch.land(plan=plan["plan"]).state == "done"
+
+
+async def test_undo_refuses_overlapping_edits_and_can_itself_be_undone(
+    workspace: Workspace, branch: Branch, root: Path
+) -> None:
+    """WS-56."""
+    await replace(branch, "a.txt", b"line 5\n", b"agent\n")
+    await branch.write_file("deep/er/new.txt", "n\n")
+    landing = branch.land()
+    landed = read_tree(root)
+    (root / "a.txt").write_bytes((root / "a.txt").read_bytes().replace(b"agent\n", b"user\n"))
+    with pytest.raises(LandingRefused) as caught:
+        landing.undo()
+    assert reasons(caught.value) == {"/a.txt": "both_modified"}
+    (root / "a.txt").write_bytes((root / "a.txt").read_bytes().replace(b"user\n", b"agent\n"))
+    undone = workspace.undo(landing.id)
+    assert (undone.kind, undone.undoes) == ("undo", landing.id)
+    assert not (root / "deep").exists() and (root / "a.txt").read_bytes() == LINES
+    assert [item.state for item in workspace.landings()] == ["undone", "done"]
+    undone.undo()
+    assert read_tree(root) == landed
+    assert [item.state for item in workspace.landings()] == ["done", "undone", "done"]
+    assert branch.changes() == {"written": [], "deleted": []}
+
+
+async def test_a_directory_that_gained_files_stays_for_them(branch: Branch, root: Path) -> None:
+    (root / "d").mkdir()
+    (root / "d" / "known").write_bytes(b"k")
+    await branch.delete("d", recursive=True)
+    (root / "d" / "users").write_bytes(b"u")
+    with pytest.raises(LandingRefused) as caught:
+        branch.land()
+    assert reasons(caught.value) == {"/d": "dir_gained"}
+    branch.land(partial=True)
+    assert [p.name for p in (root / "d").iterdir()] == ["users"]
+
+
+async def test_caches_and_ignored_files_are_folded_and_caches_stay_out(branch: Branch, root: Path) -> None:
+    """WS-65."""
+    (root / ".gitignore").write_bytes(b"build/\n")
+    await branch.write_file("src/__pycache__/a.pyc", "c")
+    await branch.write_file("build/out", "o")
+    await branch.write_file("src/a.py", "a")
+    ignored = {e["path"]: e["ignored"] for e in branch.plan_landing()["entries"]}
+    assert ignored == {"/build/out": True, "/src/__pycache__/a.pyc": True, "/src/a.py": False}
+    branch.land()
+    assert (root / "build/out").exists() and not (root / "src/__pycache__").exists()
+    branch.land(["src/__pycache__"])
+    assert (root / "src/__pycache__/a.pyc").exists()
+
+
+async def test_git_data_lands_as_one_unit_or_not_at_all(branch: Branch, root: Path) -> None:
+    """WS-58 `git-data`."""
+    subprocess.run(["git", "init", "-q", root], check=True)
+    (root / ".git/index").write_bytes(b"index 1")
+    await branch.write_file(".git/index", "index of the branch")
+    await branch.write_file(".git/objects/ab/cd", "object")
+    await branch.write_file("other.txt", "o\n")
+    assert {e["path"] for e in branch.plan_landing([".git/index"])["entries"]} == {
+        "/.git/index", "/.git/objects/ab/cd"
+    }  # fmt: skip
+    (root / ".git/index").write_bytes(b"index 2")  # the user committed meanwhile
+    landing = branch.land(partial=True)
+    assert [row["path"] for row in landing.entries] == ["/other.txt"]
+    assert {row["path"] for row in landing.refused} == {"/.git/index", "/.git/objects/ab/cd"}
+    assert not (root / ".git/objects/ab").exists()
+
+
+async def test_tainted_paths_are_shown(branch: Branch) -> None:
+    await branch.bound(turn="t_1").write_file("before.txt", "x")
+    branch.taint("t_2")
+    await branch.bound(turn="t_2").write_file("after.txt", "x")
+    assert {e["path"]: e["tainted"] for e in branch.plan_landing()["entries"]} == {
+        "/after.txt": True, "/before.txt": False
+    }  # fmt: skip
+
+
+async def test_landed_paths_follow_the_user_at_the_next_turn(branch: Branch, root: Path) -> None:
+    """WS-5."""
+    await branch.write_file("b.txt", "agent\n")
+    branch.land()
+    (root / "b.txt").write_bytes(b"user\n")
+    assert branch.begin_turn() == ["/b.txt"] and await branch.read_bytes("b.txt") == b"user\n"
+    assert branch.changes() == {"written": [], "deleted": []}
+    (root / "b.txt").unlink()
+    branch.begin_turn()
+    with pytest.raises(NotFound):
+        await branch.read_file("b.txt")
+
+
+async def test_paths_without_a_change_are_named(branch: Branch) -> None:
+    await branch.write_file("x", "x")
+    with pytest.raises(LandingRefused) as caught:
+        branch.land(["x", "nothing/here"])
+    assert reasons(caught.value) == {"/nothing/here": "unchanged"}
+
+
+async def test_a_vanished_workspace_keeps_the_changes_and_rebind_goes_on(
+    branch: Branch, root: Path, tmp_path: Path
+) -> None:
+    """WS-60."""
+    await branch.write_file("b.txt", "agent\n")
+    subprocess.run(["mv", root, tmp_path / "moved"], check=True)
+    with pytest.raises(InvalidWorkspace, match="workdir does not exist"):
+        branch.land()
+    assert branch.changes()["written"] == ["/b.txt"] and "+agent" in branch.unified()
+    branch.rebind(tmp_path / "moved")
+    branch.land()
+    assert (tmp_path / "moved/b.txt").read_bytes() == b"agent\n"
+
+
+async def test_a_branch_of_nothing_has_nowhere_to_land(tmp_path: Path) -> None:
+    with Workspace(data_dir=tmp_path / "data") as workspace:
+        branch = workspace.branch()
+        await branch.write_file("x", "x")
+        with pytest.raises(InvalidWorkspace, match="export it, or rebind"):
+            branch.land()
+
+
+async def test_settings_change_what_is_flagged(root: Path, tmp_path: Path) -> None:
+    rules = FlagRules(flag=("*.sql",), unflag=("uv.lock",))
+    with Workspace(root, data_dir=tmp_path / "data", rules=rules) as workspace:
+        branch = workspace.branch()
+        await branch.write_file("uv.lock", "x")
+        await branch.write_file("db/make.sql", "x")
+        assert {e["path"]: e["flags"] for e in branch.plan_landing()["entries"]} == {
+            "/db/make.sql": ["configured"], "/uv.lock": []
+        }  # fmt: skip
+
+
+async def test_old_landings_are_forgotten_but_never_the_last_ten(
+    workspace: Workspace, branch: Branch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """WS-56: 100 landings or 2 GiB, always the last 10."""
+    monkeypatch.setattr("bowerbird.workspace.landings.KEPT_BYTES", 0)
+    for number in range(13):
+        await branch.write_file("b.txt", f"{number}\n")
+        branch.land()
+    assert len(workspace.landings()) == 10
+
+
+async def test_a_link_swapped_in_while_landing_leads_nothing_outside(
+    branch: Branch, root: Path, tmp_path: Path
+) -> None:
+    """Acceptance 6, the landing half."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (root / "sub").mkdir()
+    (tmp_path / "link").symlink_to(outside)
+    here, there = (os.open(place, os.O_DIRECTORY) for place in (root, tmp_path))
+    ended = threading.Event()
+
+    def swap() -> None:
+        while not ended.is_set():
+            exchange(here, b"sub", there, b"link")
+
+    swapper = threading.Thread(target=swap)
+    swapper.start()
+    try:
+        for number in range(60):
+            with contextlib.suppress(WorkspaceError):  # met the link, or no directory: refused
+                await branch.write_file("sub/file", f"{number}\n")
+                branch.land()
+    finally:
+        ended.set()
+        swapper.join()
+        os.close(here)
+        os.close(there)
+    assert list(outside.iterdir()) == []
+
+
+# ------------------------------------------------------------------ kill -9
+
+
+def killed_at(root: Path, data: Path, point: int, *, undo: bool) -> bool:
+    """Land (or undo the newest landing) in a child that dies at its n-th write point."""
+    child = os.fork()
+    if child == 0:
+        count = 0
+
+        def checkpoint(_: str) -> None:
+            nonlocal count
+            count += 1
+            if count == point:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        try:
+            workspace = Workspace(root, data_dir=data)
+            workspace._house.landings.checkpoint = checkpoint  # pyright: ignore -- the seam for this test
+            branch = workspace.open(workspace.branches()[0].id)
+            if undo:
+                workspace.landings()[-1].undo()
+            else:
+                branch.land(accept=["*"])
+        finally:
+            os._exit(0)
+    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+
+
+@pytest.fixture
+def memory() -> Iterator[Path]:
+    with memory_place() as place:
+        yield place
+
+
+@pytest.mark.parametrize("undo", [False, True], ids=["landing", "undo"])
+async def test_kill_9_at_write_points_of_a_50_path_landing(memory: Path, undo: bool) -> None:
+    """Acceptance 2, with the branch's bases; `test_apply.py` visits every point of the engine."""
+    root, data = memory / "ws", memory / "data"
+    write_tree(root, {"a.txt": LINES, "b.txt": b"b\n"})
+    with Workspace(root, data_dir=data) as workspace:
+        branch = workspace.branch()
+        for number in range(48):
+            await branch.write_file(f"n{number % 5}/f{number}", f"{number}\n")
+        await branch.delete("b.txt")
+        await replace(branch, "a.txt", b"line 5\n", b"agent\n")
+        if undo:
+            branch.land(accept=["*"])
+        before, pending = read_tree(root), branch.changes()
+    outcomes: set[str] = set()
+    point = 1
+    while killed_at(root, data, point, undo=undo):
+        with Workspace(root, data_dir=data) as workspace:
+            branch = workspace.open(workspace.branches()[0].id)
+            if read_tree(root) == before:
+                outcomes.add("before")
+                assert branch.changes() == pending, f"bases moved without files at point {point}"
+            else:
+                outcomes.add("after")
+                assert branch.changes() != pending
+                workspace.landings()[-1].undo()  # all of it is there, so all of it goes back
+                assert read_tree(root) == before, f"torn at point {point}"
+                assert branch.changes() == pending
+        point += 7
+    assert outcomes == {"before", "after"} and point > 60
