@@ -1,0 +1,245 @@
+"""What must hold between keys, and which feature owns a key (CF-5, sections 3 and 4).
+
+Here, pure: findings about a whole `Settings` value. Not here: ranges of single keys (the
+`Section` classes), anything that needs a file, socket or database.
+"""
+
+import re
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from ipaddress import ip_address
+from pathlib import PurePath
+
+from bowerbird.config.database import ASYNC_DRIVERS, driver_of
+from bowerbird.config.keys import Path
+from bowerbird.config.layers import Finding
+from bowerbird.config.sections.agent import DEFAULT_MODEL, MODEL_PROVIDERS
+from bowerbird.config.tree import Settings
+
+_SERVER_NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
+_SECRET_PATTERNS = ("*KEY*", "*TOKEN*", "*SECRET*", "*PASSWORD*", "*CREDENTIAL*")
+SHORTEST_BRIDGE_TOKEN = 16
+# Keys that may stay null without an error: without them the feature says so when it is used (CF-16).
+_SOFT = (("provider", "api_key"), ("web", "brave_api_key"))
+
+
+def owner_enabled(path: Path, settings: Settings) -> bool:
+    """Whether the feature that owns `path` is on, so that a missing value is an error.
+
+    Example:
+        >>> owner_enabled(("channels", "telegram", "token"), Settings())
+        False
+    """
+    head, last = (path[0], path[-1]) if path else ("", "")
+    if path in _SOFT or (head == "providers" and last == "api_key"):
+        return False
+    switch = {
+        "channels": settings.channels.telegram.enabled,
+        "model_router": settings.model_router.enabled,
+        "scheduler": settings.scheduler.enabled,
+        "transcription": settings.transcription.enabled,
+        "gateway": settings.gateway.enabled or settings.claude_code.enabled,
+        "claude_code": settings.claude_code.enabled,
+        "avatar": settings.avatar.enabled,
+    }
+    server = settings.mcp_servers.get(path[1]) if head == "mcp_servers" and len(path) > 1 else None
+    return server.enabled if server else switch.get(head, True)
+
+
+def check(settings: Settings, *, command: bool = False) -> list[Finding]:
+    """Return what is wrong or noteworthy between keys of `settings`.
+
+    Args:
+        settings: paths in it are absolute.
+        command: no server is started, so what only matters to one is left out.
+    """
+    rules = (
+        _agent,
+        _provider,
+        _router,
+        _telegram,
+        _schedule,
+        _mcp,
+        _gateway,
+        _claude_code,
+        _storage,
+        _sandbox,
+    )
+    found = [finding for rule in rules for finding in rule(settings)]
+    return found if command else found + list(_server(settings))
+
+
+def _error(path: str, text: str) -> Finding:
+    return Finding("error", tuple(path.split(".")), text)
+
+
+def _warning(path: str, text: str) -> Finding:
+    return Finding("warning", tuple(path.split(".")), text)
+
+
+def _inside(inner: str, outer: str) -> bool:
+    return PurePath(inner).is_relative_to(PurePath(outer))
+
+
+def _agent(settings: Settings) -> Iterator[Finding]:
+    agent = settings.agent
+    if agent.llm_retry_max_delay < agent.llm_retry_base_delay:
+        yield _error(
+            "agent.llm_retry_max_delay",
+            f"must not be less than llm_retry_base_delay (≥ {agent.llm_retry_base_delay:g}, ≤ 600 s; "
+            f"got {agent.llm_retry_max_delay:g})",
+        )
+    roots = {"agent.workspace": agent.workspace}
+    roots |= {f"workspace.registered.{name}": root for name, root in settings.workspace.registered.items()}
+    for name, root in roots.items():
+        if _inside(agent.data_dir, root) and PurePath(root).is_absolute():
+            yield _error(
+                "agent.data_dir",
+                f"lies inside {name} ({root}): the agent must not write its own records; choose another",
+            )
+
+
+def _provider(settings: Settings) -> Iterator[Finding]:
+    name = settings.provider.name
+    has_host = settings.provider.base_url or settings.providers.get(name).base_url
+    if name not in MODEL_PROVIDERS and not has_host:
+        yield _error(
+            "provider.name",
+            f"is unknown and has no base_url ({', '.join(MODEL_PROVIDERS)}; got {name!r})",
+        )
+    if name not in ("anthropic", "local") and settings.provider.model == DEFAULT_MODEL and not has_host:
+        yield _warning(
+            "provider.model", f"is still {DEFAULT_MODEL} although provider.name is {name}; set MODEL"
+        )
+
+
+def _router(settings: Settings) -> Iterator[Finding]:
+    router = settings.model_router
+    if router.enabled and not router.tiers:
+        yield _error("model_router.tiers", "must hold at least one tier when model_router.enabled is true")
+    elif router.enabled and router.default_tier not in router.tiers:
+        yield _error(
+            "model_router.default_tier",
+            f"names no tier ({', '.join(sorted(router.tiers))}; got {router.default_tier!r})",
+        )
+
+
+def _telegram(settings: Settings) -> Iterator[Finding]:
+    telegram = settings.channels.telegram
+    if not telegram.enabled:
+        return
+    if not telegram.token:
+        yield _error("channels.telegram.token", "is needed when channels.telegram.enabled is true")
+    if not telegram.allowed_users:
+        yield _warning("channels.telegram.allowed_users", "is empty: nobody is admitted")
+
+
+def _schedule(settings: Settings) -> Iterator[Finding]:
+    zone = settings.scheduler.timezone
+    if zone != "UTC":
+        from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+        try:
+            ZoneInfo(zone)
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            yield _error("scheduler.timezone", f"unknown zone (IANA name, say Europe/Paris; got {zone!r})")
+    if settings.transcription.enabled and not settings.transcription.api_key:
+        yield _error("transcription.api_key", "is needed when transcription.enabled is true")
+    if settings.avatar.enabled:
+        yield _warning("avatar.enabled", "nothing uses it")
+
+
+def _mcp(settings: Settings) -> Iterator[Finding]:
+    for name, server in settings.mcp_servers.items():
+        where = ("mcp_servers", name)
+        if not _SERVER_NAME.fullmatch(name):
+            yield Finding("error", where, "is no server name (letters, digits, _ and -, at most 40)")
+        if bool(server.command) == bool(server.url):
+            got = "both" if server.command else "neither"
+            yield Finding("error", where, f"needs one of command and url (got {got})")
+        if server.transport == "sse":
+            yield Finding(
+                "warning", (*where, "transport"), "sse is old; use streamable_http where the server has it"
+            )
+
+
+def _gateway(settings: Settings) -> Iterator[Finding]:
+    gateway = settings.gateway
+    if not (gateway.enabled and gateway.bridges):
+        return
+    for name, bridge in gateway.bridges.items():
+        where = ("gateway", "bridges", name, "token")
+        token = bridge.token or (gateway.token if len(gateway.bridges) == 1 else None)
+        if not token:
+            more = (
+                "" if len(gateway.bridges) == 1 else "; gateway.token serves a file with exactly one bridge"
+            )
+            yield Finding("error", where, f"is needed (at least {SHORTEST_BRIDGE_TOKEN} characters{more})")
+        elif len(token.reveal()) < SHORTEST_BRIDGE_TOKEN:
+            yield Finding("error", where, f"is too short (at least {SHORTEST_BRIDGE_TOKEN} characters)")
+    own = [bridge.token.reveal() for bridge in gateway.bridges.values() if bridge.token]
+    if len(set(own)) < len(own):
+        yield _error("gateway.bridges", "two bridges have the same token; each needs its own")
+
+
+def _claude_code(settings: Settings) -> Iterator[Finding]:
+    section = settings.claude_code
+    if section.permission_mode == "bypassPermissions" and not section.allow_bypass:
+        yield _error("claude_code.permission_mode", "bypassPermissions needs claude_code.allow_bypass: true")
+    if section.enabled and not (section.bridge_url or settings.gateway.url):
+        yield _error("claude_code.bridge_url", "is needed, or gateway.url, when claude_code.enabled is true")
+
+
+def _storage(settings: Settings) -> Iterator[Finding]:
+    driver = driver_of(settings.store.url.reveal())
+    if driver not in ASYNC_DRIVERS:
+        yield _error(
+            "store.url", f"is not a database that can be used ({', '.join(ASYNC_DRIVERS)}; got {driver!r})"
+        )
+    dispatch = settings.dispatch
+    if dispatch.heartbeat_s > dispatch.lease_s / 3:
+        yield _error(
+            "dispatch.heartbeat_s",
+            f"must be at most a third of lease_s (≤ {dispatch.lease_s / 3:g}; got {dispatch.heartbeat_s:g})",
+        )
+    if dispatch.kind == "dbos" and driver != "postgresql":
+        yield _error("dispatch.kind", "dbos needs a postgresql store.url and the extra bowerbird[cluster]")
+
+
+def _sandbox(settings: Settings) -> Iterator[Finding]:
+    sandbox = settings.sandbox
+    for name in sandbox.env:
+        looks_secret = any(fnmatchcase(name.upper(), pattern) for pattern in _SECRET_PATTERNS)
+        if looks_secret and name not in sandbox.env_secrets:
+            yield Finding(
+                "error",
+                ("sandbox", "env", name),
+                "looks like a secret; list its name in sandbox.env_secrets if it must go in",
+            )
+    for path in sandbox.read_only:
+        if not PurePath(path).is_absolute():
+            yield _error("sandbox.read_only", f"must hold absolute paths (got {path!r})")
+
+
+def _server(settings: Settings) -> Iterator[Finding]:
+    server = settings.server
+    if (
+        server.auth == "none"
+        and not server.google_client_id
+        and not server.insecure
+        and not _loopback(server.host)
+    ):
+        yield _error(
+            "server.host",
+            f"{server.host} is reachable by others while server.auth is none: "
+            "set server.auth to token or oidc, or server.insecure: true",
+        )
+    if server.auth == "oidc" and not server.google_client_id:
+        yield _error("server.google_client_id", "is needed when server.auth is oidc (GOOGLE_CLIENT_ID)")
+
+
+def _loopback(host: str) -> bool:
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,181 @@
+"""Merged leaves into a `Settings` value, with every problem of a load at once (CF-11).
+
+Here, pure: conversion, validation, path resolution, findings. Not here: reading sources.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path as FilePath
+from typing import Any
+
+from pydantic import ValidationError
+
+from bowerbird.config.checks import check, owner_enabled
+from bowerbird.config.keys import KeyInfo, Path, canonical, find, walk
+from bowerbird.config.layers import DEFAULT, EMPTY, Finding, Leaf, Missing, below, nest
+from bowerbird.config.tree import Settings
+from bowerbird.config.values import NOT_SET, Wrong, convert, shown
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """Settings that could be made, and what was found on the way.
+
+    A key with an error holds its default here; `settings` may be used only when no
+    finding is an error.
+    """
+
+    settings: Settings
+    findings: tuple[Finding, ...]
+    leaves: Mapping[Path, Leaf]
+
+
+def resolve(
+    leaves: Mapping[Path, Leaf], missing: Iterable[Missing], *, base: FilePath, home: FilePath, command: bool
+) -> Resolved:
+    """Return settings from merged, expanded leaves.
+
+    Args:
+        leaves: what sources set. missing: values that name undefined variables.
+        base: where relative paths start. home: what `~` stands for.
+        command: see `checks.check`.
+    """
+    findings: list[Finding] = []
+    typed = _convert_all(leaves, findings)
+    placed = _with_paths(typed, base, home)
+    settings = _validated(placed, findings)
+    bad = {finding.path for finding in findings if finding.severity == "error"}
+    missing = list(missing)
+    findings += [_missing(item, settings) for item in missing]
+    lacking = bad | {item.path for item in missing}
+    # A check about a key that is known to be wrong or missing would only repeat it.
+    findings += [
+        _with_origin(finding, typed)
+        for finding in check(settings, command=command)
+        if not any(path[: len(finding.path)] == finding.path for path in lacking)
+    ]
+    return Resolved(settings, tuple(findings), typed)
+
+
+def _convert_all(leaves: Mapping[Path, Leaf], findings: list[Finding]) -> dict[Path, Leaf]:
+    typed: dict[Path, Leaf] = {}
+    for path, leaf in leaves.items():
+        info = find(path)
+        if leaf.value is EMPTY or not isinstance(info, KeyInfo):
+            typed[path] = leaf
+            continue
+        try:
+            value = convert(info, leaf.value, from_text=leaf.origin.kind != "file")
+        except Wrong as error:
+            findings.append(_wrong(path, info, str(error), leaf))
+            continue
+        if value is not NOT_SET:
+            typed[path] = replace(leaf, value=value)
+    return typed
+
+
+def _wrong(path: Path, info: KeyInfo | None, what: str, leaf: Leaf) -> Finding:
+    if info is None:
+        return Finding("error", path, what, leaf.origin)
+    got = shown(info, leaf.value)
+    allowed = f"{info.allowed}; " if info.allowed else ""
+    return Finding("error", path, f"{what} ({allowed}got {got})", leaf.origin)
+
+
+def _with_paths(typed: Mapping[Path, Leaf], base: FilePath, home: FilePath) -> dict[Path, Leaf]:
+    """Make path settings absolute, defaults too (CF-2)."""
+    placed = dict(typed)
+    for info in walk():
+        if info.base == "file" and "*" not in info.path and info.default and info.path not in placed:
+            placed[info.path] = Leaf(info.default, DEFAULT)
+    for path, leaf in placed.items():
+        info = find(path)
+        if (isinstance(info, KeyInfo) and info.base == "file") or (
+            isinstance(info, KeyInfo) and info.base == "workspace" and str(leaf.value).startswith("~")
+        ):
+            placed[path] = replace(leaf, value=_absolute(leaf.value, base, home))
+    return placed
+
+
+def _absolute(value: Any, base: FilePath, home: FilePath) -> Any:
+    if isinstance(value, list | tuple):
+        return [_absolute(item, base, home) for item in value]  # pyright: ignore[reportUnknownVariableType] - a list of any
+    if not isinstance(value, str):
+        return value
+    if value == "~" or value.startswith("~/"):
+        return str(home / value[2:])
+    import os.path
+
+    return os.path.normpath(base / value)
+
+
+def _validated(placed: dict[Path, Leaf], findings: list[Finding]) -> Settings:
+    """Validate, and again without each bad key, until a tree stands: so all errors are found."""
+    while True:
+        try:
+            return Settings.model_validate(nest(placed))
+        except ValidationError as error:
+            dropped = False
+            for problem in error.errors(include_url=False, include_context=False):
+                path = _path_of(problem["loc"])
+                dropped = _drop(placed, path, problem["msg"], problem["type"], findings) or dropped
+            if not dropped:
+                raise
+
+
+def _path_of(loc: tuple[int | str, ...]) -> Path:
+    """Return the longest beginning of pydantic's location that names a key or section."""
+    path: Path = ()
+    for part in loc:
+        longer = canonical((*path, str(part)))
+        if isinstance(find(path), KeyInfo) or find(longer) is None:
+            break
+        path = longer
+    return path
+
+
+def _drop(placed: dict[Path, Leaf], path: Path, message: str, kind: str, findings: list[Finding]) -> bool:
+    info = find(path)
+    leaf = placed.pop(path, None)
+    if leaf is not None:
+        text = _message(message, kind)
+        findings.append(_wrong(path, info if isinstance(info, KeyInfo) else None, text, leaf))
+        return True
+    # A required key of an entry is absent: the entry goes, and is reported once.
+    owner = next((path[:n] for n in range(len(path) - 1, 0, -1) if below(placed, path[:n])), ())
+    inside = below(placed, owner)
+    if not owner or not inside:
+        return False
+    origin = placed[inside[0]].origin
+    for inner in inside:
+        del placed[inner]
+    findings.append(Finding("error", path, "is missing; it has no default", origin))
+    return True
+
+
+def _message(message: str, kind: str) -> str:
+    if kind == "value_error":
+        return message.removeprefix("Value error, ")
+    if kind in ("greater_than_equal", "less_than_equal"):
+        return "is out of range"
+    if kind in ("string_pattern_mismatch", "string_too_short"):
+        return "must not be blank"
+    if kind == "literal_error":
+        return "is none of the permitted values"
+    return message[:1].lower() + message[1:]
+
+
+def _missing(item: Missing, settings: Settings) -> Finding:
+    if owner_enabled(item.path, settings):
+        return Finding("error", item.path, f"the variable {item.variable} is not defined", item.origin)
+    text = f"not set: the variable {item.variable} is not defined"
+    return Finding("note", item.path, text, item.origin)
+
+
+def _with_origin(finding: Finding, leaves: Mapping[Path, Leaf]) -> Finding:
+    """Say where the key of a cross-check, or the first key of its section, was set."""
+    for path in (finding.path, finding.path[:-1]):
+        inside = below(leaves, path) if path else []
+        if inside:
+            return replace(finding, origin=leaves[inside[0]].origin)
+    return finding

@@ -1,0 +1,207 @@
+"""The files that settings are read from (CF-2, CF-3, CF-6, CF-8, CF-81).
+
+Here: the only file access of the package. Not here: what the contents mean.
+"""
+
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from io import StringIO
+from pathlib import Path
+from typing import cast
+
+from bowerbird.config.keys import Path as KeyPath
+from bowerbird.config.layers import Finding, Leaf, Origin, flatten
+from bowerbird.config.yaml_text import LARGEST_FILE_BYTES, Document, YamlProblem, parse
+
+FILE_NAME = "config.yaml"
+LOCAL_NAME = "config.local.yaml"
+HOME_DIRECTORY = ".bowerbird"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Which settings file is used and where relative paths start."""
+
+    file: Path | None
+    base: Path
+    findings: tuple[Finding, ...] = ()
+
+
+@dataclass(slots=True)
+class FileLayers:
+    """What the files hold; `layers` from the lowest to the highest."""
+
+    layers: list[Mapping[KeyPath, Leaf]] = field(default_factory=list[Mapping[KeyPath, Leaf]])
+    findings: list[Finding] = field(default_factory=list[Finding])
+    read: list[Path] = field(default_factory=list[Path])
+
+
+def choose_file(
+    named: str | None,
+    environment: Mapping[str, str],
+    *,
+    cwd: Path,
+    home: Path,
+    command: bool,
+    workspace: Path | None,
+) -> Place:
+    """Return the settings file of a command (CF-2).
+
+    Args:
+        named: the value of `--config`. environment: for BOWERBIRD_CONFIG. cwd, home: absolute.
+        command: not `serve`: without a file, relative paths start in ~/.bowerbird.
+        workspace: the directory the command works in; its unnamed `config.yaml` belongs to the project.
+    """
+    for text, source in (
+        (named, "--config"),
+        (environment.get("BOWERBIRD_CONFIG", "").strip(), "BOWERBIRD_CONFIG"),
+    ):
+        if text:
+            file = Path(os.path.normpath(cwd / Path(text).expanduser()))
+            if file.is_file():
+                return Place(file, file.parent)
+            what = "is a directory" if file.is_dir() else "does not exist"
+            finding = Finding("error", (), f"the settings file {file} {what} ({source})")
+            return Place(None, file.parent, (finding,))
+    own = home / HOME_DIRECTORY / FILE_NAME
+    here = cwd / FILE_NAME
+    findings: tuple[Finding, ...] = ()
+    if here.is_file():
+        if workspace is None or not here.is_relative_to(workspace):
+            return Place(here, cwd)
+        text = f"{here} belongs to the project and was not read; name it with --config to use it"
+        findings = (Finding("note", (), text),)
+    if own.is_file():
+        return Place(own, own.parent, findings)
+    return Place(None, own.parent if command else cwd, findings)
+
+
+def read_files(place: Place) -> FileLayers:
+    """Read `config.yaml` and the `config.local.yaml` beside it."""
+    result = FileLayers(findings=list(place.findings))
+    if place.file is None:
+        return result
+    _read_yaml(place.file, result)
+    local = place.file.parent / LOCAL_NAME
+    if local.is_dir():
+        result.findings.append(Finding("warning", (), f"{local} is a directory and was not read"))
+    elif os.path.lexists(local):
+        _read_yaml(local, result)
+    return result
+
+
+def _read_yaml(file: Path, result: FileLayers) -> None:
+    document = load_document(file, result.findings)
+    if document is None:
+        return
+    layer, findings = flatten(document.data, document.lines, "file", str(file))
+    result.layers.append(layer)
+    result.findings += findings
+    result.read.append(file)
+
+
+def load_document(file: Path, findings: list[Finding]) -> Document | None:
+    """Return the YAML or JSON mapping in `file`; problems go to `findings`."""
+    try:
+        with file.open("rb") as stream:
+            content = stream.read(LARGEST_FILE_BYTES + 1)
+        return parse(content)
+    except OSError as error:
+        findings.append(Finding("error", (), f"{file} cannot be read: {error.strerror}"))
+    except YamlProblem as error:
+        text = f"{error.problem}; {file}:{error.line}:{error.column}"
+        findings.append(Finding("error", (), text))
+    return None
+
+
+def read_mcp_file(file: Path, named: bool, settings_servers: set[str]) -> FileLayers:
+    """Read the servers of `mcp.file` (CF-50); one named explicitly must exist."""
+    result = FileLayers()
+    if not os.path.lexists(file):
+        if named:
+            result.findings.append(Finding("warning", ("mcp", "file"), f"{file} does not exist"))
+        return result
+    document = load_document(file, result.findings)
+    if document is None:
+        return result
+    result.read.append(file)
+    servers = document.data.get("servers")
+    for name in document.data:
+        if name != "servers":
+            where = Origin("file", str(file), document.lines.get((name,)))
+            result.findings.append(
+                Finding("error", ("mcp_servers",), f"unknown key {name!r} (known: servers)", where)
+            )
+    if servers is None:
+        return result
+    lines = {
+        ("mcp_servers", *path[1:]): line for path, line in document.lines.items() if path[0] == "servers"
+    }
+    layer, findings = flatten({"mcp_servers": _without_blanks(servers)}, lines, "file", str(file))
+    for name in sorted({path[1] for path in layer if len(path) > 1} & settings_servers):
+        where = Origin("file", str(file), lines.get(("mcp_servers", name)))
+        result.findings.append(
+            Finding("error", ("mcp_servers", name), "is also in the settings file; keep one", where)
+        )
+    result.layers.append(layer)
+    result.findings += findings
+    return result
+
+
+def _without_blanks(servers: object) -> object:
+    """Drop the blank `command`, `url` … that the file's own template writes."""
+    if not isinstance(servers, dict):
+        return servers
+    cleaned: dict[str, object] = {}
+    for name, entry in cast("dict[str, object]", servers).items():
+        filled: object = entry
+        if isinstance(entry, dict):
+            filled = {k: v for k, v in cast("dict[str, object]", entry).items() if v != ""}
+        cleaned[name] = filled
+    return cleaned
+
+
+def read_dotenv(file: Path, findings: list[Finding], *, named: bool) -> tuple[dict[str, str], dict[str, int]]:
+    """Return the variables of a `.env` file and their lines; nothing is put into the environment."""
+    if not named and not os.path.lexists(file):
+        return {}, {}
+    try:
+        text = file.read_bytes()[: LARGEST_FILE_BYTES + 1].decode("utf-8-sig")
+    except OSError as error:
+        findings.append(Finding("error", (), f"{file} cannot be read: {error.strerror}"))
+        return {}, {}
+    except UnicodeDecodeError:
+        findings.append(Finding("error", (), f"{file} is not UTF-8"))
+        return {}, {}
+    from dotenv.parser import parse_stream
+
+    values: dict[str, str] = {}
+    lines: dict[str, int] = {}
+    for binding in parse_stream(StringIO(text)):
+        if binding.error:
+            what = f"line {binding.original.line} is not NAME=value; {file}:{binding.original.line}"
+            findings.append(Finding("error", (), what))
+        elif binding.key is not None and binding.value is not None:
+            values[binding.key] = binding.value
+            lines[binding.key] = binding.original.line
+    return values, lines
+
+
+def read_secret_file(base: Path, home: Path, name: str) -> str:
+    """Return the text of a secret's file without one trailing newline (CF-8)."""
+    file = base / (home / name[2:] if name.startswith("~/") else Path(name))
+    text = file.read_text(encoding="utf-8")
+    return text.removesuffix("\n").removesuffix("\r")
+
+
+def open_to_others(file: Path) -> Finding | None:
+    """Return a warning when others than the owner may read `file` (CF-81)."""
+    try:
+        mode = file.stat().st_mode
+    except OSError:
+        return None
+    if not mode & (stat.S_IRGRP | stat.S_IROTH):
+        return None
+    return Finding("warning", (), f"{file} holds secrets and others can read it; run: chmod 600 {file}")

@@ -1,0 +1,165 @@
+"""The settings tree: every key of the program, in one frozen value.
+
+Here: the root, and what follows from its values alone. Not here: where values come from.
+Constructing `Settings` reads neither environment nor files; `load_settings` does that and
+tells for each key who set it, which pydantic-settings' own sources cannot.
+"""
+
+from typing import Any
+
+from pydantic import BaseModel, Field
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from bowerbird.config.fields import Secret, Text, Url, section
+from bowerbird.config.sections.agent import (
+    AgentSection,
+    LocalSection,
+    ModelEntry,
+    ProviderSection,
+    ProvidersSection,
+    RouterSection,
+)
+from bowerbird.config.sections.doors import (
+    AcpSection,
+    AvatarSection,
+    ChannelsSection,
+    ClaudeCodeSection,
+    GatewaySection,
+    McpSection,
+    McpServer,
+    ProtocolsSection,
+    SchedulerSection,
+    ServerSection,
+    SkillsSection,
+    ToolsSection,
+    TranscriptionSection,
+    WebSection,
+)
+from bowerbird.config.sections.ground import (
+    ApprovalSection,
+    BudgetsSection,
+    CliSection,
+    DelegationSection,
+    DispatchSection,
+    InboxSection,
+    JournalSection,
+    LandingSection,
+    LimitsSection,
+    LoggingSection,
+    MemorySection,
+    OutboxSection,
+    ResumeSection,
+    RetentionSection,
+    SandboxSection,
+    ShutdownSection,
+    StoreSection,
+    TeamsSection,
+    TelemetrySection,
+    TurnSection,
+    WorkspaceSection,
+)
+
+
+class Settings(BaseSettings):
+    """All settings. `Settings()` holds the default of every key.
+
+    Raises pydantic's ValidationError for a wrong value or unknown key.
+
+    Example:
+        >>> Settings(agent=AgentSection(max_turns=5)).agent.max_turns
+        5
+    """
+
+    model_config = SettingsConfigDict(extra="forbid", frozen=True)
+
+    agent: AgentSection = section(AgentSection)
+    provider: ProviderSection = section(ProviderSection)
+    providers: ProvidersSection = section(ProvidersSection)
+    model_router: RouterSection = section(RouterSection)
+    models: dict[Text, ModelEntry] = Field(
+        default_factory=dict[str, ModelEntry], description="What is special about single models, by name."
+    )
+    local: LocalSection = section(LocalSection)
+    store: StoreSection = section(StoreSection)
+    dispatch: DispatchSection = section(DispatchSection)
+    workspace: WorkspaceSection = section(WorkspaceSection)
+    landing: LandingSection = section(LandingSection)
+    sandbox: SandboxSection = section(SandboxSection)
+    tools: ToolsSection = section(ToolsSection)
+    approval: ApprovalSection = section(ApprovalSection)
+    budgets: BudgetsSection = section(BudgetsSection)
+    limits: LimitsSection = section(LimitsSection)
+    retention: RetentionSection = section(RetentionSection)
+    turn: TurnSection = section(TurnSection)
+    inbox: InboxSection = section(InboxSection)
+    outbox: OutboxSection = section(OutboxSection)
+    resume: ResumeSection = section(ResumeSection)
+    shutdown: ShutdownSection = section(ShutdownSection)
+    journal: JournalSection = section(JournalSection)
+    memory: MemorySection = section(MemorySection)
+    skills: SkillsSection = section(SkillsSection)
+    web: WebSection = section(WebSection)
+    delegation: DelegationSection = section(DelegationSection)
+    teams: TeamsSection = section(TeamsSection)
+    mcp: McpSection = section(McpSection)
+    mcp_servers: dict[Text, McpServer] = Field(
+        default_factory=dict[str, McpServer], description="MCP servers by name."
+    )
+    server: ServerSection = section(ServerSection)
+    channels: ChannelsSection = section(ChannelsSection)
+    scheduler: SchedulerSection = section(SchedulerSection)
+    transcription: TranscriptionSection = section(TranscriptionSection)
+    gateway: GatewaySection = section(GatewaySection)
+    claude_code: ClaudeCodeSection = section(ClaudeCodeSection)
+    protocols: ProtocolsSection = section(ProtocolsSection)
+    acp: AcpSection = section(AcpSection)
+    cli: CliSection = section(CliSection)
+    logging: LoggingSection = section(LoggingSection)
+    telemetry: TelemetrySection = section(TelemetrySection)
+    avatar: AvatarSection = section(AvatarSection)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Take values from the constructor only (see the module's docstring)."""
+        return (init_settings,)
+
+    def secrets(self) -> frozenset[str]:
+        """Return every secret text in this tree, for the redactor (MO-35).
+
+        Example:
+            >>> Settings().secrets()
+            frozenset()
+        """
+        return frozenset(_secrets_in(self))
+
+
+def _secrets_in(value: Any) -> list[str]:
+    if isinstance(value, Secret):
+        return [value.reveal()] if value else []
+    if isinstance(value, Url):
+        return _password_of(value.reveal())
+    if isinstance(value, BaseModel):
+        fields: list[Any] = [v for _, v in value]
+        return [text for item in fields for text in _secrets_in(item)]
+    if isinstance(value, dict):
+        items: list[Any] = list(value.values())  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - any mapping of the tree
+        return [text for item in items for text in _secrets_in(item)]
+    return []
+
+
+def _password_of(url: str) -> list[str]:
+    from urllib.parse import unquote, urlsplit
+
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return []
+    found = parts.password or ("" if parts.username is None or "@" not in url else parts.username)
+    return [found, unquote(found)] if found else []
