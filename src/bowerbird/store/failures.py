@@ -1,0 +1,67 @@
+"""The one place where a driver's error becomes one of ours; no SQL goes further (SE-15, 60, 61).
+
+Here: the mapping. Not here: retrying, or what a turn does about it.
+"""
+
+import sqlite3
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from sqlalchemy.exc import DBAPIError, IntegrityError
+
+from bowerbird.core.errors import StorageFull, StoreBusy, StoreCorrupt, StoreError
+
+_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+_CORRUPT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+# A full disk shows as one of these when the write-ahead index cannot grow.
+_NO_ROOM = {sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_TRUNCATE, sqlite3.SQLITE_IOERR_WRITE}
+_PRIMARY = 0xFF  # extended result codes carry the primary one in their low byte
+
+
+class Conflict(StoreError):
+    """Two writers wanted the same row; the caller looks again and decides."""
+
+
+def store_error(error: BaseException, where: str) -> StoreError:
+    """Return what `error` of a database driver means to people.
+
+    Args:
+        error: from SQLAlchemy or sqlite3.
+        where: the database as a person knows it: a file name or host, without secrets.
+    """
+    if isinstance(error, IntegrityError):
+        return Conflict(f"{where}: another writer was first, or a reference is missing")
+    original = error.orig if isinstance(error, DBAPIError) else error
+    code = getattr(original, "sqlite_errorcode", None)
+    primary = code & _PRIMARY if isinstance(code, int) else None
+    if primary in _BUSY:
+        return StoreBusy(f"{where} stayed locked longer than store.busy_timeout_s; the turn can be resumed")
+    if primary == sqlite3.SQLITE_FULL or code in _NO_ROOM:
+        return StorageFull(f"{where}: the disk is full; free some space and try again")
+    if primary in _CORRUPT:
+        return corrupt(where)
+    if primary == sqlite3.SQLITE_READONLY:
+        return StoreError(f"{where} cannot be written: check the permissions of the file and its directory")
+    return StoreError(f"{where} refused the operation ({type(original).__name__})")
+
+
+def corrupt(where: str) -> StoreCorrupt:
+    """Return the error that names a damaged database file and the way back."""
+    return StoreCorrupt(
+        f"{where} is damaged and was not written to. Move it away and restore the last "
+        "`bowerbird state export` with `bowerbird state import DIR`"
+    )
+
+
+@contextmanager
+def translated(where: str) -> Generator[None]:
+    """Raise our errors for the driver's within the block.
+
+    Example:
+        >>> with translated("agent.db"):
+        ...     pass
+    """
+    try:
+        yield
+    except (DBAPIError, sqlite3.Error) as error:
+        raise store_error(error, where) from error

@@ -1,0 +1,187 @@
+"""Who drives a session: leases with epochs, and the processes that hold them (SE-28, 29).
+
+Here: taking, renewing and releasing a lease, the executors' rows, and whether a process of
+this machine still lives. Not here: when to do any of it (`sessions/dispatcher.py`, the driver).
+"""
+
+import os
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy import Connection, select
+
+from bowerbird.core.errors import UnknownSession
+from bowerbird.core.timestamps import now_iso
+from bowerbird.store.clock import DbNow
+from bowerbird.store.tables import executors, leases, sessions
+
+
+@dataclass(frozen=True, slots=True)
+class Executor:
+    """A process that drives turns.
+
+    Attributes:
+        executor_id: unique; carries the process's start time, so a reused pid is no confusion.
+        host: machine, boot and pid namespace; only there does `pid` mean something.
+    """
+
+    executor_id: str
+    host: str
+    pid: int
+    started_at: str
+    heartbeat_at: str
+
+
+def this_executor() -> Executor:
+    """Return a new executor identity for the present process."""
+    pid = os.getpid()
+    now = now_iso()
+    return Executor(f"{pid}-{_start_ticks(pid)}-{os.urandom(4).hex()}", this_host(), pid, now, now)
+
+
+def this_host() -> str:
+    """Return what two processes share exactly when they can see each other's pids."""
+    boot = _read("/proc/sys/kernel/random/boot_id")[:8]
+    try:
+        namespace = Path("/proc/self/ns/pid").readlink().name
+    except OSError:
+        namespace = ""
+    return f"{socket.gethostname()}/{boot}/{namespace}"
+
+
+def is_dead(executor: Executor) -> bool:
+    """Whether `executor` certainly no longer runs; False when this machine cannot tell."""
+    if executor.host != this_host():
+        return False
+    ticks = executor.executor_id.split("-")[1] if executor.executor_id.count("-") >= 2 else ""
+    return not ticks or _start_ticks(executor.pid) != ticks
+
+
+def _start_ticks(pid: int) -> str:
+    """The process's start time as the kernel counts it, "" when there is no such process."""
+    stat = _read(f"/proc/{pid}/stat")
+    fields = stat.rpartition(")")[2].split()
+    return "" if len(fields) < 20 or fields[0] in ("Z", "X") else fields[19]
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text(errors="replace").strip()
+    except OSError:
+        return ""
+
+
+# ---------------------------------------------------------------- rows
+
+
+def heartbeat(connection: Connection, executor: Executor) -> None:
+    """Say that `executor` lives; its row appears with the first call."""
+    changed = connection.execute(
+        executors.update().where(executors.c.executor_id == executor.executor_id).values(heartbeat_at=DbNow())
+    )
+    if changed.rowcount == 0:
+        connection.execute(
+            executors.insert().values(
+                executor_id=executor.executor_id,
+                host=executor.host,
+                pid=executor.pid,
+                started_at=executor.started_at,
+                heartbeat_at=DbNow(),
+            )
+        )
+
+
+def forget_executors(connection: Connection, executor_ids: list[str]) -> None:
+    """Remove the rows of processes that ended."""
+    connection.execute(executors.delete().where(executors.c.executor_id.in_(executor_ids)))
+
+
+def all_executors(connection: Connection) -> list[Executor]:
+    """Return every known process, the longest running first."""
+    rows = connection.execute(select(executors).order_by(executors.c.started_at))
+    return [Executor(r.executor_id, r.host, r.pid, r.started_at, r.heartbeat_at) for r in rows]
+
+
+def take_lease(
+    connection: Connection,
+    thread_id: str,
+    holder: str,
+    ttl_s: int,
+    dead: Callable[[Executor], bool] = is_dead,
+) -> int | None:
+    """Return the new epoch, or None while another living process (or this one) holds the lease.
+
+    Args:
+        holder: executor id of the taker.
+        ttl_s: seconds until the lease ends unless renewed.
+        dead: whether a holder is known to be gone, so that nobody waits for its lease to end.
+
+    Raises:
+        UnknownSession: there is no such session.
+    """
+    session = select(sessions.c.thread_id).where(sessions.c.thread_id == thread_id).with_for_update()
+    if connection.execute(session).first() is None:
+        raise UnknownSession(f"no session {thread_id}")
+    row = connection.execute(
+        select(leases.c.epoch, leases.c.holder, (leases.c.expires_at > DbNow()).label("alive")).where(
+            leases.c.thread_id == thread_id
+        )
+    ).first()
+    if row is None:
+        connection.execute(
+            leases.insert().values(thread_id=thread_id, epoch=1, holder=holder, expires_at=DbNow(ttl_s))
+        )
+        return 1
+    if row.holder is not None and row.alive and not _is_gone(connection, row.holder, dead):
+        return None
+    connection.execute(
+        leases.update()
+        .where(leases.c.thread_id == thread_id)
+        .values(epoch=row.epoch + 1, holder=holder, expires_at=DbNow(ttl_s))
+    )
+    return int(row.epoch) + 1
+
+
+def renew_lease(connection: Connection, thread_id: str, epoch: int, ttl_s: int) -> bool:
+    """Lengthen the lease; False when it is another's by now or had already ended (SE-29)."""
+    changed = connection.execute(
+        leases.update()
+        .where(leases.c.thread_id == thread_id, leases.c.epoch == epoch, leases.c.expires_at > DbNow())
+        .values(expires_at=DbNow(ttl_s))
+    )
+    return changed.rowcount == 1
+
+
+def lease_is_free(connection: Connection, thread_id: str, dead: Callable[[Executor], bool] = is_dead) -> bool:
+    """Whether nobody drives the session: no lease, an ended one, or one of a dead process."""
+    row = connection.execute(
+        select(leases.c.holder, (leases.c.expires_at > DbNow()).label("alive")).where(
+            leases.c.thread_id == thread_id
+        )
+    ).first()
+    return row is None or row.holder is None or not row.alive or _is_gone(connection, row.holder, dead)
+
+
+def release_lease(connection: Connection, thread_id: str, epoch: int) -> None:
+    """Give the lease back, if it is still ours; the epoch stays counted."""
+    connection.execute(
+        leases.update()
+        .where(leases.c.thread_id == thread_id, leases.c.epoch == epoch)
+        .values(holder=None, expires_at=DbNow())
+    )
+
+
+def release_all(connection: Connection, holder: str) -> None:
+    """Give back every lease of a process that ends or has died."""
+    connection.execute(
+        leases.update().where(leases.c.holder == holder).values(holder=None, expires_at=DbNow())
+    )
+
+
+def _is_gone(connection: Connection, holder: str, dead: Callable[[Executor], bool]) -> bool:
+    row = connection.execute(select(executors).where(executors.c.executor_id == holder)).first()
+    if row is None:
+        return False  # its row comes with its first heartbeat; until then only time can tell
+    return dead(Executor(row.executor_id, row.host, row.pid, row.started_at, row.heartbeat_at))

@@ -1,0 +1,91 @@
+"""Bring a database to the newest schema, or refuse it, inside one transaction (SE-6, CF-14).
+
+Here: which revision a database has, what follows from it, and running Alembic. Not here:
+the revisions themselves, opening files, PostgreSQL or SQLite peculiarities.
+"""
+
+from pathlib import Path
+
+from sqlalchemy import Connection, inspect, text
+
+from bowerbird.core.errors import ConfigError, StoreTooNew
+from bowerbird.core.timestamps import now_iso
+from bowerbird.store.migrations import HEAD
+from bowerbird.store.tables import metadata
+
+_VERSION_TABLE = "alembic_version"
+
+
+def revision_of(connection: Connection) -> str | None:
+    """Return the schema revision of the database, None when it has none."""
+    if not inspect(connection).has_table(_VERSION_TABLE):
+        return None
+    row = connection.execute(text(f"SELECT version_num FROM {_VERSION_TABLE}")).first()
+    return None if row is None else str(row[0])
+
+
+def is_current(connection: Connection) -> bool:
+    """Whether nothing needs to be done; imports nothing heavy."""
+    return revision_of(connection) == HEAD
+
+
+def upgrade(connection: Connection, *, adopt: bool = False) -> None:
+    """Run every missing migration in the transaction that `connection` is in.
+
+    Args:
+        connection: open and inside a transaction; the caller commits.
+        adopt: accept a database that holds foreign tables (`store.adopt`).
+
+    Raises:
+        StoreTooNew: a newer program wrote this database; nothing was changed.
+        ConfigError: the database holds tables of something else.
+
+    Example:
+        >>> from sqlalchemy import create_engine
+        >>> with create_engine("sqlite://").begin() as connection:
+        ...     upgrade(connection)
+        ...     revision_of(connection) == HEAD
+        True
+    """
+    revision = revision_of(connection)
+    if revision == HEAD:
+        return
+    if revision is None:
+        _refuse_foreign(connection, adopt)
+    elif revision not in known_revisions():
+        raise StoreTooNew(
+            f"the database has revision {revision}, this program knows up to {HEAD}; nothing was changed. "
+            "Start the newer program, or point store.url at another database"
+        )
+    _run(connection)
+    if revision is None:
+        connection.execute(metadata.tables["meta"].insert(), {"key": "created_at", "value": now_iso()})
+
+
+def known_revisions() -> frozenset[str]:
+    """Return the revisions this program can read; from file names, so without Alembic."""
+    return frozenset(path.name.split("_", 1)[0] for path in _VERSIONS.glob("[0-9]*_*.py"))
+
+
+def _refuse_foreign(connection: Connection, adopt: bool) -> None:
+    names = sorted(set(inspect(connection).get_table_names()) - {_VERSION_TABLE})
+    if names and "meta" not in names and not adopt:
+        shown = ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
+        raise ConfigError(
+            f"store.url: the database holds {len(names)} tables that are not Bowerbird's ({shown}); "
+            "name an empty database, or set store.adopt: true"
+        )
+
+
+def _run(connection: Connection) -> None:
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(_VERSIONS.parent))
+    config.set_main_option("path_separator", "os")
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
+
+
+_VERSIONS = Path(__file__).parent / "migrations" / "versions"

@@ -1,0 +1,1 @@
+"""One module per revision, named `NNNN_what.py`; applied in order, never changed later."""

@@ -1,0 +1,240 @@
+"""The store: one database, one writer, readers beside it, and the blobs (SE-6, 12 … 15, 60).
+
+Here: opening and closing, `write`, `append`, `read`, `records`. Not here: any table's queries
+(their own modules), what a record means.
+"""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeVar, cast
+
+import msgspec
+from sqlalchemy import Connection, Engine, event
+
+from bowerbird.core.errors import ConfigError, StorageFull, StoreError
+from bowerbird.core.timestamps import now_iso
+from bowerbird.store.blobs import Blobs
+from bowerbird.store.failures import translated
+from bowerbird.store.journal import CORRUPT, Append, Record, encode_body, read_records
+from bowerbird.store.migrate import is_current, upgrade
+from bowerbird.store.quarantine import set_aside
+from bowerbird.store.space import DiskSpace
+from bowerbird.store.sqlite import database_file, open_engine, refuse_unusable
+from bowerbird.store.writer import GroupCommit, SqliteCommitter, Write
+
+T = TypeVar("T")
+
+_PREVIEW_CHARS = 1000
+_PREVIEW_ITEMS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class StoreOptions:
+    """How the store behaves; names as in settings.
+
+    Attributes:
+        durability: `full` flushes important batches; `normal` leaves flushing to checkpoints.
+        busy_timeout_s: seconds to wait for another process's lock, then `StoreBusy`.
+        min_free_mb: below this much free disk, new work is refused with `StorageFull`.
+        adopt: accept a database that holds foreign tables.
+        inline_max_kb: larger record bodies go to the blobs.
+    """
+
+    durability: Literal["full", "normal"] = "full"
+    busy_timeout_s: float = 30.0
+    min_free_mb: int = 256
+    adopt: bool = False
+    inline_max_kb: int = 256
+
+
+class Store:
+    """An open database; belongs to the event loop that opened it.
+
+    Example:
+        store = await Store.open("sqlite:///./agent.db", data_dir=Path("data"))
+        try:
+            row = await store.read(lambda connection: get_session(connection, "0123456789ab"))
+        finally:
+            await store.aclose()
+    """
+
+    def __init__(
+        self, name: str, writer: GroupCommit, reader: Engine, data_dir: Path, options: StoreOptions
+    ) -> None:
+        self.name = name
+        self.data_dir = data_dir
+        self.options = options
+        self.blobs = Blobs(data_dir / "blobs")
+        self.space = DiskSpace(data_dir, options.min_free_mb << 20)
+        self._writer = writer
+        self._reader = reader
+        self._threads = ThreadPoolExecutor(4, thread_name_prefix="bowerbird-store")
+        self._closed = False
+        # A character has at most four bytes: up to here nothing can be over the limit.
+        self._inline_chars = (options.inline_max_kb << 10) // 4
+
+    @classmethod
+    async def open(cls, url: str, *, data_dir: Path, options: StoreOptions | None = None) -> "Store":
+        """Open the database at `url`, create or migrate it, and start its writer.
+
+        Args:
+            url: SQLAlchemy URL; a relative SQLite path starts at `data_dir`.
+            data_dir: made when missing, mode 0700; blobs and audit logs live there too.
+            options: defaults of the settings when None.
+
+        Raises:
+            ConfigError: unusable URL, network filesystem, foreign tables.
+            StoreTooNew, StoreCorrupt: nothing was changed. StoreBusy: locked for too long.
+        """
+        chosen = options or StoreOptions()
+        return await asyncio.to_thread(_open_sqlite, cls, url, data_dir, chosen)
+
+    async def write(self, change: Callable[[Connection], T], *, flush: bool = True) -> T:
+        """Run `change` in the next batch's transaction and return its result after the commit.
+
+        Args:
+            change: runs in the writer's thread, in a savepoint of its own; it may read and write
+                rows, and raise one of our errors, which takes back only what it did.
+            flush: False when losing it in a power failure harms nobody (leases, heartbeats).
+        """
+        return cast("T", await self._writer.submit(Write(change, flush)))
+
+    async def append(self, append: Append) -> tuple[Record, ...]:
+        """Append records with their ledger and usage rows; returns them numbered, after the commit.
+
+        Raises:
+            LeaseLost, UnknownSession: refused; nothing was stored. StorageFull, StoreBusy.
+        """
+        encoded = _encoded(append)
+        if encoded.size > self._inline_chars:
+            encoded = await self._inlined(encoded)
+        return cast("tuple[Record, ...]", await self._writer.submit(encoded))
+
+    async def prepared(self, append: Append) -> Append:
+        """Return `append` with encoded bodies, large ones moved to the blobs and flushed there.
+
+        For use inside `write`, where `append_one` must not touch files.
+        """
+        encoded = _encoded(append)
+        return encoded if encoded.size <= self._inline_chars else await self._inlined(encoded)
+
+    async def read(self, query: Callable[[Connection], T]) -> T:
+        """Run `query` on a read-only connection in a worker thread: one consistent view."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._read, query)
+
+    async def records(
+        self, thread_id: str, *, after: int = 0, upto: int | None = None, limit: int | None = None
+    ) -> list[Record]:
+        """Return a session's records, whole bodies included; damaged ones are set aside and named.
+
+        Raises:
+            UnknownSession: there is no such session.
+        """
+        found = await self.read(lambda c: read_records(c, thread_id, after=after, upto=upto, limit=limit))
+        if any(record.body.get("inline") is False for record in found):
+            found = await asyncio.to_thread(self._all_whole, found)
+        damaged = [record for record in found if record.type == CORRUPT]
+        if damaged:
+            await self.write(lambda c: set_aside(c, damaged, now_iso()), flush=False)
+        return found
+
+    def require_space(self) -> None:
+        """Raise StorageFull when new work must be refused (SE-61)."""
+        if self.space.is_low():
+            raise StorageFull(
+                f"less than store.min_free_mb ({self.options.min_free_mb}) MB is free in {self.data_dir}; "
+                "nothing was stored. Free some space and send it again"
+            )
+
+    async def aclose(self) -> None:
+        """Commit what was submitted, close every connection. May be called twice."""
+        if self._closed:
+            return
+        self._closed = True
+        await self._writer.aclose()
+        await asyncio.to_thread(self._reader.dispose)
+        self._threads.shutdown()
+        self.space.free_reserve()
+
+    def _read(self, query: Callable[[Connection], T]) -> T:
+        with translated(self.name), self._reader.connect() as connection, connection.begin():
+            return query(connection)
+
+    async def _inlined(self, append: Append) -> Append:
+        bodies = [await self._inlined_body(body) for body in append.bodies]
+        return msgspec.structs.replace(append, bodies=tuple(bodies))
+
+    async def _inlined_body(self, body: str) -> str:
+        content = body.encode()
+        if len(content) <= self.options.inline_max_kb << 10:
+            return body
+        name = await asyncio.to_thread(self.blobs.put, content)
+        whole = msgspec.json.decode(content, type=dict[str, Any])
+        return encode_body({**_preview(whole), "blob": name, "inline": False})
+
+    def _all_whole(self, records: list[Record]) -> list[Record]:
+        return [self._whole(record) for record in records]
+
+    def _whole(self, record: Record) -> Record:
+        if record.body.get("inline") is not False:
+            return record
+        try:
+            body = msgspec.json.decode(self.blobs.get(str(record.body.get("blob"))), type=dict[str, Any])
+        except (StoreError, msgspec.MsgspecError) as error:
+            # The preview still tells people and the model what was there.
+            return msgspec.structs.replace(record, body={**record.body, "gap": str(error)})
+        return msgspec.structs.replace(record, body=body)
+
+
+def _encoded(append: Append) -> Append:
+    bodies = tuple([encode_body(record.body) for record in append.records])
+    return msgspec.structs.replace(append, bodies=bodies)
+
+
+def _preview(value: Any) -> Any:
+    """A short form of a JSON value with the same shape, for the record that stays inline."""
+    if isinstance(value, str):
+        return (
+            value if len(value) <= _PREVIEW_CHARS else f"{value[:_PREVIEW_CHARS]}… [{len(value)} characters]"
+        )
+    if isinstance(value, list):
+        return [_preview(item) for item in cast("list[Any]", value)[:_PREVIEW_ITEMS]]
+    if isinstance(value, dict):
+        return {k: _preview(v) for k, v in list(cast("dict[str, Any]", value).items())[:_PREVIEW_ITEMS]}
+    return value
+
+
+def _open_sqlite(cls: type[Store], url: str, data_dir: Path, options: StoreOptions) -> Store:
+    data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path = database_file(url, data_dir)
+    if path is None:
+        raise ConfigError("store.url: only sqlite is supported by this release (sqlite:///./agent.db)")
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    refuse_unusable(path)
+    writer = open_engine(path, options.busy_timeout_s, writer=True)
+    try:
+        with translated(str(path)), writer.connect() as connection, connection.begin():
+            if not is_current(connection):
+                upgrade(connection, adopt=options.adopt)
+    except BaseException:
+        writer.dispose()
+        raise
+    path.chmod(0o600)
+    reader = open_engine(path, options.busy_timeout_s, writer=False)
+    event.listen(reader, "connect", _tolerant_text)
+    committer = SqliteCommitter(writer, str(path), full=options.durability == "full")
+    store = cls(str(path), GroupCommit(committer), reader, data_dir, options)
+    store.space.take_reserve()
+    return store
+
+
+def _tolerant_text(raw: Any, _record: Any) -> None:
+    # One damaged text must not keep its neighbours from being read (SE-59).
+    raw.text_factory = _text
+
+
+def _text(content: bytes) -> str:
+    return content.decode("utf-8", "surrogateescape")

@@ -1,0 +1,266 @@
+"""Rows of `turns`, `inbox` and `snapshots`: what was asked, what became of it (SE-17 … 23, 35).
+
+Here: reading and writing those rows inside a given transaction. Not here: which turn runs
+when, what ends one, or the journal.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection, and_, func, or_, select
+
+from bowerbird.core.errors import UnknownSession
+from bowerbird.core.timestamps import now_iso
+from bowerbird.store.clock import DbNow
+from bowerbird.store.tables import inbox, leases, sessions, snapshots, turns
+
+ENDED = ("done", "failed", "cancelled", "interrupted")
+OPEN = ("queued", "running", "waiting")
+
+
+class TurnRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One turn; `usage` and `error` as JSON text."""
+
+    turn_id: str
+    thread_id: str
+    n: int
+    kind: str = "user"
+    state: str = "queued"
+    waiting_for: str | None = None
+    attempt: int = 0
+    epoch: int = 0
+    stop_reason: str | None = None
+    error: str | None = None
+    usage: str | None = None
+    cost: float | None = None
+    snapshot_id: str | None = None
+    started_at: str | None = None
+    ended_at: str | None = None
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether the turn is over (it may be resumable all the same)."""
+        return self.state in ENDED
+
+
+class InboxRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One accepted input; `sender` and `body` as JSON text."""
+
+    id: str
+    thread_id: str
+    door: str
+    dedupe_key: str
+    kind: str
+    sender: str
+    body: str
+    state: str = "queued"
+    turn_id: str | None = None
+    received_at: str = msgspec.field(default_factory=now_iso)
+
+
+class SnapshotRow(msgspec.Struct, frozen=True, kw_only=True):
+    """The branch's state at the end of a turn."""
+
+    snapshot_id: str
+    thread_id: str
+    turn_id: str
+    seq: int
+    branch_id: str
+    layer: int | None = None
+    paths: int = 0
+    bytes: int = 0
+    created_at: str = msgspec.field(default_factory=now_iso)
+
+
+# ---------------------------------------------------------------- turns
+
+
+def insert_turn(connection: Connection, turn: TurnRow) -> None:
+    """Add a turn."""
+    connection.execute(turns.insert().values(**msgspec.structs.asdict(turn)))
+
+
+def find_turn(connection: Connection, turn_id: str) -> TurnRow | None:
+    """Return the turn or None."""
+    row = connection.execute(select(turns).where(turns.c.turn_id == turn_id)).mappings().first()
+    return None if row is None else TurnRow(**row)
+
+
+def get_turn(connection: Connection, turn_id: str) -> TurnRow:
+    """Return the turn; raises UnknownSession naming the turn."""
+    turn = find_turn(connection, turn_id)
+    if turn is None:
+        raise UnknownSession(f"no turn {turn_id}")
+    return turn
+
+
+def turns_of(connection: Connection, thread_id: str, states: Sequence[str] = ()) -> list[TurnRow]:
+    """Return a session's own turns in order, all or those in `states`."""
+    statement = select(turns).where(turns.c.thread_id == thread_id)
+    if states:
+        statement = statement.where(turns.c.state.in_(states))
+    rows = connection.execute(statement.order_by(turns.c.n)).mappings()
+    return [TurnRow(**row) for row in rows]
+
+
+def open_turns_with(
+    connection: Connection, states: Sequence[str] = ("running", "waiting"), limit: int = 10_000
+) -> list[TurnRow]:
+    """Return the turns of all sessions in these states, the newest first."""
+    statement = select(turns).where(turns.c.state.in_(states)).order_by(turns.c.turn_id.desc())
+    return [TurnRow(**row) for row in connection.execute(statement.limit(limit)).mappings()]
+
+
+def update_turn(connection: Connection, turn_id: str, **values: Any) -> None:
+    """Set columns of a turn."""
+    connection.execute(turns.update().where(turns.c.turn_id == turn_id).values(**values))
+
+
+def last_turn_number(connection: Connection, thread_id: str) -> int:
+    """Return the number of the newest turn in a session's history, a fork's ancestors included."""
+    thread: str | None = thread_id
+    upto: int | None = None
+    while thread is not None:
+        statement = select(func.max(turns.c.n)).where(turns.c.thread_id == thread)
+        if upto is not None:
+            ended = select(snapshots.c.turn_id).where(
+                snapshots.c.thread_id == thread, snapshots.c.seq <= upto
+            )
+            statement = statement.where(turns.c.turn_id.in_(ended))
+        found = connection.scalar(statement)
+        if found is not None:
+            return int(found)
+        row = connection.execute(
+            select(sessions.c.parent_thread_id, sessions.c.parent_seq).where(sessions.c.thread_id == thread)
+        ).first()
+        thread, upto = (row.parent_thread_id, row.parent_seq) if row else (None, None)
+    return 0
+
+
+def move_queue_back(connection: Connection, thread_id: str, running_n: int) -> int:
+    """Make room for one turn directly after `running_n`, ahead of the queue (SE-19).
+
+    Returns:
+        The number that is free now.
+    """
+    later = and_(turns.c.thread_id == thread_id, turns.c.n > running_n)
+    # Through negative numbers, because each single change must keep (thread, n) unique.
+    connection.execute(turns.update().where(later).values(n=-(turns.c.n + 1)))
+    connection.execute(
+        turns.update().where(turns.c.thread_id == thread_id, turns.c.n < 0).values(n=-turns.c.n)
+    )
+    return running_n + 1
+
+
+def drivable_turns(connection: Connection, limit: int = 1000) -> list[tuple[str, str, int]]:
+    """Return (thread, turn, attempt) of the first open turn of each session that nobody drives.
+
+    A waiting turn holds its session: what is behind it is not returned. Whether the holder of
+    a lease is dead is for the caller to find out (`take_lease`).
+    """
+    first = (
+        select(turns.c.thread_id, func.min(turns.c.n).label("n"))
+        .where(turns.c.state.in_(OPEN))
+        .group_by(turns.c.thread_id)
+        .subquery()
+    )
+    statement = (
+        select(turns.c.thread_id, turns.c.turn_id, turns.c.attempt)
+        .join(first, and_(first.c.thread_id == turns.c.thread_id, first.c.n == turns.c.n))
+        .where(turns.c.state.in_(("queued", "running")))
+        .order_by(turns.c.turn_id)
+        .limit(limit)
+    )
+    return [(row.thread_id, row.turn_id, row.attempt) for row in connection.execute(statement)]
+
+
+def held_threads(connection: Connection) -> dict[str, str]:
+    """Return the holder (executor id) of every lease that has not ended, by thread."""
+    rows = connection.execute(
+        select(leases.c.thread_id, leases.c.holder).where(
+            leases.c.holder.is_not(None), leases.c.expires_at > DbNow()
+        )
+    )
+    return {row.thread_id: row.holder for row in rows}
+
+
+# ---------------------------------------------------------------- inbox
+
+
+def insert_input(connection: Connection, row: InboxRow) -> None:
+    """Add an accepted input."""
+    connection.execute(inbox.insert().values(**msgspec.structs.asdict(row)))
+
+
+def find_input(connection: Connection, door: str, dedupe_key: str) -> InboxRow | None:
+    """Return the input accepted under this key, None when it is new (SE-17)."""
+    statement = select(inbox).where(inbox.c.door == door, inbox.c.dedupe_key == dedupe_key)
+    row = connection.execute(statement).mappings().first()
+    return None if row is None else InboxRow(**row)
+
+
+def inputs_of(
+    connection: Connection,
+    *,
+    turn_id: str | None = None,
+    thread_id: str | None = None,
+    states: Sequence[str] = (),
+    kinds: Sequence[str] = (),
+) -> list[InboxRow]:
+    """Return inputs in order of acceptance, of a turn or of a whole session."""
+    statement = select(inbox)
+    if turn_id is not None:
+        statement = statement.where(inbox.c.turn_id == turn_id)
+    if thread_id is not None:
+        statement = statement.where(inbox.c.thread_id == thread_id)
+    if states:
+        statement = statement.where(inbox.c.state.in_(states))
+    if kinds:
+        statement = statement.where(inbox.c.kind.in_(kinds))
+    rows = connection.execute(statement.order_by(inbox.c.received_at, inbox.c.id)).mappings()
+    return [InboxRow(**row) for row in rows]
+
+
+def update_inputs(connection: Connection, ids: Sequence[str], **values: Any) -> None:
+    """Set columns of inputs, say `state`."""
+    if ids:
+        connection.execute(inbox.update().where(inbox.c.id.in_(ids)).values(**values))
+
+
+def count_waiting(connection: Connection, thread_id: str | None = None) -> int:
+    """Return how many inputs wait, in one session or in all (SE-18)."""
+    statement = select(func.count()).select_from(inbox).where(inbox.c.state == "queued")
+    if thread_id is not None:
+        statement = statement.where(inbox.c.thread_id == thread_id)
+    return int(connection.scalar(statement) or 0)
+
+
+def forget_inputs(connection: Connection, received_before: str) -> int:
+    """Drop finished inputs older than a time; their keys are free again (`inbox.dedupe_days`)."""
+    finished = or_(inbox.c.state == "done", inbox.c.state == "cancelled")
+    gone = connection.execute(inbox.delete().where(finished, inbox.c.received_at < received_before))
+    return int(gone.rowcount)
+
+
+# ---------------------------------------------------------------- snapshots
+
+
+def insert_snapshot(connection: Connection, row: SnapshotRow) -> None:
+    """Add a snapshot; a turn has one, so a turn that ends again replaces its own."""
+    connection.execute(snapshots.delete().where(snapshots.c.turn_id == row.turn_id))
+    connection.execute(snapshots.insert().values(**msgspec.structs.asdict(row)))
+
+
+def find_snapshot(connection: Connection, turn_id: str) -> SnapshotRow | None:
+    """Return the snapshot of a turn."""
+    row = connection.execute(select(snapshots).where(snapshots.c.turn_id == turn_id)).mappings().first()
+    return None if row is None else SnapshotRow(**row)
+
+
+def find_snapshot_by_id(connection: Connection, snapshot_id: str) -> SnapshotRow | None:
+    """Return a snapshot by its id."""
+    row = (
+        connection.execute(select(snapshots).where(snapshots.c.snapshot_id == snapshot_id)).mappings().first()
+    )
+    return None if row is None else SnapshotRow(**row)
