@@ -24,14 +24,18 @@ if TYPE_CHECKING:
     from bowerbird.api import Agent, ThreadAgent, create_agent
     from bowerbird.core import errors
     from bowerbird.core.usage import Usage
+    from bowerbird.sandbox.allowed import ALLOWED_COMMANDS
+    from bowerbird.sandbox.shell_backend import ExecuteResponse, WorkspaceShellBackend
     from bowerbird.tools import Tool, ToolContext, ToolResult, Toolset, tool
     from bowerbird.workspace import Branch, Landing, Workspace
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "ALLOWED_COMMANDS",
     "Agent",
     "Branch",
+    "ExecuteResponse",
     "Landing",
     "Limits",
     "Policy",
@@ -44,6 +48,7 @@ __all__ = [
     "Toolset",
     "Usage",
     "Workspace",
+    "WorkspaceShellBackend",
     "__version__",
     "create_agent",
     "errors",
@@ -55,7 +60,9 @@ __all__ = [
 
 _HOMES = {
     "Agent": "api",
+    "ALLOWED_COMMANDS": "sandbox.allowed",
     "Branch": "workspace",
+    "ExecuteResponse": "sandbox.shell_backend",
     "Landing": "workspace",
     "Limits": "agent.limits",
     "Policy": "agent.policy",
@@ -68,6 +75,7 @@ _HOMES = {
     "Toolset": "tools",
     "Usage": "core.usage",
     "Workspace": "workspace",
+    "WorkspaceShellBackend": "sandbox.shell_backend",
     "create_agent": "api",
     "get_default_instructions": "agent.prompt",
     "get_subagent_instructions": "agent.prompt",

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bowerbird.agent.permissions import Decision, decide, offered
 from bowerbird.agent.policy import Policy
-from bowerbird.agent.shell_words import read_line
+from bowerbird.tools.shell_words import read_line
 from bowerbird.core.errors import InvalidArgument
 from bowerbird.core.events import EffectClass
 from bowerbird.tools.names import SAFE_TOOLS

@@ -150,7 +150,9 @@ async def drive(config: dict[str, Any]) -> None:
         retry=RetryPolicy(retries=0),
     )
     model = open_model(NAME, settings)
-    maker = PlainMaker(settings, (sender(Path(config["outside"])),), Policy.of({"allow": ["send"]}), model=model)
+    maker = PlainMaker(
+        settings, (sender(Path(config["outside"])),), Policy.of({"allow": ["send"]}), model=model
+    )
     store = await Store.open("sqlite:///agent.db", data_dir=data, options=StoreOptions(min_free_mb=0))
     try:
         async with SessionService(store, maker, settings=SessionSettings(), attended=False) as service:

@@ -1,5 +1,6 @@
 """Killing processes in the middle of a turn, and checking by other means what they left."""
 
+import contextlib
 import json
 import os
 import signal
@@ -19,10 +20,14 @@ THREAD = "0123456789ab"
 CHILD = Path(__file__).with_name("crash_child.py")
 
 START = "start\nend\n"
+GONE = b"soon gone\n"
 _EDIT = {"path": "log.txt", "old": "end", "new": "+end"}
 _READ = {"name": "read_file", "input": {"path": "log.txt"}}
 STEPS: list[dict[str, Any]] = [
-    {"text": "First a file.", "tools": [{"name": "write_file", "input": {"path": "new/a.txt", "content": "a\n"}}]},
+    {
+        "text": "First a file.",
+        "tools": [{"name": "write_file", "input": {"path": "new/a.txt", "content": "a\n"}}],
+    },
     {"tools": [{"name": "edit_file", "input": _EDIT}, {"name": "send", "input": {"text": "one"}}]},
     {
         "tools": [
@@ -31,7 +36,12 @@ STEPS: list[dict[str, Any]] = [
             _READ,
         ]
     },
-    {"tools": [{"name": "send", "input": {"text": "two"}}, {"name": "delete_file", "input": {"path": "gone.txt"}}]},
+    {
+        "tools": [
+            {"name": "send", "input": {"text": "two"}},
+            {"name": "delete_file", "input": {"path": "gone.txt"}},
+        ]
+    },
     {"text": "word " * 30, "deltas": 30, "tools": [{"name": "edit_file", "input": _EDIT}]},
     {"text": "All done."},
 ]
@@ -47,7 +57,12 @@ class Forks:
 
     def __init__(self, warm: "Scene") -> None:
         self._server = subprocess.Popen(
-            [sys.executable, str(CHILD)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, bufsize=1
+            [sys.executable, str(CHILD)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            bufsize=1,
         )
         assert self._server.stdin is not None
         self._server.stdin.write(json.dumps(warm.config()) + "\n")
@@ -79,10 +94,8 @@ class Forks:
 
 
 def _kill(pid: int) -> None:
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
 
 
 @contextmanager
@@ -113,7 +126,7 @@ class Scene:
         project.mkdir(parents=True)
         (project / "log.txt").write_text(START)
         (project / "other.txt").write_text("x\n")
-        (project / "gone.txt").write_text("soon gone\n")
+        (project / "gone.txt").write_bytes(GONE)
 
     def config(self, kill: str | None = None) -> dict[str, Any]:
         directive = json.dumps({"steps": STEPS})
@@ -159,11 +172,16 @@ def _check_database(database: sqlite3.Connection, scene: Scene) -> list[str]:
     if [seq for seq, _, _ in records] != list(range(1, len(records) + 1)):
         wrong.append(f"the journal has gaps: {[seq for seq, _, _ in records]}")
     kinds = Counter(kind for _, kind, _ in records)
-    for kind in ("turn_started", "user", "turn_ended"):
-        if kinds[kind] != 1:
-            wrong.append(f"{kinds[kind]} records of type {kind}")
+    once = ("turn_started", "user", "turn_ended")
+    wrong += [f"{kinds[kind]} records of type {kind}" for kind in once if kinds[kind] != 1]
     bodies = [(kind, json.loads(body)) for _, kind, body in records]
-    asked = [b["id"] for kind, body in bodies if kind == "assistant" for b in body["content"] if b["type"] == "tool_use"]
+    asked = [
+        b["id"]
+        for kind, body in bodies
+        if kind == "assistant"
+        for b in body["content"]
+        if b["type"] == "tool_use"
+    ]
     answered = Counter(body["call"] for kind, body in bodies if kind == "tool_outcome")
     if len(asked) != CALLS or answered != Counter(dict.fromkeys(asked, 1)):
         wrong.append(f"calls {asked} have outcomes {answered}")
@@ -195,7 +213,12 @@ def _check_files(scene: Scene, branch: str, bodies: list[tuple[str, dict[str, An
     ]
     landed = {name: (project / name).read_bytes() if (project / name).exists() else None for name in expected}
     if scene.policy == "review":
-        before = {"new/a.txt": None, "log.txt": START.encode(), "other.txt": b"x\n", "gone.txt": b"soon gone\n"}
+        before = {
+            "new/a.txt": None,
+            "log.txt": START.encode(),
+            "other.txt": b"x\n",
+            "gone.txt": b"soon gone\n",
+        }
         wrong += [f"the workspace changed: {landed}"] if landed != before else []
     else:
         wrong += [f"landed {landed}"] if landed != expected else []
@@ -206,7 +229,10 @@ def _check_files(scene: Scene, branch: str, bodies: list[tuple[str, dict[str, An
 def _effective(directory: Path, project: Path, name: str) -> bytes | None:
     """Content of a file by hand: the newest layer that has it, whiteouts hide, else the workspace."""
     manifest = json.loads((directory / "manifest.json").read_bytes())
-    layers = [directory / "open", *(directory / "layers" / str(row["n"]) for row in reversed(manifest["layers"]))]
+    layers = [
+        directory / "open",
+        *(directory / "layers" / str(row["n"]) for row in reversed(manifest["layers"])),
+    ]
     for layer in layers:
         path = layer / name
         if path.is_char_device():

@@ -34,7 +34,7 @@ class PlainMaker:
     tools: Sequence[Tool] = ()
     policy: Policy = field(default_factory=Policy)
     limits: Limits = field(default_factory=lambda: Limits(max_iterations=50))
-    change: Callable[[TurnRun], TurnRun] = staticmethod(lambda run: run)
+    change: Callable[[TurnRun], TurnRun] | None = None
     model: Model | None = None
     made: list[TurnContext] = field(default_factory=list[TurnContext])
 
@@ -55,7 +55,7 @@ class PlainMaker:
             limits=self.limits,
             mode="plan" if flags.get("enable_plan_mode") else "normal",
         )
-        return self.change(run)
+        return run if self.change is None else self.change(run)
 
     async def aclose(self) -> None:
         if self.model is not None:

@@ -57,6 +57,7 @@ class Terminal:
             preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # noqa: PLW1509 - one system call, then exec
         )  # fmt: skip
         os.close(slave)
+        self.seen = 0
         self._output = bytearray()
         self._changed = threading.Condition()
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -89,18 +90,20 @@ class Terminal:
         """Type `text`; "\\r" is Enter."""
         os.write(self._master, text.encode())
 
-    def wait_for(self, text: str, *, after: int = 0, timeout: float = 20) -> int:
-        """Wait until `text` was written (past position `after` of `text`); return the position behind it."""
+    def wait_for(self, text: str, *, timeout: float = 30) -> None:
+        """Wait until `text` was written after what was waited for last."""
         deadline = time.monotonic() + timeout
         with self._changed:
             while True:
-                seen = _ESCAPES.sub(b"", bytes(self._output)).decode("utf-8", "replace")
-                at = seen.find(text, after)
+                written = _ESCAPES.sub(b"", bytes(self._output)).decode("utf-8", "replace")
+                at = written.find(text, self.seen)
                 if at >= 0:
-                    return at + len(text)
+                    self.seen = at + len(text)
+                    return
                 left = deadline - time.monotonic()
                 if left <= 0 or (self.process.poll() is not None and not self._reader.is_alive()):
-                    raise AssertionError(f"{text!r} did not appear; the end of the screen:\n{seen[-3000:]}")
+                    end = re.sub(r"\n\s*(?=\n)", "", written)[-3000:]
+                    raise AssertionError(f"{text!r} did not appear; the end of the screen:\n{end}")
                 self._changed.wait(min(left, 0.5))
 
     def wait(self, timeout: float = 20) -> int:

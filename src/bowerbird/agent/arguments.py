@@ -42,6 +42,9 @@ def prepare(call: ToolUseBlock, tools: "Toolset", unreadable: str | None) -> Pre
     """
     found = tools.get(call.name)
     if found is None:
+        absent = tools.why_absent(call.name)
+        if absent is not None:
+            return Prepared(call, problem=f"{call.name} is not available: {absent}")
         near = tools.nearest(call.name, 3)
         hint = f"; nearest: {', '.join(near)}" if near else "; this run has no tools"
         return Prepared(call, problem=f"no tool is named {call.name!r}{hint}")

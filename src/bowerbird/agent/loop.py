@@ -80,6 +80,10 @@ async def _until_done(turn: Turn) -> Flow:
 
 async def _iteration(turn: Turn) -> Flow:
     turn.stop.check()
+    if turn.run.notices is not None and (news := await turn.stop.guard(turn.run.notices.poll())):
+        for notice in news:
+            yield notice
+        await turn.run.notices.told()
     if turn.run.inbox is not None:
         for arrived in await turn.stop.guard(turn.run.inbox.poll()):
             yield arrived

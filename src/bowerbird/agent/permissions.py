@@ -10,9 +10,9 @@ from fnmatch import fnmatchcase
 from typing import Any, Literal, Protocol
 
 from bowerbird.agent.policy import Mode, Policy, Rule
-from bowerbird.agent.shell_words import SimpleCommand, read_line
 from bowerbird.core.events import EffectClass
 from bowerbird.tools.names import SAFE_TOOLS
+from bowerbird.tools.shell_words import SimpleCommand, read_line
 
 Action = Literal["allow", "ask", "deny"]
 

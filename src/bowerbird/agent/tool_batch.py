@@ -44,6 +44,9 @@ async def run_batch(turn: Turn, calls: Sequence[ToolUseBlock]) -> Flow:
     """
     batch = _Batch(turn, calls)
     try:
+        for event in batch.judge():
+            yield event
+        await batch.runner.take_mark(batch.ready)
         for event in batch.begin():
             yield event
         turn.stop.check()
@@ -53,6 +56,8 @@ async def run_batch(turn: Turn, calls: Sequence[ToolUseBlock]) -> Flow:
             batch.questions.ask(request)
         while batch.unfinished:
             news = await turn.stop.guard(batch.runner.next_event())
+            if isinstance(news, Answered):
+                await batch.runner.take_mark(batch.asking)
             for event in batch.on(news):
                 yield event
         turn.add_round(round_of(calls, batch.outcomes))
@@ -81,8 +86,8 @@ class _Batch:
     def unfinished(self) -> bool:
         return self.runner.running or bool(self.questions)
 
-    def begin(self) -> Iterator[RunEvent]:
-        """Judge every call; return the outcomes of those not run and the intents of the others."""
+    def judge(self) -> Iterator[RunEvent]:
+        """Judge every call; return the outcomes of those not run."""
         unreadable = self.turn.reply.invalid_calls if self.turn.reply else {}
         limit = self.turn.run.limits.max_tool_calls
         room = limit - self.turn.usage.tool_calls
@@ -95,6 +100,9 @@ class _Batch:
                 yield self._refused(prepared, "error", prepared.problem)
             elif (refusal := self._judged(prepared)) is not None:
                 yield self._refused(prepared, "denied", refusal)
+
+    def begin(self) -> Iterator[RunEvent]:
+        """Return the intents of the calls that may run."""
         for prepared in self.ready:
             yield self.runner.intent(prepared)
 

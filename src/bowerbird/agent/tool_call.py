@@ -51,6 +51,7 @@ class Runner:
         self._marked: set[str] = set()
         self._slots = asyncio.Semaphore(turn.run.limits.max_parallel_tools)
         self._cancel = asyncio.Event()
+        self._mark: str | None = None
         self._offered = frozenset(s.name for s in turn.specs())
 
     @property
@@ -65,7 +66,9 @@ class Runner:
         if run.branch is not None:
             bound = run.branch.bound(turn=run.turn or None, call=call)
             self._branches[call] = bound
-            if tool.effect == "branch":
+            if tool.recorded == "branch" and tool.process:
+                mark = self._mark
+            elif tool.recorded == "branch":
                 mark = bound.call_mark()
                 self._marked.add(call)
         self.intents[call] = tool.name
@@ -73,10 +76,21 @@ class Runner:
             call=call,
             tool=tool.name,
             input=dict(prepared.arguments or {}),
-            effect=tool.effect,
+            effect=tool.recorded,
             mark=mark,
             key=f"{run.turn}:{call}" if tool.keyed else None,
         )
+
+    async def take_mark(self, calls: Iterable[Prepared]) -> None:
+        """Take the mark that calls of processes go back to after a crash; before their intents (WS-41).
+
+        There is none while other processes write the branch: such a call is then not repeated (WS-42).
+        """
+        run = self._turn.run
+        needed = any(_tool(p).process and _tool(p).recorded == "branch" for p in calls)
+        if needed and run.branch is not None:
+            bound = run.branch.bound(turn=run.turn or None)
+            self._mark = await asyncio.to_thread(bound.process_mark)
 
     def start(self, calls: Iterable[Prepared]) -> None:
         """Start `calls` in their order; calls that share a serial key run one after another."""
@@ -147,6 +161,8 @@ class Runner:
             result = ToolResult.error("CancelledError: the tool cancelled itself")
         except Exception as error:  # noqa: BLE001 - whatever a tool raises is the model's message (AG-48)
             result = ToolResult.error(f"{type(error).__name__}: {error}")
+        if result.is_error and self._cancel.is_set():
+            return result, "interrupted"  # it says how far it came
         return result, "error" if result.is_error else "ok"
 
     def _context(self, prepared: Prepared) -> ToolContext:

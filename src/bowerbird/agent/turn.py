@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from bowerbird.workspace import Branch
 
 __all__ = [
-    "Approver", "Budget", "BudgetRefusal", "History", "Inbox", "Limits", "Mode", "OutputSpec", "Policy",
-    "Reservation", "StopSignal", "Transcripts", "TurnRun",
+    "Approver", "Budget", "BudgetRefusal", "History", "Inbox", "Limits", "Mode", "Notices", "OutputSpec",
+    "Policy", "Reservation", "StopSignal", "Transcripts", "TurnRun",
 ]  # fmt: skip
 
 
@@ -45,6 +45,18 @@ class Inbox(Protocol):
 
     async def poll(self) -> Sequence[Injected | UserStep]:
         """Return what came since the last poll, oldest first; never waits for more."""
+        ...
+
+
+class Notices(Protocol):
+    """What happened beside the conversation, say background commands that ended (DE-29)."""
+
+    async def poll(self) -> Sequence[Injected]:
+        """Return what nobody told the model yet, oldest first; never waits for more."""
+        ...
+
+    async def told(self) -> None:
+        """Say that what `poll` gave last is stored: it is not given again."""
         ...
 
 
@@ -92,7 +104,7 @@ class TurnRun:
         new: messages that begin the turn; yielded as `UserStep`s. Empty when a turn is resumed.
         used: what earlier attempts of this turn used; its `model_calls` count as iterations.
         answers: decisions already journalled, by call id: those calls do not ask again.
-        approver, inbox, budget, transcripts: see the protocols; None = not there.
+        approver, notices, inbox, budget, transcripts: see the protocols; None = not there.
         stop: set it to end the run; see `StopSignal`.
         router, tier: for models with tiers; the tier active when the run begins.
         compact_model: writes summaries; None = `model`.
@@ -118,6 +130,7 @@ class TurnRun:
     used: Usage = field(default_factory=Usage)
     answers: Mapping[str, ApprovalAnswer] = field(default_factory=dict[str, ApprovalAnswer])
     approver: Approver | None = None
+    notices: Notices | None = None
     inbox: Inbox | None = None
     budget: Budget | None = None
     transcripts: Transcripts | None = None

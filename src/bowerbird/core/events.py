@@ -203,6 +203,12 @@ class Egress(Tagged, frozen=True, tag="egress"):
     bytes_out: int = 0
 
 
+class BackgroundResult(Tagged, frozen=True, tag="background_result"):
+    """Background commands ended; each is `{task_id, status, command, result}` (DE-29)."""
+
+    notifications: tuple[dict[str, str], ...]
+
+
 class SandboxTier(Tagged, frozen=True, tag="sandbox_tier"):
     """Processes are isolated another way than before; `reasons` says why no better one (SB-6)."""
 
@@ -247,6 +253,14 @@ StepEvent = (
     | UsageStep
 )
 LiveEvent = (
-    TextLive | ThinkingLive | ToolProgress | Notice | Retrying | ModelFallback | Egress | SandboxTier
+    TextLive
+    | ThinkingLive
+    | ToolProgress
+    | Notice
+    | Retrying
+    | ModelFallback
+    | Egress
+    | BackgroundResult
+    | SandboxTier
 )
 RunEvent = StepEvent | LiveEvent | Done

@@ -1,1 +1,58 @@
-"""(package docstring: written by its author)."""
+"""Durable dialogues: what was asked, who drives it, what was done, and how to go on after a crash.
+
+Lives here: the session service (the one thing every door talks to), the driver of a turn, the
+resume decision, history from the journal, dispatching, live events, the audit log, export.
+Must not be here: SQL (store), the loop (agent), files of a branch (workspace), any door.
+
+Example:
+    >>> from bowerbird.sessions import thread_of_chat
+    >>> thread_of_chat("telegram", "12345")
+    'telegram_12345'
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bowerbird.sessions.dispatcher import Dispatcher, Executor, LocalDispatcher, Signal, TurnRef
+    from bowerbird.sessions.live import Published
+    from bowerbird.sessions.service import SessionService
+    from bowerbird.sessions.settings import SessionSettings
+    from bowerbird.sessions.setup import TurnContext, TurnMaker
+    from bowerbird.sessions.threads import thread_of_chat
+    from bowerbird.sessions.values import NewSession, Receipt, SessionInfo
+
+_HOMES = {
+    "Dispatcher": "dispatcher",
+    "Executor": "dispatcher",
+    "LocalDispatcher": "dispatcher",
+    "NewSession": "values",
+    "Published": "live",
+    "Receipt": "values",
+    "SessionInfo": "values",
+    "SessionService": "service",
+    "SessionSettings": "settings",
+    "Signal": "dispatcher",
+    "TurnContext": "setup",
+    "TurnMaker": "setup",
+    "TurnRef": "dispatcher",
+    "thread_of_chat": "threads",
+}
+
+__all__ = (
+    "Dispatcher", "Executor", "LocalDispatcher", "NewSession", "Published", "Receipt", "SessionInfo",
+    "SessionService", "SessionSettings", "Signal", "TurnContext", "TurnMaker", "TurnRef", "thread_of_chat",
+)  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name on first use: most of them bring SQLAlchemy along."""
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{home}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

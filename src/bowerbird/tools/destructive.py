@@ -15,7 +15,8 @@ _HOMES = re.compile(r"(~|\$HOME|\$\{HOME\}|/root|/home|/home/[^/]+)(/\*?)?")
 _ROOTS = re.compile(r"/+(\./*)*(\*|\.\*|\{,\.\}\*)?")
 _SHELLS = frozenset("ash bash dash eval ksh sh zsh".split())
 _STARTERS = frozenset(
-    "builtin chronic command env exec find flock ionice nice nohup setsid stdbuf time timeout unshare xargs".split()
+    "builtin chronic command env exec find flock ionice nice nohup setsid stdbuf time timeout unshare "
+    "xargs".split()
 )
 _WITH_VALUE = frozenset("-u -C -n -c -p -I -P -L -s -k -a -d -E".split())
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
@@ -104,6 +105,6 @@ def _of_rm(words: tuple[str, ...]) -> str | None:
     for target in (w for w in words if not w.startswith("-")):
         if _ROOTS.fullmatch(target):
             return f"rm -rf {target} would delete everything"
-        if _HOMES.fullmatch(target):
+        if _HOMES.fullmatch(target.strip('"')):
             return f"rm -rf {target} would delete a home directory"
     return None

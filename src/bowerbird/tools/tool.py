@@ -51,6 +51,10 @@ class Tool:
         hidden: Parameters that are accepted but not shown to models.
         serial: Key, or function of the arguments to keys, of calls that run in sequence.
         keyed: The tool takes an idempotency key, so its effect is `keyed` in the ledger.
+        process: It changes the branch through processes, so a mark of the whole branch is taken before
+            a call (WS-41).
+        recorded: The effect that the ledger is told in place of `effect`, where a call may reach further
+            than its class for permission says (TO-29); None = `effect`.
 
     Raises:
         ToolDefinitionError: a bad name, or a docstring, hint or parameter line is missing.
@@ -82,6 +86,8 @@ class Tool:
     hidden: frozenset[str]
     serial: Serial
     keyed: bool
+    process: bool
+    recorded: EffectClass
     origin: str | None
     run: Runner
 
@@ -102,6 +108,8 @@ class Tool:
         hidden: frozenset[str] = frozenset(),
         serial: Serial = None,
         keyed: bool = False,
+        process: bool = False,
+        recorded: EffectClass | None = None,
     ) -> None:
         if (fn is None) == (handler is None):
             raise ToolDefinitionError("a tool needs either a function, or name, input_schema and handler")
@@ -127,6 +135,7 @@ class Tool:
             "timeout_s": timeout_s, "needs_approval": needs_approval,
             "aliases": tuple(check_name(a) for a in aliases), "parameters": dict(parameters or {}),
             "adapters": dict(adapters or {}), "hidden": hidden, "serial": serial, "keyed": keyed,
+            "process": process, "recorded": recorded or effect or "outside",
             "origin": _origin(source), "run": runner,
         }  # fmt: skip
         for key, value in values.items():
@@ -165,7 +174,7 @@ class Tool:
     def ledger_effect(self) -> str:
         """The effect as the ledger names it: read, store, branch, external or keyed (TO-7)."""
         named = {"read": "read", "plan": "store", "session": "store", "branch": "branch"}
-        return named.get(self.effect, "keyed" if self.keyed else "external")
+        return named.get(self.recorded, "keyed" if self.keyed else "external")
 
     def serial_keys(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
         """Keys that this call shares with those it must not run beside (AG-49)."""
@@ -214,6 +223,8 @@ class Tool:
     def with_options(self, **changes: Any) -> "Tool":
         """Return a copy with other `effect`, `timeout_s`, `needs_approval`, `aliases` or `description`."""
         changes = {**changes, "classed": self.classed or "effect" in changes}
+        if "effect" in changes:
+            changes.setdefault("recorded", changes["effect"])
         copy = object.__new__(Tool)
         for key in self.__dataclass_fields__:
             object.__setattr__(copy, key, changes.get(key, getattr(self, key)))

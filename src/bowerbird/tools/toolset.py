@@ -10,6 +10,7 @@ from typing import Any
 
 from bowerbird.core.errors import InvalidArgument, ToolNameCollision
 from bowerbird.core.requests import ToolSpec
+from bowerbird.tools.names import builtin_owner
 from bowerbird.tools.tool import Arguments, Tool, as_tool
 
 
@@ -18,6 +19,7 @@ class Toolset:
 
     Args:
         tools: `Tool`s or plain async functions.
+        absent: why a built-in tool is not here, by name; told when a model calls it all the same.
 
     Raises:
         ToolNameCollision: two of them share a name or alias; both are named.
@@ -28,9 +30,12 @@ class Toolset:
         (0, None)
     """
 
-    __slots__ = ("_by_name", "_tools")
+    __slots__ = ("_by_name", "_tools", "absent")
 
-    def __init__(self, tools: Iterable[Tool | Callable[..., Any]] = ()) -> None:
+    def __init__(
+        self, tools: Iterable[Tool | Callable[..., Any]] = (), *, absent: Mapping[str, str] | None = None
+    ) -> None:
+        self.absent = dict(absent or {})
         self._tools = tuple(as_tool(t) for t in tools)
         self._by_name: dict[str, Tool] = {}
         for each in self._tools:
@@ -85,6 +90,10 @@ class Toolset:
         found = self._by_name.get(name)
         return found.name if found else None
 
+    def why_absent(self, name: str) -> str | None:
+        """Return why the built-in tool behind `name`, perhaps an alias, is not here; None when unknown."""
+        return self.absent.get(builtin_owner(name) or name)
+
     def nearest(self, name: str, count: int = 3) -> list[str]:
         """Return up to `count` canonical names that look like `name` (AG-48)."""
         close = difflib.get_close_matches(name.lower(), list(self._by_name), n=2 * count, cutoff=0.0)
@@ -100,12 +109,12 @@ class Toolset:
 
     def with_(self, *tools: Tool | Callable[..., Any]) -> "Toolset":
         """Return this set with `tools` at its end."""
-        return Toolset((*self._tools, *tools))
+        return Toolset((*self._tools, *tools), absent=self.absent)
 
     def without(self, *names: str) -> "Toolset":
         """Return this set without the tools of these names; unknown names are ignored."""
         gone = {self.canonical(n) for n in names}
-        return Toolset(t for t in self._tools if t.name not in gone)
+        return Toolset((t for t in self._tools if t.name not in gone), absent=self.absent)
 
     def only(self, *names: str) -> "Toolset":
         """Return the tools of these names, in this set's order.
@@ -117,7 +126,7 @@ class Toolset:
         if unknown:
             raise InvalidArgument(f"no tool is named {unknown[0]!r}; there are {', '.join(self.names)}")
         kept = {self.canonical(n) for n in names}
-        return Toolset(t for t in self._tools if t.name in kept)
+        return Toolset((t for t in self._tools if t.name in kept), absent=self.absent)
 
 
 def _collision(new: Tool, old: Tool, name: str) -> str:

@@ -1,0 +1,48 @@
+"""The composition root: settings in, running application out.
+
+Lives here: the map from the settings tree to the values that the rooms take, the maker of
+turns for sessions, opening and closing of everything a command or server needs. Must not be
+here: any decision about turns, branches or models; anything a person sees.
+
+Example:
+    >>> from bowerbird.app import model_settings
+    >>> from bowerbird.config import load_settings
+    >>> model_settings(load_settings(env={}, cwd="/", home="/nonexistent")).provider
+    'anthropic'
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bowerbird.app.application import Application, open_application
+    from bowerbird.app.choice import ChosenModel, choose_model
+    from bowerbird.app.mapping import model_settings, session_settings, store_options
+
+__all__ = (
+    "Application", "ChosenModel", "choose_model", "model_settings", "open_application", "session_settings",
+    "store_options",
+)  # fmt: skip
+
+_HOMES = {
+    "Application": "application",
+    "open_application": "application",
+    "ChosenModel": "choice",
+    "choose_model": "choice",
+    "model_settings": "mapping",
+    "session_settings": "mapping",
+    "store_options": "mapping",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name on first use: an application brings everything along."""
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{home}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,68 @@
+"""Which model a command runs on, decided before anything is started (UI-64, CF-16).
+
+Here: the name from flags and settings, its missing key, the embedded model in its place. Not
+here: opening a model.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from bowerbird.app.mapping import EMBEDDED, model_settings
+from bowerbird.config import Loaded
+from bowerbird.core.errors import NoModel
+from bowerbird.models.registry import resolve_name
+from bowerbird.models.settings import ModelSettings
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenModel:
+    """The model's name, and a sentence to say when it is not the configured one."""
+
+    name: str
+    note: str = ""
+
+    @property
+    def is_small(self) -> bool:
+        """Whether the doors mark it: local, small model (MO-39)."""
+        return self.name.startswith("local:")
+
+
+def choose_model(loaded: Loaded, wanted: str | None = None) -> ChosenModel:
+    """Return the model to run on.
+
+    Args:
+        loaded: settings. wanted: named by a flag or the session; None = the configured one.
+
+    Raises:
+        ConfigError: an unknown provider, naming those there are.
+        NoModel: it needs a key that is not set, and there are no embedded weights to use
+            instead; the message names the variable and the ways out.
+    """
+    settings = model_settings(loaded)
+    if settings.router.enabled and wanted is None:
+        return ChosenModel(f"tier:{settings.router.default_tier}")
+    name = resolve_name(wanted, settings)
+    if name.provider == "local":
+        return ChosenModel(str(name))
+    from bowerbird.models.assembly import missing_key_of
+
+    missing = missing_key_of(name, settings)
+    if missing is None:
+        return ChosenModel(str(name))
+    if wanted is None and _has_weights(settings):
+        why = missing.split(",")[0]
+        return ChosenModel(EMBEDDED, f"{why}: using the embedded model ({EMBEDDED}; local, small model)")
+    raise NoModel(
+        f"{missing}; or fetch the embedded model: bowerbird model fetch [--small]. "
+        "`bowerbird config check` shows the settings."
+    )
+
+
+def _has_weights(settings: ModelSettings) -> bool:
+    from importlib.util import find_spec
+
+    from bowerbird.models.local.weights import find_weights
+
+    if find_spec("xllamacpp") is None:
+        return False
+    return find_weights(settings.local.data_dir or Path(), True if settings.local.small else None) is not None

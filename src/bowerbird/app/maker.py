@@ -1,0 +1,226 @@
+"""A session's turn from settings and files: model, tools, instructions, limits, policy.
+
+Here: the composition of one `TurnRun`, anew for each attempt. Not here: the loop, the
+journal, who drives the turn.
+"""
+
+import asyncio
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from bowerbird.agent.branch_files import BranchStore
+from bowerbird.agent.prompt import files_block, load_preset, system_blocks
+from bowerbird.agent.turn import TurnRun
+from bowerbird.app.mapping import model_settings, turn_limits, turn_policy, web_settings
+from bowerbird.app.sandboxes import Processes, SandboxNews, session_processes
+from bowerbird.config import Loaded
+from bowerbird.core.errors import InvalidArgument
+from bowerbird.core.requests import Effort, Thinking
+from bowerbird.memory import read_memory
+from bowerbird.models.registry import ModelPool
+from bowerbird.skills import SkillLibrary, prompt_lines
+from bowerbird.tools import Tool, Toolset
+
+if TYPE_CHECKING:
+    from bowerbird.models.content import BlobReader
+    from bowerbird.models.protocol import Model
+    from bowerbird.sandbox.host import SandboxHost
+    from bowerbird.sandbox.python_sessions import PythonSessions
+    from bowerbird.sessions.setup import TurnContext
+    from bowerbird.store.threads import SessionRow
+    from bowerbird.workspace import Branch
+
+
+class SettingsTurnMaker:
+    """Makes turns as settings say; shared by all sessions of a process.
+
+    Args:
+        loaded: settings. model: what sessions without a model of their own run on.
+        attended: a person can be asked. blobs: reads files that messages name.
+        sandboxes: run commands; whoever made them closes them. None = no commands.
+        news: learns whose branch is whose.
+    """
+
+    def __init__(
+        self,
+        loaded: Loaded,
+        *,
+        model: str,
+        attended: bool,
+        blobs: "BlobReader | None" = None,
+        sandboxes: "SandboxHost | None" = None,
+        news: "SandboxNews | None" = None,
+    ) -> None:
+        self._sandboxes = sandboxes
+        self._news = news
+        self.settings = loaded.settings
+        self.pool = ModelPool(model_settings(loaded), blobs)
+        self._model = model
+        self._attended = attended
+        self._python: PythonSessions | None = None
+
+    def model_of(self, session: "SessionRow") -> str:
+        """Return the name of the model that `session` runs on."""
+        return str(session.flags.get("model") or self._model)
+
+    async def make(self, context: "TurnContext") -> TurnRun:
+        """See `sessions.setup.TurnMaker`."""
+        settings, session = self.settings, context.session
+        flags = {**session.flags, **context.changes}
+        name = self.model_of(session)
+        model, tier = self._open(name, context.tier or str(flags.get("tier") or ""))
+        library = self._skills(context.branch)
+        processes = await self._processes(context, flags)
+        tools = self._tools(library, processes, plan=bool(flags.get("enable_plan_mode")))
+        files = BranchStore(context.branch)
+        router = self.pool.router if name.startswith("tier:") else None
+        provider, agent = settings.provider, settings.agent
+        temperature = agent.temperature if provider.temperature is None else provider.temperature
+        remember = _is_on(flags, "memory", True)
+        system = await self._system(session, context.branch, library, processes.line, memory=remember)
+        if model.info.small:
+            system = (*system, await files_block(context.branch))
+        return TurnRun(
+            model=model,
+            tools=tools,
+            branch=context.branch,
+            system=system,
+            compact=flags.get("compact"),
+            limits=turn_limits(settings, flags, model.info.name),
+            policy=turn_policy(settings, flags),
+            mode="plan" if flags.get("enable_plan_mode") else "normal",
+            transcripts=files,
+            spill=files.spill,
+            notices=processes.notices,
+            router=router,
+            tier=tier,
+            compact_model=self.pool.get(agent.compact_model) if agent.compact_model else None,
+            temperature=temperature,
+            thinking=self._thinking(session, flags),
+            agent="main",
+            configurable={
+                "channel": session.channel, "chat_id": session.chat_id, "user_id": context.sender.get("id")
+            },
+            tail=f"Date: {datetime.now(UTC):%Y-%m-%d}",
+        )  # fmt: skip
+
+    def _open(self, name: str, tier: str) -> "tuple[Model, str]":
+        if not name.startswith("tier:"):
+            return self.pool.get(name), ""
+        router = self.pool.router
+        if router is None:
+            raise InvalidArgument("model_router is off; name a model instead of a tier")
+        active = tier or name.removeprefix("tier:")
+        return router.switch(active), active
+
+    def _skills(self, branch: "Branch") -> SkillLibrary | None:
+        section = self.settings.skills
+        return SkillLibrary(branch.root, section.directory) if section.enabled else None
+
+    async def _processes(self, context: "TurnContext", flags: dict[str, Any]) -> Processes:
+        """Return what this turn can do with processes; the next command sees the user's edits."""
+        host, branch = self._sandboxes, context.branch
+        if host is None:
+            return Processes()
+        if self._news is not None:
+            self._news.belongs(branch.id, context.session.thread_id)
+        await host.new_turn(branch.id)
+        return await session_processes(host, self.settings, branch, flags.get("network"))
+
+    def _tools(self, library: SkillLibrary | None, processes: Processes, *, plan: bool) -> Toolset:
+        if self._python is None:
+            from bowerbird.sandbox.python_sessions import DumpFiles, PythonSessions
+
+            kept = DumpFiles(Path(self.settings.agent.data_dir) / "python")
+            self._python = PythonSessions(dumps=kept)
+        return offered_tools(
+            self.settings,
+            library,
+            self._python,
+            processes,
+            attended=self._attended,
+            plan=plan,
+            tiers=self._tiers(),
+        )
+
+    def _tiers(self) -> tuple[str, ...]:
+        router = self.pool.router
+        return router.tiers if router is not None else ()
+
+    async def _system(
+        self,
+        session: "SessionRow",
+        branch: "Branch",
+        library: SkillLibrary | None,
+        sandbox: str,
+        *,
+        memory: bool,
+    ) -> tuple[str, ...]:
+        settings = self.settings
+        preset = load_preset(session.preset or settings.agent.preset, Path(settings.agent.prompts_dir))
+        instructions = session.system_prompt or preset.for_workspace(branch.root)
+        remembered = await read_memory(branch, protected=settings.memory.protected) if memory else []
+        offered = await asyncio.to_thread(library.offered) if library is not None else []
+        return system_blocks(
+            instructions,
+            workspace=branch.root,
+            sandbox=sandbox,
+            memory=[(file.name, file.text) for file in remembered],
+            skills=prompt_lines(offered) if offered else "",
+        )
+
+    def _thinking(self, session: "SessionRow", flags: dict[str, Any]) -> Thinking:
+        agent = self.settings.agent
+        enabled = _is_on(flags, "enable_thinking", agent.thinking_enabled)
+        effort = str(session.thinking_effort or agent.thinking_effort)
+        return Thinking(enabled=enabled, effort=cast("Effort", "max" if effort == "xhigh" else effort))
+
+    async def aclose(self) -> None:
+        """Close interpreters and models."""
+        if self._python is not None:
+            await self._python.aclose()
+        await self.pool.aclose()
+
+
+def _is_on(flags: dict[str, Any], name: str, default: bool) -> bool:
+    value = flags.get(name)
+    return default if value is None else bool(value)
+
+
+def offered_tools(
+    settings: Any,
+    library: SkillLibrary | None,
+    python: "PythonSessions | None" = None,
+    processes: Processes | None = None,
+    *,
+    attended: bool,
+    plan: bool = False,
+    tiers: tuple[str, ...] = (),
+) -> Toolset:
+    """Return the tools that sessions are offered, in their fixed order.
+
+    Args:
+        settings: the tree. library: skills, None for none. python: interpreters.
+        processes: tools that run commands, or why there are none.
+        attended: a person can answer.
+        plan: the turn is in plan mode. tiers: of the router.
+    """
+    from bowerbird.tools.code import code_tools
+    from bowerbird.tools.files import file_tools
+    from bowerbird.tools.plan import model_tools, plan_tools
+    from bowerbird.tools.python import python_tools
+    from bowerbird.tools.skills import skill_tools
+    from bowerbird.tools.think import think_tools
+    from bowerbird.tools.web import web_tools
+
+    runs = processes or Processes()
+    tools: list[Tool] = [*file_tools(), *code_tools(), *runs.tools, *python_tools(python), *think_tools()]
+    tools += skill_tools(library) if library is not None else []
+    tools += web_tools(web_settings(settings))
+    wanted = {"compact", "exit_plan_mode" if plan else "enter_plan_mode"}
+    if attended:
+        wanted.add("ask_user")
+    tools += [tool for tool in plan_tools() if tool.name in wanted]
+    tools += model_tools(tiers) if tiers else []
+    return Toolset(tools, absent=runs.absent)

@@ -1,0 +1,314 @@
+"""The interactive session: lines in, turns out (UI-52 … UI-57).
+
+Here: what a typed line does in each state, and the life of the turns of one terminal. Not
+here: keys and drawing (`chat_screen.py`, `painter.py`), slash commands (`chat_commands.py`).
+"""
+
+import asyncio
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bowerbird.cli.asking import details, question_lines, read_answer
+from bowerbird.cli.chat_screen import ChatScreen, Leave
+from bowerbird.cli.drawing import MarkdownPainter
+from bowerbird.cli.exits import DONE
+from bowerbird.cli.painter import TurnPainter
+from bowerbird.cli.run_options import RunOptions
+from bowerbird.cli.shell import Shell
+from bowerbird.cli.slash import Refused, Slash, read_line
+from bowerbird.cli.story import Story
+from bowerbird.cli.text import cost_line, harmless, one_line, plural
+from bowerbird.cli.watching import Watch
+from bowerbird.core.errors import BowerbirdError
+from bowerbird.core.events import ApprovalRequest
+
+if TYPE_CHECKING:
+    from bowerbird.app.application import Application
+    from bowerbird.config import Loaded
+    from bowerbird.sessions import SessionInfo
+    from bowerbird.sessions.values import TurnInfo
+
+
+async def chat(shell: Shell, loaded: "Loaded", options: RunOptions, workspace: Path) -> int:
+    """Talk with an agent in `workspace` until the person leaves; everything is kept."""
+    from bowerbird.app import choose_model, open_application
+    from bowerbird.cli.run_command import session_for
+
+    chosen = choose_model(loaded, options.model or loaded.settings.cli.model)
+    async with open_application(loaded, workspace=workspace, model=chosen.name, attended=True) as application:
+        session = None
+        if options.resume is not None:
+            session = await session_for(application, options, loaded, workspace)
+        talk = Chat(shell, application, options, workspace, chosen.name)
+        if chosen.note:
+            talk.screen.line(chosen.note, "yellow")
+        await talk.open(session)
+        try:
+            await talk.converse()
+        finally:
+            await talk.aclose()
+    return DONE
+
+
+class Chat:
+    """One terminal and the session it talks to; owned by the task that reads lines.
+
+    Attributes:
+        session: None until the first message makes one.
+        model: what sessions without a model of their own run on.
+    """
+
+    def __init__(
+        self, shell: Shell, application: "Application", options: RunOptions, workspace: Path, model: str
+    ) -> None:
+        self.shell = shell
+        self.application = application
+        self.options = options
+        self.workspace = workspace
+        self.model = model
+        self.session: SessionInfo | None = None
+        self.story = Story()
+        self.changed: list[str] = []
+        settings = application.loaded.settings.cli
+        self.screen = ChatScreen(
+            shell.terminal,
+            history_file=application.data_dir / "cli_history",
+            vi_mode=settings.vi_mode,
+            on_stop=self._stop_key,
+            paths=lambda: self.changed,
+        )
+        self.screen.status = self._status
+        self._markdown = MarkdownPainter(colour=shell.terminal.out.colour, theme=settings.theme)
+        self._painter = TurnPainter(self.screen, self.story, self._markdown, quiet=options.quiet)
+        self._watch: Watch | None = None
+        self._turns: asyncio.Queue[str] = asyncio.Queue()
+        self._worker: asyncio.Task[None] | None = None
+        self._waiting_answer: asyncio.Future[str] | None = None
+        self._stopping = False
+        self._background: set[asyncio.Task[None]] = set()
+
+    # ------------------------------------------------------------ life
+
+    async def open(self, session: "SessionInfo | None") -> None:
+        """Begin with `session`, or with one that the first message will make."""
+        self.session = session
+        self.story = Story()
+        self._painter = TurnPainter(self.screen, self.story, self._markdown, quiet=self.options.quiet)
+        await self._end_watch()
+        if session is not None:
+            await self.refresh()
+            await self.application.drive(session.thread_id)
+            await self._begin_watch(session)
+
+    async def converse(self) -> None:
+        """Read lines until the person leaves."""
+        from bowerbird import __version__
+
+        where = harmless(str(self.workspace))
+        self.screen.line(f"bowerbird {__version__} · {self.model} · {where}", "bold")
+        self.screen.line("Changes stay on a branch until you /land them. /help lists commands.", "dim")
+        while True:
+            try:
+                line = await self.screen.read()
+                await self._line(line)
+            except Leave:
+                return
+            except BowerbirdError as error:
+                self.screen.line(f"{harmless(str(error))}", "red")
+
+    async def aclose(self) -> None:
+        """Stop what runs (it stays resumable) and say how to come back."""
+        if self._worker is not None:
+            self._worker.cancel()
+            await asyncio.gather(self._worker, return_exceptions=True)
+        await self._end_watch()
+        if self.session is not None:
+            terminal = self.shell.terminal
+            if self.screen.mode in ("running", "asking"):
+                terminal.warn(f"the turn was stopped; go on with: bowerbird resume {self.session.thread_id}")
+            else:
+                terminal.warn(f"go on with: bowerbird --resume={self.session.thread_id}", "dim")
+
+    async def _begin_watch(self, session: "SessionInfo") -> None:
+        self._watch = Watch(self.application.sessions, session.thread_id, session.last_seq)
+        await self._watch.begin()
+
+    async def _end_watch(self) -> None:
+        watch, self._watch = self._watch, None
+        if watch is not None:
+            await watch.aclose()
+
+    # ------------------------------------------------------------ lines
+
+    async def _line(self, line: str) -> None:
+        if self._waiting_answer is not None:
+            self._waiting_answer.set_result(line)
+            self._waiting_answer = None
+            return
+        if not line.strip():
+            if self.screen.mode == "feedback":
+                self.screen.mode = "idle"
+            return
+        said = read_line(line)
+        if isinstance(said, Refused):
+            self.screen.line(said.message, "yellow")
+        elif isinstance(said, Slash):
+            from bowerbird.cli.chat_commands import run_slash
+
+            # In a task of its own: it may ask, and its answer is the next line.
+            self._in_background(run_slash(self, said))
+        else:
+            await self.send(said.text)
+
+    async def send(self, text: str) -> None:
+        """Send a message: it starts a turn, or waits for the one that runs."""
+        session = await self.ensure_session()
+        receipt = await self.application.sessions.submit(session.thread_id, text, door="cli")
+        if self.screen.mode == "running":
+            self.screen.queued.append(one_line(text, 100))
+        self.watch_turn(receipt.turn_id)
+
+    async def ensure_session(self) -> "SessionInfo":
+        """Return the session, made now when there is none yet."""
+        if self.session is None:
+            from dataclasses import replace
+
+            from bowerbird.cli.run_command import session_for
+
+            options = replace(self.options, resume=None)
+            self.session = await session_for(
+                self.application, options, self.application.loaded, self.workspace
+            )
+            await self.application.drive(self.session.thread_id)
+            await self._begin_watch(self.session)
+        return self.session
+
+    def watch_turn(self, turn_id: str) -> None:
+        """Show a turn once those before it have ended."""
+        self._turns.put_nowait(turn_id)
+        if self._worker is None or self._worker.done():
+            self._worker = asyncio.create_task(self._show_turns(), name="chat turns")
+            self._worker.add_done_callback(self._worker_ended)
+
+    def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
+        async def framed() -> None:
+            try:
+                await work
+            except Leave:
+                self.screen.leave()
+            except (BowerbirdError, OSError) as error:
+                self.screen.line(harmless(str(error)), "red")
+
+        task = asyncio.create_task(framed())
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+    # ------------------------------------------------------------ turns
+
+    async def _show_turns(self) -> None:
+        while not self._turns.empty():
+            turn_id = self._turns.get_nowait()
+            self.screen.mode = "running"
+            self.screen.doing("starting")
+            self.story.begin_turn()
+            assert self._watch is not None
+            turn = await self._watch.turn(turn_id, self._painter.show, self._ask)
+            self.screen.doing("")
+            if self.screen.queued:
+                self.screen.queued.pop(0)
+            await self._ended(turn)
+            following = await self._watch.following(turn)
+            if following is not None and self._turns.empty():
+                self._turns.put_nowait(following)
+
+    async def _ended(self, turn: "TurnInfo") -> None:
+        await self.refresh()
+        if self.session is not None and self.session.flags.get("compact") is not None:
+            # /compact asked for one summary; it was made before this turn's first call.
+            await self.application.sessions.set_flags(self.session.thread_id, {"compact": None})
+        if turn.error:
+            self.screen.line(f"the turn failed: {harmless(str(turn.error.get('message')))}", "red")
+            self.screen.line("/resume tries again from where it stopped", "dim")
+        elif turn.stop_reason not in ("end_turn", "plan", "cancelled", None):
+            self.screen.line(f"stopped: {turn.stop_reason}", "yellow")
+        window = self.application.loaded.settings.agent.context_window
+        usage, context = self.story.usage, self.story.context_tokens
+        self.screen.line(cost_line(usage, context=context, window=window, changed=len(self.changed)), "dim")
+        if self.changed:
+            self.screen.line(f"{plural(len(self.changed), 'file')} changed: /diff · /land · /discard")
+        self.screen.mode = "feedback" if self._stopping else "idle"
+        self._stopping = False
+        self.screen.redraw()
+
+    def _worker_ended(self, worker: "asyncio.Task[None]") -> None:
+        if not worker.cancelled() and worker.exception() is not None:
+            self.screen.line(f"{type(worker.exception()).__name__}: {worker.exception()}", "red")
+            self.screen.mode = "idle"
+
+    async def refresh(self) -> None:
+        """Read the session and its changed paths anew."""
+        if self.session is None:
+            return
+        sessions = self.application.sessions
+        self.session = await sessions.get(self.session.thread_id)
+        branch = await sessions.branch(self.session.thread_id)
+        changes = await asyncio.to_thread(branch.changes)
+        self.changed = sorted(path.lstrip("/") for path in (*changes["written"], *changes["deleted"]))
+
+    def _stop_key(self) -> None:
+        """Ctrl+C in a turn: stop it, then ask for feedback."""
+        if self._waiting_answer is not None:
+            waiting, self._waiting_answer = self._waiting_answer, None
+            waiting.set_result("")
+        is_running = self._worker is not None and not self._worker.done()
+        if self.session is None or self._stopping or not is_running:
+            return
+        self._stopping = True
+        self.screen.doing("stopping")
+        self._in_background(self._cancel(self.session.thread_id))
+
+    async def _cancel(self, thread_id: str) -> None:
+        await self.application.sessions.cancel(thread_id)
+
+    # ------------------------------------------------------------ questions
+
+    async def ask(self, question: str) -> str:
+        """Return the line that answers `question`; "" when the turn was stopped instead."""
+        mode = self.screen.mode
+        self.screen.mode, self.screen.question = "asking", question
+        self.screen.redraw()
+        self._waiting_answer = asyncio.get_running_loop().create_future()
+        try:
+            return await self._waiting_answer
+        finally:
+            self._waiting_answer = None
+            self.screen.question = ""
+            self.screen.mode = mode
+
+    async def _ask(self, request: ApprovalRequest) -> tuple[str, str | None] | None:
+        for text in question_lines(request):
+            self.screen.line(text, "yellow")
+        while not self._stopping:
+            line = await self.ask("answer> ")
+            if self._stopping:
+                return None
+            if request.kind == "approval" and line.strip().lower() in ("d", "details"):
+                for text in details(request):
+                    self.screen.line(text)
+                continue
+            answer = read_answer(request.kind, line)
+            if answer is not None:
+                return answer
+            for text in question_lines(request)[-1:]:
+                self.screen.line(text, "yellow")
+        return None
+
+    def _status(self) -> str:
+        small = " · local, small model" if self.model.startswith("local:") else ""
+        session = self.session
+        if session is None:
+            return f" new session · {self.model}{small}"
+        model = str(session.flags.get("model") or self.model)
+        mode = " · plan mode" if session.flags.get("enable_plan_mode") else ""
+        return f" {session.thread_id} · {model}{small}{mode} · {plural(len(self.changed), 'file')} changed"

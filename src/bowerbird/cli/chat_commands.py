@@ -1,0 +1,307 @@
+"""What each slash command does (UI-52).
+
+Here: one function per command. Not here: reading lines, drawing of turns.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from prompt_toolkit.application import run_in_terminal
+
+from bowerbird.cli.chat_screen import Leave
+from bowerbird.cli.choosing import HELP, Choosing, questions_of
+from bowerbird.cli.drawing import coloured_diff
+from bowerbird.cli.pager import show_paged
+from bowerbird.cli.picking import branch_paths
+from bowerbird.cli.session_commands import history_lines, session_row, turn_id_of
+from bowerbird.cli.slash import COMMANDS, Slash
+from bowerbird.cli.text import count, harmless, money, plural, table
+from bowerbird.core.errors import LandingRefused
+
+if TYPE_CHECKING:
+    from bowerbird.cli.chat import Chat
+
+# What may be done while a turn runs; the rest waits for its end.
+_ALWAYS = frozenset({"help", "cost", "context", "diff", "history", "show", "sessions", "quit", "exit"})
+
+
+async def run_slash(chat: "Chat", command: Slash) -> None:
+    """Run one slash command; raises Leave, or what the command met."""
+    if chat.screen.mode == "running" and command.name not in _ALWAYS:
+        chat.screen.line(f"/{command.name} has to wait for the end of the turn (Ctrl+C stops it)", "yellow")
+        return
+    await _COMMANDS[command.name](chat, command.argument)
+
+
+async def _help(chat: "Chat", _: str) -> None:
+    for line in table([[f"/{name}", text] for name, text in COMMANDS.items()], width=chat.screen.width):
+        chat.screen.line(line)
+    chat.screen.line(
+        "Alt+Enter: new line. Ctrl+C: stop the turn. Typing during a turn queues the message.", "dim"
+    )
+
+
+async def _leave(chat: "Chat", _: str) -> None:
+    raise Leave
+
+
+async def _clear(chat: "Chat", _: str) -> None:
+    await chat.open(None)
+    chat.changed = []
+    chat.screen.line("a new session begins with your next message; the old one is kept", "dim")
+
+
+async def _compact(chat: "Chat", focus: str) -> None:
+    session = await chat.ensure_session()
+    await chat.application.sessions.set_flags(session.thread_id, {"compact": focus})
+    await chat.refresh()
+    chat.screen.line("the history is summarised before the next answer", "dim")
+
+
+async def _model(chat: "Chat", name: str) -> None:
+    if not name:
+        present = chat.model if chat.session is None else str(chat.session.flags.get("model") or chat.model)
+        chat.screen.line(present)
+        return
+    from bowerbird.app import choose_model
+
+    chosen = choose_model(chat.application.loaded, name)
+    session = await chat.ensure_session()
+    await chat.application.sessions.set_flags(session.thread_id, {"model": chosen.name})
+    await chat.refresh()
+    chat.screen.line(f"this session now runs on {chosen.name}")
+
+
+async def _history(chat: "Chat", argument: str) -> None:
+    if chat.session is None:
+        chat.screen.line("nothing was said yet", "dim")
+        return
+    number = int(argument.removeprefix("n=")) if argument.removeprefix("n=").isdigit() else 20
+    records = await chat.application.sessions.history(chat.session.thread_id)
+    for line in history_lines(records, width=chat.screen.width, limit=number):
+        chat.screen.line(line)
+
+
+async def _resume(chat: "Chat", _: str) -> None:
+    session = await chat.ensure_session()
+    turn = await chat.application.sessions.resume(thread_id=session.thread_id)
+    chat.watch_turn(turn.turn_id)
+
+
+async def _cost(chat: "Chat", _: str) -> None:
+    total = chat.story.total
+    read = total.input_tokens + total.cache_read_tokens + total.cache_write_tokens
+    here = f"here: {count(read)} in · {count(total.output_tokens)} out · {money(total.cost)}"
+    chat.screen.line(here)
+    if chat.session is not None:
+        await chat.refresh()
+        chat.screen.line(f"session: {money(chat.session.cost)} in {plural(chat.session.turns, 'turn')}")
+
+
+async def _context(chat: "Chat", _: str) -> None:
+    window = chat.application.loaded.settings.agent.context_window
+    used = chat.story.context_tokens
+    chat.screen.line(f"{count(used)} of {count(window)} tokens ({round(100 * used / window)}%)")
+
+
+async def _diff(chat: "Chat", argument: str) -> None:
+    branch = await _branch(chat)
+    paths = branch_paths(argument.split(), chat.workspace) or None
+    patch = await asyncio.to_thread(branch.unified, paths)
+    if not patch:
+        chat.screen.line("nothing is changed", "dim")
+        return
+    drawn = coloured_diff(patch, chat.shell.terminal.out)
+    await run_in_terminal(lambda: show_paged(chat.shell.terminal, drawn, patch), in_executor=True)
+
+
+async def _land(chat: "Chat", argument: str) -> None:
+    words = argument.split()
+    by_hunk = "--patch" in words
+    branch = await _branch(chat)
+    paths = branch_paths([word for word in words if word != "--patch"], chat.workspace) or None
+    plan = await asyncio.to_thread(branch.plan_landing, paths)
+    entries = [row for row in plan["entries"] if not row["ignored"] or paths]
+    if not entries:
+        chat.screen.line("nothing to land", "dim")
+        return
+    request: dict[str, Any] = {"paths": paths, "plan": plan["plan"], "accept": []}
+    if by_hunk:
+        diff = await asyncio.to_thread(branch.diff, paths)
+        choice = await _choose_hunks(chat, entries, diff)
+        if choice.is_empty:
+            chat.screen.line("nothing was chosen", "dim")
+            return
+        request = {"paths": list(choice.paths) or None, "hunks": list(choice.hunks) or None}
+        request["accept"] = list(choice.accept)
+    else:
+        request["accept"] = await _accept_flagged(chat, entries)
+        if not await _yes(chat, f"land {plural(len(entries), 'change')}? [y/N] "):
+            chat.screen.line("nothing landed", "dim")
+            return
+    try:
+        landing = await asyncio.to_thread(lambda: branch.land(**request, actor="cli", door="cli"))
+    except LandingRefused as refusal:
+        chat.screen.line("nothing landed:", "red")
+        for row in refusal.refused:
+            chat.screen.line(f"  {harmless(row['path'].lstrip('/'))}: {row['reason']}", "red")
+        return
+    await chat.refresh()
+    chat.screen.line(
+        f"landed {plural(len(landing.entries), 'change')} as {landing.id}; /undo takes it back", "green"
+    )
+
+
+async def _accept_flagged(chat: "Chat", entries: list[dict[str, Any]]) -> list[str]:
+    accepted: list[str] = []
+    for row in entries:
+        needed = [flag for flag in row["flags"] if flag not in ("git-data", "build-exec")]
+        if needed:
+            path = harmless(row["path"].lstrip("/"))
+            chat.screen.line(f"{path} is shown apart: {', '.join(needed)}", "yellow")
+            if await _yes(chat, "accept it? [y/N] "):
+                accepted.append(row["path"])
+    return accepted
+
+
+async def _choose_hunks(chat: "Chat", entries: list[dict[str, Any]], diff: dict[str, Any]) -> Any:
+    choosing = Choosing(questions_of(entries, diff))
+    while (question := choosing.question) is not None:
+        flags = f" [{', '.join(question.flags)}]" if question.flags else ""
+        chat.screen.line(f"{question.op} {harmless(question.path.lstrip('/'))}{flags}", "bold")
+        chat.screen.answer(coloured_diff(question.text + "\n", chat.shell.terminal.out))
+        line = (
+            (await chat.ask(f"({question.number}/{question.of}) land this? [y,n,a,d,q,?] ")).strip().lower()
+        )
+        if line[:1] in ("y", "n", "a", "d", "q"):
+            choosing.answer(line[:1])  # pyright: ignore[reportArgumentType] - one of the answers
+        else:
+            chat.screen.line(HELP)
+    return choosing.choice
+
+
+async def _undo(chat: "Chat", argument: str) -> None:
+    def undo() -> str:
+        place = chat.application.workspace(str(chat.workspace))
+        try:
+            known = place.landings()
+            standing = [row.id for row in known if row.state == "done" and row.kind == "land"]
+            wanted = argument or (standing[-1] if standing else "")
+            if not wanted:
+                return "nothing has landed here that could be taken back"
+            undone = place.undo(wanted, actor="cli", door="cli")
+            return f"took {wanted} back ({plural(len(undone.entries), 'change')})"
+        finally:
+            place.close()
+
+    chat.screen.line(await asyncio.to_thread(undo))
+    await chat.refresh()
+
+
+async def _discard(chat: "Chat", _: str) -> None:
+    await _branch(chat)
+    await chat.refresh()
+    if not chat.changed:
+        chat.screen.line("nothing to discard", "dim")
+        return
+    if not await _yes(chat, f"discard {plural(len(chat.changed), 'change')}? [y/N] "):
+        return
+    assert chat.session is not None
+    old = await chat.application.discard_changes(chat.session.thread_id)
+    await chat.refresh()
+    chat.screen.line(f"discarded; kept for 7 days as branch {old}", "green")
+
+
+async def _fork(chat: "Chat", argument: str) -> None:
+    session = await chat.ensure_session()
+    number = int(argument) if argument.isdigit() else None
+    turn_id = await turn_id_of(chat.application, session, number)
+    child = await chat.application.sessions.fork(session.thread_id, turn_id)
+    await chat.open(child)
+    chat.screen.line(f"you are now in {child.thread_id}, a copy; {session.thread_id} is kept as it was")
+
+
+async def _sessions(chat: "Chat", _: str) -> None:
+    found = await chat.application.sessions.list(workspace=str(chat.workspace), limit=20)
+    for line in table([session_row(session, every=False) for session in found], width=chat.screen.width):
+        chat.screen.line(line)
+
+
+async def _plan(chat: "Chat", _: str) -> None:
+    await _set(
+        chat, {"enable_plan_mode": True}, "plan mode is on: the agent looks and plans, and changes nothing"
+    )
+
+
+async def _execute(chat: "Chat", _: str) -> None:
+    await _set(chat, {"enable_plan_mode": False}, "plan mode is off")
+
+
+async def _teams(chat: "Chat", _: str) -> None:
+    chat.screen.line("this version has no teammates", "yellow")
+
+
+async def _approval(chat: "Chat", argument: str) -> None:
+    on = _on_off(argument)
+    if on is None:
+        chat.screen.line("use /approval on or /approval off", "yellow")
+        return
+    changes: dict[str, Any] = {"enable_approval": on} | ({} if not on else {"auto_approve": False})
+    await _set(
+        chat, changes, "every unsafe tool asks now" if on else "only effects outside the branch ask now"
+    )
+
+
+async def _thinking(chat: "Chat", argument: str) -> None:
+    settings = chat.application.loaded.settings.agent
+    flags = {} if chat.session is None else chat.session.flags
+    if not argument:
+        on = flags.get("enable_thinking", settings.thinking_enabled)
+        chat.screen.line(f"thinking is {'on' if on else 'off'}")
+    elif argument in ("high", "max"):
+        await _set(
+            chat, {"enable_thinking": True, "thinking_effort": argument}, f"thinking is on, {argument}"
+        )
+    elif (on := _on_off(argument)) is not None:
+        await _set(chat, {"enable_thinking": on}, f"thinking is {'on' if on else 'off'}")
+    else:
+        chat.screen.line("use /thinking on, off, high or max", "yellow")
+
+
+async def _show(chat: "Chat", argument: str) -> None:
+    text = chat.story.results.get(int(argument)) if argument.isdigit() else None
+    if text is None:
+        chat.screen.line(f"there is no result {argument!r}; results are numbered from 1", "yellow")
+        return
+    drawn = harmless(text) + "\n"
+    await run_in_terminal(lambda: show_paged(chat.shell.terminal, drawn, drawn), in_executor=True)
+
+
+async def _set(chat: "Chat", changes: dict[str, Any], said: str) -> None:
+    session = await chat.ensure_session()
+    await chat.application.sessions.set_flags(session.thread_id, changes)
+    await chat.refresh()
+    chat.screen.line(said)
+
+
+async def _branch(chat: "Chat") -> Any:
+    session = await chat.ensure_session()
+    return await chat.application.sessions.branch(session.thread_id)
+
+
+async def _yes(chat: "Chat", question: str) -> bool:
+    return (await chat.ask(question)).strip().lower() in ("y", "yes")
+
+
+def _on_off(argument: str) -> bool | None:
+    return {"on": True, "off": False}.get(argument.strip().lower())
+
+
+_COMMANDS: dict[str, Callable[["Chat", str], Awaitable[None]]] = {
+    "help": _help, "clear": _clear, "compact": _compact, "model": _model, "history": _history,
+    "resume": _resume, "cost": _cost, "diff": _diff, "land": _land, "undo": _undo, "discard": _discard,
+    "fork": _fork, "sessions": _sessions, "plan": _plan, "execute": _execute, "teams": _teams,
+    "approval": _approval, "thinking": _thinking, "context": _context, "show": _show, "quit": _leave,
+    "exit": _leave,
+}  # fmt: skip

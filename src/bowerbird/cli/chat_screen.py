@@ -1,0 +1,220 @@
+"""The prompt of the interactive session: one line that stays while a turn runs (UI-52 … UI-55).
+
+Here: keys, the lines above the input, completion, printing above the prompt. Not here: what
+typed lines mean (`chat.py`), what events become (`painter.py`).
+"""
+
+import sys
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Literal
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+from prompt_toolkit.formatted_text import ANSI
+from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.key_binding import KeyBindings
+from prompt_toolkit.key_binding.key_processor import KeyPressEvent
+from prompt_toolkit.keys import Keys
+from prompt_toolkit.patch_stdout import patch_stdout
+
+from bowerbird.cli.slash import COMMANDS
+from bowerbird.cli.terminal import Spinner, Terminal
+from bowerbird.cli.text import cut, harmless
+
+Mode = Literal["idle", "running", "feedback", "asking"]
+
+PENDING_LINES = 4
+TWICE_S = 1.0
+_PROMPTS: dict[Mode, str] = {"idle": "> ", "running": "> ", "feedback": "feedback> ", "asking": "answer> "}
+
+
+class Leave(Exception):
+    """The person leaves."""
+
+
+class ChatScreen:
+    """Reads lines and draws above them; also a `Sink` for the painter.
+
+    Args:
+        terminal: streams and colours.
+        history_file: typed lines are kept here, 0600; None = only in memory.
+        on_stop: called for Ctrl+C while a turn runs.
+        paths: returns paths that `/diff` and `/land` complete.
+    """
+
+    def __init__(
+        self,
+        terminal: Terminal,
+        *,
+        history_file: Path | None,
+        vi_mode: bool,
+        on_stop: Callable[[], None],
+        paths: Callable[[], Iterable[str]],
+    ) -> None:
+        self.mode: Mode = "idle"
+        self.question = ""
+        self.queued: list[str] = []
+        self.status: Callable[[], str] = str
+        self._terminal = terminal
+        self._on_stop = on_stop
+        self._spinner: Spinner | None = None
+        self._pending = ""
+        self._interrupted_at = 0.0
+        self._prompt: PromptSession[str] = PromptSession(
+            message=self._message,
+            multiline=True,
+            history=_history(history_file),
+            vi_mode=vi_mode,
+            completer=_SlashCompleter(paths),
+            complete_while_typing=False,
+            key_bindings=self._keys(),
+            bottom_toolbar=self._toolbar,
+            refresh_interval=0.1,
+            prompt_continuation=lambda width, _line, _wrapped: " " * max(width - 2, 0) + "… ",
+            enable_history_search=True,
+        )
+        # A terminal that cannot report its cursor works all the same; a warning would only be in the way.
+        self._prompt.app.renderer.cpr_not_supported_callback = None
+
+    async def read(self) -> str:
+        """Return the next line; raises Leave for Ctrl+D, or Ctrl+C twice."""
+        with patch_stdout(raw=True):
+            try:
+                return await self._prompt.prompt_async()
+            except (EOFError, KeyboardInterrupt):
+                raise Leave from None
+
+    # ------------------------------------------------------------ sink
+
+    @property
+    def width(self) -> int:
+        """Columns now."""
+        return self._terminal.width
+
+    def answer(self, text: str) -> None:
+        """Print a drawn block above the prompt."""
+        self._pending = ""
+        self._print(text)
+
+    def line(self, text: str, style: str = "") -> None:
+        """Print a line above the prompt."""
+        self._print(Terminal.styled(text, style, self._terminal.out) + "\n")
+
+    def doing(self, action: str) -> None:
+        """Set what the spinner says."""
+        if not action:
+            self._spinner = None
+        elif self._spinner is None or self._spinner.action != action:
+            self._spinner = Spinner.of(action)
+        self.redraw()
+
+    def pending(self, text: str) -> None:
+        """Show the beginning of an unfinished block above the prompt."""
+        self._pending = text
+
+    def redraw(self) -> None:
+        """Draw the prompt anew, if it is on the screen."""
+        if self._prompt.app.is_running:
+            self._prompt.app.invalidate()
+
+    def leave(self) -> None:
+        """End the reading of lines."""
+        if self._prompt.app.is_running:
+            self._prompt.app.exit(exception=EOFError)
+
+    @staticmethod
+    def _print(text: str) -> None:
+        sys.stdout.write(text)  # patched: lands above the prompt
+        sys.stdout.flush()
+
+    # ------------------------------------------------------------ what stands above the input
+
+    def _message(self) -> ANSI:
+        width = max(self.width - 1, 10)
+        lines: list[str] = []
+        dim = self._terminal.out
+        if self.mode == "running":
+            tail = [line for line in harmless(self._pending).expandtabs(4).split("\n") if line.strip()]
+            lines += [Terminal.styled(cut(line, width), "dim", dim) for line in tail[-PENDING_LINES:]]
+            if self._spinner is not None:
+                lines.append(Terminal.styled(cut(self._spinner.frame(), width), "cyan", dim))
+            lines += [Terminal.styled(cut(f"queued: {text}", width), "dim", dim) for text in self.queued[-3:]]
+        prompt = self.question or _PROMPTS[self.mode]
+        return ANSI("\n".join([*lines, Terminal.styled(prompt, "bold", dim)]))
+
+    def _toolbar(self) -> ANSI:
+        return ANSI(cut(self.status(), max(self.width - 1, 10)))
+
+    # ------------------------------------------------------------ keys
+
+    def _keys(self) -> KeyBindings:
+        keys = KeyBindings()
+
+        @keys.add("enter")
+        def accept(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction] - registered
+            event.current_buffer.validate_and_handle()
+
+        @keys.add("escape", "enter")
+        def newline(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction] - registered
+            event.current_buffer.insert_text("\n")
+
+        @keys.add("c-c")
+        @keys.add(Keys.SIGINT)
+        def interrupt(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction] - registered
+            self._interrupt(event)
+
+        @keys.add("c-d")
+        def leave(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction] - registered
+            if not event.current_buffer.text:
+                event.app.exit(exception=EOFError)
+
+        return keys
+
+    def _interrupt(self, event: KeyPressEvent) -> None:
+        now = time.monotonic()
+        if self.mode in ("running", "asking"):
+            self._on_stop()
+        elif event.current_buffer.text:
+            event.current_buffer.reset()
+        elif now - self._interrupted_at <= TWICE_S:
+            event.app.exit(exception=KeyboardInterrupt)
+        else:
+            self.line("Ctrl+C again leaves; so does Ctrl+D.", "dim")
+        self._interrupted_at = now
+
+
+class _SlashCompleter(Completer):
+    """Names of slash commands, and paths after those that take them."""
+
+    def __init__(self, paths: Callable[[], Iterable[str]]) -> None:
+        self._paths = paths
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        text = document.text_before_cursor
+        if not text.startswith("/") or "\n" in text:
+            return
+        name, space, argument = text[1:].partition(" ")
+        if not space:
+            for command, meaning in COMMANDS.items():
+                if command.startswith(name):
+                    yield Completion(command, start_position=-len(name), display_meta=meaning)
+        elif name in ("diff", "land"):
+            word = argument.rsplit(" ", 1)[-1]
+            for path in self._paths():
+                if path.startswith(word):
+                    yield Completion(path, start_position=-len(word))
+
+
+def _history(file: Path | None) -> History:
+    """Return the history of typed lines; a file that cannot be kept costs only the memory of it."""
+    if file is None:
+        return InMemoryHistory()
+    try:
+        file.touch(mode=0o600, exist_ok=True)
+        file.chmod(0o600)
+    except OSError:
+        return InMemoryHistory()
+    return FileHistory(str(file))

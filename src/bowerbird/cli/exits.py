@@ -1,0 +1,95 @@
+"""Exit codes of the command (UI-60), and which one an end or an error gets. Pure.
+
+Here: the numbers and the two mappings. Not here: messages, leaving the process.
+"""
+
+from typing import Literal
+
+from bowerbird.core.errors import (
+    BowerbirdError,
+    ConfigError,
+    InvalidArgument,
+    LandingRefused,
+    ModelError,
+    SandboxUnavailable,
+    StoreCorrupt,
+    StoreTooNew,
+    UnknownSession,
+)
+
+DONE = 0
+FAILED = 1
+USAGE = 2
+PARTLY = 3
+APPROVAL = 4
+LIMIT = 5
+SANDBOX = 6
+CONFIG = 78
+TIMEOUT = 124
+INTERRUPTED = 130
+PIPE = 141
+TERMINATED = 143
+
+_LIMITS = frozenset({"max_turns", "token_budget", "budget", "deadline", "truncated"})
+_UNANSWERED = frozenset({"approval_timeout", "awaiting_user"})
+_STOPPED = frozenset({"cancelled", "interrupted", "disconnected"})
+
+TurnEnd = Literal["done", "failed", "cancelled", "interrupted", "waiting"]
+
+
+class CliExit(Exception):
+    """The command ends here with `code`; `message`, if any, goes to standard error."""
+
+    def __init__(self, code: int, message: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+
+def code_of_turn(state: str, stop_reason: str | None, *, denied_last: bool = False) -> int:
+    """Return the exit code of a one-shot run.
+
+    Args:
+        state: state of the turn. stop_reason: its wire name.
+        denied_last: a call was denied for want of a person before the final answer (UI-56).
+
+    Example:
+        >>> code_of_turn("done", "max_turns"), code_of_turn("done", "end_turn", denied_last=True)
+        (5, 4)
+    """
+    reason = stop_reason or ""
+    if reason in _LIMITS:
+        return LIMIT
+    if state == "waiting" or reason in _UNANSWERED:
+        return APPROVAL
+    if reason in _STOPPED or state in ("cancelled", "interrupted"):
+        return INTERRUPTED
+    if state == "done" and reason in ("end_turn", "plan", ""):
+        return APPROVAL if denied_last else DONE
+    return FAILED
+
+
+def code_of_error(error: BaseException) -> int:
+    """Return the exit code of an error that ended the command.
+
+    Example:
+        >>> code_of_error(ConfigError("x"))
+        78
+    """
+    if isinstance(error, CliExit):
+        return error.code
+    if isinstance(error, KeyboardInterrupt):
+        return INTERRUPTED
+    if isinstance(error, BrokenPipeError):
+        return PIPE
+    if isinstance(error, ConfigError | StoreTooNew | StoreCorrupt):
+        return CONFIG
+    if isinstance(error, InvalidArgument | UnknownSession):
+        return USAGE
+    if isinstance(error, LandingRefused):
+        return PARTLY
+    if isinstance(error, SandboxUnavailable):
+        return SANDBOX
+    if isinstance(error, BowerbirdError | ModelError | OSError):
+        return FAILED
+    return FAILED

@@ -1,0 +1,76 @@
+"""`bowerbird tools` and `bowerbird skills` (UI-47).
+
+Here: printing the lists. Not here: which tools and skills there are.
+"""
+
+import json as json_text
+from pathlib import Path
+
+from bowerbird.cli.exits import DONE
+from bowerbird.cli.shell import Shell, directory_of
+from bowerbird.cli.text import one_line, table
+
+
+def tools(shell: Shell, *, json: bool) -> int:
+    """List the tools that sessions are offered, with their effect classes."""
+    from bowerbird.app.maker import offered_tools
+    from bowerbird.skills import SkillLibrary
+
+    directory = Path.cwd()
+    loaded = shell.load(directory)
+    section = loaded.settings.skills
+    library = SkillLibrary(directory, section.directory) if section.enabled else None
+    tiers = tuple(loaded.settings.model_router.tiers) if loaded.settings.model_router.enabled else ()
+    offered = offered_tools(loaded.settings, library, attended=True, tiers=tiers)
+    if json:
+        data = [
+            {
+                "name": tool.name,
+                "description": tool.description,
+                "effect": str(tool.effect),
+                "aliases": list(tool.aliases),
+                "input_schema": tool.input_schema,
+            }
+            for tool in offered
+        ]
+        shell.terminal.write(json_text.dumps(data, ensure_ascii=False, indent=2) + "\n")
+        return DONE
+    rows = [[tool.name, str(tool.effect), one_line(tool.description, 120)] for tool in offered]
+    for line in table(rows, width=shell.terminal.width):
+        shell.terminal.line(line)
+    return DONE
+
+
+def skills(shell: Shell, *, json: bool, workspace: str | None) -> int:
+    """List skills, hidden ones with the reason."""
+    from bowerbird.skills import SkillLibrary
+
+    directory = directory_of(workspace)
+    section = shell.load(directory).settings.skills
+    if not section.enabled:
+        shell.terminal.note("skills are off (skills.enabled)")
+        return DONE
+    found = SkillLibrary(directory, section.directory).all()
+    if json:
+        data = [
+            {
+                "name": skill.name,
+                "description": skill.description,
+                "hidden": skill.hidden,
+                "bundled": skill.bundled,
+            }
+            for skill in found
+        ]
+        shell.terminal.write(json_text.dumps(data, ensure_ascii=False, indent=2) + "\n")
+        return DONE
+    rows = [
+        [
+            skill.name,
+            "bundled" if skill.bundled else "yours",
+            one_line(skill.hidden or skill.description, 200),
+        ]
+        for skill in found
+    ]
+    for line in table(rows, width=shell.terminal.width):
+        shell.terminal.line(line)
+    return DONE

@@ -1,0 +1,89 @@
+"""The entry point: arguments in, exit code out, every error one readable message (UI-60, UI-63).
+
+Here: dispatch and the last line of defence. Not here: options (`parser.py`), what commands do.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+
+from bowerbird.cli.command_line import CommandLine, read_command_line
+from bowerbird.cli.exits import FAILED, INTERRUPTED, PIPE, USAGE, CliExit, code_of_error
+from bowerbird.cli.shell import Shell, is_debugging
+from bowerbird.cli.terminal import Terminal
+from bowerbird.core.errors import BowerbirdError
+
+
+def main() -> None:
+    """Run the command of this process and leave with its exit code."""
+    sys.exit(run_command(sys.argv[1:]))
+
+
+def run_command(arguments: Sequence[str]) -> int:
+    """Run one command line; return its exit code. Errors are said on standard error."""
+    try:
+        line = read_command_line(arguments)
+        shell = Shell(line.anywhere, Terminal(no_color=line.anywhere.no_color))
+    except CliExit as refused:
+        sys.stderr.write(f"bowerbird: {refused.message}\n")
+        return refused.code
+    try:
+        return _run(line, shell)
+    except BrokenPipeError:
+        return _pipe_closed()
+    except KeyboardInterrupt:
+        shell.terminal.clear_status()
+        return INTERRUPTED
+    except (CliExit, BowerbirdError, OSError) as error:
+        return _failed(error, shell)
+    except Exception as error:
+        if is_debugging():
+            raise
+        shell.terminal.warn(
+            f"bowerbird: internal error: {type(error).__name__}: {error}\n"
+            "Nothing landed. Run it again with BOWERBIRD_DEBUG=1 for a traceback to report.",
+            "red",
+        )
+        return FAILED
+
+
+def _run(line: CommandLine, shell: Shell) -> int:
+    if line.arguments in (("--version",), ("-V",)):
+        from bowerbird import __version__
+
+        shell.terminal.write(f"bowerbird {__version__}\n")
+        return 0
+    from bowerbird.cli.parser import parse_and_run
+
+    code = parse_and_run(line.arguments, shell)
+    sys.stdout.flush()
+    return code
+
+
+def _failed(error: Exception, shell: Shell) -> int:
+    if isinstance(error, CliExit) and error.code == PIPE:
+        return _pipe_closed()
+    if is_debugging() and not isinstance(error, CliExit):
+        raise error
+    text = error.message if isinstance(error, CliExit) else _sentence(error)
+    if text:
+        shell.terminal.warn(f"bowerbird: {text}", "red" if code_of_error(error) != USAGE else "")
+    return code_of_error(error)
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, OSError) and not isinstance(error, BowerbirdError):
+        where = f"{error.filename}: " if error.filename else ""
+        return f"{where}{error.strerror or error}"
+    return str(error)
+
+
+def _pipe_closed() -> int:
+    """End quietly; the interpreter must not write to the closed pipe once more at exit."""
+    with open(os.devnull, "wb") as nowhere:  # noqa: PTH123 - a descriptor is needed, not a path
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
+    return PIPE
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,163 @@
+"""Draws a turn as it happens: text block by block, one line per tool, notices (UI-53).
+
+Here: which event becomes which lines. Not here: the streams they go to (a `Sink`), what is
+remembered (`story.py`), questions.
+"""
+
+from typing import Protocol
+
+from bowerbird.cli.blocks import Blocks
+from bowerbird.cli.drawing import MarkdownPainter, result_lines, todo_lines, tool_line
+from bowerbird.cli.story import Story
+from bowerbird.cli.text import cut, duration, harmless, one_line
+from bowerbird.cli.wire_events import result_text
+from bowerbird.core.events import (
+    AssistantStep,
+    Compaction,
+    Injected,
+    ModelSwitch,
+    Notice,
+    TextLive,
+    ThinkingLive,
+    ToolIntent,
+    ToolOutcome,
+    ToolProgress,
+    UserStep,
+)
+from bowerbird.core.requests import ModelFallback, Retrying
+from bowerbird.sessions.live import Lagged, Published, TurnMark
+
+
+class Sink(Protocol):
+    """Where drawing goes."""
+
+    @property
+    def width(self) -> int:
+        """Columns now."""
+        ...
+
+    def answer(self, text: str) -> None:
+        """Show drawn text of the model, lines ended."""
+        ...
+
+    def line(self, text: str, style: str = "") -> None:
+        """Show one line of ours."""
+        ...
+
+    def doing(self, action: str) -> None:
+        """Say what is being done now; "" for nothing."""
+        ...
+
+    def pending(self, text: str) -> None:
+        """Show the beginning of a block that is not complete."""
+        ...
+
+
+class TurnPainter:
+    """Draws the events of one session's turns.
+
+    Args:
+        sink: where to. story: remembers; updated here first. markdown: draws blocks, None to
+            leave answers out (they are printed at the end, whole).
+        quiet: only answers.
+    """
+
+    def __init__(
+        self, sink: Sink, story: Story, markdown: MarkdownPainter | None, *, quiet: bool = False
+    ) -> None:
+        self._sink = sink
+        self._story = story
+        self._markdown = markdown
+        self._quiet = quiet
+        self._blocks = Blocks()
+        self._streamed: set[str] = set()
+
+    def show(self, published: Published) -> None:
+        """Draw one event."""
+        self._story.add(published)
+        event = published.event
+        match event:
+            case TextLive():
+                self._streamed.add(event.message_id)
+                self._sink.doing("writing")
+                self._draw(self._blocks.feed(event.content))
+                self._sink.pending(self._blocks.pending)
+            case ThinkingLive():
+                self._sink.doing("thinking")
+            case AssistantStep():
+                self._assistant(event)
+            case ToolIntent():
+                self._sink.doing(f"{event.tool}")
+            case ToolOutcome():
+                self._outcome(event)
+            case ToolProgress():
+                self._sink.doing(one_line(event.text, 60))
+            case TurnMark():
+                self._mark(event)
+            case _:
+                self._note(event)
+
+    def _assistant(self, event: AssistantStep) -> None:
+        if event.message.id not in self._streamed and event.message.text:
+            self._draw(self._blocks.feed(event.message.text))
+        self._draw(self._blocks.finish())
+        self._sink.pending("")
+        if event.stop_reason == "partial" and event.message.text:
+            self._line("(stopped here)", "dim")
+
+    def _draw(self, blocks: list[str]) -> None:
+        if self._markdown is None:
+            return
+        for block in blocks:
+            if block.strip():
+                self._sink.answer(self._markdown.paint(block, self._sink.width))
+
+    def _outcome(self, event: ToolOutcome) -> None:
+        call = self._story.calls[event.call]
+        width = self._sink.width
+        style = {"ok": "dim", "error": "red", "denied": "yellow"}.get(event.status, "yellow")
+        took = f" ({duration(event.ms / 1000)})" if event.ms >= 1000 else ""
+        line = tool_line(call.number, call.tool, call.arguments, event.status, width=width - len(took))
+        self._line(line + took, style)
+        todos = (event.data or {}).get("todos")
+        if isinstance(todos, list):
+            for text in todo_lines(todos, width=width):  # pyright: ignore[reportUnknownArgumentType] - the board's own rows
+                self._line(text)
+        elif event.status != "ok":
+            for text in result_lines(result_text(event.content), call.number, width=width):
+                self._line(text, "dim")
+        self._sink.doing("thinking")
+
+    def _mark(self, mark: TurnMark) -> None:
+        if mark.state == "running":
+            self._sink.doing("thinking")
+        elif mark.has_stopped and mark.stop_reason is not None:
+            self._draw(self._blocks.finish())
+            self._sink.pending("")
+            self._sink.doing("")
+
+    def _note(self, event: object) -> None:
+        match event:
+            case Retrying():
+                text = f"{event.reason}: asking again in {event.delay_s:.0f} s (attempt {event.attempt})"
+            case ModelFallback():
+                text = f"{event.from_model} does not answer ({event.reason}); going on with {event.to_model}"
+            case Compaction():
+                text = "the history was summarised; nothing of it is lost"
+            case ModelSwitch():
+                text = f"model tier is now {event.tier}"
+            case Notice():
+                text = event.text
+            case Injected():
+                text = f"told the model: {one_line(event.message.text, 120)}"
+            case UserStep() if event.steer:
+                text = f"joined the turn: {one_line(event.message.text, 120)}"
+            case Lagged():
+                text = "some progress was not shown; the record is complete"
+            case _:
+                return
+        self._line(cut(f"    {harmless(text)}", self._sink.width), "dim")
+
+    def _line(self, text: str, style: str = "") -> None:
+        if not self._quiet:
+            self._sink.line(text, style)

@@ -1,0 +1,339 @@
+"""The options of every command (UI-41 … UI-50).
+
+Here: names, types and help of options; each command hands them to its own module, which is
+imported only then. Not here: what a command does, options given anywhere (`command_line.py`).
+"""
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Annotated, Any
+
+import typer
+from typer import Argument, Option
+from typer._click import exceptions as click_errors  # typer carries its parser's errors here
+
+from bowerbird.cli.command_line import join_optional_values
+from bowerbird.cli.exits import PIPE, USAGE, CliExit
+from bowerbird.cli.shell import Shell
+
+_EPILOG = (
+    "Anywhere: --config FILE, --env-file FILE, --data-dir DIR, --no-color. "
+    'A first word that is no command is a prompt: bowerbird "fix the failing test".'
+)
+_PLAIN = {"help_option_names": ["-h", "--help"]}
+
+Id = Annotated[
+    str | None, Argument(metavar="ID", help="Session, or 4 characters of it; default: newest here.")
+]
+NeededId = Annotated[str, Argument(metavar="ID", help="Session, or at least 4 characters of its id.")]
+Paths = Annotated[list[str] | None, Argument(metavar="PATHS…", help="Only these files or directories.")]
+Json = Annotated[bool, Option("--json", help="Write JSON.")]
+Where = Annotated[str | None, Option("-w", "--workspace", help="Directory; default: the current one.")]
+Yes = Annotated[
+    bool, Option("--yes", "-y", help="Answer yes inside the stated policy; never for flagged paths.")
+]
+
+
+def parse_and_run(arguments: Sequence[str], shell: Shell) -> int:
+    """Parse `arguments` and run their command; returns its exit code.
+
+    Raises:
+        CliExit: code 2 for wrong usage, with the nearest name of an unknown option.
+    """
+    command = typer.main.get_command(_application(shell))
+    try:
+        code = command.main(join_optional_values(arguments), prog_name="bowerbird", standalone_mode=False)
+    except click_errors.UsageError as error:
+        where = f" (see: {error.ctx.command_path} --help)" if error.ctx else ""
+        raise CliExit(USAGE, f"{error.format_message()}{where}") from None
+    except typer.Abort:
+        raise KeyboardInterrupt from None
+    return code if isinstance(code, int) else 0
+
+
+def _application(shell: Shell) -> typer.Typer:
+    application = typer.Typer(
+        name="bowerbird",
+        help="AI agents that work on a branch of your files; nothing lands until you merge it.",
+        epilog=_EPILOG,
+        add_completion=False,
+        no_args_is_help=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings=_PLAIN,
+    )
+
+    def call(module: str, function: str, **options: Any) -> int:
+        target: Callable[..., int] = getattr(import_module(f"bowerbird.cli.{module}"), function)
+        try:
+            return target(shell, **options)
+        except BrokenPipeError:
+            raise CliExit(PIPE) from None  # the parser would make it a plain failure
+
+    @application.callback()
+    def top(version: Annotated[bool, Option("--version", "-V", help="Show the version.")] = False) -> None:  # pyright: ignore[reportUnusedFunction, reportUnusedParameter] - registered; main() answers it
+        pass
+
+    _add_run(application, call)
+    _add_review(application, call)
+    _add_sessions(application, call)
+    _add_rest(application, call)
+    application.add_typer(_config(call), name="config")
+    application.add_typer(_model(call), name="model")
+    return application
+
+
+Call = Callable[..., int]
+
+
+def _add_run(application: typer.Typer, call: Call) -> None:
+    @application.command("run")
+    def run(  # pyright: ignore[reportUnusedFunction] - typer names every parameter
+        prompt: Annotated[
+            str | None, Argument(metavar="PROMPT", help="What to do; none: interactive.")
+        ] = None,
+        preset: Annotated[str | None, Option("-p", "--preset", help="Preset of instructions.")] = None,
+        workspace: Where = None,
+        model: Annotated[str | None, Option("-m", "--model", help="provider:model.")] = None,
+        no_memory: Annotated[bool, Option("--no-memory", help="Read and write no memory.")] = False,
+        approval: Annotated[
+            bool | None, Option("--approval/--no-approval", help="Ask before every unsafe tool.")
+        ] = None,
+        max_turns: Annotated[int | None, Option("--max-turns", help="Model calls per turn.")] = None,
+        plan: Annotated[bool, Option("--plan", help="Plan before doing.")] = False,
+        thinking: Annotated[
+            bool | None, Option("--thinking/--no-thinking", help="Let the model think first.")
+        ] = None,
+        thinking_effort: Annotated[str | None, Option("--thinking-effort", help="high or max.")] = None,
+        resume: Annotated[
+            str | None,
+            Option("--resume", metavar="[ID]", help="Go on in this session; no ID: the newest here."),
+        ] = None,
+        land: Annotated[str | None, Option("--land", help="review, turn or step.")] = None,
+        max_cost: Annotated[float | None, Option("--max-cost", metavar="USD", help="Money limit.")] = None,
+        timeout: Annotated[
+            float | None, Option("--timeout", metavar="S", help="Time limit of a run.")
+        ] = None,
+        yes: Yes = False,
+        output: Annotated[str, Option("--output", help="text, json or stream-json.")] = "text",
+        json: Annotated[bool, Option("--json", help="Short for --output json.")] = False,
+        quiet: Annotated[bool, Option("--quiet", "-q", help="Only the answer and errors.")] = False,
+    ) -> int:
+        """Work on a directory: interactive, or one turn with PROMPT or piped input."""
+        options = {name: value for name, value in locals().items() if name != "call"}
+        if options.pop("json"):
+            options["output"] = "json"
+        return call("run_command", "run", **options)
+
+
+def _add_review(application: typer.Typer, call: Call) -> None:
+    @application.command("diff")
+    def diff(  # pyright: ignore[reportUnusedFunction] - registered
+        session: Id = None,
+        paths: Paths = None,
+        stat: Annotated[bool, Option("--stat", help="Only counts per file.")] = False,
+        json: Json = False,
+        workspace: Where = None,
+    ) -> int:
+        """Show what a session's branch changes, as a patch for `git apply`."""
+        return call("review_commands", "diff", session=session, paths=paths or [], stat=stat, json=json,
+                    workspace=workspace)  # fmt: skip
+
+    @application.command("land")
+    def land(  # pyright: ignore[reportUnusedFunction] - typer names every parameter
+        session: Id = None,
+        paths: Paths = None,
+        patch: Annotated[bool, Option("--patch", "-p", help="Ask hunk by hunk.")] = False,
+        yes: Yes = False,
+        accept: Annotated[
+            list[str] | None, Option("--accept", metavar="PATH", help="Accept a flagged path.")
+        ] = None,
+        force: Annotated[
+            bool, Option("--force", help="Take the branch's version where both changed.")
+        ] = False,
+        partial: Annotated[bool, Option("--partial", help="Land what can land, report the rest.")] = False,
+        json: Json = False,
+        workspace: Where = None,
+    ) -> int:
+        """Write a branch's changes into the directory; `undo` takes them back."""
+        return call("review_commands", "land", session=session, paths=paths or [], patch=patch, yes=yes,
+                    accept=accept or [], force=force, partial=partial, json=json,
+                    workspace=workspace)  # fmt: skip
+
+    @application.command("undo")
+    def undo(  # pyright: ignore[reportUnusedFunction] - registered
+        landing: Annotated[
+            str | None, Argument(metavar="LANDING", help="Default: newest of this directory.")
+        ] = None,
+        force: Annotated[bool, Option("--force", help="Also where the file was edited since.")] = False,
+        json: Json = False,
+        workspace: Where = None,
+    ) -> int:
+        """Take a landing back."""
+        return call("review_commands", "undo", landing=landing, force=force, json=json, workspace=workspace)
+
+    @application.command("landings")
+    def landings(json: Json = False, workspace: Where = None) -> int:  # pyright: ignore[reportUnusedFunction] - registered
+        """List what landed in this directory."""
+        return call("review_commands", "landings", json=json, workspace=workspace)
+
+    @application.command("discard")
+    def discard(session: Id = None, yes: Yes = False, workspace: Where = None) -> int:  # pyright: ignore[reportUnusedFunction] - registered
+        """Throw a branch's unlanded changes away (restorable for 7 days)."""
+        return call("review_commands", "discard", session=session, yes=yes, workspace=workspace)
+
+
+def _add_sessions(application: typer.Typer, call: Call) -> None:
+    @application.command("sessions")
+    def sessions(  # pyright: ignore[reportUnusedFunction] - registered
+        every: Annotated[bool, Option("--all", help="Of every directory.")] = False,
+        json: Json = False,
+        workspace: Where = None,
+    ) -> int:
+        """List sessions of this directory."""
+        return call("session_commands", "sessions", every=every, json=json, workspace=workspace)
+
+    @application.command("show")
+    def show(session: Id = None, json: Json = False, workspace: Where = None) -> int:  # pyright: ignore[reportUnusedFunction] - registered
+        """Show one session: its turns, messages and changes."""
+        return call("session_commands", "show", session=session, json=json, workspace=workspace)
+
+    @application.command("rename")
+    def rename(session: NeededId, title: Annotated[str, Argument(metavar="TITLE")]) -> int:  # pyright: ignore[reportUnusedFunction] - registered
+        """Give a session another title."""
+        return call("session_commands", "rename", session=session, title=title)
+
+    @application.command("delete")
+    def delete(session: NeededId, yes: Yes = False) -> int:  # pyright: ignore[reportUnusedFunction] - registered
+        """Delete a session and its branch (restorable for 7 days)."""
+        return call("session_commands", "delete", session=session, yes=yes)
+
+    @application.command("resume")
+    def resume(  # pyright: ignore[reportUnusedFunction] - typer names every parameter
+        session: Id = None,
+        output: Annotated[str, Option("--output", help="text, json or stream-json.")] = "text",
+        quiet: Annotated[bool, Option("--quiet", "-q", help="Only the answer and errors.")] = False,
+        timeout: Annotated[
+            float | None, Option("--timeout", metavar="S", help="Time limit of the run.")
+        ] = None,
+        yes: Yes = False,
+        workspace: Where = None,
+    ) -> int:
+        """Go on with an unfinished turn; without one, open the session."""
+        return call("run_command", "resume", session=session, output=output, quiet=quiet, timeout=timeout,
+                    yes=yes, workspace=workspace)  # fmt: skip
+
+    @application.command("fork")
+    def fork(  # pyright: ignore[reportUnusedFunction] - registered
+        session: Id = None,
+        turn: Annotated[int | None, Option("--turn", metavar="N", help="As it was after turn N.")] = None,
+        json: Json = False,
+        workspace: Where = None,
+    ) -> int:
+        """Copy a session with its files as they were at the end of a turn."""
+        return call("session_commands", "fork", session=session, turn=turn, json=json, workspace=workspace)
+
+
+def _add_rest(application: typer.Typer, call: Call) -> None:
+    @application.command("doctor")
+    def doctor(  # pyright: ignore[reportUnusedFunction] - registered
+        online: Annotated[bool, Option("--online", help="Also make one tiny model call.")] = False,
+        json: Json = False,
+    ) -> int:
+        """Check that everything needed is there; says how to mend what is not."""
+        return call("doctor", "doctor", online=online, json=json)
+
+    @application.command("tools")
+    def tools(json: Json = False) -> int:  # pyright: ignore[reportUnusedFunction] - registered
+        """List the tools that agents are offered."""
+        return call("list_commands", "tools", json=json)
+
+    @application.command("skills")
+    def skills(json: Json = False, workspace: Where = None) -> int:  # pyright: ignore[reportUnusedFunction] - registered
+        """List the skills found in this directory and the bundled ones."""
+        return call("list_commands", "skills", json=json, workspace=workspace)
+
+    @application.command("completion")
+    def completion(shell_name: Annotated[str, Argument(metavar="bash|zsh|fish")]) -> int:  # pyright: ignore[reportUnusedFunction] - registered
+        """Print the completion script of a shell."""
+        return call("completing", "completion", name=shell_name)
+
+    @application.command("complete-words", hidden=True, context_settings={"ignore_unknown_options": True})
+    def complete_words(words: Annotated[list[str] | None, Argument()] = None) -> int:  # pyright: ignore[reportUnusedFunction] - registered
+        """Print what may stand in place of the last word, for the completion scripts."""
+        return call("completing", "complete_words", words=words or [])
+
+
+def _config(call: Call) -> typer.Typer:
+    group = typer.Typer(help="Check, show and explain settings.", rich_markup_mode=None, no_args_is_help=True)
+
+    @group.command("check")
+    def check(  # pyright: ignore[reportUnusedFunction] - registered
+        strict: Annotated[bool, Option("--strict", help="Exit 3 on warnings.")] = False, json: Json = False
+    ) -> int:
+        """Load the settings like a server would and report everything wrong; no network."""
+        return call("config_commands", "check", strict=strict, json=json)
+
+    @group.command("show")
+    def show(  # pyright: ignore[reportUnusedFunction] - registered
+        key: Annotated[str | None, Argument(metavar="KEY", help="A key or section.")] = None,
+        origin: Annotated[bool, Option("--origin", help="Who set each value, and what it hid.")] = False,
+        json: Json = False,
+        every: Annotated[bool, Option("--all", help="Defaults too.")] = False,
+        command: Annotated[bool, Option("--command", help="As commands in this directory see them.")] = False,
+    ) -> int:
+        """Show the values in effect that differ from their defaults."""
+        return call(
+            "config_commands", "show", key=key, origin=origin, json=json, every=every, command=command
+        )
+
+    @group.command("explain")
+    def explain(key: Annotated[str, Argument(metavar="KEY")], json: Json = False) -> int:  # pyright: ignore[reportUnusedFunction] - registered
+        """Explain one key: meaning, type, default, range, variables."""
+        return call("config_commands", "explain", key=key, json=json)
+
+    @group.command("init")
+    def init(path: Annotated[str, Argument(metavar="FILE")] = "config.yaml") -> int:  # pyright: ignore[reportUnusedFunction] - registered
+        """Write a commented settings file; never over an existing one."""
+        return call("config_commands", "init", path=path)
+
+    @group.command("schema")
+    def schema() -> int:  # pyright: ignore[reportUnusedFunction] - registered
+        """Print the JSON Schema of a settings file, for editors."""
+        return call("config_commands", "schema")
+
+    return group
+
+
+def _model(call: Call) -> typer.Typer:
+    group = typer.Typer(help="The embedded model.", rich_markup_mode=None, no_args_is_help=True)
+
+    @group.command("fetch")
+    def fetch(  # pyright: ignore[reportUnusedFunction] - registered
+        small: Annotated[
+            bool, Option("--small", help="The 0.5B model (0.5 GB) instead of the 1.5B one.")
+        ] = False,
+        source: Annotated[
+            str | None, Option("--from", metavar="FILE", help="A GGUF file that is already here.")
+        ] = None,
+    ) -> int:
+        """Fetch the embedded model into the data directory and verify it."""
+        return call("model_commands", "fetch", small=small, source=source)
+
+    return group
+
+
+def flags_of(path: Sequence[str]) -> list[str]:
+    """Return the options of a command, for completion; none for an unknown one."""
+    from bowerbird.cli.command_line import Anywhere
+    from bowerbird.cli.terminal import Terminal
+
+    command: Any = typer.main.get_command(_application(Shell(Anywhere(), Terminal())))
+    for name in path:
+        command = getattr(command, "commands", {}).get(name)
+        if command is None:
+            return []
+    options = [
+        option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)
+    ]
+    return [option for option in options if option.startswith("--")]

@@ -1,0 +1,338 @@
+"""`diff`, `land`, `undo`, `landings`, `discard` (UI-43 … UI-45).
+
+Here: the commands' steps. Not here: the hunk dialogue (`patching.py`), what a landing is.
+"""
+
+import asyncio
+import json as json_text
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from bowerbird.cli.drawing import coloured_diff
+from bowerbird.cli.exits import APPROVAL, DONE, PARTLY, USAGE, CliExit
+from bowerbird.cli.pager import show_paged
+from bowerbird.cli.patching import choose_hunks
+from bowerbird.cli.picking import branch_paths, pick_session, pick_with_paths
+from bowerbird.cli.shell import Shell, directory_of
+from bowerbird.cli.shell import run as run_async
+from bowerbird.cli.text import age, harmless, plural, table
+from bowerbird.core.errors import LandingRefused
+
+if TYPE_CHECKING:
+    from bowerbird.app.application import Application
+    from bowerbird.sessions import SessionInfo
+    from bowerbird.workspace import Branch, Landing
+
+T = TypeVar("T")
+
+
+def opened(shell: Shell, workspace: str | None, work: "Callable[[Application, Path], Awaitable[T]]") -> T:
+    """Run `work` with an application that drives nothing, in the command's directory."""
+    directory = directory_of(workspace)
+    loaded = shell.load(directory)
+
+    async def framed() -> T:
+        from bowerbird.app import open_application
+
+        async with open_application(loaded, workspace=directory) as application:
+            return await work(application, directory)
+
+    return run_async(framed)
+
+
+async def _branch_of(application: "Application", session: "SessionInfo") -> "Branch":
+    if session.branch_id is None:
+        raise CliExit(USAGE, f"session {session.thread_id} has no branch")
+    return await application.sessions.branch(session.thread_id)
+
+
+def _place_of(session: "SessionInfo") -> Path | None:
+    return Path(session.workspace) if session.workspace else None
+
+
+# ---------------------------------------------------------------- diff
+
+
+def diff(
+    shell: Shell, *, session: str | None, paths: Sequence[str], stat: bool, json: bool, workspace: str | None
+) -> int:
+    """Show a branch's changes: coloured and paged at a terminal, a patch for `git apply` in a pipe."""
+
+    async def work(application: "Application", directory: Path) -> int:
+        found, words = await pick_with_paths(application.sessions, session, paths, directory)
+        branch = await _branch_of(application, found)
+        chosen = branch_paths(words, _place_of(found)) or None
+        if json:
+            data = await asyncio.to_thread(branch.diff, chosen)
+            shell.terminal.write(json_text.dumps(data, ensure_ascii=False, indent=2) + "\n")
+        elif stat:
+            data = await asyncio.to_thread(branch.diff, chosen)
+            for line in stat_lines(data, width=shell.terminal.width):
+                shell.terminal.line(line)
+        else:
+            patch = await asyncio.to_thread(branch.unified, chosen)
+            show_paged(shell.terminal, coloured_diff(patch, shell.terminal.out), patch)
+            if not patch:
+                shell.terminal.note(f"session {found.thread_id} changes nothing")
+        return DONE
+
+    return opened(shell, workspace, work)
+
+
+def stat_lines(data: dict[str, Any], *, width: int) -> list[str]:
+    """Return one line per changed path with its counts, flagged ones marked."""
+    rows: list[list[str]] = []
+    added = removed = 0
+    for row in data["written"]:
+        plus, minus = int(row.get("added") or 0), int(row.get("removed") or 0)
+        added, removed = added + plus, removed + minus
+        mark = "A" if row["kind"] == "create" else "M"
+        size = "binary" if row.get("binary") else f"+{plus} -{minus}"
+        flags = f"  [{', '.join(row['flags'])}]" if row.get("flags") else ""
+        rows.append([mark, harmless(row["path"].lstrip("/")), size + flags])
+    rows += [["D", harmless(path.lstrip("/")), ""] for path in data["deleted"]]
+    total = f"{plural(len(rows), 'file')}, +{added} -{removed}"
+    return [*table(rows, width=width), total] if rows else []
+
+
+# ---------------------------------------------------------------- land
+
+
+def land(
+    shell: Shell,
+    *,
+    session: str | None,
+    paths: Sequence[str],
+    patch: bool,
+    yes: bool,
+    accept: Sequence[str],
+    force: bool,
+    partial: bool,
+    json: bool,
+    workspace: str | None,
+) -> int:
+    """Write a branch's changes into its directory, all or some; nothing lands on a conflict."""
+
+    async def work(application: "Application", directory: Path) -> int:
+        found, words = await pick_with_paths(application.sessions, session, paths, directory)
+        branch = await _branch_of(application, found)
+        place = _place_of(found)
+        request: dict[str, Any] = {
+            "paths": branch_paths(words, place) or None,
+            "accept": ["*"] if "*" in accept else branch_paths(accept, place),
+            "force": force,
+            "partial": partial,
+        }
+        chosen = await asyncio.to_thread(_prepare, shell, branch, request, patch=patch, yes=yes)
+        if chosen is None:
+            shell.terminal.note("nothing was chosen; nothing landed")
+            return DONE
+        return await asyncio.to_thread(land_chosen, shell, branch, chosen, json)
+
+    return opened(shell, workspace, work)
+
+
+def _prepare(
+    shell: Shell, branch: "Branch", request: dict[str, Any], *, patch: bool, yes: bool
+) -> dict[str, Any] | None:
+    """Return the landing's arguments after the person's choices; None when nothing is left."""
+    plan = branch.plan_landing(request["paths"])
+    entries = [row for row in plan["entries"] if not row["ignored"] or request["paths"]]
+    if not entries:
+        return None
+    if patch:
+        choice = choose_hunks(shell.terminal, entries, branch.diff(request["paths"]))
+        if choice.is_empty:
+            return None
+        return {
+            **request,
+            "paths": list(choice.paths) or None,
+            "hunks": list(choice.hunks) or None,
+            "accept": [*request["accept"], *choice.accept],
+        }
+    can_ask = sys.stdin.isatty() and shell.terminal.err.is_terminal
+    accepted = _accept_flagged(shell, entries, request["accept"], can_ask=can_ask)
+    if not yes and can_ask and not _confirm(shell, entries):
+        return None
+    return {**request, "accept": accepted, "plan": plan["plan"]}
+
+
+def _accept_flagged(
+    shell: Shell, entries: Sequence[dict[str, Any]], accept: Sequence[str], *, can_ask: bool
+) -> list[str]:
+    """Ask for each flagged path by itself; `--yes` is no answer to this (UI-44)."""
+    accepted = list(accept)
+    for row in entries:
+        needed = [flag for flag in row["flags"] if flag not in ("git-data", "build-exec")]
+        path = row["path"].lstrip("/")
+        if not needed or "*" in accepted or path in accepted or not can_ask:
+            continue
+        shell.terminal.warn(f"{path} is shown apart: {', '.join(needed)}", "yellow")
+        if input("Land it? [y/N] ").strip().lower() in ("y", "yes"):
+            accepted.append(path)
+    return accepted
+
+
+def _confirm(shell: Shell, entries: Sequence[dict[str, Any]]) -> bool:
+    rows = [[_MARKS.get(row["op"], "M"), harmless(row["path"].lstrip("/")), _drift(row)] for row in entries]
+    for line in table(rows, width=shell.terminal.width):
+        shell.terminal.warn(line)
+    return input(f"Land {plural(len(entries), 'change')}? [y/N] ").strip().lower() in ("y", "yes")
+
+
+_MARKS = {"create": "A", "mkdir": "A", "symlink": "L", "delete": "D", "rmdir": "D", "chmod": "m"}
+
+
+def _drift(row: dict[str, Any]) -> str:
+    notes = {"mergeable": "edited since: will be merged", "conflict": "CONFLICT", "same": "already there"}
+    return notes.get(row["drift"], "")
+
+
+def land_chosen(shell: Shell, branch: "Branch", arguments: dict[str, Any], json: bool) -> int:
+    try:
+        landing = branch.land(**arguments, actor="cli", door="cli")
+    except LandingRefused as refusal:
+        if json:
+            data = {"landing_id": None, "landed": [], "refused": refusal.refused}
+            shell.terminal.write(json_text.dumps(data, ensure_ascii=False) + "\n")
+        shell.terminal.warn("nothing landed:", "red")
+        _say_refused(shell, refusal.refused)
+        only_flags = all(row["reason"].startswith("flagged") for row in refusal.refused)
+        return APPROVAL if only_flags else PARTLY
+    return _landed(shell, landing, json)
+
+
+def _say_refused(shell: Shell, refused: Sequence[dict[str, str]]) -> None:
+    for row in refused:
+        shell.terminal.warn(f"  {row['path'].lstrip('/')}: {row['reason']}")
+
+
+def _landed(shell: Shell, landing: "Landing", json: bool) -> int:
+    rows = landing.entries
+    if json:
+        data = {"landing_id": landing.id, "landed": [row["path"] for row in rows], "refused": landing.refused}
+        shell.terminal.write(json_text.dumps(data, ensure_ascii=False) + "\n")
+    else:
+        shell.terminal.line(f"landed {plural(len(rows), 'change')} as {landing.id}", "green")
+        shell.terminal.note(f"take it back with: bowerbird undo {landing.id}")
+    if landing.refused:
+        shell.terminal.warn("not landed:", "yellow")
+        _say_refused(shell, landing.refused)
+        return PARTLY
+    return DONE
+
+
+# ---------------------------------------------------------------- undo, landings, discard
+
+
+def undo(shell: Shell, *, landing: str | None, force: bool, json: bool, workspace: str | None) -> int:
+    """Take a landing back; by default the newest of this directory that still stands."""
+
+    async def work(application: "Application", directory: Path) -> int:
+        return await asyncio.to_thread(_undo, application, directory)
+
+    def _undo(application: "Application", directory: Path) -> int:
+        place = application.workspace(str(directory))
+        try:
+            known = place.landings()
+            wanted = landing or _newest_standing(known)
+            if wanted is None:
+                raise CliExit(USAGE, f"nothing has landed in {directory} that could be taken back")
+            matches = [row.id for row in known if row.id.startswith(wanted)] or [wanted]
+            if len(matches) > 1:
+                raise CliExit(USAGE, f"{wanted} fits several landings: {', '.join(matches)}")
+            undone = place.undo(matches[0], force=force, actor="cli", door="cli")
+        except LandingRefused as refusal:
+            shell.terminal.warn("nothing was taken back; edited since:", "red")
+            _say_refused(shell, refusal.refused)
+            shell.terminal.note("`--force` takes it back all the same; that can be undone too")
+            return PARTLY
+        finally:
+            place.close()
+        if json:
+            data = {
+                "landing_id": undone.id,
+                "undoes": undone.undoes,
+                "paths": [r["path"] for r in undone.entries],
+            }
+            shell.terminal.write(json_text.dumps(data, ensure_ascii=False) + "\n")
+        else:
+            shell.terminal.line(f"took {matches[0]} back ({plural(len(undone.entries), 'change')})", "green")
+            shell.terminal.note(f"bring it back with: bowerbird undo {undone.id}")
+        return DONE
+
+    return opened(shell, workspace, work)
+
+
+def _newest_standing(landings: "Sequence[Landing]") -> str | None:
+    standing = [row.id for row in landings if row.state == "done" and row.kind == "land"]
+    return standing[-1] if standing else None
+
+
+def landings(shell: Shell, *, json: bool, workspace: str | None) -> int:
+    """List what landed in a directory, newest last."""
+
+    async def work(application: "Application", directory: Path) -> int:
+        place = application.workspace(str(directory))
+        try:
+            records = [row.record for row in place.landings()]
+        finally:
+            place.close()
+        if json:
+            shell.terminal.write(json_text.dumps(records, ensure_ascii=False, indent=2) + "\n")
+            return DONE
+        rows = [
+            [row["id"], row["kind"], row["state"], _age_of(row["at"]), _paths_of(row["entries"])]
+            for row in records
+        ]
+        for line in table(rows, width=shell.terminal.width):
+            shell.terminal.line(line)
+        if not rows:
+            shell.terminal.note(f"nothing has landed in {directory}")
+        return DONE
+
+    return opened(shell, workspace, work)
+
+
+def _age_of(at: str) -> str:
+    from datetime import UTC, datetime
+
+    from bowerbird.core.timestamps import from_iso
+
+    return age((datetime.now(UTC) - from_iso(at)).total_seconds())
+
+
+def _paths_of(entries: Sequence[dict[str, Any]]) -> str:
+    names = [harmless(str(row["path"]).lstrip("/")) for row in entries]
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more
+
+
+def discard(shell: Shell, *, session: str | None, yes: bool, workspace: str | None) -> int:
+    """Throw a branch's unlanded changes away; the session goes on with a fresh branch."""
+
+    async def work(application: "Application", directory: Path) -> int:
+        found = await pick_session(application.sessions, session, directory)
+        branch = await _branch_of(application, found)
+        changes = await asyncio.to_thread(branch.changes)
+        count = len(changes["written"]) + len(changes["deleted"])
+        if not count:
+            shell.terminal.note(f"session {found.thread_id} has nothing to discard")
+            return DONE
+        if not yes and not ask_sure(f"Discard {plural(count, 'change')} of session {found.thread_id}?"):
+            raise CliExit(USAGE, "nothing was discarded; --yes discards without asking")
+        old = await application.discard_changes(found.thread_id)
+        shell.terminal.line(f"discarded {plural(count, 'change')} of session {found.thread_id}", "green")
+        shell.terminal.note(f"they are kept for 7 days as branch {old}")
+        return DONE
+
+    return opened(shell, workspace, work)
+
+
+def ask_sure(question: str) -> bool:
+    """Ask a yes-or-no question; no where nobody sits."""
+    if not sys.stdin.isatty():
+        return False
+    return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")

@@ -1,0 +1,76 @@
+"""Slash commands of the interactive session (UI-52). Pure.
+
+Here: names, arguments, what a typed line is. Not here: what the commands do.
+"""
+
+import difflib
+from dataclasses import dataclass
+
+COMMANDS: dict[str, str] = {
+    "help": "this list",
+    "clear": "start a new session here",
+    "compact": "[focus] summarise the history now",
+    "model": "[name] show or change the model",
+    "history": "[n=20] the last messages",
+    "resume": "go on with the last unfinished turn",
+    "cost": "tokens and money of this session",
+    "diff": "[paths] what the branch changes",
+    "land": "[paths] write the changes into the directory",
+    "undo": "[landing] take the last landing back",
+    "discard": "throw the branch's changes away",
+    "fork": "[turn] go on in a copy of this session",
+    "sessions": "sessions of this directory",
+    "plan": "plan before doing",
+    "execute": "leave plan mode",
+    "teams": "on|off teammates",
+    "approval": "on|off ask before every unsafe tool",
+    "thinking": "[on|off|high|max] show or change thinking",
+    "context": "how full the context is",
+    "show": "N the whole result of tool call N",
+    "quit": "leave; everything is kept",
+    "exit": "leave; everything is kept",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """Text for the model."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Slash:
+    """A command for the terminal."""
+
+    name: str
+    argument: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A line that is neither; nothing is sent."""
+
+    message: str
+
+
+def read_line(line: str) -> Said | Slash | Refused:
+    """Return what a typed line is.
+
+    Example:
+        >>> read_line("/dif").message
+        'unknown command /dif; did you mean /diff? //dif sends the text /dif'
+        >>> read_line("//text")
+        Said(text='/text')
+    """
+    text = line.strip()
+    if text.startswith("//"):
+        return Said(text[1:])
+    if not text.startswith("/"):
+        return Said(line)
+    name, _, argument = text[1:].partition(" ")
+    if name in COMMANDS:
+        return Slash(name, argument.strip())
+    near = difflib.get_close_matches(name, COMMANDS, n=1, cutoff=0.5)
+    hint = f"; did you mean /{near[0]}?" if near else "; /help lists them."
+    return Refused(f"unknown command /{name}{hint} //{name} sends the text /{name}")

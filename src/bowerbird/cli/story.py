@@ -1,0 +1,76 @@
+"""What a person needs to remember of the turn being watched. Holds no output.
+
+Here: calls by number, results for `/show N`, what was denied, the context's size. Not here:
+drawing (`painter.py`), events of the wire.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from bowerbird.cli.wire_events import result_text
+from bowerbird.core.events import ApprovalRequest, AssistantStep, ToolIntent, ToolOutcome
+from bowerbird.core.usage import Usage
+from bowerbird.sessions.live import Published, TurnMark
+
+MOST_RESULTS = 500  # of a session; older ones are in the journal
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One tool call: its number in this session, name, arguments."""
+
+    number: int
+    tool: str
+    arguments: dict[str, Any]
+
+
+@dataclass(slots=True)
+class Story:
+    """Grows with each event; shared by all turns of one terminal session."""
+
+    calls: dict[str, Call] = field(default_factory=dict[str, Call])
+    results: dict[int, str] = field(default_factory=dict[int, str])
+    denied: list[str] = field(default_factory=list[str])
+    context_tokens: int = 0
+    usage: Usage = field(default_factory=Usage)
+    total: Usage = field(default_factory=Usage)
+    end: TurnMark | None = None
+    plan: str = ""
+    _numbers: int = 0
+
+    def begin_turn(self) -> None:
+        """Forget what belongs to the last turn only."""
+        self.denied = []
+        self.end = None
+        self.usage = Usage()
+
+    def add(self, published: Published) -> None:
+        """Note one event."""
+        event = published.event
+        if isinstance(event, AssistantStep):
+            self.context_tokens = event.usage.context_tokens + event.usage.output_tokens
+            self.usage += event.usage
+            self.total += event.usage
+            for use in event.message.tool_uses:
+                self._number(use.id, use.name, use.input)
+        elif isinstance(event, ToolIntent):
+            self._number(event.call, event.tool, event.input)
+        elif isinstance(event, ToolOutcome):
+            call = self.calls.get(event.call) or self._number(event.call, event.tool, {})
+            self.results[call.number] = result_text(event.content)
+            self.results.pop(call.number - MOST_RESULTS, None)
+            if event.status == "denied":
+                self.denied.append(event.tool)
+        elif isinstance(event, ApprovalRequest) and event.kind == "plan":
+            self.plan = event.text
+        elif isinstance(event, TurnMark) and event.has_stopped and event.stop_reason is not None:
+            self.end = event
+            self.usage = event.usage or self.usage
+
+    def _number(self, call: str, tool: str, arguments: dict[str, Any]) -> Call:
+        known = self.calls.get(call)
+        if known is None:
+            self._numbers += 1
+            known = Call(self._numbers, tool, arguments)
+            self.calls[call] = known
+        return known

@@ -1,0 +1,140 @@
+"""A step as the tool's real call, and a call as the step it came from.
+
+Here: both directions, purely; rendering a past call gives the very bytes the model wrote, so that
+the engine's cache of the conversation stays valid (MO-40). Not here: the grammar, the results.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bowerbird.core.messages import ToolUseBlock
+from bowerbird.core.requests import ToolSpec
+from bowerbird.models.local.grammar import as_step
+
+READ_LINES = 150
+HEAD_LINES = 8
+"""What is shown of a file of data: enough to compute from it with Python."""
+
+DATA_FILES = (".csv", ".tsv", ".jsonl", ".ndjson", ".log")
+SEARCH_LIMIT = 100
+SEARCH_CONTEXT = 4
+_STOP_WORDS = frozenset(
+    "a all an and are as at be by can does for from has have how in is it its many much not of on or "
+    "that the this to was what when where which who will with".split()
+)
+
+FOLLOWED_BY = {"run_python_code": "code", "write_file": "content", "edit_file": "new"}
+"""Tools whose long text is written in a second pass, and the parameter it becomes."""
+
+
+@dataclass(frozen=True, slots=True)
+class FollowUp:
+    """The second pass of a step: what is asked, the fence its answer stands in, its most tokens."""
+
+    question: str
+    opening: str
+    tokens: int
+
+
+def pattern_of_search(words: str) -> str:
+    """Return a regular expression that finds any of `words`, plural or not, common words left out.
+
+    Small models search for phrases that stand nowhere; lines are ranked by how many words they
+    hold when the result is told (`results.py`).
+
+    Example:
+        >>> pattern_of_search("how large is the bulk discount")
+        'large|bulk|discount'
+    """
+    found = words.replace("|", " ").split()
+    telling = [word for word in found if word.lower() not in _STOP_WORDS] or found
+    return "|".join(dict.fromkeys(re.escape(_singular(word)) for word in telling))
+
+
+def words_of_search(pattern: str) -> str:
+    """Return the words that `pattern_of_search` made `pattern` from."""
+    return " ".join(re.sub(r"\\(.)", r"\1", part) for part in pattern.split("|"))
+
+
+def call_input(step: Mapping[str, Any], spec: ToolSpec, offset: int = 1) -> dict[str, Any]:
+    """Return the arguments of the call that `step` asks for, without what a second pass adds.
+
+    Args:
+        step: what the grammar read.
+        spec: the tool; only parameters it has are filled in.
+        offset: first line to read, for a file that was read in part.
+    """
+    if "input" in step:
+        return dict(step["input"])
+    if spec.name == "read_file":
+        limit = HEAD_LINES if is_data(step["path"]) else READ_LINES
+        return {"path": step["path"], **_known_to(spec, offset=offset, limit=limit)}
+    if spec.name == "search_files":
+        extra = _known_to(spec, case_sensitive=False, limit=SEARCH_LIMIT, context=SEARCH_CONTEXT)
+        return {"pattern": pattern_of_search(step["pattern"]), **extra}
+    return {key: value for key, value in step.items() if key != "tool"}
+
+
+def step_of_call(call: ToolUseBlock, shown_old: str | None = None) -> str:
+    """Return the step that led to `call`; `shown_old` is how the lines to replace were shown."""
+    given = call.input
+    if call.name == "read_file":
+        return as_step("read_file", path=given.get("path", ""))
+    if call.name == "search_files":
+        return as_step("search_files", pattern=words_of_search(str(given.get("pattern", ""))))
+    if call.name == "edit_file":
+        old = shown_old if shown_old is not None else _dedented(str(given.get("old", "")))
+        return as_step("edit_file", path=given.get("path", ""), old=old)
+    if call.name in ("list_files", "write_file", "bash", "run_python_code"):
+        long = FOLLOWED_BY.get(call.name)
+        return as_step(call.name, **{key: value for key, value in given.items() if key != long})
+    return as_step(call.name, input=given)
+
+
+def follow_up(tool: str, path: str = "", old: str = "") -> FollowUp | None:
+    """Return the second pass of a step, or None when the step is complete.
+
+    Args:
+        tool: the tool chosen.
+        path: the file written or edited.
+        old: the file's own lines that are replaced.
+    """
+    if tool == "run_python_code":
+        return FollowUp("Write the Python code in one fenced block. Print what you need.", "```python", 600)
+    if tool == "write_file":
+        fence = "````" if path.endswith((".md", ".markdown", ".rst")) else "```"
+        return FollowUp(f"Write the whole content of {path} in one fenced block.", fence, 1_500)
+    if tool == "edit_file":
+        fence = "````" if "```" in old else "```"
+        return FollowUp(
+            f"These lines of {path} will be replaced:\n{fence}\n{old}\n{fence}\n"
+            "Write the new lines in one fenced block.",
+            fence,
+            300,
+        )
+    return None
+
+
+def is_data(path: str) -> bool:
+    """Whether `path` names a file to compute from rather than to read."""
+    return path.lower().endswith(DATA_FILES)
+
+
+def indent_of(text: str) -> str:
+    """Return the white space `text` begins with."""
+    return text[: len(text) - len(text.lstrip(" \t"))]
+
+
+def _known_to(spec: ToolSpec, **values: object) -> dict[str, Any]:
+    properties = spec.input_schema.get("properties", {})
+    return {key: value for key, value in values.items() if key in properties}
+
+
+def _singular(word: str) -> str:
+    return word[:-1] if len(word) > 4 and word.endswith("s") and not word.endswith("ss") else word
+
+
+def _dedented(text: str) -> str:
+    return "\n".join(line.strip() for line in text.split("\n"))

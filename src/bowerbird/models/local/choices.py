@@ -1,0 +1,206 @@
+"""Which steps are allowed next: the offered tools, the facts so far, and the rules that help a small model.
+
+Here: the decision, purely. Not here: how the grammar is written (`grammar.py`), the words of the
+prompt (`prompt.py`).
+
+The rules, each measured to help a model of this size:
+
+1. A turn does not begin with an answer, nor does an answer follow a call that failed or nothing but searches;
+   it begins with the files that the task names.
+2. The last step allowed is the answer.
+3. Paths are chosen from those that exist; a file already in sight is not read again.
+4. A call that was just made is not made again, a search not repeated within a turn.
+5. Code is no field of a step: `run_python_code`, `write_file` and `edit_file` only say what follows.
+6. `edit_file` chooses the lines to replace from the file's own.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+from bowerbird.core.requests import ToolSpec
+from bowerbird.models.local.calls import words_of_search
+from bowerbird.models.local.grammar import Field, Free, Input, OneOf, Option, StepGrammar
+from bowerbird.models.local.situation import MAX_PATHS, Known, Situation
+
+FINAL = "final_answer"
+OFFERED = ("read_file", "list_files", "search_files", "write_file", "edit_file", "run_python_code", "bash")
+"""With `final_answer` the eight tools of MO-39."""
+
+MAX_CALLS = 14
+"""Calls in one turn after which only an answer is allowed."""
+
+ANSWER_CHARS = 1_200
+_SEARCH_CHARS, _PATTERN_CHARS, _PATH_CHARS, _COMMAND_CHARS = 60, 80, 120, 300
+_EDIT_LINES = 400
+_LINE_CHARS = 240
+
+
+def offered_tools(tools: Iterable[ToolSpec], choice: str, all_tools: bool) -> tuple[ToolSpec, ...]:
+    """Return the tools a step may call.
+
+    Args:
+        tools: what the request offers.
+        choice: its `tool_choice`.
+        all_tools: True offers every tool, not only `OFFERED`.
+    """
+    if choice == "none":
+        return ()
+    allowed = [tool for tool in tools if all_tools or tool.name in OFFERED]
+    named = [tool for tool in allowed if tool.name == choice]
+    return tuple(named or allowed)
+
+
+def next_steps(situation: Situation, tools: Sequence[ToolSpec], choice: str = "auto") -> StepGrammar:
+    """Return what the next step may be.
+
+    Args:
+        situation: the facts of the request.
+        tools: what `offered_tools` returned; at least one.
+        choice: `auto`, `required`, or a tool's name.
+
+    Example:
+        >>> read = ToolSpec("read_file", "", {})
+        >>> next_steps(Situation(files=("a.py",)), (read,)).tools
+        ('read_file',)
+    """
+    answer = Option(FINAL, (("answer", Free(ANSWER_CHARS)),))
+    free_choice = choice == "auto"
+    if free_choice and len(situation.calls) >= MAX_CALLS:
+        return StepGrammar((answer,))
+    options = [option for tool in tools for option in _options(tool, situation)]
+    if free_choice and not situation.calls:
+        options = _named_first(options, situation.task) or options
+    if not options or (free_choice and _may_answer(situation)):
+        options.append(answer)
+    return StepGrammar(tuple(options))
+
+
+def _may_answer(situation: Situation) -> bool:
+    """Whether something was looked at: a failed call, or lines found by a search alone, are not enough."""
+    last = situation.last
+    if last is None or last.failed:
+        return False
+    only_searched = all(done.call.name == "search_files" for done in situation.calls)
+    return not (only_searched and situation.files)
+
+
+def _named_first(options: Sequence[Option], task: str) -> list[Option]:
+    """Return the reading of the files that the task names, if it names some that exist."""
+    for option in options:
+        for _, kind in option.fields:
+            if option.tool == "read_file" and isinstance(kind, OneOf):
+                named = tuple(path for path in kind.values if path in task)
+                return [Option("read_file", (("path", OneOf(named)),))] if named else []
+    return []
+
+
+def editable(known: Known) -> dict[str, str]:
+    """Return what `edit_file` may replace: the text shown to the model → the file's own text.
+
+    A line that occurs once is shown without its indentation; one that occurs several times
+    together with the line above it, if that makes it unique.
+    """
+    lines = known.lines[:_EDIT_LINES]
+    stripped = [line.strip() for line in lines]
+    single = _once(stripped)
+    pairs = [f"{above}\n{line}" for above, line in pairwise(stripped)]
+    paired = _once(pairs)
+    found: dict[str, str] = {}
+    for n, text in enumerate(stripped):
+        if not text or len(text) > _LINE_CHARS:
+            continue
+        if text in single:
+            found[text] = lines[n]
+        elif n and stripped[n - 1] and pairs[n - 1] in paired:
+            found[pairs[n - 1]] = f"{lines[n - 1]}\n{lines[n]}"
+    whole = known.text
+    return {shown: own for shown, own in found.items() if whole.count(own) == 1}
+
+
+def _once(texts: Sequence[str]) -> set[str]:
+    seen: set[str] = set()
+    twice: set[str] = set()
+    for text in texts:
+        (twice if text in seen else seen).add(text)
+    return seen - twice
+
+
+def _options(tool: ToolSpec, situation: Situation) -> list[Option]:
+    maker = _MAKERS.get(tool.name)
+    if maker is not None:
+        return maker(situation)
+    return [Option(tool.name, (("input", Input(tool.input_schema)),))]
+
+
+def _read(situation: Situation) -> list[Option]:
+    known = situation.known
+    unread = [p for p in situation.files if p not in known or known[p].next_offset is not None]
+    last = situation.last
+    if last is not None and last.call.name == "read_file" and last.failed:
+        unread = [path for path in unread if path != last.path]
+    options = [Option("read_file", (("path", OneOf(tuple(unread[-MAX_PATHS:]))),))] if unread else []
+    if situation.more_files or not situation.files:
+        taken = (*known, *((last.path,) if last else ()))
+        options.append(Option("read_file", (("path", Free(_PATH_CHARS, taken)),)))
+    return options
+
+
+def _list(situation: Situation) -> list[Option]:
+    asked = _asked(situation, "list_files", "pattern")
+    return [Option("list_files", (("pattern", Free(_PATTERN_CHARS, asked)),))]
+
+
+def _search(situation: Situation) -> list[Option]:
+    if [done.call.name for done in situation.calls[-2:]] == ["search_files", "search_files"]:
+        return []  # a third search in a row finds no more than the second: look at a file
+    asked = tuple(words_of_search(text) for text in _asked(situation, "search_files", "pattern"))
+    return [Option("search_files", (("pattern", Free(_SEARCH_CHARS, asked)),))]
+
+
+def _write(situation: Situation) -> list[Option]:
+    # A file that was not looked at is not overwritten.
+    unseen = (path for path in situation.files if path not in situation.known)
+    taken = (*_just(situation, "write_file", "path"), *unseen)
+    return [Option("write_file", (("path", Free(_PATH_CHARS, taken)),))]
+
+
+def _edit(situation: Situation) -> list[Option]:
+    options: list[Option] = []
+    for path, known in situation.known.items():
+        last = situation.last
+        lines = editable(known)
+        if last is not None and last.failed and last.call.name == "edit_file" and last.path == path:
+            lines = {shown: own for shown, own in lines.items() if own != last.call.input.get("old")}
+        if lines:
+            fields: tuple[tuple[str, Field], ...] = (("path", OneOf((path,))), ("old", OneOf(tuple(lines))))
+            options.append(Option("edit_file", fields))
+    return options
+
+
+def _python(situation: Situation) -> list[Option]:
+    del situation  # that the same code is not run again is seen to where the code is written
+    return [Option("run_python_code")]
+
+
+def _bash(situation: Situation) -> list[Option]:
+    return [Option("bash", (("command", Free(_COMMAND_CHARS, _just(situation, "bash", "command"))),))]
+
+
+_MAKERS = {
+    "read_file": _read,
+    "list_files": _list,
+    "search_files": _search,
+    "write_file": _write,
+    "edit_file": _edit,
+    "run_python_code": _python,
+    "bash": _bash,
+}
+
+
+def _asked(situation: Situation, tool: str, key: str) -> tuple[str, ...]:
+    return tuple(str(d.call.input.get(key, "")) for d in situation.calls if d.call.name == tool)
+
+
+def _just(situation: Situation, tool: str, key: str) -> tuple[str, ...]:
+    last = situation.last
+    return (str(last.call.input.get(key, "")),) if last is not None and last.call.name == tool else ()

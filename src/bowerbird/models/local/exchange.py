@@ -1,0 +1,207 @@
+"""One request's way through the engine: constrained steps in, ordinary blocks out (MO-38).
+
+Here: choose a step under a grammar, write long text in a second pass, give both as text or call
+blocks. Not here: what may be chosen (`choices.py`), words (`prompt.py`), the engine itself.
+"""
+
+import json
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from bowerbird.core.errors import ModelError
+from bowerbird.core.ids import new_id
+from bowerbird.core.messages import Block, Message, TextBlock, ToolUseBlock
+from bowerbird.core.requests import (
+    End,
+    ModelEvent,
+    ModelInfo,
+    ModelRequest,
+    StopReason,
+    TextDelta,
+    ToolCallDelta,
+    ToolCallStart,
+    ToolSpec,
+)
+from bowerbird.core.usage import Usage
+from bowerbird.models.local.answer_text import AnswerText
+from bowerbird.models.local.calls import FOLLOWED_BY, FollowUp, call_input, follow_up, indent_of
+from bowerbird.models.local.choices import FINAL, editable, next_steps
+from bowerbird.models.local.engine import Counts, Engine, Generation
+from bowerbird.models.local.grammar import StepGrammar, fence_grammar, read_fence, schema_grammar
+from bowerbird.models.local.prompt import ChatTurn, asking, chat
+from bowerbird.models.local.situation import read_situation
+
+STEP_TOKENS = 1_600
+"""More than any step the grammar allows; reached only by a model that writes one byte a token."""
+
+
+@dataclass(slots=True)
+class _Pass:
+    """The text of one generation, filled while it streams, and how it ended."""
+
+    text: str = ""
+    finish: str = ""
+
+    @property
+    def cut(self) -> bool:
+        """Whether the token limit ended it."""
+        return self.finish == "length"
+
+
+@dataclass(slots=True)
+class Exchange:
+    """One request being answered. Use once.
+
+    Args:
+        engine: the weights.
+        info: who answers.
+        request: what is asked.
+        tools: those a step may call; empty for plain text.
+    """
+
+    engine: Engine
+    info: ModelInfo
+    request: ModelRequest
+    tools: tuple[ToolSpec, ...]
+    _counts: list[Counts] = field(default_factory=list[Counts])
+
+    def events(self) -> AsyncGenerator[ModelEvent, None]:
+        """Return the answer's events after `Start`."""
+        return self._step() if self.tools else self._plain()
+
+    async def warm(self) -> None:
+        """Evaluate the system text and nothing else."""
+        files = read_situation(self.request).files
+        turns = chat(msgspec.structs.replace(self.request, messages=()), self._names(), files)
+        async for _ in self._generate((*turns, ChatTurn("user", "…")), "", 1, _Pass()):
+            pass
+
+    # -------------------------------------------------- plain text
+
+    async def _plain(self) -> AsyncGenerator[ModelEvent, None]:
+        schema = self.request.output_schema
+        said = _Pass()
+        turns = chat(self.request, (), ())
+        pieces = self._generate(turns, schema_grammar(schema) if schema else "", self._most_tokens(), said)
+        async with aclosing(pieces):
+            async for text in pieces:
+                yield TextDelta(text)
+        yield self._end((TextBlock(said.text),), "max_tokens" if said.cut else "end_turn")
+
+    # -------------------------------------------------- a step
+
+    async def _step(self) -> AsyncGenerator[ModelEvent, None]:
+        situation = read_situation(self.request)
+        grammar = next_steps(situation, self.tools, self.request.tool_choice)
+        turns = chat(self.request, self._names(), situation.files)
+        call: ToolUseBlock | None = None
+        while call is None:
+            chosen, answer = _Pass(), AnswerText(FINAL)
+            pieces = self._generate(turns, grammar.lark(), STEP_TOKENS, chosen)
+            async with aclosing(pieces):
+                async for text in pieces:
+                    if told := answer.feed(text):
+                        yield TextDelta(told)
+            if answer.begun:
+                yield self._end((TextBlock(answer.text),), "max_tokens" if chosen.cut else "end_turn")
+                return
+            step = grammar.read(chosen.text)
+            if step is None:
+                raise self._failure(f"the model wrote no valid step: {chosen.text[:200]!r}")
+            call = await self._call(turns, step, chosen.text)
+            if call is None:
+                grammar = self._without(grammar, step["tool"])
+        yield ToolCallStart(call.id, call.name)
+        yield ToolCallDelta(call.id, json.dumps(call.input, ensure_ascii=False))
+        yield self._end((call,), "tool_use")
+
+    def _without(self, grammar: StepGrammar, tool: str) -> StepGrammar:
+        """Return `grammar` for another try after a call that was the last one again, or never ended."""
+        fewer = grammar.without(tool)
+        if fewer == grammar:
+            raise self._failure(f"the model found no way on after {tool}")
+        return fewer
+
+    async def _call(
+        self, turns: Sequence[ChatTurn], step: Mapping[str, Any], text: str
+    ) -> ToolUseBlock | None:
+        """Return the call that `step` asks for, its long text written; None if it cannot be made."""
+        situation = read_situation(self.request)
+        spec = next(tool for tool in self.tools if tool.name == step["tool"])
+        path = str(step.get("path", ""))
+        known = situation.known.get(path)
+        arguments = call_input(step, spec, (known.next_offset if known else None) or 1)
+        if "old" in step and known is not None:
+            arguments["old"] = editable(known)[step["old"]]
+        follow = None if "input" in step else follow_up(spec.name, path, arguments.get("old", ""))
+        last = situation.last.call if situation.last else None
+        if follow is not None:
+            parameter = FOLLOWED_BY[spec.name]
+            before = last.input.get(parameter) if last and last.name == spec.name else None
+            body = await self._body(asking(turns, text, follow), follow, arguments.get("old"), before)
+            if body is None:
+                return None
+            arguments[parameter] = body
+        if last is not None and last.name == spec.name and last.input == arguments:
+            return None
+        return ToolUseBlock(new_id("call"), spec.name, arguments)
+
+    async def _body(
+        self, turns: Sequence[ChatTurn], follow: FollowUp, old: str | None, before: object
+    ) -> str | None:
+        """Return the long text of a call, or None when it did not end.
+
+        Args:
+            turns: the conversation with the question.
+            follow: the form of the block.
+            old: lines to be replaced: the new ones begin with the same indentation and differ.
+            before: what the call just before had here; it is not written again.
+        """
+        indent = indent_of(old or "")
+        single = (old or "").removeprefix(indent)
+        grammar = fence_grammar(follow.opening, indent, "" if "\n" in single else single)
+        written = _Pass()
+        async for _ in self._generate(turns, grammar, min(follow.tokens, self._most_tokens()), written):
+            pass
+        body = read_fence(written.text, follow.opening)
+        return None if body in (old, before) else body
+
+    # -------------------------------------------------- passes and ends
+
+    async def _generate(
+        self, turns: Sequence[ChatTurn], grammar: str, max_tokens: int, into: _Pass
+    ) -> AsyncGenerator[str, None]:
+        messages = tuple({"role": turn.role, "content": turn.text} for turn in turns)
+        wanted = Generation(messages, max_tokens, grammar, self.request.temperature or 0.0)
+        async with aclosing(self.engine.generate(wanted)) as pieces:
+            async for piece in pieces:
+                if piece.finish:
+                    into.finish = piece.finish
+                    self._counts.append(piece.counts)
+                else:
+                    into.text += piece.text
+                    yield piece.text
+
+    def _names(self) -> list[str]:
+        return [tool.name for tool in self.tools]
+
+    def _most_tokens(self) -> int:
+        return min(self.request.max_tokens, self.info.max_output_tokens)
+
+    def _end(self, blocks: tuple[Block, ...], stop: StopReason) -> End:
+        # Evaluated tokens are input, reused ones cache reads; nothing local costs anything (MO-39).
+        usage = Usage(
+            input_tokens=sum(c.evaluated for c in self._counts),
+            cache_read_tokens=sum(c.reused for c in self._counts),
+            output_tokens=sum(c.generated for c in self._counts),
+            model_calls=1,
+            cost=0.0,
+        )
+        return End(Message("assistant", blocks), stop, usage, model=self.info.name)
+
+    def _failure(self, message: str) -> ModelError:
+        return ModelError(message, kind="local", provider=self.info.provider, model=self.info.model)

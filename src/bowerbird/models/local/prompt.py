@@ -1,0 +1,189 @@
+"""What the small model is told: a constant beginning, the files, the conversation so far.
+
+Here: texts and their order, purely. The beginning depends on the offered tools only, so that it is
+evaluated once and reused by every step and session (MO-40); what was said is rendered the same way
+each time. Not here: what may be done next (`choices.py`), results of tools (`results.py`).
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from bowerbird.core.messages import Message, TextBlock, ToolResultBlock
+from bowerbird.core.requests import ModelRequest
+from bowerbird.models.local.calls import FollowUp, follow_up, step_of_call
+from bowerbird.models.local.choices import FINAL
+from bowerbird.models.local.grammar import as_step
+from bowerbird.models.local.results import tell
+from bowerbird.models.local.situation import Done, paired, without_files
+
+SYSTEM_CHARS = 1_500
+"""What is kept of each system block: a model of this size loses the task in long instructions."""
+
+TASK_CHARS = 400
+AGAIN = "If the results above show the answer, use final_answer now. Otherwise take the next step."
+
+_INTRO = (
+    "You are a careful assistant that works in a project directory with tools. "
+    "In each step you write one JSON object: the tool to use next. Then you see its result. "
+    "Look at the files before you answer: never guess. Compute with Python, never in your head. "
+    "When the results show the answer, use final_answer and say it in one or two sentences, "
+    "with the exact names and numbers that you saw."
+)
+
+_TOOL_LINES = {
+    "read_file": "show a file",
+    "list_files": "list the files that match a pattern",
+    "search_files": "find the lines that contain a word",
+    "write_file": "create a file; its content follows in a fenced block",
+    "edit_file": "replace a line of a file that you have read; the new lines follow in a fenced block",
+    "run_python_code": "run Python to compute from files; the code follows in a fenced block",
+    "bash": "run a shell command, for example the tests",
+    FINAL: "tell the user the answer, or what you changed",
+}
+
+_EXAMPLES = (
+    (
+        ("search_files", "read_file"),
+        "Which port does the server use?",
+        as_step("search_files", pattern="port"),
+        "config/server.py:12: LISTEN_PORT = 8021",
+        as_step(FINAL, answer="The server uses port 8021 (LISTEN_PORT in config/server.py)."),
+    ),
+    (
+        ("search_files", "read_file"),
+        "When is a parcel called heavy?",
+        as_step("search_files", pattern="heavy parcel"),
+        'Nothing found for "heavy parcel". Read a file that may say it, or search for one shorter word.',
+        as_step("read_file", path="shop/parcels.py"),
+        "shop/parcels.py, 2 lines:\nHEAVY_KG = 25\ndef fee(kg): return 9 if kg > HEAVY_KG else 4",
+        as_step(FINAL, answer="A parcel over 25 kg is heavy (HEAVY_KG in shop/parcels.py)."),
+    ),
+    (
+        ("run_python_code",),
+        "How much rain fell in Bergen in total, by data/rain.csv?",
+        as_step("read_file", path="data/rain.csv"),
+        "data/rain.csv, lines 1 to 3 of 900:\nday,city,mm\n2024-05-01,Oslo,3.5\n2024-05-01,Bergen,12.0",
+        as_step("run_python_code"),
+        "```python\nimport csv\n\ntotal = 0.0\nwith open('data/rain.csv') as file:\n"
+        "    for row in csv.DictReader(file):\n        if row['city'] == 'Bergen':\n"
+        "            total += float(row['mm'])\nprint(round(total, 2))\n```",
+        "Output:\n1843.5",
+        as_step(FINAL, answer="In total 1843.5 mm of rain fell in Bergen."),
+    ),
+    (
+        ("edit_file",),
+        "Let a session last 45 minutes instead of 30.",
+        as_step("search_files", pattern="session"),
+        "app/login.py:4: SESSION_MINUTES = 30",
+        as_step("read_file", path="app/login.py"),
+        "app/login.py, 2 lines:\nRETRIES = 3\nSESSION_MINUTES = 30",
+        as_step("edit_file", path="app/login.py", old="SESSION_MINUTES = 30"),
+        "```\nSESSION_MINUTES = 45\n```",
+        "Done: app/login.py was changed.",
+        as_step(FINAL, answer="A session now lasts 45 minutes: I changed SESSION_MINUTES in app/login.py."),
+    ),
+    (
+        ("write_file",),
+        "Write a note about the parser into notes.txt.",
+        as_step("read_file", path="parser.py"),
+        "parser.py, 1 line:\ndef parse(text): return text.split(';')",
+        as_step("write_file", path="notes.txt"),
+        "```\nThe parser splits a text at semicolons.\n```",
+        "Done: notes.txt was written.",
+        as_step(FINAL, answer="I wrote notes.txt: the parser splits a text at semicolons."),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ChatTurn:
+    """One message of the engine's chat."""
+
+    role: Literal["system", "user", "assistant"]
+    text: str
+
+
+def beginning(tools: Sequence[str]) -> str:
+    """Return the constant part of the system text for these offered tools.
+
+    Example:
+        >>> "bash" in beginning(["read_file"])
+        False
+    """
+    have = {*tools, FINAL}
+    lines = [f"{name}: {text}" for name, text in _TOOL_LINES.items() if name in have]
+    extra = [f"{name}: a tool with the fields of its input" for name in tools if name not in _TOOL_LINES]
+    shown = [example for needs, *example in _EXAMPLES if have.issuperset(needs)]
+    parts = [_INTRO, "Tools:\n" + "\n".join([*lines, *extra])]
+    for number, (task, *talk) in enumerate(shown, 1):
+        parts.append(f"Example {number}. Task: {task}\n" + "\n".join(talk))
+    return "\n\n".join(parts)
+
+
+def chat(request: ModelRequest, tools: Sequence[str], files: Sequence[str]) -> tuple[ChatTurn, ...]:
+    """Return the whole conversation as the engine gets it.
+
+    Args:
+        request: what is asked.
+        tools: names of the offered tools; empty for an answer in plain text.
+        files: paths to name in the system text.
+    """
+    blocks = [_cut(block.strip(), SYSTEM_CHARS) for block in without_files(request.system) if block.strip()]
+    if tools:
+        blocks.insert(0, beginning(tools))
+        if files:
+            blocks.append("Files of this project:\n" + "\n".join(files))
+    turns = [ChatTurn("system", "\n\n".join(blocks))] if blocks else []
+    results = {done.call.id: done for done in paired(request.messages)}
+    task = ""
+    for message in request.messages:
+        turns += _turns_of(message, results, task)
+        # The task is said again after each result, always alike: a small model forgets it otherwise.
+        if message.role == "user" and not message.tool_results:
+            task = _cut(message.text.strip(), TASK_CHARS)
+    if request.tail.strip():
+        turns.append(ChatTurn("user", request.tail.strip()))
+    return _merged(turns)
+
+
+def asking(turns: Sequence[ChatTurn], step: str, follow: FollowUp) -> tuple[ChatTurn, ...]:
+    """Return the conversation that asks for the second pass of `step`."""
+    return (*turns, ChatTurn("assistant", step), ChatTurn("user", follow.question))
+
+
+def _turns_of(message: Message, results: dict[str, Done], task: str) -> list[ChatTurn]:
+    if message.role == "user":
+        texts = [b.text for b in message.content if isinstance(b, TextBlock)]
+        results_here = [b for b in message.content if isinstance(b, ToolResultBlock)]
+        told = [tell(results[b.tool_use_id]) for b in results_here if b.tool_use_id in results]
+        again = [f"Task: {task}\n{AGAIN}"] if told and task else []
+        return [ChatTurn("user", text) for text in (*told, *texts, *again) if text.strip()]
+    if not message.tool_uses:
+        return [ChatTurn("assistant", as_step(FINAL, answer=message.text))] if message.text.strip() else []
+    turns: list[ChatTurn] = []
+    for call in message.tool_uses:
+        turns.append(ChatTurn("assistant", step_of_call(call)))
+        given = call.input
+        follow = follow_up(call.name, str(given.get("path", "")), str(given.get("old", "")))
+        if follow is not None:
+            body = given.get("code") or given.get("content") or given.get("new") or ""
+            fence = "`" * follow.opening.count("`")
+            turns.append(ChatTurn("user", follow.question))
+            turns.append(ChatTurn("assistant", f"{follow.opening}\n{body}\n{fence}"))
+    return turns
+
+
+def _merged(turns: Iterable[ChatTurn]) -> tuple[ChatTurn, ...]:
+    """Join neighbours of one role: chat templates want user and assistant by turns."""
+    merged: list[ChatTurn] = []
+    for turn in turns:
+        if merged and merged[-1].role == turn.role != "system":
+            merged[-1] = ChatTurn(turn.role, f"{merged[-1].text}\n\n{turn.text}")
+        else:
+            merged.append(turn)
+    return tuple(merged)
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[:limit].rsplit("\n", 1)[0] + "\n…"

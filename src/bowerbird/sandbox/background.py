@@ -1,0 +1,225 @@
+"""Commands that go on beside the conversation: started, looked at, stopped (SB-37, DE-27 … DE-31).
+
+Here: the background runs of one branch, from start to their record. Not here: how a command runs
+(`branch_sandbox`), who may start one, telling a model (`agent`).
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from bowerbird.core.errors import BowerbirdError, InvalidArgument, LimitExceeded
+from bowerbird.core.ids import new_id
+from bowerbird.core.timestamps import now_iso
+from bowerbird.sandbox.background_record import (
+    OUTPUT_BYTES,
+    BackgroundFile,
+    BackgroundRun,
+    RunState,
+    lost,
+)
+from bowerbird.sandbox.command import Ending, check_command, exit_code
+from bowerbird.sandbox.running import Finished, RunningCommand
+
+if TYPE_CHECKING:
+    from bowerbird.sandbox.branch_sandbox import BranchSandbox
+
+DEFAULT_TIMEOUT_S = 300.0
+Ended = Callable[[BackgroundRun], None]
+
+
+class BackgroundRuns:
+    """Background commands of one branch. While one runs the sandbox stays warm and the branch's open layer
+    in place, over the ends of turns.
+
+    Args:
+        sandbox: where they run. record: file they are remembered in.
+        most: how many may run at once.
+        on_end: hears of each that ended, at once.
+
+    Example:
+        task = await runs.start("npm run dev", timeout=3600)
+        runs.poll(task)["tail"]
+    """
+
+    def __init__(
+        self, sandbox: "BranchSandbox", record: Path, *, most: int = 8, on_end: Ended | None = None
+    ) -> None:
+        self._sandbox = sandbox
+        self._file = BackgroundFile(record)
+        self._most = most
+        self._on_end = on_end
+        self._commands: dict[str, RunningCommand] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._closing = False
+        self._runs = {run.task_id: run for run in self._file.load()}
+        self._lose([run for run in self._runs.values() if not run.ended])
+
+    @property
+    def running(self) -> tuple[str, ...]:
+        """Ids of those that run."""
+        return tuple(run.task_id for run in self._runs.values() if not run.ended)
+
+    async def start(
+        self,
+        command: str | Sequence[str],
+        *,
+        timeout: float = DEFAULT_TIMEOUT_S,
+        configured_timeout: float | None = None,
+        notify: bool = False,
+        turn: str | None = None,
+    ) -> str:
+        """Start a command and return its task id at once.
+
+        Args:
+            command: a string for bash, or a list that runs as it is.
+            timeout: seconds, then its whole tree is killed. notify: see `BackgroundRun`.
+            turn: whose changes these are.
+
+        Raises:
+            LimitExceeded: as many run as may. InvalidArgument: a bad command or timeout.
+            SandboxUnavailable: no sandbox could be had; nothing runs.
+        """
+        check_command(command)
+        running = self.running
+        if len(running) >= self._most:
+            raise LimitExceeded(
+                f"{len(running)} background commands run already ({', '.join(running)}), at most "
+                f"{self._most} may; cancel one, or wait for one to end"
+            )
+        task_id = new_id("bg")
+        shown = command if isinstance(command, str) else " ".join(command)
+        run = BackgroundRun(task_id, shown, "running", now_iso(), timeout, notify)
+        self._runs[task_id] = run  # counts from now on, so that no two starts pass the limit together
+        try:
+            request = self._sandbox.request(
+                command,
+                timeout=timeout,
+                configured_timeout=configured_timeout,
+                max_output_bytes=OUTPUT_BYTES,
+                keep_output=True,
+            )
+            started_ns = self._sandbox.now()
+            live = await self._sandbox.begin(request, call=task_id)
+        except BaseException:
+            del self._runs[task_id]
+            raise
+        self._commands[task_id] = live
+        self._put(msgspec.structs.replace(run, timeout_s=request.timeout_s, spill=live.output.name))
+        following = self._follow(task_id, live, started_ns, turn)
+        self._tasks[task_id] = asyncio.create_task(following, name=f"background {task_id}")
+        return task_id
+
+    def poll(self, task_id: str) -> dict[str, Any]:
+        """Return status, tail, output so far and spill of one run.
+
+        Raises:
+            InvalidArgument: there is no such run; those there are, are named.
+        """
+        return self._now(self._known(task_id)).to_data()
+
+    def poll_all(self) -> list[dict[str, Any]]:
+        """Return `poll` of every run, oldest first."""
+        return [self._now(run).to_data() for run in self._runs.values()]
+
+    async def stop(self, task_id: str) -> dict[str, Any]:
+        """Kill a run's whole tree and return its `poll`; one that ended stays as it is."""
+        self._known(task_id)
+        live = self._commands.get(task_id)
+        if live is not None:
+            live.stop("cancel")
+            await asyncio.shield(self._tasks[task_id])
+            self.mark_told([task_id])  # whoever stops it knows of its end
+        return self.poll(task_id)
+
+    def untold(self) -> list[BackgroundRun]:
+        """Return those that ended and of whose end nobody was told yet."""
+        return [run for run in self._runs.values() if run.ended and not run.told]
+
+    def mark_told(self, task_ids: Sequence[str]) -> None:
+        """Remember that model and user know of these ends."""
+        for task_id in task_ids:
+            if task_id in self._runs:
+                self._runs[task_id] = msgspec.structs.replace(self._runs[task_id], told=True)
+        if task_ids:
+            self._file.save(self._runs.values())
+
+    async def close(self) -> None:
+        """Kill what runs: the server stops. The next one finds them `lost`, with what they printed."""
+        self._closing = True
+        for live in self._commands.values():
+            live.stop("cancel")
+        if self._tasks:
+            await asyncio.wait(list(self._tasks.values()))
+
+    async def _follow(self, task_id: str, live: RunningCommand, started_ns: int, turn: str | None) -> None:
+        finished: Finished | None = None
+        try:
+            finished = await live.wait()
+        except BowerbirdError:
+            pass  # the sandbox died under it; what it printed is in its spill
+        finally:
+            del self._commands[task_id]
+            await self._sandbox.end(live, started_ns, turn=turn, call=task_id)
+            self._tasks.pop(task_id, None)
+        run = self._runs[task_id]
+        if finished is None or self._closing:
+            live.output.close()
+            self._lose([run])
+            return
+        output = finished.output
+        self._put(
+            msgspec.structs.replace(
+                run,
+                state=_state(finished.ending),
+                exit_code=exit_code(finished.ending),
+                duration_ms=finished.duration_ms,
+                output=output.text,
+                total_bytes=output.total_bytes,
+                truncated=output.truncated,
+                spill=output.spill,
+            )
+        )
+        if self._on_end is not None:
+            self._on_end(self._runs[task_id])
+
+    def _lose(self, runs: Sequence[BackgroundRun]) -> None:
+        for run in runs:
+            self._runs[run.task_id] = lost(run, self._sandbox.spill_path(run.task_id))
+        if runs:
+            self._file.save(self._runs.values())
+
+    def _put(self, run: BackgroundRun) -> None:
+        self._runs[run.task_id] = run
+        self._file.save(self._runs.values())
+
+    def _known(self, task_id: str) -> BackgroundRun:
+        found = self._runs.get(task_id)
+        if found is None:
+            known = ", ".join(self._runs) or "none"
+            raise InvalidArgument(f"there is no background command {task_id!r}; there are: {known}")
+        return found
+
+    def _now(self, run: BackgroundRun) -> BackgroundRun:
+        live = self._commands.get(run.task_id)
+        if live is None:
+            return run
+        collected = live.output
+        return msgspec.structs.replace(
+            run,
+            output=collected.so_far(),
+            total_bytes=collected.total_bytes,
+            truncated=collected.total_bytes > OUTPUT_BYTES,
+            duration_ms=live.running_ms,
+        )
+
+
+def _state(ending: Ending) -> RunState:
+    if ending.stop == "timeout":
+        return "timeout"
+    if ending.stop == "cancel":
+        return "killed"
+    return "completed" if ending.stop is None and ending.code == 0 else "error"

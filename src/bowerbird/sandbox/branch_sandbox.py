@@ -1,0 +1,361 @@
+"""The sandbox of one branch: its view mounted, its commands run, their changes captured (SB-7 … SB-20).
+
+Here: when to start, mount anew and capture, and in which order. Not here: how (`warm`, `running`,
+`bowerbird.workspace.process_view`), nor what is shared between branches (`host`).
+"""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bowerbird.core.errors import InvalidArgument, PathEscape
+from bowerbird.core.ids import new_id
+from bowerbird.sandbox.background import BackgroundRuns
+from bowerbird.sandbox.background_record import BackgroundRun
+from bowerbird.sandbox.command import (
+    DEFAULT_TIMEOUT_S,
+    CommandRequest,
+    CommandResult,
+    Ending,
+    check_command,
+    check_timeout,
+    exit_code,
+)
+from bowerbird.sandbox.copy_projection import CopyProjection
+from bowerbird.sandbox.network import BranchNetwork
+from bowerbird.sandbox.profile import environment
+from bowerbird.sandbox.projection import OverlayProjection, Projection
+from bowerbird.sandbox.running import Finished, RunningCommand
+from bowerbird.sandbox.spill_files import prune_spills
+from bowerbird.sandbox.status import Tier
+from bowerbird.workspace import Captured, ProcessView
+
+if TYPE_CHECKING:
+    from bowerbird.sandbox.host import SandboxHost
+
+_SLOW_CLOSE_S = 1.0
+BACKGROUND_FILE = "background.json"
+
+
+class BranchSandbox:
+    """Runs commands on one branch; belongs to one event loop.
+
+    Attributes:
+        last_used: `time.monotonic()` of the last command's end.
+        network: what its commands can reach.
+    """
+
+    def __init__(self, host: "SandboxHost", view: ProcessView, tier: Tier, network: BranchNetwork) -> None:
+        self._host = host
+        self._view = view
+        kind = OverlayProjection if tier == "overlay" else CopyProjection
+        self._projection: Projection = kind(host, view)
+        self.last_used = time.monotonic()
+        self._preparing = asyncio.Lock()
+        self._slots = asyncio.Semaphore(host.settings.commands)
+        self._running: set[RunningCommand] = set()
+        self._background: BackgroundRuns | None = None
+        self.network = network
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    @property
+    def root(self) -> str:
+        """The branch's path for commands."""
+        return self._projection.root
+
+    @property
+    def warm(self) -> bool:
+        """Whether its processes are up."""
+        return self._projection.alive
+
+    @property
+    def busy(self) -> bool:
+        """Whether a command runs."""
+        return bool(self._running)
+
+    # ------------------------------------------------------------ commands
+
+    async def run(
+        self,
+        command: str | Sequence[str],
+        *,
+        cwd: str = "/",
+        env: Mapping[str, str] | None = None,
+        stdin: bytes = b"",
+        timeout: float = DEFAULT_TIMEOUT_S,
+        configured_timeout: float | None = None,
+        max_output_bytes: int = 100_000,
+        network: str | None = None,
+        separate: bool = False,
+        on_output: Callable[[bytes], None] | None = None,
+        cancel: asyncio.Event | None = None,
+        turn: str | None = None,
+        call: str | None = None,
+    ) -> CommandResult:
+        """Run a command on the branch and return its record once its changes are captured.
+
+        Args:
+            command: a string for bash, or a list that runs as it is.
+            cwd: virtual path of a directory of the branch.
+            env: further variables.
+            timeout: seconds; then SIGTERM, and SIGKILL one second later.
+            network: what the command counts on: `closed` or `allowlist`; None = what the session has.
+            separate: also give stdout and stderr apart.
+            on_output: gets live chunks at most every 50 ms.
+            cancel: setting it ends the command, whose record then says `cancelled`.
+            turn, call: whose changes these are, for the branch's journal.
+
+        Raises:
+            InvalidArgument: a bad command or timeout, or another network than the session's.
+            PathEscape: `cwd` leaves the branch.
+            SandboxUnavailable: no sandbox could be had; nothing ran.
+
+        Example:
+            result = await sandbox.run("pytest -q", timeout=120)
+        """
+        if network is not None and network != self.network.mode:
+            raise InvalidArgument(
+                f"network is {network!r}, the session has {self.network.mode!r}; only a person changes it"
+            )
+        request = self.request(
+            command,
+            cwd=cwd,
+            env=env,
+            stdin=stdin,
+            timeout=timeout,
+            configured_timeout=configured_timeout,
+            max_output_bytes=max_output_bytes,
+            separate=separate,
+        )
+        async with self._slots:
+            started_ns = self._view.now()
+            running = await self.begin(request, call=call, on_output=on_output)
+            stopping = asyncio.create_task(_stop_when(cancel, running)) if cancel is not None else None
+            try:
+                finished = await running.wait()
+            finally:
+                if stopping is not None:
+                    stopping.cancel()
+                captured = await self.end(running, started_ns, turn=turn, call=call)
+        return self._record(request, finished, captured)
+
+    def request(
+        self,
+        command: str | Sequence[str],
+        *,
+        cwd: str = "/",
+        env: Mapping[str, str] | None = None,
+        stdin: bytes = b"",
+        timeout: float = DEFAULT_TIMEOUT_S,
+        configured_timeout: float | None = None,
+        max_output_bytes: int = 100_000,
+        separate: bool = False,
+        keep_output: bool = False,
+    ) -> CommandRequest:
+        """Return a checked request for `begin`; arguments and errors as for `run`."""
+        if max_output_bytes < 1:
+            raise InvalidArgument(f"max_output_bytes is {max_output_bytes}; it must be positive")
+        limit, note = check_timeout(timeout, self._host.settings.max_timeout_s, configured_timeout)
+        return CommandRequest(
+            argv=check_command(command),
+            cwd=self._inside(cwd),
+            env=self._environment(env or {}),
+            stdin=stdin,
+            timeout_s=limit,
+            max_output_bytes=max_output_bytes,
+            separate=separate,
+            keep_output=keep_output,
+            note=note,
+        )
+
+    def now(self) -> int:
+        """The clock that `end` compares with."""
+        return self._view.now()
+
+    def spill_path(self, call: str) -> Path:
+        """Return the host path of a call's whole output."""
+        return self._projection.spills / spill_name(call)
+
+    @contextlib.contextmanager
+    def shown_file(self, name: str, text: str) -> Generator[str]:
+        """Show commands a file for a while, read-only and outside of the branch; gives its path inside."""
+        # Where commands cannot write: no link of theirs can redirect what this process writes.
+        file = self._projection.spills / name
+        file.parent.mkdir(mode=0o700, exist_ok=True)
+        file.write_text(text, encoding="utf-8", errors="surrogateescape")
+        try:
+            yield f"{self._projection.spill_prefix}/{name}"
+        finally:
+            file.unlink(missing_ok=True)
+
+    @property
+    def background(self) -> BackgroundRuns:
+        """The branch's background commands."""
+        if self._background is None:
+            self._background = BackgroundRuns(
+                self,
+                self._view.directory / BACKGROUND_FILE,
+                most=self._host.settings.background,
+                on_end=self._tell_background,
+            )
+        return self._background
+
+    def _inside(self, cwd: str) -> str:
+        if "\0" in cwd:
+            raise InvalidArgument("cwd holds a NUL character")
+        if cwd == self.root or cwd.startswith(self.root + "/"):
+            cwd = cwd[len(self.root) :]
+        parts: list[str] = []
+        for part in cwd.split("/"):
+            if part == "..":
+                if not parts:
+                    raise PathEscape(f"{cwd} leaves the workspace", cwd)
+                parts.pop()
+            elif part not in ("", "."):
+                parts.append(part)
+        return "/".join([self.root, *parts])
+
+    def _environment(self, extra: Mapping[str, str]) -> Mapping[str, str]:
+        chosen = self._host.settings
+        return {
+            **environment(
+                self._host.facts,
+                self.root,
+                extra=chosen.env,
+                secrets=chosen.env_secrets,
+                proxy=self.network.proxy_url,
+            ),
+            "HOME": self._projection.home,
+            "TMPDIR": self._projection.tmp,
+            **extra,
+        }
+
+    async def begin(
+        self,
+        request: CommandRequest,
+        *,
+        call: str | None = None,
+        on_output: Callable[[bytes], None] | None = None,
+    ) -> RunningCommand:
+        """Start a command; what it is given back to is `end`."""
+        name = spill_name(call or new_id("c"))
+        async with self._preparing:
+            warm = await self._projection.ready(first=not self._running)
+            if await self.network.open():
+                await warm.open_bridge()
+            running = RunningCommand(
+                warm,
+                request,
+                self._host.settings.limits,
+                spill=self._projection.spills / name,
+                spill_name=f"{self._projection.spill_prefix}/{name}",
+                on_output=on_output,
+                disk_used=self._view.bytes_used,
+            )
+            self._running.add(running)
+            self._idle.clear()
+        return running
+
+    async def end(
+        self, running: RunningCommand, started_ns: int, *, turn: str | None = None, call: str | None = None
+    ) -> Captured:
+        """Capture what was changed; the last command to end lets file tools write directly again."""
+        self._running.discard(running)
+        self.last_used = time.monotonic()
+        if not self._running:
+            self._idle.set()
+        async with self._preparing:
+            # Shielded: what a cancelled command changed is in the branch all the same.
+            last = not self._running
+            return await asyncio.shield(
+                asyncio.to_thread(self._finish, started_ns, turn, call, last=last, spilled=running.spilled)
+            )
+
+    def _finish(
+        self, started_ns: int, turn: str | None, call: str | None, *, last: bool, spilled: bool
+    ) -> Captured:
+        if spilled:
+            prune_spills(self._projection.spills, keep=[running.spill_name for running in self._running])
+        return self._projection.capture(started_ns, turn, call, last=last)
+
+    def _tell_background(self, run: BackgroundRun) -> None:
+        if self._host.on_background is not None:
+            self._host.on_background(self._view.directory.name, run)
+
+    def _record(self, request: CommandRequest, finished: Finished, captured: Captured) -> CommandResult:
+        ending, output = finished.ending, finished.output
+        return CommandResult(
+            exit_code=exit_code(ending),
+            signal=ending.signal,
+            timed_out=ending.stop == "timeout",
+            cancelled=ending.stop == "cancel",
+            oom=ending.stop == "memory",
+            output=output.text,
+            truncated=output.truncated,
+            total_bytes=output.total_bytes,
+            spill=output.spill,
+            duration_ms=finished.duration_ms,
+            cpu_ms=ending.cpu_ms,
+            peak_bytes=ending.peak_bytes,
+            stragglers_killed=ending.stragglers,
+            tier=self._projection.tier,
+            network=self.network.mode,
+            written=list(captured.written),
+            deleted=list(captured.deleted),
+            stdout=finished.stdout.text if finished.stdout else None,
+            stderr=finished.stderr.text if finished.stderr else None,
+            spill_truncated=output.spill_truncated,
+            reason=ending.stop,
+            note=self._note(request, ending),
+        )
+
+    def _note(self, request: CommandRequest, ending: Ending) -> str | None:
+        """Say what was clamped, and that nothing outlives a command but background runs (SB-19)."""
+        notes = [request.note] if request.note else []
+        if ending.stragglers and ending.stop is None:
+            notes.append(
+                f"{ending.stragglers} processes it left behind were killed; "
+                "what shall go on must be a background run"
+            )
+            running = self._background.running if self._background is not None else ()
+            if running:
+                notes.append(f"background runs go on: {', '.join(running)}")
+        return "; ".join(notes) or None
+
+    async def new_turn(self) -> None:
+        """Show the next command what the user edited meanwhile; a view in use stays as it is."""
+        async with self._preparing:
+            if not self._running:
+                self._projection.renew()
+
+    async def cool_down(self) -> None:
+        """End the processes; the branch and the next command lose nothing."""
+        async with self._preparing:
+            if not self._running:
+                self._projection.close()
+                await self.network.close()
+
+    async def close(self) -> None:
+        """End everything that runs, keep what it changed."""
+        if self._background is not None:
+            await self._background.close()
+        for running in list(self._running):
+            running.stop("cancel")
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_SLOW_CLOSE_S):
+                await self._idle.wait()
+        await self.cool_down()
+
+
+def spill_name(call: str) -> str:
+    """Return the file name of a call's whole output."""
+    return f"{call}.txt".replace("/", "_")
+
+
+async def _stop_when(cancel: asyncio.Event, running: RunningCommand) -> None:
+    await cancel.wait()
+    running.stop("cancel")

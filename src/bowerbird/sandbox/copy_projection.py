@@ -1,0 +1,111 @@
+"""The branch as a real copy, its commands under Landlock: for hosts without user namespaces (SB-2, SB-12).
+
+Here: the projection and the rules of what a command may reach. Not here: making and comparing the copy
+(`bowerbird.workspace.mirror`), the calls themselves (`inside/confined`).
+"""
+
+import asyncio
+import contextlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bowerbird.core.errors import LimitExceeded, SandboxUnavailable
+from bowerbird.sandbox.profile import HostFacts
+from bowerbird.sandbox.seccomp import filter_program
+from bowerbird.sandbox.status import Tier
+from bowerbird.sandbox.warm import WarmSandbox
+from bowerbird.workspace import Captured, ProcessView
+
+if TYPE_CHECKING:
+    from bowerbird.sandbox.host import SandboxHost
+
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/proc")
+# What the system is called. In the overlay tier these do not exist; here they do, and pip, for one, does not
+# expect a file that stands there but may not be read.
+_RELEASES = (
+    "os-release", "lsb-release", "debian_version", "redhat-release", "fedora-release", "centos-release",
+    "alpine-release", "arch-release", "SuSE-release", "gentoo-release",
+)  # fmt: skip
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+
+
+def landlock_rules(facts: HostFacts, *, write: list[str], read: list[str]) -> dict[str, list[str]]:
+    """Return what commands may reach: their own trees, the system and toolchains, harmless devices."""
+    etc = [f"/etc/{name}" for name in (*facts.etc, "passwd", "group", *_RELEASES)]
+    return {
+        "write": write,
+        "read": [*_SYSTEM, *etc, *facts.read_only, *read],
+        "devices": list(_DEVICES),
+    }
+
+
+class CopyProjection:
+    """A copy of the branch below its own directory; see `Projection` for the calls."""
+
+    tier: Tier = "copy"
+
+    def __init__(self, host: "SandboxHost", view: ProcessView) -> None:
+        self._host = host
+        self._view = view
+        self._mirror = view.mirror()
+        self.root = str(self._mirror.tree)
+        self.home = str(view.directory / "home")
+        self.tmp = str(view.directory / "tmp")
+        self.spill_prefix = str(view.directory / "out")
+        self._warm: WarmSandbox | None = None
+        self._live = contextlib.ExitStack()
+
+    @property
+    def alive(self) -> bool:
+        """Whether its helper process is up."""
+        return self._warm is not None and self._warm.alive
+
+    @property
+    def spills(self) -> Path:
+        """Where whole outputs are stored."""
+        return Path(self.spill_prefix)
+
+    async def ready(self, *, first: bool) -> WarmSandbox:
+        """See `Projection.ready`; brings what the branch and the user changed into the copy."""
+        if first:
+            try:
+                await asyncio.to_thread(self._bring_in)
+            except LimitExceeded as error:
+                raise SandboxUnavailable(str(error)) from error
+        if self._warm is None or not self._warm.alive:
+            self._warm = await self._start()
+        if first:
+            await asyncio.to_thread(self._live.enter_context, self._view.live_copy(self._mirror))
+        return self._warm
+
+    def _bring_in(self) -> None:
+        for directory in (self.home, self.tmp, self.spill_prefix):
+            Path(directory).mkdir(mode=0o700, exist_ok=True)
+        limits = self._host.settings
+        self._view.bring_in(self._mirror, limits.copy_max_files, limits.copy_max_bytes)
+
+    async def _start(self) -> WarmSandbox:
+        workspace = self._view.workspace
+        read = [self.spill_prefix]
+        if workspace is not None and not self._view.hides:
+            read.append(str(workspace))
+        rules = landlock_rules(self._host.facts, write=[self.root, self.home, self.tmp], read=read)
+        program = filter_program(copy_tier=True)
+        return await WarmSandbox.start_confined(program, rules, self._host.settings.limits.pids)
+
+    def capture(self, started_ns: int, turn: str | None, call: str | None, *, last: bool) -> Captured:
+        """See `Projection.capture`; compares the copy with what was last seen of it."""
+        captured = self._view.take_back(self._mirror, turn=turn, call=call)
+        if last:
+            self._live.close()
+        return captured
+
+    def renew(self) -> None:
+        """See `Projection.renew`; each first command compares the copy with the workspace anyway."""
+
+    def close(self) -> None:
+        """See `Projection.close`; the copy stays for the next command."""
+        self._live.close()
+        if self._warm is not None:
+            self._warm.close()
+        self._warm = None

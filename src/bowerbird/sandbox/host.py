@@ -1,0 +1,222 @@
+"""All sandboxes of one process: the probe, the warden, warm sandboxes and when they end (SB-4, SB-9).
+
+Here: what is shared between branches. Not here: one branch's commands (`branch_sandbox`).
+"""
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from bowerbird.core.events import Egress, SandboxTier
+from bowerbird.core.timestamps import now_iso
+from bowerbird.sandbox.background_record import BackgroundRun
+from bowerbird.sandbox.branch_sandbox import BACKGROUND_FILE, BranchSandbox
+from bowerbird.sandbox.egress_proxy import Resolver, system_resolver
+from bowerbird.sandbox.network import BranchNetwork, NetworkRules, rules_of
+from bowerbird.sandbox.probe import Bubblewrap, find_bubblewrap, probe_copy, probe_overlay, write_accounts
+from bowerbird.sandbox.profile import HostFacts, host_facts
+from bowerbird.sandbox.projection import NET
+from bowerbird.sandbox.registries import package_hosts
+from bowerbird.sandbox.settings import SandboxSettings
+from bowerbird.sandbox.status import (
+    COPY_ISOLATION,
+    NO_ALLOW_LIST,
+    OVERLAY_ISOLATION,
+    SandboxStatus,
+    Tier,
+    choose_tier,
+)
+from bowerbird.sandbox.warden import Warden
+from bowerbird.workspace import Branch
+
+_SWEEP_S = 5.0
+
+
+class SandboxHost:
+    """Sandboxes for branches; one per process, used from one event loop, closed at its end.
+
+    Args:
+        data_dir: where branches live; the probe works on its file system.
+        settings: see `SandboxSettings`.
+        on_event: hears of requests into the network and of another tier, with the branch's id ("" for
+            the tier). on_background: hears of background commands that ended, likewise.
+        resolve: finds addresses for the allow-list.
+
+    Example:
+        host = SandboxHost(data_dir, SandboxSettings())
+        result = await (await host.sandbox(branch)).run("pytest -q")
+    """
+
+    def __init__(
+        self,
+        data_dir: Path,
+        settings: SandboxSettings | None = None,
+        *,
+        on_event: Callable[[str, Egress | SandboxTier], None] | None = None,
+        on_background: Callable[[str, BackgroundRun], None] | None = None,
+        resolve: Resolver = system_resolver,
+    ) -> None:
+        self.data_dir = data_dir
+        self.on_background = on_background
+        self._on_event = on_event
+        self._resolve = resolve
+        self._packages: tuple[str, ...] | None = None
+        self.settings = settings or SandboxSettings()
+        self.warden = Warden()
+        self._facts: HostFacts | None = None
+        self._bwrap: Bubblewrap | None = None
+        self._status: SandboxStatus | None = None
+        self._probing = asyncio.Lock()
+        self._sandboxes: OrderedDict[str, BranchSandbox] = OrderedDict()
+        self._sweeper: asyncio.Task[None] | None = None
+
+    @property
+    def facts(self) -> HostFacts:
+        """Facts about this host, read once."""
+        if self._facts is None:
+            chosen = self.settings
+            self._facts = host_facts(
+                toolchains=chosen.toolchains, read_only=chosen.read_only, git_identity=chosen.git_identity
+            )
+        return self._facts
+
+    @property
+    def bubblewrap(self) -> str:
+        """The bubblewrap program; asked for only where the overlay tier works."""
+        if self._bwrap is None:
+            self._bwrap = find_bubblewrap()
+        return self._bwrap.path or "bwrap"
+
+    @property
+    def accounts(self) -> Path:
+        """Directory with the synthetic passwd and group."""
+        return self.data_dir / "sandbox" / "accounts"
+
+    async def status(self, *, again: bool = False) -> SandboxStatus:
+        """Return what this host gives, probed once; `again` probes anew."""
+        async with self._probing:
+            if self._status is None or again:
+                before, self._status = self._status, await self._probe()
+                if before is not None and before.tier != self._status.tier:
+                    now = self._status
+                    self._tell("", SandboxTier(now.tier, now.minimum, now.reasons))
+            return self._status
+
+    async def _probe(self) -> SandboxStatus:
+        self.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        await asyncio.to_thread(write_accounts, self.accounts)
+        self._bwrap = await asyncio.to_thread(find_bubblewrap)
+        reasons: dict[str, str | None] = {
+            "overlay": await probe_overlay(self.warden, self.facts, self._bwrap, self.data_dir),
+            "copy": await probe_copy(self.facts, self.data_dir),
+        }
+        tier = choose_tier(self.settings.tier, reasons)
+        return self._describe(tier, reasons)
+
+    def _describe(self, tier: Tier, reasons: dict[str, str | None]) -> SandboxStatus:
+        minimum: Tier = "overlay" if self.settings.minimum == "overlay" else "copy"
+        return SandboxStatus(
+            tier=tier,
+            minimum=minimum,
+            reasons=reasons,
+            isolation={"overlay": OVERLAY_ISOLATION, "copy": COPY_ISOLATION, "none": ()}[tier],
+            network="allowlist" if self.settings.allow and tier == "overlay" else "closed",
+            network_reason=NO_ALLOW_LIST if self.settings.allow and tier == "copy" else None,
+            limits={"memory": "rlimit+watch", "pids": "rlimit", "disk": "watch"},
+            python=_pythons(),
+            search="ripgrep",
+            probed_at=now_iso(),
+        )
+
+    async def sandbox(self, branch: Branch) -> BranchSandbox:
+        """Return the branch's sandbox; it starts with its first command.
+
+        Raises:
+            SandboxUnavailable: the tier does not meet the minimum; says why and what to do.
+        """
+        status = await self.status()
+        status.require()
+        found = self._sandboxes.get(branch.id)
+        if found is None:
+            made = await self._make(branch, status.tier)
+            found = self._sandboxes.setdefault(branch.id, made)
+        self._sandboxes.move_to_end(branch.id)
+        if self._sweeper is None or self._sweeper.done():
+            self._sweeper = asyncio.create_task(self._sweep())
+        return found
+
+    async def _make(self, branch: Branch, tier: Tier) -> BranchSandbox:
+        view = branch.processes()
+        allow = self.settings.allow if tier == "overlay" else ()
+        network = BranchNetwork(
+            view.directory / NET,
+            await self.network_rules(allow),
+            lambda event: self._tell(branch.id, event),
+            resolve=self._resolve,
+        )
+        return BranchSandbox(self, view, tier, network)
+
+    async def network_rules(self, allow: Sequence[str]) -> NetworkRules:
+        """Return the rules that a list of entries stands for; `packages` asks the package tools, once."""
+        chosen = self.settings
+        packages = chosen.packages
+        if "packages" in allow and not packages:
+            if self._packages is None:
+                self._packages = await asyncio.to_thread(package_hosts)
+            packages = self._packages
+        return rules_of(
+            allow, packages=packages, max_bytes=chosen.max_bytes, private_hosts=chosen.private_hosts
+        )
+
+    def _tell(self, branch_id: str, event: Egress | SandboxTier) -> None:
+        if self._on_event is not None:
+            self._on_event(branch_id, event)
+
+    async def _sweep(self) -> None:
+        """End sandboxes that idle too long, and the least used ones when there are too many."""
+        while self._sandboxes:
+            await asyncio.sleep(_SWEEP_S)
+            now = time.monotonic()
+            idle = [s for s in self._sandboxes.values() if s.warm and not s.busy]
+            surplus = len(idle) - self.settings.warm_most
+            for number, sandbox in enumerate(idle):
+                if number < surplus or now - sandbox.last_used > self.settings.warm_s:
+                    await sandbox.cool_down()
+
+    async def new_turn(self, branch_id: str) -> None:
+        """Let the next command of a branch see what the user edited meanwhile (WS-5)."""
+        sandbox = self._sandboxes.get(branch_id)
+        if sandbox is not None:
+            await sandbox.new_turn()
+
+    @staticmethod
+    def had_background(branch: Branch) -> bool:
+        """Whether background commands of this branch are on record; starts nothing."""
+        return (branch.processes().directory / BACKGROUND_FILE).exists()
+
+    async def release(self, branch_id: str) -> None:
+        """End a branch's sandbox and everything in it."""
+        sandbox = self._sandboxes.pop(branch_id, None)
+        if sandbox is not None:
+            await sandbox.close()
+
+    async def close(self) -> None:
+        """End every sandbox and the helper process."""
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+        for branch_id in list(self._sandboxes):
+            await self.release(branch_id)
+        self.warden.close()
+
+
+def _pythons() -> dict[str, str | None]:
+    import importlib.metadata
+    import platform
+
+    try:
+        monty: str | None = importlib.metadata.version("pydantic-monty")
+    except importlib.metadata.PackageNotFoundError:
+        monty = None
+    return {"monty": monty, "cpython": platform.python_version()}

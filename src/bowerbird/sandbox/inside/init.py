@@ -1,0 +1,85 @@
+"""The small init of one command: starts it, waits, reaps, reports. Used by both kinds of confinement.
+
+Here: what every init does. Not here: how it is separated from the rest (`namespaced`, `confined`).
+"""
+
+import contextlib
+import os
+import resource
+import signal
+import socket
+
+from . import channel
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .channel import Message
+
+
+def serve_one(
+    zygote: socket.socket, start: "Callable[[Message, list[int]], int]", finish: "Callable[[], int]"
+) -> None:
+    """Wait for a command, run it, report how it ended.
+
+    Args:
+        start: starts it and returns its process id; OSError = it cannot be run.
+        finish: kills and reaps all that the command left behind; returns how many there were.
+    """
+    message, fds = channel.receive(zygote)
+    if message is None:
+        return
+    try:
+        child = start(message, fds)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        said = f"bowerbird: cannot run {message['argv'][0]}: {reason}\n"
+        with contextlib.suppress(OSError):
+            os.write(fds[2], said.encode(errors="replace"))
+        code = 127 if isinstance(error, FileNotFoundError) else 126
+        channel.send(zygote, {"code": code, "cpu_ms": 0, "peak_bytes": 0, "stragglers": 0})
+        return
+    for descriptor in fds:
+        os.close(descriptor)
+    pid, status = 0, 0
+    while pid != child:
+        pid, status = os.waitpid(-1, 0)
+    how = {"signal": os.WTERMSIG(status)} if os.WIFSIGNALED(status) else {"code": os.WEXITSTATUS(status)}
+    left = finish()
+    channel.send(zygote, {**how, "stragglers": left, **spent(resource.getrusage(resource.RUSAGE_CHILDREN))})
+
+
+def spent(used: resource.struct_rusage) -> "Message":
+    """Return the figures of a resource usage that a record shows."""
+    cpu_ms = round((used.ru_utime + used.ru_stime) * 1000)
+    return {"cpu_ms": cpu_ms, "peak_bytes": used.ru_maxrss * 1024}
+
+
+def prepare(message: "Message") -> str:
+    """Go to the command's directory, set its limits, and return the program's path."""
+    os.chdir(message["cwd"])
+    os.umask(0o022)
+    program = _find(message["argv"][0], message["env"].get("PATH", ""))
+    for name, value in message.get("rlimits", {}).items():
+        resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (value, value))
+    return program
+
+
+def spawn(program: str, message: "Message", fds: "list[int]") -> int:
+    """Start the program in a session of its own, with its three descriptors and no others."""
+    actions = [(os.POSIX_SPAWN_DUP2, descriptor, target) for target, descriptor in enumerate(fds[:3])]
+    defaults = [signal.SIGPIPE, signal.SIGTERM, signal.SIGINT, signal.SIGXFSZ]
+    return os.posix_spawn(
+        program, message["argv"], message["env"], file_actions=actions, setsigdef=defaults, setsid=True
+    )
+
+
+def _find(program: str, path: str) -> str:
+    if "/" in program:
+        return program
+    for directory in path.split(":"):
+        candidate = f"{directory}/{program}"
+        if directory and os.path.isfile(candidate) and os.access(candidate, os.X_OK):
+            return candidate
+    raise FileNotFoundError(2, "command not found")

@@ -1,0 +1,237 @@
+"""Finding out what works by doing it: a whole sandbox on the data directory, taken down again (SB-4).
+
+Here: the probe of the overlay tier. It reads no kernel knobs: it mounts, writes, deletes, reads back, tries
+what must be refused, and kills. Not here: the choice that follows (`status`).
+"""
+
+import asyncio
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from bowerbird.core.errors import SandboxUnavailable
+from bowerbird.sandbox.command import check_command
+from bowerbird.sandbox.copy_projection import landlock_rules
+from bowerbird.sandbox.inside import confined
+from bowerbird.sandbox.profile import HostFacts, Places, bubblewrap, environment
+from bowerbird.sandbox.seccomp import filter_program
+from bowerbird.sandbox.warden import PACKAGE, Overlay, Warden
+from bowerbird.sandbox.warm import WarmSandbox
+
+OLDEST_BUBBLEWRAP = (0, 8)
+_STEP_S = 5.0
+# Each line does one thing that a command must, or must not, be able to do; the exit code names the first
+# that goes wrong.
+_TRIAL = """
+read line < kept && [ "$line" = below ] || exit 11
+echo new > made && rm gone && [ ! -e gone ] || exit 12
+[ ! -e {secret} ] || exit 13
+(exec 3<>/dev/tcp/127.0.0.1/{port}) 2>/dev/null && exit 14
+mount -t tmpfs none /tmp 2>/dev/null && exit 15
+exit 0
+"""
+_MEANING = {
+    11: "the branch cannot be read through the overlay",
+    12: "the branch cannot be written through the overlay",
+    13: "a file of the host is visible",
+    14: "the host's network is reachable",
+    15: "a command can mount",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Bubblewrap:
+    """The bubblewrap program found, or why there is none that will do."""
+
+    path: str | None
+    reason: str | None
+
+
+def find_bubblewrap() -> Bubblewrap:
+    """Look for bubblewrap ≥ 0.8 on the PATH."""
+    path = shutil.which("bwrap")
+    if path is None:
+        return Bubblewrap(None, "bubblewrap is not installed; install bubblewrap ≥ 0.8")
+    try:
+        ran = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=_STEP_S, check=True)
+    except (OSError, subprocess.SubprocessError) as error:
+        return Bubblewrap(None, f"bubblewrap does not run: {error}")
+    version = tuple(int(part) for part in re.findall(r"\d+", ran.stdout)[:2])
+    if version < OLDEST_BUBBLEWRAP:
+        return Bubblewrap(None, f"{ran.stdout.strip()} is too old; install bubblewrap ≥ 0.8")
+    return Bubblewrap(path, None)
+
+
+def write_accounts(directory: Path) -> None:
+    """Write the synthetic passwd and group: this user under the name `agent`, nobody else."""
+    uid, gid = os.getuid(), os.getgid()
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    (directory / "passwd").write_text(f"agent:x:{uid}:{gid}:agent:/home/agent:/bin/bash\n")
+    (directory / "group").write_text(f"agent:x:{gid}:\n")
+
+
+async def probe_overlay(warden: Warden, facts: HostFacts, bwrap: Bubblewrap, data_dir: Path) -> str | None:
+    """Try the overlay tier on the data directory's file system.
+
+    Returns:
+        None when all of it works, else the failed step with the kernel's own words and a remedy.
+    """
+    if sys.platform != "linux":
+        return "the overlay tier needs Linux"
+    if bwrap.path is None:
+        return bwrap.reason
+    try:
+        program = filter_program()
+        with tempfile.TemporaryDirectory(prefix=".probe-", dir=data_dir) as folder:
+            async with asyncio.timeout(_STEP_S):
+                return await _try_all(warden, facts, bwrap.path, program, Path(folder))
+    except SandboxUnavailable as error:
+        return f"{error}{_remedy(str(error))}"
+    except TimeoutError:
+        return f"the probe did not end within {_STEP_S:g} s"
+    except OSError as error:
+        return f"the probe failed: {error}"
+
+
+def _remedy(reason: str) -> str:
+    if "user namespace" in reason or "EPERM" in reason or "ENOSPC" in reason:
+        return (
+            "; allow unprivileged user namespaces (sysctl user.max_user_namespaces, "
+            "kernel.unprivileged_userns_clone or kernel.apparmor_restrict_unprivileged_userns)"
+        )
+    if "overlay" in reason:
+        return "; the overlay tier needs kernel ≥ 6.5 and a data directory on ext4, xfs, btrfs or tmpfs"
+    return ""
+
+
+async def _try_all(warden: Warden, facts: HostFacts, bwrap: str, program: bytes, folder: Path) -> str | None:
+    for name in ("branch", "upper", "work", "home", "out"):
+        (folder / name).mkdir()
+    (folder / "branch/kept").write_text("below\n")
+    (folder / "branch/gone").write_text("x")
+    (folder / "secret").write_text("not for commands")
+    write_accounts(folder / "accounts")
+    root = str(folder / "branch")
+    inside = str(PACKAGE / "inside")
+    places = Places(root, f"{folder}/home", f"{folder}/out", f"{folder}/accounts", inside)
+    [mounted] = warden.mount([Overlay((root,), f"{folder}/upper", f"{folder}/work")])
+    try:
+        sandbox = await WarmSandbox.start(
+            warden, bubblewrap(bwrap, facts, places), facts.interpreter, program
+        )
+        try:
+            await sandbox.attach([root], [mounted])
+            return await _try_inside(sandbox, facts, root, folder)
+        finally:
+            sandbox.close()
+    finally:
+        mounted.close()
+
+
+async def _try_inside(sandbox: WarmSandbox, facts: HostFacts, root: str, folder: Path) -> str | None:
+    listener = await asyncio.start_server(lambda _r, w: w.close(), "127.0.0.1", 0)
+    async with listener:
+        port = listener.sockets[0].getsockname()[1]
+        code = await _run(sandbox, _TRIAL.format(secret=folder / "secret", port=port), facts, root)
+    if code:
+        return _MEANING.get(code, f"the trial command ended with {code}")
+    if not (folder / "upper/made").exists():
+        return "a change did not reach the branch's layer"
+    if (folder / "branch/made").exists() or not (folder / "branch/gone").exists():
+        return "a change reached the workspace"
+    command, ended = _launch(sandbox, "setsid sleep 1000 & sleep 1000", facts, root)
+    sandbox.signal(command, 9)
+    await ended
+    processes, _ = await sandbox.usage()
+    return "a killed command left processes behind" if processes else None
+
+
+# What the copy tier promises without namespaces: files, sockets and signals by Landlock and seccomp.
+_COPY_TRIAL = """
+read line < kept && [ "$line" = below ] || exit 11
+echo new > made && rm gone && [ ! -e gone ] || exit 12
+(read line < {secret}) 2>/dev/null && exit 13
+(exec 3<>/dev/tcp/127.0.0.1/{port}) 2>/dev/null && exit 14
+kill -0 {pid} 2>/dev/null && exit 15
+exit 0
+"""
+_COPY_MEANING = {
+    **_MEANING,
+    11: "the copy cannot be read",
+    12: "the copy cannot be written",
+    15: "signals get out",
+}
+
+
+async def probe_copy(facts: HostFacts, data_dir: Path) -> str | None:
+    """Try the copy tier on the data directory's file system; see `probe_overlay` for the result."""
+    if sys.platform != "linux":
+        return "the copy tier needs Linux"
+    try:
+        abi = confined.landlock_abi()
+    except OSError as error:
+        return f"no Landlock ({error.strerror}); the copy tier needs kernel ≥ 6.12 with Landlock on"
+    if abi < confined.OLDEST_ABI:
+        return (
+            f"the kernel's Landlock has ABI {abi}; the copy tier needs {confined.OLDEST_ABI} (kernel ≥ 6.12)"
+        )
+    try:
+        program = filter_program(copy_tier=True)
+        with tempfile.TemporaryDirectory(prefix=".probe-", dir=data_dir) as folder:
+            async with asyncio.timeout(_STEP_S):
+                return await _try_copy(facts, program, Path(folder))
+    except SandboxUnavailable as error:
+        return str(error)
+    except TimeoutError:
+        return f"the probe did not end within {_STEP_S:g} s"
+    except OSError as error:
+        return f"the probe failed: {error}"
+
+
+async def _try_copy(facts: HostFacts, program: bytes, folder: Path) -> str | None:
+    (folder / "branch").mkdir()
+    (folder / "branch/kept").write_text("below\n")
+    (folder / "branch/gone").write_text("x")
+    (folder / "secret").write_text("not for commands")
+    root = str(folder / "branch")
+    sandbox = await WarmSandbox.start_confined(program, landlock_rules(facts, write=[root], read=[]))
+    listener = await asyncio.start_server(lambda _r, w: w.close(), "127.0.0.1", 0)
+    try:
+        port = listener.sockets[0].getsockname()[1]
+        script = _COPY_TRIAL.format(secret=folder / "secret", port=port, pid=os.getpid())
+        code = await _run(sandbox, script, facts, root)
+        if code:
+            return _COPY_MEANING.get(code, f"the trial command ended with {code}")
+        command, ended = _launch(sandbox, "setsid sleep 1000 & sleep 1000", facts, root)
+        sandbox.signal(command, 9)
+        await ended
+        processes, _ = await sandbox.usage()
+        return "a killed command left processes behind" if processes else None
+    finally:
+        listener.close()
+        sandbox.close()
+
+
+def _launch(
+    sandbox: WarmSandbox, script: str, facts: HostFacts, root: str
+) -> tuple[str, "asyncio.Future[dict[str, object]]"]:
+    null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    env: Mapping[str, str] = environment(facts, root, extra={})
+    try:
+        return sandbox.launch(
+            check_command(script), cwd=root, env=env, rlimits={"CORE": 0}, streams=(null, null, null)
+        )
+    finally:
+        os.close(null)
+
+
+async def _run(sandbox: WarmSandbox, script: str, facts: HostFacts, root: str) -> int:
+    answer = await _launch(sandbox, script, facts, root)[1]
+    code = answer.get("code")
+    return code if isinstance(code, int) else 99

@@ -1,0 +1,164 @@
+"""How a branch becomes files that processes see: mounted (`overlay`) or copied (`copy`).
+
+Here: the contract, and the projection through the kernel's overlay. Not here: commands (`branch_sandbox`),
+the copy (`copy_projection`).
+"""
+
+import asyncio
+import contextlib
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from bowerbird.core.errors import SandboxUnavailable
+from bowerbird.sandbox.profile import BRANCH_OF_NOTHING, HOME, SPILLS, Places, bubblewrap
+from bowerbird.sandbox.seccomp import filter_program
+from bowerbird.sandbox.status import Tier
+from bowerbird.sandbox.warden import PACKAGE, Mounted, Overlay
+from bowerbird.sandbox.warm import WarmSandbox
+from bowerbird.workspace import Captured, OverlayDirs, ProcessView
+
+if TYPE_CHECKING:
+    from bowerbird.sandbox.host import SandboxHost
+
+
+NET = "net"
+"""Directory of a branch in which its proxy, if it has one, listens."""
+
+
+class Projection(Protocol):
+    """One branch as processes see it; used by one `BranchSandbox`, which orders the calls.
+
+    Attributes:
+        tier: how it is done. root: the branch's path for processes. home, tmp: their HOME and TMPDIR.
+        spill_prefix: directory under which commands and file tools find whole outputs.
+    """
+
+    tier: Tier
+    root: str
+    home: str
+    tmp: str
+    spill_prefix: str
+
+    @property
+    def alive(self) -> bool:
+        """Whether its helper processes are up."""
+        ...
+
+    @property
+    def spills(self) -> Path:
+        """Where whole outputs are stored, as a host path."""
+        ...
+
+    async def ready(self, *, first: bool) -> WarmSandbox:
+        """Return a running sandbox that shows the branch as it is now.
+
+        Args:
+            first: no command runs, so the view may be made anew.
+        """
+        ...
+
+    def capture(self, started_ns: int, turn: str | None, call: str | None, *, last: bool) -> Captured:
+        """Take what processes changed into the branch; `last`: none runs any more. Blocks."""
+        ...
+
+    def renew(self) -> None:
+        """Forget what the view shows of the workspace; nothing runs, and the next `ready` looks anew."""
+        ...
+
+    def close(self) -> None:
+        """End the helper processes and give the view up; nothing runs."""
+        ...
+
+
+class OverlayProjection:
+    """The branch's layers mounted by the kernel at the workspace's own path (SB-7, SB-8)."""
+
+    tier: Tier = "overlay"
+    home = HOME
+    tmp = "/tmp"
+    spill_prefix = SPILLS
+
+    def __init__(self, host: "SandboxHost", view: ProcessView) -> None:
+        self._host = host
+        self._view = view
+        self.root = str(view.workspace) if view.workspace is not None else BRANCH_OF_NOTHING
+        self._warm: WarmSandbox | None = None
+        self._mounted: Mounted | None = None
+        self._dirs: OverlayDirs | None = None
+        self._live = contextlib.ExitStack()
+
+    @property
+    def alive(self) -> bool:
+        """Whether its helper processes are up."""
+        return self._warm is not None and self._warm.alive
+
+    @property
+    def spills(self) -> Path:
+        """Where whole outputs are stored."""
+        return self._view.directory / "out"
+
+    async def ready(self, *, first: bool) -> WarmSandbox:
+        """See `Projection.ready`; mounts anew when the branch's layers are others than before."""
+        if self._warm is None or not self._warm.alive:
+            self._drop_mount()
+            self._warm = await self._start()
+        if first:
+            dirs = await asyncio.to_thread(self._view.dirs)
+            if dirs != self._dirs or self._mounted is None:
+                self._mounted = await self._mount(self._warm, dirs)
+                self._dirs = dirs
+            view_fd = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self._mounted.look)
+            self._live.callback(os.close, view_fd)
+            await asyncio.to_thread(self._live.enter_context, self._view.live(view_fd))
+        return self._warm
+
+    async def _start(self) -> WarmSandbox:
+        host = self._host
+        if self._view.unavailable is not None:
+            raise SandboxUnavailable(f"this branch cannot be mounted: {self._view.unavailable}")
+        home = self._view.directory / "home"
+        net = self._view.directory / NET
+        for directory in (home, self.spills, net):
+            directory.mkdir(mode=0o700, exist_ok=True)
+        places = Places(
+            self.root, str(home), str(self.spills), str(host.accounts), str(PACKAGE / "inside"), str(net)
+        )
+        words = bubblewrap(host.bubblewrap, host.facts, places)
+        pids = host.settings.limits.pids
+        return await WarmSandbox.start(host.warden, words, host.facts.interpreter, filter_program(), pids)
+
+    async def _mount(self, warm: WarmSandbox, dirs: OverlayDirs) -> Mounted:
+        lower = tuple(str(path) for path in dirs.lower)
+        self._drop_mount()
+        [mounted] = self._host.warden.mount([Overlay(lower, str(dirs.upper), str(dirs.work))])
+        try:
+            await warm.attach([self.root], [mounted])
+        except BaseException:
+            mounted.close()
+            raise
+        return mounted
+
+    def capture(self, started_ns: int, turn: str | None, call: str | None, *, last: bool) -> Captured:
+        """See `Projection.capture`; reads the upper directory only."""
+        captured = self._view.capture(started_ns, turn=turn, call=call)
+        if last:
+            self._live.close()
+        return captured
+
+    def renew(self) -> None:
+        """See `Projection.renew`: a mount may keep what it knew of files that were edited below it."""
+        self._drop_mount()
+
+    def _drop_mount(self) -> None:
+        if self._mounted is not None:
+            self._mounted.close()
+        self._mounted, self._dirs = None, None
+
+    def close(self) -> None:
+        """See `Projection.close`."""
+        self._live.close()
+        if self._warm is not None:
+            self._warm.close()
+        self._warm = None
+        self._drop_mount()

@@ -1,0 +1,143 @@
+"""The transaction that begins an attempt at a turn (SE-22, SE-23, SE-50).
+
+Here: which turn may begin, its first records, its inputs taken. Not here: the lease, what the
+loop does then.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection
+
+from bowerbird.core.messages import blocks_from_data
+from bowerbird.core.timestamps import now_iso
+from bowerbird.sessions.records import user_record
+from bowerbird.sessions.settings import SessionSettings
+from bowerbird.store.journal import Append, NewRecord, Record, append_one
+from bowerbird.store.threads import SessionRow, find_session, lock_session, update_session
+from bowerbird.store.turns import (
+    OPEN,
+    InboxRow,
+    TurnRow,
+    find_turn,
+    inputs_of,
+    turns_of,
+    update_inputs,
+    update_turn,
+)
+from bowerbird.store.usage import settle_dead
+
+MESSAGE_KINDS = ("message", "steer", "interrupt")
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A turn as it lies in the database before an attempt."""
+
+    session: SessionRow
+    turn: TurnRow
+    inputs: tuple[InboxRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """An attempt that may go on.
+
+    Attributes:
+        records: the turn's first records, when this was its first attempt.
+        crash_loop: too many processes died with this turn; it must fail (SE-23).
+        answers: what people decided meanwhile. notes: that a new message or a cancel came instead.
+        sender: who asked: `id`, `name`, `door`.
+    """
+
+    session: SessionRow
+    turn: TurnRow
+    records: tuple[Record, ...]
+    crash_loop: bool
+    answers: tuple[InboxRow, ...]
+    notes: tuple[InboxRow, ...]
+    sender: dict[str, Any]
+
+
+def look(connection: Connection, thread_id: str, turn_id: str) -> Waiting | None:
+    """Return the turn and its inputs, None when it is gone."""
+    session, turn = find_session(connection, thread_id), find_turn(connection, turn_id)
+    if session is None or turn is None:
+        return None
+    inputs = inputs_of(connection, turn_id=turn_id, kinds=MESSAGE_KINDS)
+    return Waiting(session, turn, tuple(inputs))
+
+
+def first_records(waiting: Waiting, model: str) -> tuple[NewRecord, ...]:
+    """Return `turn_started` and the user's messages, for a turn that never began."""
+    turn, flags = waiting.turn, waiting.session.flags
+    started = {
+        "n": turn.n,
+        "inbox": [row.id for row in waiting.inputs],
+        "kind": turn.kind,
+        "model": model,
+        "mode": "plan" if flags.get("enable_plan_mode") else "normal",
+    }
+    return (
+        NewRecord("turn_started", started, turn.turn_id),
+        *(_user_record(row, turn.turn_id) for row in waiting.inputs),
+    )
+
+
+def begin(
+    connection: Connection, waiting: Waiting, append: Append | None, epoch: int, settings: SessionSettings
+) -> Begun | None:
+    """Begin the next attempt; None when the turn may not run now.
+
+    Args:
+        append: the first records, prepared; None when the turn has begun before.
+        epoch: of the lease.
+
+    Raises:
+        LeaseLost, UnknownSession.
+    """
+    session = lock_session(connection, waiting.turn.thread_id)
+    open_turns = turns_of(connection, session.thread_id, OPEN)
+    if not open_turns or open_turns[0].turn_id != waiting.turn.turn_id:
+        return None
+    turn = open_turns[0]
+    if turn.state == "waiting" or (turn.started_at is None) != (append is not None):
+        return None
+    died = turn.state == "running"
+    values: dict[str, Any] = {
+        "state": "running",
+        "attempt": turn.attempt + 1,
+        "epoch": epoch,
+        "waiting_for": None,
+        "stop_reason": None,
+        "error": None,
+        "started_at": turn.started_at or now_iso(),
+        "ended_at": None,
+    }
+    update_turn(connection, turn.turn_id, **values)
+    update_session(connection, session.thread_id, status="running")
+    settle_dead(connection, session.thread_id, turn.turn_id, now_iso())
+    records = () if append is None else append_one(connection, append)
+    if append is not None:
+        update_inputs(connection, [row.id for row in waiting.inputs], state="taken")
+    left = inputs_of(connection, turn_id=turn.turn_id, states=("queued",), kinds=("answer", "notification"))
+    return Begun(
+        session=session,
+        turn=msgspec.structs.replace(turn, **values),
+        records=records,
+        crash_loop=died and turn.attempt >= settings.max_attempts,
+        answers=tuple(row for row in left if row.kind == "answer"),
+        notes=tuple(row for row in left if row.kind == "notification"),
+        sender=sender_of(waiting.inputs[0]) if waiting.inputs else {},
+    )
+
+
+def sender_of(row: InboxRow) -> dict[str, Any]:
+    """Return who sent an input: `id`, `name`, `door`."""
+    return {**msgspec.json.decode(row.sender, type=dict[str, Any]), "door": row.door}
+
+
+def _user_record(row: InboxRow, turn_id: str) -> NewRecord:
+    body = msgspec.json.decode(row.body, type=dict[str, Any])
+    return user_record(blocks_from_data(body["content"]), turn_id, sender_of(row))

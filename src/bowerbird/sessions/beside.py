@@ -1,0 +1,117 @@
+"""What else changes in the transaction of a step: inputs taken, flags, limits (SE-14, 19, 21).
+
+Here: functions of a connection, by event. Not here: the step's own record (`commits.py`).
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection
+
+from bowerbird.core.events import ApprovalAnswer, ApprovalRequest, ModeChange, StepEvent, UserStep
+from bowerbird.core.ids import new_id
+from bowerbird.sessions.budget import add_money
+from bowerbird.sessions.inputs import ANSWER_DOOR
+from bowerbird.sessions.settings import SessionSettings
+from bowerbird.store.threads import find_session, get_session, update_session
+from bowerbird.store.turns import (
+    InboxRow,
+    TurnRow,
+    find_input,
+    get_turn,
+    insert_input,
+    insert_turn,
+    move_queue_back,
+    update_inputs,
+)
+
+Change = Callable[[Connection], None]
+
+GO_AHEAD = "The plan is approved. Carry it out."
+REVISE = "The plan is rejected. Revise it."
+
+
+def beside(
+    event: StepEvent,
+    turn: TurnRow,
+    *,
+    steers: Mapping[str, InboxRow],
+    requests: Mapping[str, ApprovalRequest],
+    settings: SessionSettings,
+) -> Change | None:
+    """Return the further changes of the event's transaction, None for none.
+
+    Args:
+        steers: inputs handed to the loop, by message id.
+        requests: open requests by id.
+    """
+    if isinstance(event, UserStep) and (row := steers.get(event.message.id)) is not None:
+        return lambda c: update_inputs(c, [row.id], state="taken")
+    if isinstance(event, ModeChange):
+        return lambda c: _change_flags(c, turn.thread_id, event.changes)
+    if isinstance(event, ApprovalAnswer):
+        request = requests.get(event.id)
+        return lambda c: _answered(c, turn, event, request, settings)
+    return None
+
+
+def _change_flags(connection: Connection, thread_id: str, changes: Mapping[str, Any]) -> None:
+    session = get_session(connection, thread_id)
+    update_session(connection, thread_id, flags={**session.flags, **changes})
+
+
+def _answered(
+    connection: Connection,
+    turn: TurnRow,
+    answer: ApprovalAnswer,
+    request: ApprovalRequest | None,
+    settings: SessionSettings,
+) -> None:
+    row = find_input(connection, ANSWER_DOOR, answer.id)
+    if row is not None:
+        update_inputs(connection, [row.id], state="done")
+    if answer.decision == "auto_approve":
+        update_session(connection, turn.thread_id, auto_approve=True)
+    if request is None:
+        return
+    if request.kind == "budget" and answer.decision == "raise":
+        session = get_session(connection, turn.thread_id)
+        add_money(connection, session, turn, settings, (request, answer))
+    if request.kind == "plan":
+        _next_after_plan(connection, turn, answer)
+
+
+def _next_after_plan(connection: Connection, turn: TurnRow, answer: ApprovalAnswer) -> None:
+    """Queue the turn that carries the plan out, or the one that revises it (AG-64)."""
+    approved = answer.decision == "approve"
+    session = find_session(connection, turn.thread_id)
+    if session is not None:
+        flags = {**session.flags, "enable_plan_mode": not approved}
+        update_session(connection, turn.thread_id, flags=flags)
+    text = GO_AHEAD if approved else REVISE
+    if answer.feedback:
+        text = f"{text}\n\n{answer.feedback}"
+    present = get_turn(connection, turn.turn_id)
+    following = TurnRow(
+        turn_id=new_id("t"),
+        thread_id=turn.thread_id,
+        n=move_queue_back(connection, turn.thread_id, present.n),
+        kind="plan_execution" if approved else "plan_revision",
+    )
+    insert_turn(connection, following)
+    content = [{"type": "text", "text": text}]
+    sender = {"id": answer.by or None, "name": answer.by or None}
+    insert_input(
+        connection,
+        InboxRow(
+            id=new_id("i"),
+            thread_id=turn.thread_id,
+            door=ANSWER_DOOR,
+            dedupe_key=f"plan:{answer.id}",
+            kind="message",
+            sender=msgspec.json.encode(sender).decode(),
+            body=msgspec.json.encode({"content": content}).decode(),
+            turn_id=following.turn_id,
+        ),
+    )

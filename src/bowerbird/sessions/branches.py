@@ -1,0 +1,151 @@
+"""Which branch belongs to which session, and its one open handle in this process.
+
+Here: making, opening, forking and discarding branches for sessions. Not here: what a branch
+can do (`workspace`), rows of sessions.
+"""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from bowerbird.core.errors import InvalidWorkspace
+
+if TYPE_CHECKING:
+    from bowerbird.store.threads import SessionRow
+    from bowerbird.workspace import Branch, FlagRules, Workspace, WorkspaceLimits
+
+T = TypeVar("T")
+
+
+class Sandboxes(Protocol):
+    """What runs on branches, as far as a branch's end concerns it."""
+
+    async def release(self, branch_id: str) -> None:
+        """End what runs on a branch."""
+        ...
+
+    async def close(self) -> None:
+        """End what runs on any."""
+        ...
+
+
+class Branches:
+    """Branches of one data directory; shared by the doors of a process, closed with it.
+
+    Args:
+        data_dir: where branches are kept.
+        hide: globs hidden in every workspace (`workspace.hide`).
+        limits: sizes of branches; the defaults when None.
+        rules: flags and caches of landings; the built-in ones when None.
+        sandboxes: ended before the branches they run on; closed with them.
+    """
+
+    def __init__(
+        self,
+        data_dir: Path,
+        *,
+        hide: tuple[str, ...] = (),
+        limits: "WorkspaceLimits | None" = None,
+        rules: "FlagRules | None" = None,
+        sandboxes: Sandboxes | None = None,
+    ) -> None:
+        self._sandboxes = sandboxes
+        self._data_dir = data_dir
+        self._hide = hide
+        self._limits = limits
+        self._rules = rules
+        self._workspaces: dict[str | None, Workspace] = {}
+        self._branches: dict[str, Branch] = {}
+        self._opening = asyncio.Lock()
+
+    async def create(
+        self, workspace: str | None, *, name: str | None, policy: str, hide: tuple[str, ...]
+    ) -> "Branch":
+        """Make a branch of a directory (None: of nothing) and keep it open.
+
+        Raises:
+            InvalidWorkspace: the directory is missing or no directory.
+        """
+        async with self._opening:
+            found = await asyncio.to_thread(self._workspace, workspace)
+            branch = await asyncio.to_thread(found.branch, name, policy=policy, hide=hide)
+        self._branches[branch.id] = branch
+        return branch
+
+    async def of(self, session: "SessionRow") -> "Branch":
+        """Return the open branch of a session.
+
+        Raises:
+            InvalidWorkspace: the session has no branch (it was imported or never had one).
+            BranchBusy: another process writes it.
+        """
+        if session.branch_id is None:
+            raise InvalidWorkspace(f"session {session.thread_id} has no branch")
+        async with self._opening:
+            branch = self._branches.get(session.branch_id)
+            if branch is None:
+                workspace = await asyncio.to_thread(self._workspace, session.workspace)
+                branch = await asyncio.to_thread(workspace.open, session.branch_id)
+                self._branches[session.branch_id] = branch
+        return branch
+
+    async def fork(self, parent: "SessionRow", snapshot: str | None, name: str | None) -> "Branch":
+        """Return a new branch that stands on a snapshot of the parent's."""
+        branch = await self.of(parent)
+        child = await asyncio.to_thread(branch.fork, name, snapshot=snapshot)
+        self._branches[child.id] = child
+        return child
+
+    async def discard(self, session: "SessionRow") -> None:
+        """Move a session's branch to the trash, if it has one."""
+        if session.branch_id is None:
+            return
+        branch = await self.of(session)
+        if self._sandboxes is not None:
+            await self._sandboxes.release(branch.id)
+        await asyncio.to_thread(branch.discard)
+        self._branches.pop(session.branch_id, None)
+
+    async def restore(self, session: "SessionRow") -> None:
+        """Take a session's branch out of the trash."""
+        if session.branch_id is not None:
+            workspace = await asyncio.to_thread(self._workspace, session.workspace)
+            await asyncio.to_thread(workspace.restore_discarded, session.branch_id)
+
+    async def aclose(self) -> None:
+        """End what runs on branches, then close every handle and workspace."""
+        if self._sandboxes is not None:
+            await self._sandboxes.close()
+        self._branches = {}
+        workspaces, self._workspaces = list(self._workspaces.values()), {}
+        await asyncio.to_thread(_close_all, workspaces)
+
+    def _workspace(self, path: str | None) -> "Workspace":
+        found = self._workspaces.get(path)
+        if found is None:
+            from bowerbird.workspace import Workspace
+
+            found = Workspace(
+                path, data_dir=self._data_dir, hide=self._hide, limits=self._limits, rules=self._rules
+            )
+            self._workspaces[path] = found
+        return found
+
+
+def _close_all(workspaces: list[Any]) -> None:
+    for workspace in workspaces:  # each closes its branches
+        workspace.close()
+
+
+async def in_thread(call: Callable[..., T], *arguments: Any) -> T:
+    """Run a plain call of a branch in a worker thread, to its end even if the caller is cancelled.
+
+    A file operation cannot be taken back in the middle; whoever is cancelled waits for it first.
+    """
+    work = asyncio.ensure_future(asyncio.to_thread(call, *arguments))
+    try:
+        return await asyncio.shield(work)
+    except asyncio.CancelledError:
+        await asyncio.wait([work])
+        raise

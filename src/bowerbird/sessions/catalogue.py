@@ -1,0 +1,179 @@
+"""Sessions as such: made, found, renamed, forked, reset (SE-1 … SE-4, 24, 36).
+
+Here: what concerns a session's row and branch while nothing runs. Not here: inputs and turns
+(`service.py`), the order inside a fork or delete (`forks.py`).
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from sqlalchemy import Connection
+
+from bowerbird.core.errors import InvalidArgument
+from bowerbird.core.ids import new_thread_id
+from bowerbird.sessions.forks import fork_session, restore_session
+from bowerbird.sessions.house import House
+from bowerbird.sessions.threads import chat_of_thread, thread_of_chat
+from bowerbird.sessions.values import NewSession, SessionInfo
+from bowerbird.sessions.views import session_by_prefix, session_info
+from bowerbird.store.journal import Append, NewRecord
+from bowerbird.store.store import Store
+from bowerbird.store.threads import (
+    SessionRow,
+    counter_of,
+    find_session,
+    get_session,
+    insert_session,
+    list_sessions,
+    raise_counter,
+    update_session,
+)
+
+if TYPE_CHECKING:
+    from bowerbird.workspace import Branch
+
+
+class Catalogue:
+    """The sessions of a store; the base of `SessionService`."""
+
+    _house: House
+
+    @property
+    def store(self) -> Store:
+        """The store all sessions are in."""
+        return self._house.store
+
+    async def create(self, new: NewSession | None = None) -> SessionInfo:
+        """Make a session and its branch.
+
+        Raises:
+            InvalidWorkspace: the directory is missing. InvalidArgument: the id exists.
+        """
+        wanted = new or NewSession()
+        thread_id = wanted.thread_id or new_thread_id()
+        self.store.require_space()
+        await self.store.read(lambda c: _require_new(c, thread_id))
+        branch = await self._house.branches.create(
+            wanted.workspace, name=None, policy=wanted.policy, hide=wanted.hide
+        )
+        row = _new_row(wanted, thread_id, branch.id)
+
+        def insert(connection: Connection) -> SessionInfo:
+            _require_new(connection, thread_id)
+            insert_session(connection, row)
+            return session_info(connection, row)
+
+        return await self.store.write(insert)
+
+    async def get(self, thread_id: str) -> SessionInfo:
+        """Return a session by id, or by a prefix of at least 4 characters; raises UnknownSession."""
+        return await self.store.read(lambda c: session_info(c, session_by_prefix(c, thread_id)))
+
+    async def list(
+        self,
+        *,
+        workspace: str | None = None,
+        kinds: Sequence[str] = (),
+        before: str | None = None,
+        query: str | None = None,
+        limit: int = 1000,
+    ) -> list[SessionInfo]:
+        """Return living sessions, the most recently used first; arguments narrow the list."""
+
+        def select(connection: Connection) -> list[SessionInfo]:
+            rows = list_sessions(
+                connection, workspace=workspace, kinds=kinds, before=before, query=query, limit=limit
+            )
+            return [session_info(connection, row) for row in rows]
+
+        return await self.store.read(select)
+
+    async def rename(self, thread_id: str, title: str) -> None:
+        """Give a session a title of its own (SE-24)."""
+        await self._change(thread_id, title=title)
+
+    async def set_flags(self, thread_id: str, changes: Mapping[str, Any], by: str = "user") -> None:
+        """Change a session's flags and record it; `auto_approve` and `thinking_effort` too."""
+        columns = {k: v for k, v in changes.items() if k in ("auto_approve", "thinking_effort")}
+        flags = {k: v for k, v in changes.items() if k not in columns}
+        session = await self.store.read(lambda c: get_session(c, thread_id))
+        await self._change(thread_id, flags={**session.flags, **flags}, **columns)
+        record = NewRecord("settings", {**changes, "by": by})
+        await self.store.append(Append(thread_id, None, (record,)))
+
+    async def fork(self, thread_id: str, turn_id: str | None = None, title: str | None = None) -> SessionInfo:
+        """Return a new session that goes on from the end of a turn (default: the last ended one).
+
+        Raises:
+            TurnRunning: that turn has not ended. UnknownSession: no such session or turn.
+        """
+        self.store.require_space()
+        child = await fork_session(self._house, thread_id, turn_id, title)
+        return await self.store.read(lambda c: session_info(c, child))
+
+    async def reset(self, channel: str, chat_id: str, new: NewSession | None = None) -> SessionInfo:
+        """Begin a chat anew: the counter rises and the next session exists, in one transaction (SE-3)."""
+        base = thread_of_chat(channel, chat_id)
+        wanted = new or NewSession(kind="chat")
+        branch = await self._house.branches.create(
+            wanted.workspace, name=None, policy=wanted.policy, hide=wanted.hide
+        )
+
+        def both(connection: Connection) -> SessionInfo:
+            count = raise_counter(connection, base)
+            thread_id = thread_of_chat(channel, chat_id, count)
+            row = msgspec.structs.replace(
+                _new_row(wanted, thread_id, branch.id), channel=channel, chat_id=chat_id, counter=count
+            )
+            insert_session(connection, row)
+            return session_info(connection, row)
+
+        return await self.store.write(both)
+
+    async def thread_of(self, channel: str, chat_id: str) -> str:
+        """Return the thread id that messages of a chat go to now."""
+        base = thread_of_chat(channel, chat_id)
+        count = await self.store.read(lambda c: counter_of(c, base))
+        return thread_of_chat(channel, chat_id, count)
+
+    async def restore(self, thread_id: str) -> SessionInfo:
+        """Bring a deleted session back."""
+        row = await restore_session(self._house, thread_id)
+        return await self.store.read(lambda c: session_info(c, row))
+
+    async def branch(self, thread_id: str) -> "Branch":
+        """Return the session's open branch, for diff, landing and export; do not close it."""
+        row = await self.store.read(lambda c: get_session(c, thread_id))
+        return await self._house.branches.of(row)
+
+    async def _change(self, thread_id: str, **values: Any) -> None:
+        def change(connection: Connection) -> None:
+            get_session(connection, thread_id)
+            update_session(connection, thread_id, **values)
+
+        await self.store.write(change)
+
+
+def _require_new(connection: Connection, thread_id: str) -> None:
+    if find_session(connection, thread_id, deleted=True) is not None:
+        raise InvalidArgument(f"thread_id {thread_id} is taken by another session, perhaps a deleted one")
+
+
+def _new_row(new: NewSession, thread_id: str, branch_id: str) -> SessionRow:
+    chat = chat_of_thread(thread_id) if new.channel else None
+    return SessionRow(
+        thread_id=thread_id,
+        kind=new.kind,
+        channel=new.channel,
+        chat_id=new.chat_id if chat is None else chat.chat_id,
+        counter=new.counter,
+        owner=new.owner,
+        title=new.title,
+        preset=new.preset,
+        system_prompt=new.system_prompt,
+        flags=dict(new.flags),
+        thinking_effort=new.thinking_effort,
+        workspace=new.workspace,
+        branch_id=branch_id,
+    )

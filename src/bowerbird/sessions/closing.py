@@ -1,0 +1,131 @@
+"""How an attempt stops: the branch frozen, the policy's landing, the last commit, the log (SE-35, 54).
+
+Here: that order. Not here: what the transactions write (`ending.py`), when a turn stops.
+
+A crash between freezing and the commit is harmless: the next attempt finds the frozen layer as
+the newest state and ends the turn with it. The policy lands before the commit, so that files are
+in place when the end is shown; landed parts are the branch's new base and do not land twice.
+"""
+
+import logging
+from typing import TYPE_CHECKING
+
+from bowerbird.core.errors import BowerbirdError, LandingRefused
+from bowerbird.core.events import Notice
+from bowerbird.sessions.audit import AuditLine
+from bowerbird.sessions.branches import in_thread
+from bowerbird.sessions.ending import Ending, Frozen, Pause, end_turn, leave_turn, pause_turn
+from bowerbird.sessions.house import House
+from bowerbird.sessions.lease import Lease
+from bowerbird.sessions.live import Published, SessionEvent, TurnMark
+from bowerbird.sessions.records import events_of
+from bowerbird.store.threads import SessionRow
+from bowerbird.store.turns import TurnRow
+
+if TYPE_CHECKING:
+    from bowerbird.workspace import Branch
+
+_log = logging.getLogger(__name__)
+
+
+class Closer:
+    """Stops one attempt; `branch` is None when it could not be opened."""
+
+    def __init__(self, house: House, turn: TurnRow, session: SessionRow, lease: Lease) -> None:
+        self.branch: Branch | None = None
+        self._house = house
+        self._turn = turn
+        self._session = session
+        self._lease = lease
+
+    async def end(self, ending: Ending) -> TurnRow | None:
+        """End the turn; returns the session's next open turn.
+
+        Raises:
+            LeaseLost: another process drives the turn; nothing was recorded.
+        """
+        turn = self._turn
+        self._lease.check()
+        frozen = await self._freeze()
+        if ending.state == "done":
+            await self.land(("turn", "step"))
+        ended = await self._house.store.write(lambda c: end_turn(c, turn, self._lease.epoch, ending, frozen))
+        self._lease.was_released()
+        if ending.state == "done" and ending.text:
+            channel = self._session.channel or self._session.kind
+            line = AuditLine("assistant", ending.text, ended.record.at, channel, None)
+            await in_thread(self._house.audit.append, turn.thread_id, [line])
+        snapshot = None if frozen is None else frozen.snapshot_id
+        self._publish(
+            ended.record.seq,
+            TurnMark(
+                ending.state,
+                stop_reason=ending.stop_reason,
+                snapshot=snapshot,
+                usage=ending.usage,
+                text=ending.text,
+                error=ending.error,
+            ),
+        )
+        return ended.following
+
+    async def pause(self, pause: Pause) -> None:
+        """Let the turn wait for a person, without a lease (SE-20)."""
+        record = await self._house.store.write(lambda c: pause_turn(c, self._turn, self._lease.epoch, pause))
+        self._lease.was_released()
+        if record is not None:
+            for found, event in events_of([record]):
+                if event is not None:
+                    self._publish(found.seq, event)
+        self._publish(
+            None, TurnMark("waiting", pause.waiting_for, stop_reason=pause.stop_reason, usage=pause.usage)
+        )
+
+    async def leave(self) -> None:
+        """Put the turn back into the queue for the next process (SE-34)."""
+        await self._house.store.write(lambda c: leave_turn(c, self._turn, self._lease.epoch))
+        self._lease.was_released()
+        self._publish(None, TurnMark("queued"))
+
+    async def land(self, policies: tuple[str, ...]) -> None:
+        """Land what the branch's policy lets through, if the policy is one of these; say what happened."""
+        branch = self.branch
+        if branch is None or branch.policy not in policies or branch.root is None:
+            return
+        try:
+            landing = await in_thread(_land, branch)
+        except LandingRefused as error:
+            self._publish(None, Notice("landing", str(error)))
+        except BowerbirdError as error:
+            _log.warning("turn %s: nothing landed: %s", self._turn.turn_id, error)
+            self._publish(None, Notice("landing", f"nothing landed: {error}"))
+        else:
+            if landing is not None:
+                self._publish(None, Notice("landing", landing))
+
+    async def _freeze(self) -> Frozen | None:
+        branch = self.branch
+        if branch is None:
+            return None
+        try:
+            snapshot = await in_thread(branch.end_turn, self._turn.turn_id)
+        except BowerbirdError as error:
+            # The turn's words must not be lost because its files cannot be frozen now; the next
+            # turn's end freezes them.
+            _log.warning("turn %s: the branch was not frozen: %s", self._turn.turn_id, error)
+            return None
+        return Frozen(snapshot.id, branch.id, snapshot.n, snapshot.paths, snapshot.bytes)
+
+    def _publish(self, seq: int | None, event: SessionEvent) -> None:
+        turn = self._turn
+        self._house.live.publish(Published(turn.thread_id, turn.turn_id, seq, event))
+
+
+def _land(branch: "Branch") -> str | None:
+    """Land everything that needs no acceptance; return what to tell people, None for nothing."""
+    changes = branch.changes()
+    if not changes["written"] and not changes["deleted"]:
+        return None
+    landing = branch.land(partial=True, actor="policy", door="policy")
+    refused = "".join(f"; not landed: {row['path']} ({row['reason']})" for row in landing.refused)
+    return f"{len(landing.entries)} paths landed{refused}"

@@ -1,0 +1,101 @@
+"""One step event as one commit: its record, its ledger row, its usage row (SE-13, 25, 41). Pure.
+
+Here: what belongs into the transaction of an event. Not here: committing, fencing, batching.
+"""
+
+from dataclasses import dataclass
+
+from bowerbird.core.events import AssistantStep, StepEvent, ToolIntent, ToolOutcome, UsageStep
+from bowerbird.core.usage import Usage
+from bowerbird.sessions.records import MessageSeqs, ledger_class, to_record
+from bowerbird.store.journal import Append, Intent, NewRecord, Outcome, UsageRow
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """On whose behalf a driver writes: thread, turn, the lease's epoch, and the agent's name."""
+
+    thread_id: str
+    turn_id: str
+    epoch: int
+    agent: str = "main"
+
+
+def append_of(event: StepEvent, writer: Writer, seqs: MessageSeqs, expires_at: str | None = None) -> Append:
+    """Return what to append for `event`.
+
+    Args:
+        seqs: where the messages so far are; needed for compactions.
+        expires_at: for a request: when it can no longer be answered.
+    """
+    record = to_record(event, writer.turn_id, seqs, expires_at)
+    return Append(
+        writer.thread_id,
+        writer.epoch,
+        () if record is None else (record,),
+        intents=_intents(event, writer),
+        outcomes=_outcomes(event),
+        usage=_usage(event, writer),
+    )
+
+
+def joined(parts: list[Append], more: tuple[NewRecord, ...] = ()) -> Append:
+    """Return one append of all `parts`, for things that must be one transaction."""
+    first = parts[0]
+    records: list[NewRecord] = []
+    intents: list[Intent] = []
+    outcomes: list[Outcome] = []
+    usage: list[UsageRow] = []
+    for part in parts:
+        at = len(records)
+        records.extend(part.records)
+        intents.extend(
+            Intent(i.call, i.turn, i.tool, i.ledger_class, i.mark, i.record + at) for i in part.intents
+        )
+        outcomes.extend(Outcome(o.call, o.state, o.record + at) for o in part.outcomes)
+        usage.extend(part.usage)
+    return Append(
+        first.thread_id,
+        first.epoch,
+        (*records, *more),
+        tuple(intents),
+        tuple(outcomes),
+        tuple(usage),
+    )
+
+
+def _intents(event: StepEvent, writer: Writer) -> tuple[Intent, ...]:
+    if not isinstance(event, ToolIntent):
+        return ()
+    row_class = ledger_class(event.effect, event.key)
+    return (Intent(event.call, writer.turn_id, event.tool, row_class, event.mark),)
+
+
+def _outcomes(event: StepEvent) -> tuple[Outcome, ...]:
+    if not isinstance(event, ToolOutcome):
+        return ()
+    return (Outcome(event.call, "abandoned" if event.status == "abandoned" else "outcome"),)
+
+
+def _usage(event: StepEvent, writer: Writer) -> tuple[UsageRow, ...]:
+    if isinstance(event, AssistantStep):
+        return (usage_row(event.usage, writer, "main", event.model),)
+    if isinstance(event, UsageStep):
+        return (usage_row(event.usage, writer, event.purpose, event.model),)
+    return ()
+
+
+def usage_row(usage: Usage, writer: Writer, purpose: str, model: str) -> UsageRow:
+    """Return the usage row of one model call; an unknown price stays unknown."""
+    return UsageRow(
+        turn=writer.turn_id,
+        agent=writer.agent,
+        purpose=purpose,
+        model=model,
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cache_read_tokens=usage.cache_read_tokens,
+        cache_write_tokens=usage.cache_write_tokens,
+        cost=usage.cost,
+        estimated=usage.estimated,
+    )

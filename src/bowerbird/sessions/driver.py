@@ -1,0 +1,349 @@
+"""One attempt at one turn: from the lease to the end (SE-14, 22, 25 … 29, 34, 35).
+
+Here: the order of things, and the commit of each step before the loop goes on. Not here: the
+loop itself (`agent`), what each transaction writes (`beginning.py`, `commits.py`, `beside.py`,
+`ending.py`), when a turn is driven (`dispatcher.py`).
+"""
+
+import asyncio
+import logging
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, get_args
+
+from sqlalchemy import Connection
+
+from bowerbird.agent.loop import run_turn
+from bowerbird.agent.stop import StopReason, StopSignal
+from bowerbird.agent.turn import TurnRun
+from bowerbird.core.errors import BowerbirdError, LeaseLost, StorageFull, StoreError
+from bowerbird.core.events import (
+    ApprovalAnswer,
+    ApprovalRequest,
+    AssistantStep,
+    Done,
+    LiveEvent,
+    StepEvent,
+    ToolIntent,
+    ToolOutcome,
+)
+from bowerbird.core.usage import Usage
+from bowerbird.sessions.audit import audit_lines
+from bowerbird.sessions.beginning import Begun, begin, first_records, look
+from bowerbird.sessions.beside import beside
+from bowerbird.sessions.branches import in_thread
+from bowerbird.sessions.budget import StoreBudget, money_scopes
+from bowerbird.sessions.closing import Closer
+from bowerbird.sessions.commits import Writer, append_of
+from bowerbird.sessions.dispatcher import Signal, TurnRef
+from bowerbird.sessions.ending import Ending, Pause, conclude, crash_loop, failure
+from bowerbird.sessions.history import Loaded, load
+from bowerbird.sessions.house import House
+from bowerbird.sessions.lease import Lease
+from bowerbird.sessions.live import Published, SessionEvent, TurnMark
+from bowerbird.sessions.opening import Ready, expires_at, opened, unanswered
+from bowerbird.sessions.questions import DoorApprover, DoorInbox, notes_of
+from bowerbird.sessions.records import events_of
+from bowerbird.sessions.setup import TurnContext
+from bowerbird.store.journal import Append, Record, append_one
+from bowerbird.store.threads import update_session
+from bowerbird.store.turns import TurnRow, update_turn
+
+if TYPE_CHECKING:
+    from bowerbird.workspace import Branch
+
+_log = logging.getLogger(__name__)
+_LIVE: tuple[type, ...] = get_args(LiveEvent)
+_STOPS: dict[str, StopReason] = {"cancel": "cancelled", "interrupt": "interrupted"}
+
+
+class Drained(Exception):
+    """The process shuts down and the turn is at a step's end."""
+
+
+class Driver:
+    """Drives one turn once; made for it and thrown away.
+
+    Args:
+        house: what the process's drivers share.
+        ref: the turn.
+    """
+
+    def __init__(self, house: House, ref: TurnRef) -> None:
+        self.ref = ref
+        self._house = house
+        self._stop = StopSignal()
+        self._draining = False
+        self._attempt: Attempt | None = None
+
+    def signal(self, signal: Signal) -> None:
+        """Obey a signal at once: stop, or look for an answer."""
+        if signal.kind in _STOPS:
+            self._stop.set(_STOPS[signal.kind])
+        elif self._attempt is not None:
+            self._attempt.approver.look_again()
+
+    def drain(self) -> None:
+        """Stop at the next step's end and leave the turn to the next process (SE-34)."""
+        self._draining = True
+        if self._attempt is not None:
+            self._attempt.draining = True
+
+    async def run(self) -> TurnRow | None:
+        """Drive the turn until it ends, waits, or must be left; returns the turn to drive next.
+
+        Raises:
+            StoreError: nothing more could be recorded; a sweep finds the turn again.
+        """
+        house = self._house
+        lease = await Lease.take(
+            house.store, self.ref.thread_id, house.executor_id, house.settings, self._lost
+        )
+        if lease is None:
+            return None
+        try:
+            begun = await self._begin(lease)
+            if begun is None:
+                return None
+            self._attempt = Attempt(house, begun, lease, self._stop, self._draining)
+            return await self._attempt.drive()
+        except LeaseLost as error:
+            _log.warning("turn %s: %s", self.ref.turn_id, error)
+            return None
+        finally:
+            await lease.aclose()
+
+    async def _begin(self, lease: Lease) -> Begun | None:
+        store, settings = self._house.store, self._house.settings
+        waiting = await store.read(lambda c: look(c, self.ref.thread_id, self.ref.turn_id))
+        if waiting is None:
+            return None
+        append: Append | None = None
+        if waiting.turn.started_at is None:
+            records = first_records(waiting, self._house.maker.model_of(waiting.session))
+            append = await store.prepared(Append(self.ref.thread_id, lease.epoch, records))
+        return await store.write(lambda c: begin(c, waiting, append, lease.epoch, settings))
+
+    def _lost(self) -> None:
+        # The loop closes stream and tools; what it reports then is refused by the journal's fence.
+        self._stop.set("interrupted")
+
+
+@dataclass(slots=True)
+class Attempt:
+    """The mutable state of one attempt; owned by the task that drives it."""
+
+    house: House
+    begun: Begun
+    lease: Lease
+    stop: StopSignal
+    draining: bool
+    usage: Usage = field(default_factory=Usage)
+    asked: dict[str, ApprovalRequest] = field(default_factory=dict[str, ApprovalRequest])
+    alias: dict[str, str] = field(default_factory=dict[str, str])
+    open_calls: set[str] = field(default_factory=set[str])
+    loaded: Loaded | None = None
+    turn: TurnRow = field(init=False)
+    approver: DoorApprover = field(init=False)
+    inbox: DoorInbox = field(init=False)
+    closer: Closer = field(init=False)
+
+    def __post_init__(self) -> None:
+        store = self.house.store
+        self.turn = self.begun.turn
+        timeout_s = self.house.settings.approval_timeout_s
+        self.approver = DoorApprover(store, self.turn.turn_id, timeout_s, self.alias, self._show_wait)
+        self.inbox = DoorInbox(store, self.turn.turn_id)
+        self.closer = Closer(self.house, self.turn, self.begun.session, self.lease)
+
+    async def drive(self) -> TurnRow | None:
+        """Carry the attempt out and record how it stops.
+
+        Raises:
+            LeaseLost: another process took over; nothing more was recorded.
+        """
+        try:
+            verdict = await self._verdict()
+            if isinstance(verdict, Pause):
+                verdict = await self._pause_or_end(verdict)
+            if isinstance(verdict, Pause):
+                await self.closer.pause(verdict)
+                return None
+            return await self.closer.end(verdict)
+        except Drained:
+            await self.closer.leave()
+        except asyncio.CancelledError:
+            # The grace of a shutdown is over: one last note, so that nobody counts this as a crash.
+            await asyncio.shield(asyncio.ensure_future(self.closer.leave()))
+            raise
+        return None
+
+    async def _verdict(self) -> Ending | Pause:
+        try:
+            self._publish(None, TurnMark("running"))
+            await self._show(self.begun.records)
+            records = await self.house.store.records(self.turn.thread_id)
+            self.loaded = loaded = load(records, self.turn.turn_id)
+            self.usage = loaded.turn.used
+            if self.begun.crash_loop:
+                return crash_loop(self.turn.attempt - 1, loaded.turn.last_intent, self.usage)
+            branch = await self.house.branches.of(self.begun.session)
+            self.closer.branch = bound = branch.bound(turn=self.turn.turn_id)
+            await in_thread(bound.begin_turn)
+            return await self._work(loaded, bound)
+        except (LeaseLost, Drained):
+            raise
+        except StorageFull as error:
+            self.house.store.space.free_reserve()
+            return failure(error, self.usage)
+        except BowerbirdError as error:
+            return failure(error, self.usage)
+        except Exception as error:  # noqa: BLE001  a defect ends this turn with its name, not the process
+            _log.exception("turn %s failed", self.turn.turn_id)
+            return failure(error, self.usage)
+
+    async def _work(self, loaded: Loaded, branch: "Branch") -> Ending | Pause:
+        self.asked = {request.id: request for request in loaded.turn.open_requests}
+        ready = await opened(self.house, self.begun, loaded, branch, self.commit)
+        if not isinstance(ready, Ready):
+            return ready
+        self.loaded, self.usage = ready.loaded, ready.used
+        state = ready.loaded.turn
+        if state.final:
+            # Everything was said before the process died; only the end was missing.
+            return Ending("done", "end_turn", self.usage, state.text)
+        context = TurnContext(
+            session=self.begun.session,
+            turn=self.turn,
+            branch=branch,
+            changes=state.changes,
+            tier=state.tier,
+            sender=ready.sender,
+        )
+        done = await self._loop(self._completed(await self.house.maker.make(context), ready, branch))
+        newest = next(reversed(self.asked.values()), None)
+        return conclude(done, None if newest is None else newest.kind)
+
+    def _completed(self, run: TurnRun, ready: Ready, branch: "Branch") -> TurnRun:
+        """Return the maker's run with everything that is the session's."""
+        session, settings = self.begun.session, self.house.settings
+        scopes = money_scopes(session, self.turn, settings)
+        budget = run.budget
+        if budget is None and scopes:
+            budget = StoreBudget(self.house.store, self.turn.turn_id, scopes, run)
+        return replace(
+            run,
+            branch=branch,
+            history=ready.loaded.history,
+            new=(),
+            used=ready.used,
+            answers=ready.loaded.turn.answers,
+            approver=self.approver if self.house.attended else None,
+            inbox=self.inbox,
+            budget=budget,
+            policy=run.policy.approved() if session.auto_approve else run.policy,
+            tier=ready.loaded.turn.tier or run.tier,
+            stop=self.stop,
+            session=self.turn.thread_id,
+            turn=self.turn.turn_id,
+        )
+
+    async def _loop(self, run: TurnRun) -> Done:
+        async with aclosing(run_turn(run)) as events:
+            async for event in events:
+                if isinstance(event, Done):
+                    return event
+                if isinstance(event, _LIVE):
+                    self._publish(None, event)  # pyright: ignore[reportArgumentType]  narrowed by the union's members
+                else:
+                    await self._step(event)  # pyright: ignore[reportArgumentType]  likewise: what is left
+        raise StoreError(f"the run of turn {self.turn.turn_id} ended without a result")
+
+    async def _step(self, event: StepEvent) -> None:
+        if isinstance(event, ApprovalRequest) and self._is_repeated(event):
+            return
+        if isinstance(event, ToolIntent):
+            self.lease.check()  # a process that was stopped for long must do nothing more (SE-29)
+            self.open_calls.add(event.call)
+        await self.commit(event)
+        if isinstance(event, ToolOutcome):
+            self.open_calls.discard(event.call)
+            if event.tainted and self.closer.branch is not None:
+                await in_thread(self.closer.branch.taint)
+            if event.status == "ok":
+                await self.closer.land(("step",))
+        if self.draining and not self.open_calls and isinstance(event, AssistantStep | ToolOutcome):
+            raise Drained
+
+    async def commit(self, event: StepEvent) -> None:
+        """Commit one step with everything that belongs to it, then show it."""
+        assert self.loaded is not None, "steps come after loading"
+        store, settings = self.house.store, self.house.settings
+        writer = Writer(self.turn.thread_id, self.turn.turn_id, self.lease.epoch)
+        until = expires_at(settings) if isinstance(event, ApprovalRequest) else None
+        append = append_of(event, writer, self.loaded.seqs, until)
+        change = beside(event, self.turn, steers=self.inbox.taken, requests=self.asked, settings=settings)
+        if change is None:
+            records = await store.append(append)
+        else:
+            prepared = await store.prepared(append)
+
+            def both(connection: Connection) -> tuple[Record, ...]:
+                written = append_one(connection, prepared)
+                change(connection)
+                return written
+
+            records = await store.write(both)
+        self._note(event, records)
+
+    def _note(self, event: StepEvent, records: tuple[Record, ...]) -> None:
+        seq = records[0].seq if records else None
+        if seq is not None and self.loaded is not None:
+            self.loaded.seqs.add(event, seq)
+        if isinstance(event, AssistantStep):
+            self.usage += event.usage
+        elif isinstance(event, ApprovalRequest):
+            self.asked[event.id] = event
+        elif isinstance(event, ApprovalAnswer):
+            self.asked.pop(event.id, None)
+        self._publish(seq, event)
+
+    async def _pause_or_end(self, pause: Pause) -> Pause | Ending:
+        """A new message, or a cancel, may have come while we waited: then the turn ends now."""
+        store, turn_id = self.house.store, self.turn.turn_id
+        notes = await store.read(lambda c: notes_of(c, turn_id))
+        if not notes:
+            return pause
+        loaded = load(await store.records(self.turn.thread_id), turn_id)
+        return await unanswered(loaded, tuple(notes), pause.usage, self.commit)
+
+    def _is_repeated(self, event: ApprovalRequest) -> bool:
+        """Whether the question is on record from before a crash; then that record's id is used."""
+        for known in self.asked.values():
+            if known.kind == event.kind and known.calls == event.calls:
+                self.alias[event.id] = known.id
+                return True
+        return False
+
+    async def _show(self, records: tuple[Record, ...]) -> None:
+        for record, event in events_of(records):
+            if event is not None:
+                self._publish(record.seq, event)
+        session = self.begun.session
+        lines = audit_lines(records, session.channel or session.kind)
+        await in_thread(self.house.audit.append, self.turn.thread_id, lines)
+
+    async def _show_wait(self, request: ApprovalRequest | None) -> None:
+        turn_id, thread_id = self.turn.turn_id, self.turn.thread_id
+        state = "running" if request is None else "waiting"
+        waiting_for = None if request is None else request.kind
+
+        def change(connection: Connection) -> None:
+            update_turn(connection, turn_id, state=state, waiting_for=waiting_for)
+            update_session(connection, thread_id, status=state)
+
+        await self.house.store.write(change)
+        self._publish(None, TurnMark(state, waiting_for))
+
+    def _publish(self, seq: int | None, event: SessionEvent) -> None:
+        self.house.live.publish(Published(self.turn.thread_id, self.turn.turn_id, seq, event))

@@ -1,0 +1,127 @@
+"""Whole sessions: fork, delete, restore (SE-36, SE-49).
+
+Here: the order of branch and rows, so that a crash leaves the whole operation or none. Not
+here: which turn or session a person meant (`service.py`).
+"""
+
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection
+
+from bowerbird.core.errors import TurnRunning, UnknownSession
+from bowerbird.core.ids import new_thread_id
+from bowerbird.core.timestamps import now_iso
+from bowerbird.sessions.house import House
+from bowerbird.store.journal import last_seq_of_turn
+from bowerbird.store.threads import SessionRow, find_session, get_session, insert_session, update_session
+from bowerbird.store.turns import (
+    ENDED,
+    OPEN,
+    TurnRow,
+    find_snapshot,
+    inputs_of,
+    turns_of,
+    update_inputs,
+    update_turn,
+)
+
+NOT_INHERITED = ("enable_approval",)
+
+
+async def fork_session(house: House, thread_id: str, turn_id: str | None, title: str | None) -> SessionRow:
+    """Make a session that goes on from a turn's end, on a branch of its own.
+
+    Records are referenced, files shared: the cost does not grow with either.
+
+    Raises:
+        TurnRunning: the turn has not ended. UnknownSession: no such session or turn.
+    """
+    parent, turn, seq = await house.store.read(lambda c: _fork_point(c, thread_id, turn_id))
+    child_id = new_thread_id()
+    branch_id: str | None = None
+    if parent.branch_id is not None:
+        # First the branch: without its session it is nothing but an empty directory in the store.
+        snapshot = None if turn is None else turn.snapshot_id
+        branch_id = (await house.branches.fork(parent, snapshot, f"fork of {thread_id}")).id
+    now = now_iso()
+    child = msgspec.structs.replace(
+        parent,
+        thread_id=child_id,
+        kind="cli" if parent.kind == "cli" else "web",
+        channel=None,
+        chat_id=None,
+        counter=0,
+        title=title or parent.title,
+        flags={key: value for key, value in parent.flags.items() if key not in NOT_INHERITED},
+        auto_approve=False,
+        branch_id=branch_id,
+        status="idle",
+        last_seq=seq,
+        parent_thread_id=thread_id,
+        parent_seq=seq,
+        created_at=now,
+        updated_at=now,
+    )
+    await house.store.write(lambda c: insert_session(c, child))
+    return child
+
+
+def _fork_point(
+    connection: Connection, thread_id: str, turn_id: str | None
+) -> tuple[SessionRow, TurnRow | None, int]:
+    session = get_session(connection, thread_id)
+    turns = turns_of(connection, thread_id)
+    if turn_id is None:
+        chosen = next((turn for turn in reversed(turns) if turn.state in ENDED), None)
+        if chosen is None and any(turn.state != "queued" for turn in turns):
+            raise TurnRunning(f"no turn of session {thread_id} has ended yet")
+    else:
+        chosen = next((turn for turn in turns if turn.turn_id == turn_id), None)
+        if chosen is None:
+            raise UnknownSession(f"session {thread_id} has no turn {turn_id}")
+        if not chosen.is_ended:
+            raise TurnRunning(f"turn {turn_id} has not ended; wait for it or name an earlier one")
+    if chosen is None:
+        return session, None, session.last_seq
+    row = find_snapshot(connection, chosen.turn_id)
+    if row is None:  # ended without a branch: the journal alone says where
+        return session, chosen, last_seq_of_turn(connection, thread_id, chosen.turn_id)
+    return session, chosen, row.seq
+
+
+async def delete_session(house: House, thread_id: str) -> None:
+    """Tombstone a session and put its branch into the trash; both can be restored for a while.
+
+    The caller has stopped a running turn.
+    """
+    session = await house.store.read(lambda c: get_session(c, thread_id))
+
+    def bury(connection: Connection) -> None:
+        get_session(connection, thread_id)
+        for turn in turns_of(connection, thread_id, OPEN):
+            update_turn(
+                connection, turn.turn_id, state="cancelled", stop_reason="cancelled", ended_at=now_iso()
+            )
+        left = inputs_of(connection, thread_id=thread_id, states=("queued", "taken"))
+        update_inputs(connection, [row.id for row in left], state="cancelled")
+        update_session(connection, thread_id, deleted_at=now_iso(), status="deleted")
+
+    await house.store.write(bury)
+    await house.branches.discard(session)
+
+
+async def restore_session(house: House, thread_id: str) -> SessionRow:
+    """Bring a deleted session back, its branch included; raises UnknownSession when it is gone."""
+
+    def dig_out(connection: Connection) -> SessionRow:
+        found = find_session(connection, thread_id, deleted=True)
+        if found is None:
+            raise UnknownSession(f"no session {thread_id}, not among the deleted ones either")
+        values: dict[str, Any] = {"deleted_at": None, "status": "idle"}
+        update_session(connection, thread_id, **values)
+        return msgspec.structs.replace(found, **values)
+
+    session = await house.store.write(dig_out)
+    await house.branches.restore(session)
+    return session

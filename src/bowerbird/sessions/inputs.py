@@ -1,0 +1,247 @@
+"""Accepting what people send: one transaction that acknowledges, queues and orders (SE-17 … SE-21).
+
+Here: the rules of acceptance as functions of a connection, run inside the store's `write`. Not
+here: waking a driver, checking a message's form (`service.py`), SQL (`store`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+import msgspec
+from sqlalchemy import Connection
+
+from bowerbird.core.errors import AlreadyAnswered, InvalidArgument, NoPendingRequest, QueueFull
+from bowerbird.core.ids import new_id
+from bowerbird.core.messages import ImageBlock, TextBlock, block_to_data, blocks_from_data
+from bowerbird.core.timestamps import now_iso
+from bowerbird.sessions.settings import SessionSettings
+from bowerbird.sessions.values import InputKind, Receipt
+from bowerbird.store.threads import lock_session, update_session
+from bowerbird.store.turns import (
+    OPEN,
+    InboxRow,
+    TurnRow,
+    count_waiting,
+    find_input,
+    insert_input,
+    insert_turn,
+    last_turn_number,
+    move_queue_back,
+    turns_of,
+    update_turn,
+)
+
+ANSWER_DOOR = "answer"  # answers are deduplicated by the request they answer, whatever door they came through
+TITLE_CHARS = 100
+MAX_IMAGES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """An input as a door offers it.
+
+    Attributes:
+        body: `{"content": [blocks]}`; sender: `{"id", "name", "door"}`.
+        dedupe_key: unique per door; the same key again is the same input.
+        turn_kind: `user`, `schedule`, `memory` …, recorded in `turn_started`.
+        text: the message's text, for the session's title.
+    """
+
+    thread_id: str
+    door: str
+    dedupe_key: str
+    kind: InputKind
+    sender: dict[str, Any]
+    body: dict[str, Any]
+    text: str = ""
+    turn_kind: str = "user"
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The receipt, and what the service must do now.
+
+    Attributes:
+        wake: a turn to drive: the new one or one that waited; None when it is another's turn.
+        interrupt: a running turn that must stop for this input.
+        superseded: a waiting turn whose driver may be in this process and must let go.
+    """
+
+    receipt: Receipt
+    wake: TurnRow | None = None
+    interrupt: TurnRow | None = None
+    superseded: TurnRow | None = None
+
+
+def accept(connection: Connection, offered: Offered, limits: SessionSettings) -> Accepted:
+    """Store an input and the turn it becomes, or return the first receipt of the same key.
+
+    Raises:
+        UnknownSession, QueueFull: nothing is stored.
+    """
+    known = find_input(connection, offered.door, offered.dedupe_key)
+    if known is not None:
+        position = _position(turns_of(connection, known.thread_id, OPEN), known.turn_id)
+        return Accepted(Receipt(known.id, known.turn_id or "", position, duplicate=True))
+    session = lock_session(connection, offered.thread_id)
+    _require_room(connection, offered.thread_id, limits)
+    open_turns = turns_of(connection, offered.thread_id, OPEN)
+    active = next((turn for turn in open_turns if turn.state in ("running", "waiting")), None)
+    if offered.kind == "steer" and active is not None and active.state == "running":
+        row = _input(offered, active.turn_id)
+        insert_input(connection, row)
+        return Accepted(Receipt(row.id, active.turn_id, 0))
+    turn = _new_turn(connection, offered, active if offered.kind == "interrupt" else None)
+    row = _input(offered, turn.turn_id)
+    insert_turn(connection, turn)
+    insert_input(connection, row)
+    title = {"title": offered.text[:TITLE_CHARS]} if session.title is None and offered.text else {}
+    update_session(connection, offered.thread_id, **title)
+    position = _position(turns_of(connection, offered.thread_id, OPEN), turn.turn_id)
+    receipt = Receipt(row.id, turn.turn_id, position)
+    if active is not None and active.state == "waiting":
+        supersede(connection, active)
+        return Accepted(receipt, wake=active, superseded=active)
+    interrupt = active if offered.kind == "interrupt" else None
+    return Accepted(receipt, wake=turn if position == 0 else None, interrupt=interrupt)
+
+
+def supersede(connection: Connection, waiting: TurnRow) -> None:
+    """Let a waiting turn end without an answer: its calls are denied by what came instead (SE-21)."""
+    if find_input(connection, ANSWER_DOOR, _superseded_key(waiting)) is None:
+        insert_input(
+            connection,
+            InboxRow(
+                id=new_id("i"),
+                thread_id=waiting.thread_id,
+                door=ANSWER_DOOR,
+                dedupe_key=_superseded_key(waiting),
+                kind="notification",
+                sender="{}",
+                body='{"superseded":true}',
+                turn_id=waiting.turn_id,
+            ),
+        )
+    update_turn(connection, waiting.turn_id, state="queued", waiting_for=None)
+
+
+def accept_answer(
+    connection: Connection, turn: TurnRow, request_id: str, body: dict[str, Any], sender: dict[str, Any]
+) -> bool:
+    """Store a person's answer to a pending request; returns whether the turn must be woken.
+
+    Args:
+        body: `{"request_id", "decision", "by", "feedback"}`.
+
+    Raises:
+        AlreadyAnswered: someone was first. NoPendingRequest: the turn no longer waits.
+    """
+    lock_session(connection, turn.thread_id)
+    if find_input(connection, ANSWER_DOOR, request_id) is not None:
+        raise AlreadyAnswered(f"request {request_id} was answered before")
+    fresh = next((t for t in turns_of(connection, turn.thread_id, OPEN) if t.turn_id == turn.turn_id), None)
+    if fresh is None or find_input(connection, ANSWER_DOOR, _superseded_key(turn)) is not None:
+        raise NoPendingRequest(f"request {request_id} is no longer open: its turn went on or ended")
+    insert_input(
+        connection,
+        InboxRow(
+            id=new_id("i"),
+            thread_id=turn.thread_id,
+            door=ANSWER_DOOR,
+            dedupe_key=request_id,
+            kind="answer",
+            sender=msgspec.json.encode(sender).decode(),
+            body=msgspec.json.encode(body).decode(),
+            turn_id=turn.turn_id,
+        ),
+    )
+    if fresh.state != "waiting":
+        return False
+    update_turn(connection, turn.turn_id, state="queued", waiting_for=None)
+    return True
+
+
+def requeue_steers(connection: Connection, turn: TurnRow, steers: list[InboxRow]) -> TurnRow | None:
+    """Make a turn of steer messages that came too late for theirs; returns it."""
+    if not steers:
+        return None
+    number = last_turn_number(connection, turn.thread_id) + 1
+    late = TurnRow(turn_id=new_id("t"), thread_id=turn.thread_id, n=number)
+    insert_turn(connection, late)
+    return late
+
+
+def _require_room(connection: Connection, thread_id: str, limits: SessionSettings) -> None:
+    if count_waiting(connection, thread_id) >= limits.queue_per_session:
+        raise QueueFull(
+            f"{limits.queue_per_session} inputs wait in this session (limits.queue_per_session); "
+            "send it again in a while",
+            retry_after_s=30.0,
+        )
+    if count_waiting(connection) >= limits.queue_total:
+        raise QueueFull(
+            f"{limits.queue_total} inputs wait in all sessions (limits.queue_total); send it again later",
+            retry_after_s=60.0,
+        )
+
+
+def _new_turn(connection: Connection, offered: Offered, ahead_of_queue: TurnRow | None) -> TurnRow:
+    if ahead_of_queue is None:
+        number = last_turn_number(connection, offered.thread_id) + 1
+    else:
+        number = move_queue_back(connection, offered.thread_id, ahead_of_queue.n)
+    return TurnRow(turn_id=new_id("t"), thread_id=offered.thread_id, n=number, kind=offered.turn_kind)
+
+
+def _input(offered: Offered, turn_id: str) -> InboxRow:
+    return InboxRow(
+        id=new_id("i"),
+        thread_id=offered.thread_id,
+        door=offered.door,
+        dedupe_key=offered.dedupe_key,
+        kind=offered.kind,
+        sender=msgspec.json.encode(offered.sender).decode(),
+        body=msgspec.json.encode(offered.body).decode(),
+        turn_id=turn_id,
+        received_at=now_iso(),
+    )
+
+
+def _position(open_turns: list[TurnRow], turn_id: str | None) -> int:
+    ids = [turn.turn_id for turn in open_turns]
+    return ids.index(turn_id) if turn_id in ids else 0
+
+
+def _superseded_key(turn: TurnRow) -> str:
+    return f"superseded:{turn.turn_id}:{turn.attempt}"
+
+
+def content_of(body: str | Mapping[str, Any], limits: SessionSettings) -> tuple[list[dict[str, Any]], str]:
+    """Return a message's blocks as plain data, and its text. Pure.
+
+    Args:
+        body: text, or a mapping whose `content` is text or a list of blocks.
+
+    Raises:
+        InvalidArgument: empty, malformed, or above a limit; names the setting.
+    """
+    raw = body if isinstance(body, str) else body.get("content")
+    if not isinstance(raw, str | list):
+        raise InvalidArgument('a message is text, or {"content": text or a list of blocks}')
+    try:
+        blocks = blocks_from_data(cast("str | list[Mapping[str, Any]]", raw))
+    except (msgspec.ValidationError, AttributeError, TypeError) as error:
+        raise InvalidArgument(f"the message's content cannot be read: {error}") from error
+    text = "".join(block.text for block in blocks if isinstance(block, TextBlock))
+    images = sum(1 for block in blocks if isinstance(block, ImageBlock))
+    if not text.strip() and not images:
+        raise InvalidArgument("the message is empty")
+    size = len(text.encode("utf-8", "surrogateescape"))
+    if size > limits.message_bytes:
+        raise InvalidArgument(
+            f"the message has {size} bytes of text; limits.message_mb allows {limits.message_bytes}"
+        )
+    if images > MAX_IMAGES:
+        raise InvalidArgument(f"the message has {images} images; at most {MAX_IMAGES} are allowed")
+    return [block_to_data(block) for block in blocks], text

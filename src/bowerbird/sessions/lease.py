@@ -1,0 +1,93 @@
+"""A held lease: renewed while its turn is driven, noticed when it is lost (SE-28, SE-29).
+
+Here: the keeper task and the local guess whether the lease still holds. Not here: the rows
+(`store/leases.py`), which check every append anyway.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+
+from bowerbird.core.errors import LeaseLost, StoreError
+from bowerbird.sessions.settings import SessionSettings
+from bowerbird.store.leases import release_lease, renew_lease, take_lease
+from bowerbird.store.store import Store
+
+
+class Lease:
+    """The right to write to one session, under `epoch`.
+
+    Args:
+        on_lost: called once, in the event loop, when another process may have taken over.
+    """
+
+    def __init__(
+        self, store: Store, thread_id: str, epoch: int, settings: SessionSettings, on_lost: Callable[[], None]
+    ) -> None:
+        self.thread_id = thread_id
+        self.epoch = epoch
+        self._store = store
+        self._settings = settings
+        self._on_lost = on_lost
+        self._until = _now() + settings.lease_s
+        self._lost = False
+        self._released = False
+        self._keeper = asyncio.create_task(self._keep(), name=f"lease {thread_id}")
+
+    @classmethod
+    async def take(
+        cls, store: Store, thread_id: str, holder: str, settings: SessionSettings, on_lost: Callable[[], None]
+    ) -> "Lease | None":
+        """Return the lease, None while another living driver has it.
+
+        Raises:
+            UnknownSession: there is no such session.
+        """
+        epoch = await store.write(lambda c: take_lease(c, thread_id, holder, settings.lease_s))
+        return None if epoch is None else cls(store, thread_id, epoch, settings, on_lost)
+
+    def check(self) -> None:
+        """Raise LeaseLost when the lease is lost or has run out unnoticed (a stopped process)."""
+        if self._lost or _now() > self._until:
+            self._lose()
+            raise LeaseLost(
+                f"session {self.thread_id}: this process did not renew its lease in time; "
+                "the turn goes on elsewhere"
+            )
+
+    def was_released(self) -> None:
+        """Note that a transaction of the driver gave the lease back."""
+        self._released = True
+
+    async def aclose(self) -> None:
+        """Stop renewing and give the lease back, unless that happened before."""
+        self._keeper.cancel()
+        await asyncio.gather(self._keeper, return_exceptions=True)
+        if not self._released and not self._lost:
+            self._released = True
+            await self._store.write(lambda c: release_lease(c, self.thread_id, self.epoch), flush=False)
+
+    async def _keep(self) -> None:
+        while True:
+            await asyncio.sleep(self._settings.heartbeat_s)
+            asked_at = _now()
+            try:
+                renewed = await self._store.write(
+                    lambda c: renew_lease(c, self.thread_id, self.epoch, self._settings.lease_s), flush=False
+                )
+            except StoreError:
+                continue  # `check` gives up when the lease has run out
+            if not renewed:
+                self._lose()
+                return
+            self._until = asked_at + self._settings.lease_s
+
+    def _lose(self) -> None:
+        if not self._lost:
+            self._lost = True
+            self._on_lost()
+
+
+def _now() -> float:
+    # Counts the time a suspended machine sleeps, which the monotonic clock does not.
+    return time.clock_gettime(time.CLOCK_BOOTTIME)

@@ -1,0 +1,145 @@
+"""What an attempt does before the loop: answers given meanwhile, unfinished calls (SE-20 … 26).
+
+Here: from the state the last attempt left to one that the loop can go on with, or to an end.
+Not here: the resume decision (`resume.py`), the commits (given as a function).
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from bowerbird.core.events import ApprovalAnswer, StepEvent, ToolOutcome
+from bowerbird.core.ids import new_id
+from bowerbird.core.timestamps import to_iso
+from bowerbird.core.usage import Usage
+from bowerbird.sessions.beginning import Begun
+from bowerbird.sessions.ending import Ending, Pause
+from bowerbird.sessions.history import Loaded, load
+from bowerbird.sessions.house import House
+from bowerbird.sessions.questions import answer_of
+from bowerbird.sessions.recovery import Recovery, recover
+from bowerbird.sessions.resume import LedgerCall
+from bowerbird.sessions.settings import SessionSettings
+from bowerbird.store.journal import NewRecord
+from bowerbird.store.turns import InboxRow
+from bowerbird.store.usage import TurnUsage, turn_usage
+
+if TYPE_CHECKING:
+    from bowerbird.workspace import Branch
+
+Commit = Callable[[StepEvent], Awaitable[None]]
+
+INSTEAD = "User denied this tool call: a new message came instead"
+CANCELLED = "not executed: the turn was cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A turn the loop can go on with; `used` counts every earlier attempt."""
+
+    loaded: Loaded
+    used: Usage
+    sender: dict[str, Any]
+
+
+async def opened(
+    house: House, begun: Begun, loaded: Loaded, branch: "Branch", commit: Commit
+) -> Ready | Ending | Pause:
+    """Bring a turn to where the loop can go on, or say how it stops.
+
+    Args:
+        commit: commits one step event; what it raises is passed on.
+    """
+    thread, turn = begun.session.thread_id, begun.turn.turn_id
+    used = _usage(await house.store.read(lambda c: turn_usage(c, turn)), loaded)
+    if begun.notes:
+        return await unanswered(loaded, begun.notes, used, commit)
+    if begun.answers:
+        for row in begun.answers:
+            await commit(answer_of(row))
+        loaded = load(await house.store.records(thread), turn)
+    stopped = _answered_end(loaded, used)
+    if stopped is not None:
+        return stopped
+    recovery = await recover(loaded.turn.calls, branch, house.settings.resume_external)
+    for outcome in recovery.outcomes:
+        await commit(outcome)
+    if recovery.ask:
+        return _ask_what_happened(loaded, recovery, used, turn, house.settings)
+    if recovery.outcomes:
+        loaded = load(await house.store.records(thread), turn)
+    return Ready(loaded, used, begun.sender)
+
+
+async def unanswered(loaded: Loaded, notes: tuple[InboxRow, ...], used: Usage, commit: Commit) -> Ending:
+    """End a turn that waited: a new message, or a cancel, came instead of an answer (SE-21)."""
+    cancelled = any("cancel" in msgspec.json.decode(row.body, type=dict[str, Any]) for row in notes)
+    for request in loaded.turn.open_requests:
+        word = "reject" if request.kind == "plan" else "deny"
+        await commit(ApprovalAnswer(request.id, word, "system", None))
+    text = CANCELLED if cancelled else INSTEAD
+    for call in loaded.turn.calls:
+        if call.outcome_seq is None:
+            await commit(ToolOutcome(call.call, call.tool, "denied", text, {"error": text}))
+    if cancelled:
+        return Ending("cancelled", "cancelled", used)
+    return Ending("done", "approval_timeout", used)
+
+
+def expires_at(settings: SessionSettings) -> str:
+    """Return when a request made now can no longer be answered."""
+    return to_iso(datetime.now(UTC) + timedelta(days=settings.approval_expiry_days))
+
+
+def _answered_end(loaded: Loaded, used: Usage) -> Ending | Pause | None:
+    """Return how a turn stops whose plan or budget question stands at the end of its records."""
+    turn = loaded.turn
+    if turn.plan_answer is not None:
+        return Ending("done", "plan", used, turn.plan_text)
+    if turn.budget_answer is not None and turn.budget_answer.decision == "stop":
+        return Ending("done", "budget", used)
+    for request in turn.open_requests:
+        if request.kind == "plan":
+            return Pause("plan", "plan", used)
+        if request.kind == "effect":
+            return Pause("effect", "awaiting_user", used)
+    return None
+
+
+def _ask_what_happened(
+    loaded: Loaded, recovery: Recovery, used: Usage, turn: str, settings: SessionSettings
+) -> Pause:
+    tools = [_shown(loaded, call) for call in recovery.ask]
+    body: dict[str, Any] = {
+        "id": new_id("r"),
+        "kind": "effect",
+        "calls": [call.call for call in recovery.ask],
+        "expires_at": expires_at(settings),
+        "tools": tools,
+        "text": "The process stopped while these calls were running. Did they happen?",
+    }
+    return Pause("effect", "awaiting_user", used, NewRecord("request", body, turn))
+
+
+def _shown(loaded: Loaded, call: LedgerCall) -> dict[str, Any]:
+    uses = {use.id: use for message in loaded.history.messages for use in message.tool_uses}
+    use = uses.get(call.call)
+    return {"name": call.tool, "input": {} if use is None else use.input, "id": call.call}
+
+
+def _usage(totals: TurnUsage, loaded: Loaded) -> Usage:
+    """Return what the turn used: model calls from their rows, the rest from the records."""
+    recorded = loaded.turn.used
+    return msgspec.structs.replace(
+        recorded,
+        input_tokens=totals.input_tokens,
+        output_tokens=totals.output_tokens,
+        cache_read_tokens=totals.cache_read_tokens,
+        cache_write_tokens=totals.cache_write_tokens,
+        model_calls=max(totals.calls, recorded.model_calls),
+        cost=totals.cost,
+        estimated=totals.estimated or recorded.estimated,
+    )

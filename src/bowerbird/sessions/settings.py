@@ -1,0 +1,49 @@
+"""The limits and times of sessions, with the defaults of the settings chapter.
+
+Here: one frozen value that the composition root fills from `Settings`. Not here: reading
+settings, or what enforces them.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionSettings:
+    """Times in seconds unless the name says otherwise; names as in settings.
+
+    Attributes:
+        lease_s, heartbeat_s: `dispatch.*`: when a silent process loses its session; how often it renews.
+        parallel_turns: `limits.parallel_turns` of this process.
+        queue_per_session, queue_total: waiting inputs, then QueueFull.
+        message_bytes: text of one message (`limits.message_mb`).
+        max_attempts: `turn.max_attempts`: processes that may die with a turn.
+        resume_external: `resume.external`: `tell` the model, or `ask` a person.
+        approval_timeout_s, approval_expiry_days: how long a question keeps the turn, then waits.
+        grace_s: `shutdown.grace_s`.
+        dedupe_days: `inbox.dedupe_days`.
+        deleted_days: `retention.deleted_days`.
+        session_usd … deployment_day_usd: `budgets.*`, None = no limit.
+        turn_tokens: `agent.max_token_budget`, 0 = no limit.
+    """
+
+    lease_s: int = 15
+    heartbeat_s: float = 5.0
+    sweep_s: float = 5.0
+    parallel_turns: int = 64
+    queue_per_session: int = 100
+    queue_total: int = 10_000
+    message_bytes: int = 1 << 20
+    max_records: int = 100_000
+    max_attempts: int = 3
+    resume_external: Literal["tell", "ask"] = "tell"
+    approval_timeout_s: float = 300.0
+    approval_expiry_days: int = 7
+    grace_s: float = 10.0
+    dedupe_days: int = 30
+    deleted_days: int = 7
+    session_usd: float | None = None
+    user_day_usd: float | None = None
+    schedule_day_usd: float | None = None
+    deployment_day_usd: float | None = None
+    turn_tokens: int = 200_000

@@ -1,0 +1,67 @@
+"""What is mended before a service takes turns: counters and audit logs (SE-4, SE-40).
+
+Here: comparing what the store says with what files say. Not here: orphaned turns (dispatcher),
+branches and landings (`workspace` mends its own at opening).
+"""
+
+import asyncio
+from pathlib import Path
+
+from sqlalchemy import Connection
+
+from bowerbird.core.timestamps import from_iso
+from bowerbird.sessions.audit import AuditLog, audit_lines
+from bowerbird.sessions.threads import chat_of_thread
+from bowerbird.store.store import Store
+from bowerbird.store.threads import SessionRow, list_sessions, raise_counter, thread_ids
+
+_EVERY = 1_000_000
+
+
+async def raise_counters(store: Store, audit_directory: Path) -> None:
+    """Raise each chat's counter to the highest reset found among sessions and audit logs (SE-4)."""
+    names = await asyncio.to_thread(_file_names, audit_directory)
+    stored = await store.read(thread_ids)
+    highest: dict[str, int] = {}
+    for thread_id in {*names, *stored}:
+        chat = chat_of_thread(thread_id)
+        if chat is not None and chat.counter:
+            highest[chat.base_key] = max(highest.get(chat.base_key, 0), chat.counter)
+    if not highest:
+        return
+
+    def lift(connection: Connection) -> None:
+        for base_key, count in highest.items():
+            raise_counter(connection, base_key, count)
+
+    await store.write(lift)
+
+
+async def mend_audit_logs(store: Store, audit: AuditLog) -> int:
+    """Append the lines that a crash kept from the audit logs; returns how many.
+
+    Only logs older than their session's last change are compared with the journal.
+    """
+    rows = await store.read(lambda c: list_sessions(c, limit=_EVERY))
+    late = await asyncio.to_thread(_older_than_session, audit, rows)
+    mended = 0
+    for row in late:
+        records = await store.records(row.thread_id, after=row.parent_seq or 0)
+        lines = audit_lines(records, row.channel or row.kind)
+        mended += await asyncio.to_thread(audit.repair, row.thread_id, lines)
+    return mended
+
+
+def _older_than_session(audit: AuditLog, rows: list[SessionRow]) -> list[SessionRow]:
+    late: list[SessionRow] = []
+    for row in rows:
+        if row.last_seq <= (row.parent_seq or 0):
+            continue
+        path = audit.path(row.thread_id)
+        if not path.exists() or path.stat().st_mtime < from_iso(row.updated_at).timestamp():
+            late.append(row)
+    return late
+
+
+def _file_names(directory: Path) -> list[str]:
+    return [path.stem for path in directory.glob("*.jsonl")] if directory.is_dir() else []

@@ -1,0 +1,81 @@
+"""Turns that nobody drives: cancelled while they wait, queued again after a failure (SE-20, 22).
+
+Here: those transactions. Not here: stopping a driver (`dispatcher.py` signals it).
+"""
+
+from sqlalchemy import Connection
+
+from bowerbird.core.errors import InvalidArgument, SessionError, TurnRunning
+from bowerbird.core.ids import new_id
+from bowerbird.sessions.inputs import ANSWER_DOOR
+from bowerbird.store.leases import lease_is_free
+from bowerbird.store.threads import lock_session, update_session
+from bowerbird.store.turns import (
+    OPEN,
+    InboxRow,
+    TurnRow,
+    get_turn,
+    insert_input,
+    turns_of,
+    update_turn,
+)
+
+
+def cancel_waiting(connection: Connection, turn_id: str) -> TurnRow | None:
+    """Let a waiting turn end as cancelled when it is driven next; None when it does not wait."""
+    turn = get_turn(connection, turn_id)
+    lock_session(connection, turn.thread_id)
+    turn = get_turn(connection, turn_id)
+    if turn.state != "waiting":
+        return None
+    insert_input(
+        connection,
+        InboxRow(
+            id=new_id("i"),
+            thread_id=turn.thread_id,
+            door=ANSWER_DOOR,
+            dedupe_key=f"cancel:{turn_id}:{turn.attempt}:{new_id('i')}",
+            kind="notification",
+            sender="{}",
+            body='{"cancel":true}',
+            turn_id=turn_id,
+        ),
+    )
+    update_turn(connection, turn_id, state="queued", waiting_for=None)
+    return get_turn(connection, turn_id)
+
+
+def queue_again(connection: Connection, turn_id: str | None, thread_id: str | None) -> TurnRow:
+    """Queue a failed or orphaned turn for another attempt; a person asked, so no attempt is counted.
+
+    Raises:
+        TurnRunning: a living process drives it. SessionError: there is nothing to go on with.
+    """
+    if turn_id is None and thread_id is None:
+        raise InvalidArgument("name a turn, or the session whose newest turn is meant")
+    turn = get_turn(connection, turn_id) if turn_id is not None else _newest(connection, str(thread_id))
+    lock_session(connection, turn.thread_id)
+    if turn.state in ("running", "queued"):
+        if not lease_is_free(connection, turn.thread_id):
+            raise TurnRunning(f"turn {turn.turn_id} is running; watch it, or cancel it")
+    elif turn.state == "waiting":
+        raise SessionError(f"turn {turn.turn_id} waits for {turn.waiting_for}; answer that")
+    elif turn.state != "failed":
+        raise SessionError(f"turn {turn.turn_id} ended ({turn.state}); send a new message")
+    later = [t for t in turns_of(connection, turn.thread_id) if t.n > turn.n and t.started_at is not None]
+    if later:
+        raise SessionError(f"turn {turn.turn_id} is not the newest: turn {later[-1].turn_id} ran after it")
+    # `queued`, not `running`: the next attempt does not look like another death (SE-23).
+    update_turn(connection, turn.turn_id, state="queued", waiting_for=None, ended_at=None)
+    update_session(connection, turn.thread_id, status="queued")
+    return get_turn(connection, turn.turn_id)
+
+
+def _newest(connection: Connection, thread_id: str) -> TurnRow:
+    turns = turns_of(connection, thread_id)
+    chosen = next((turn for turn in turns if turn.state in OPEN), None)
+    if chosen is None:
+        chosen = next((turn for turn in reversed(turns) if turn.started_at is not None), None)
+    if chosen is None:
+        raise SessionError(f"session {thread_id} has no turn to go on with")
+    return chosen

@@ -1,0 +1,93 @@
+"""Sessions and turns as doors show them. Functions of a connection or of rows; no changes.
+
+Not here: the model's history (`history.py`), wire forms of a door.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection
+
+from bowerbird.core.errors import UnknownSession
+from bowerbird.sessions.values import SessionInfo, TurnInfo
+from bowerbird.store.threads import SessionRow, find_session, sessions_like
+from bowerbird.store.turns import OPEN, TurnRow, last_turn_number, turns_of
+from bowerbird.store.usage import session_cost
+
+LEAST_PREFIX = 4
+
+
+def session_by_prefix(connection: Connection, prefix: str) -> SessionRow:
+    """Return the session with this id, or the only one whose id begins so.
+
+    Raises:
+        UnknownSession: none, several (they are named), or fewer than 4 characters.
+    """
+    exact = find_session(connection, prefix)
+    if exact is not None:
+        return exact
+    if len(prefix) < LEAST_PREFIX:
+        raise UnknownSession(f"no session {prefix!r}; a prefix needs at least {LEAST_PREFIX} characters")
+    found = sessions_like(connection, prefix)
+    if not found:
+        raise UnknownSession(f"no session {prefix!r}")
+    if len(found) > 1:
+        names = ", ".join(f"{row.thread_id} ({row.title or 'untitled'})" for row in found[:10])
+        raise UnknownSession(f"{prefix!r} fits {len(found)} sessions: {names}")
+    return found[0]
+
+
+def session_info(connection: Connection, row: SessionRow) -> SessionInfo:
+    """Return one session as lists show it."""
+    queued = turns_of(connection, row.thread_id, OPEN)
+    return SessionInfo(
+        thread_id=row.thread_id,
+        kind=row.kind,
+        title=row.title,
+        status=row.status,
+        workspace=row.workspace,
+        branch_id=row.branch_id,
+        preset=row.preset,
+        owner=row.owner,
+        flags=row.flags,
+        auto_approve=row.auto_approve,
+        turns=last_turn_number(connection, row.thread_id),
+        queued=sum(1 for turn in queued if turn.state == "queued"),
+        cost=session_cost(connection, row.thread_id),
+        last_seq=row.last_seq,
+        parent=row.parent_thread_id,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )
+
+
+def turn_info(row: TurnRow) -> TurnInfo:
+    """Return one turn as doors show it."""
+    values: dict[str, Any] = msgspec.structs.asdict(row)
+    values.pop("epoch")
+    for name in ("error", "usage"):
+        values[name] = None if values[name] is None else msgspec.json.decode(values[name])
+    return TurnInfo(**values)
+
+
+def all_turns(connection: Connection, thread_id: str) -> list[TurnInfo]:
+    """Return the turns of a session's history in order, those a fork inherited first."""
+    found: list[TurnRow] = []
+    thread: str | None = thread_id
+    before: int | None = None
+    while thread is not None:
+        session = find_session(connection, thread, deleted=True)
+        if session is None:
+            raise UnknownSession(f"no session {thread}")
+        own = turns_of(connection, thread)
+        found = [turn for turn in own if before is None or turn.n <= before] + found
+        thread = session.parent_thread_id
+        before = _number_at_fork(connection, session) if thread is not None else None
+    return [turn_info(turn) for turn in found]
+
+
+def _number_at_fork(connection: Connection, child: SessionRow) -> int:
+    own = turns_of(connection, child.thread_id)
+    first: Sequence[TurnRow] = own[:1]
+    return first[0].n - 1 if first else last_turn_number(connection, child.thread_id)

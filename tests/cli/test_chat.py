@@ -1,0 +1,245 @@
+"""The interactive session under a pseudo-terminal (UI-52 … UI-57)."""
+
+import os
+import signal
+import time
+
+import pytest
+from support.desk import Desk
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory, models):
+    """The desk of the tests that share one session."""
+    return Desk(tmp_path_factory.mktemp("chat"), models)
+
+
+@pytest.fixture(scope="module")
+def shared(table):
+    """One interactive session at 80 columns; a process per test would cost two seconds each."""
+    with table.terminal(columns=80) as terminal:
+        terminal.wait_for("/help lists commands.")
+        terminal.wait_for(">")
+        yield terminal
+
+
+@pytest.fixture
+def chat(shared, models):
+    """The shared session at its prompt, with a model that has forgotten its script."""
+    models.reset()
+    return shared
+
+
+@pytest.fixture
+def desk(request, tmp_path, models):
+    """The shared session's desk for tests that use it, else one of the test's own."""
+    if "chat" in request.fixturenames:
+        return request.getfixturevalue("table")
+    models.reset()
+    return Desk(tmp_path, models)
+
+
+def ready(desk, *arguments, **options):
+    terminal = desk.terminal(*arguments, **options)
+    terminal.wait_for("lists commands")
+    terminal.wait_for(">")
+    return terminal
+
+
+def test_slash_commands_answer_and_typos_are_not_sent(desk, chat):
+    """UI-52."""
+    for line, part in (
+        ("/dif", "did you mean /diff?"), ("/cost", "here: 0 in"), ("/context", "of 200k tokens"),
+        ("/thinking", "thinking is off"), ("/thinking max", "thinking is on, max"),
+        ("/thinking off", "thinking is off"), ("/model", "anthropic:claude"),
+        ("/model nonsense:x", "no provider is called"), ("/approval on", "every unsafe tool asks now"),
+        ("/approval off", "only effects outside"), ("/history", "/history"),
+        ("/show 1", "there is no result"), ("/sessions", "idle"), ("/help", "/compact"),
+    ):  # fmt: skip
+        chat.send(line + "\r")
+        chat.wait_for(part)
+    assert desk.fake.request_count == 0
+    desk.fake.script({"text": "as text"})
+    chat.send("//help\r")
+    chat.wait_for("as text")
+    chat.wait_for("ctx ·")
+    assert "/help" in str(desk.fake.requests[-1]["messages"])
+
+
+def test_a_whole_job_review_land_and_undo(desk, chat, written):
+    """UI-52, 54, 57: the answer as Markdown, the cost line, /diff /land /undo."""
+    desk.edit(written("b.txt", "hi\n"), answer="# Title\n\nIt is **done**.")
+    chat.send("make b\r")
+    chat.wait_for("1 ✓ write_file b.txt")
+    chat.wait_for("It is done.")
+    chat.wait_for("ctx · 1 file changed")
+    chat.wait_for("1 file changed: /diff · /land · /discard")
+    chat.send("/diff\r")
+    chat.wait_for("+hi")
+    chat.send("/land\r")
+    chat.wait_for("land 1 change? [y/N]")
+    chat.send("y\r")
+    chat.wait_for("landed 1 change as l_")
+    assert (desk.project / "b.txt").read_text() == "hi\n"
+    chat.send("/undo\r")
+    chat.wait_for("back (1 change)")
+    assert not (desk.project / "b.txt").exists()
+    chat.send("/discard\r")
+    chat.wait_for("discard 1 change? [y/N]")
+    chat.send("y\r")
+    chat.wait_for("kept for 7 days")
+
+
+def test_ctrl_c_stops_the_turn_and_asks_for_feedback(desk, chat):
+    """UI-55, acceptance 11."""
+    desk.fake.script({"text": "word " * 200, "deltas": 200, "gap_s": 0.1})
+    chat.send("talk\r")
+    chat.wait_for("word")
+    started = time.monotonic()
+    chat.send("\x03")
+    chat.wait_for("feedback>")
+    assert time.monotonic() - started < 2  # 0.2 s on an idle machine
+    desk.fake.wait_closed(1)
+    desk.fake.script({"text": "Understood, shorter."})
+    chat.send("be brief\r")
+    chat.wait_for("Understood, shorter.")
+    chat.wait_for("ctx ·")
+    said = str(desk.fake.requests[-1]["messages"])
+    assert "talk" in said and "be brief" in said
+
+
+def test_enter_alone_leaves_feedback(desk, chat):
+    """UI-55."""
+    desk.fake.script({"hang": True})
+    chat.send("wait\r")
+    desk.fake.wait_requests(1)
+    chat.send("\x03")
+    chat.wait_for("feedback>")
+    chat.send("\r")
+    chat.wait_for(">")
+    assert desk.fake.request_count == 1
+
+
+def test_typing_during_a_turn_is_queued_and_answered_next(desk, chat):
+    """UI-55."""
+    slow = {"gap_s": 0.5, "deltas": 3}
+    desk.fake.answer(lambda body, n: {"text": f"answer {n}"} | (slow if n == 0 else {}))
+    chat.send("first\r")
+    desk.fake.wait_requests(1)
+    chat.send("second\r")
+    chat.wait_for("queued: second")
+    chat.wait_for("answer 0")
+    chat.wait_for("ctx ·")
+    chat.wait_for("answer 1")
+    chat.wait_for("ctx ·")
+
+
+def test_pasted_lines_are_one_message_and_alt_enter_makes_a_line(desk, chat):
+    """UI-55: bracketed paste."""
+    desk.fake.script({"text": "got it"})
+    chat.send("\x1b[200~one\ntwo\nthree\x1b[201~")
+    chat.send("\x1b\rfour\r")
+    chat.wait_for("got it")
+    chat.wait_for("ctx ·")
+    assert desk.fake.request_count == 1
+    assert "one\\ntwo\\nthree\\nfour" in repr(desk.fake.requests[-1]["messages"])
+
+
+def test_no_control_character_of_model_or_tool_reaches_the_terminal(desk, chat, written):
+    """UI-53, acceptance 7."""
+    desk.fake.script(
+        {"tools": [{"name": "read_file", "input": {"path": "nope\x1b[31m\x07"}}]},
+        {"text": "bad \x1b]0;owned\x07 \x9b31m <img onerror=x> [l](javascript:alert(1))\n"},
+    )
+    chat.send("look\r")
+    chat.wait_for("img onerror")
+    chat.wait_for("ctx ·")
+    assert b"\x1b]0;owned" not in chat.raw and b"\xc2\x9b" not in chat.raw
+    assert b"\\x1b]0;owned" in chat.raw and b"nope\\x1b[31m" in chat.raw
+    assert b"\x1b]8;" not in chat.raw  # no hyperlink escapes
+
+
+def test_a_plan_is_approved_and_carried_out(desk, chat, written):
+    """UI-52 /plan, UI-56."""
+    chat.send("/plan\r")
+    chat.wait_for("plan mode is on")
+    desk.fake.script(
+        {"tools": [{"name": "exit_plan_mode", "input": {"plan": "1. write b.txt"}}]},
+        {"tools": [written("b.txt", "hi\n")]},
+        {"text": "Carried out."},
+    )
+    chat.send("make b\r")
+    chat.wait_for("1. write b.txt")
+    chat.wait_for("y approve")
+    chat.send("y\r")
+    chat.wait_for("Carried out.")
+    chat.wait_for("1 file changed: /diff")
+
+
+def test_typed_lines_are_kept_privately(desk, chat):
+    """UI-52: history in the data directory, 0600."""
+    history = desk.home / ".bowerbird/data/cli_history"
+    assert "be brief" in history.read_text() and history.stat().st_mode & 0o777 == 0o600
+
+
+def test_leaving_restores_the_terminal_and_says_how_to_come_back(desk, chat):
+    """UI-55, UI-57: Ctrl+C clears the line, twice within a second leaves."""
+    chat.send("half a line")
+    chat.wait_for("half a line")
+    chat.send("\x03")
+    time.sleep(1.1)  # twice within a second would leave
+    chat.send("\x03")
+    chat.wait_for("Ctrl+C again leaves")
+    chat.send("\x03")
+    assert chat.wait() == 0 and chat.is_restored()
+    assert "bowerbird --resume=" in chat.text
+    assert desk.fake.request_count == 0
+
+
+def test_approval_is_asked_and_answered(desk, written):
+    """UI-56: details, once, denial with a reason."""
+    with ready(desk, "--approval", columns=80) as chat:
+        desk.edit(written("b.txt", "hi\n"))
+        chat.send("make b\r")
+        chat.wait_for("The agent asks to run:")
+        chat.send("d\r")
+        chat.wait_for('"content": "hi\\n"')
+        chat.send("y\r")
+        chat.wait_for("✓ write_file")
+        chat.wait_for("1 file changed: /diff")
+        desk.edit(written("c.txt", "hi\n"))
+        chat.send("make c\r")
+        chat.wait_for("The agent asks to run:")
+        chat.send("n not that name\r")
+        chat.wait_for("⊘ write_file")
+        chat.wait_for("1 file changed: /diff")
+        assert "not that name" in str(desk.fake.requests[-1]["messages"])
+        chat.send("\x04")
+        chat.wait()
+
+
+def test_a_narrow_terminal_that_changes_its_width_stays_whole(desk):
+    """UI-53: 40 columns, wide characters, a resize in the middle of a turn."""
+    with ready(desk, columns=40) as chat:
+        desk.fake.script({"text": "漢字" * 60 + "\n\n- point\n", "deltas": 20, "gap_s": 0.03})
+        chat.send("write\r")
+        desk.fake.wait_requests(1)
+        chat.resize(60)
+        chat.wait_for("point")
+        chat.wait_for("ctx ·")
+        assert "漢字" * 10 in chat.text.replace("\r", "").replace("\n", "")
+        chat.send("\x04")
+        assert chat.wait() == 0
+
+
+def test_a_closed_terminal_stops_the_turn_and_keeps_everything(desk, written):
+    """UI-61, UI-68: SIGHUP; nothing landed, resumable."""
+    desk.fake.script({"tools": [written("b.txt", "hi\n")]}, {"hang": True})
+    with ready(desk) as chat:
+        chat.send("make b\r")
+        desk.fake.wait_requests(2)
+        os.kill(chat.process.pid, signal.SIGHUP)
+        assert chat.wait() == 129
+    desk.fake.script({"text": "Finished."})
+    assert desk.ok("resume") == "Finished.\n"
+    assert not (desk.project / "b.txt").exists()

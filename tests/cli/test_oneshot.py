@@ -1,0 +1,246 @@
+"""One turn from the command line: output, exit codes, signals (UI-41, 56 … 61)."""
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+
+from support.terminals import COMMAND
+
+
+def test_standard_output_holds_only_the_answer(desk, written):
+    """UI-58: no colour, no cursor codes, the rest on standard error; the user's file is untouched."""
+    desk.edit(written("b.txt", "hi\n"), answer="# All *done*.")
+    code, out, err = desk.run("make b")
+    assert (code, out) == (0, "# All *done*.\n")
+    assert "\x1b" not in err and "write_file b.txt" in err
+    assert "1 file changed on the branch: bowerbird diff" in err
+    assert not (desk.project / "b.txt").exists()
+
+
+def test_prompt_and_input_together(desk):
+    """UI-41: the prompt, then the input as an attachment; invalid UTF-8 is replaced and said."""
+    desk.fake.script({"text": "ok"})
+    code, _, err = desk.run("summarise", stdin=b"caf\xe9 menu")
+    assert code == 0 and "not all UTF-8" in err
+    sent = json.dumps(desk.fake.requests[-1]["messages"], ensure_ascii=False)
+    assert "summarise" in sent and "caf\ufffd menu" in sent
+    desk.fake.script({"text": "ok"})
+    assert desk.run(stdin=b"only input")[0] == 0
+    assert "only input" in json.dumps(desk.fake.requests[-1]["messages"])
+
+
+def test_too_much_input_and_none_are_usage_errors(desk):
+    assert desk.run("x", stdin=b"a" * ((1 << 20) + 1))[0] == 2
+    assert desk.run(stdin=b"")[0] == 2
+    assert desk.fake.request_count == 0
+
+
+def test_json_is_one_object_for_done_and_failed(desk, written):
+    """UI-59, acceptance 10."""
+    desk.edit(written("b.txt", "hi\n"))
+    code, out, _ = desk.run("make b", "--output", "json")
+    done = json.loads(out)
+    assert code == 0
+    assert list(done) == [
+        "conversation_id", "turn_id", "state", "stop_reason", "answer", "changed", "landing_id", "usage",
+        "error",
+    ]  # fmt: skip
+    assert (done["state"], done["stop_reason"], done["answer"]) == ("done", "end_turn", "Done.")
+    assert done["changed"] == [{"path": "/b.txt", "status": "created"}]
+    desk.fake.script({"status": 400, "body": {"type": "error", "error": {"type": "x", "message": "no"}}})
+    code, out, err = desk.run("again", "--json")
+    failed = json.loads(out)
+    assert code == 1 and failed["state"] == "failed" and failed["error"]["message"]
+    assert f"bowerbird resume {failed['conversation_id']}" in err
+
+
+def test_stream_json_is_one_event_per_line_and_ends_with_done(desk, written):
+    """UI-59."""
+    desk.edit(written("b.txt", "hi\n"))
+    out = desk.ok("make b", "--output", "stream-json")
+    events = [json.loads(line) for line in out.splitlines()]
+    kinds = [event["type"] for event in events]
+    assert kinds[-1] == "done" and kinds.count("done") == 1
+    assert {"turn_started", "tool_call", "tool_result", "text_delta"} <= set(kinds)
+    assert kinds.index("tool_call") < kinds.index("tool_result") < kinds.index("text_delta")
+    cursors = [event["cursor"] for event in events]
+    assert cursors == sorted(cursors)
+    assert events[-1]["changed"] == 1 and events[-1]["stop_reason"] == "end_turn"
+    assert events[-1]["usage"]["input_tokens"] > 0
+
+
+def test_landing_by_policy_is_in_the_result(desk, written):
+    """UI-50 `--land turn`."""
+    desk.edit(written("b.txt", "hi\n"))
+    result = json.loads(desk.ok("make b", "--land", "turn", "--json"))
+    assert (desk.project / "b.txt").read_text() == "hi\n"
+    assert result["landing_id"].startswith("l_")
+
+
+def test_a_call_that_needs_approval_is_denied_where_nobody_sits(desk, written):
+    """UI-56, acceptance 9: no traceback, the reason on standard error, exit 4."""
+    desk.edit(written("b.txt", "hi\n"), answer="I could not.")
+    code, out, err = desk.run("make b", "--approval", stdin=b"hi")
+    assert code == 4 and out == "I could not.\n"
+    assert "denied, because nobody could be asked: write_file" in err and "Traceback" not in err
+    told = json.dumps(desk.fake.requests[-1]["messages"])
+    assert "denied" in told.lower()
+
+
+def test_yes_approves_within_the_policy(desk, written):
+    """UI-56: what policy denies stays denied."""
+    desk.edit(written("b.txt", "hi\n"))
+    assert desk.run("make b", "--approval", "--yes")[0] == 0
+    (desk.home / ".bowerbird").mkdir(exist_ok=True)
+    (desk.home / ".bowerbird/config.yaml").write_text("approval: {rules: [deny write_file]}\n")
+    desk.edit(written("c.txt", "hi\n"))
+    code, _, err = desk.run("make c", "--approval", "--yes")
+    assert code == 0 and "⊘ write_file" in err
+
+
+def test_limits_end_with_5(desk, written):
+    """UI-60."""
+    desk.fake.script({"tools": [written("b.txt", "hi\n")]})
+    assert desk.run("loop", "--max-turns", "2")[0] == 5
+
+
+def test_the_time_limit_of_a_run_ends_with_124_and_can_be_resumed(desk):
+    """UI-60."""
+    desk.fake.script({"hang": True})
+    code, out, err = desk.run("wait", "--timeout", "1.5")
+    assert code == 124 and out == "" and "bowerbird resume" in err
+    desk.fake.script({"text": "Better late."})
+    assert desk.ok("resume") == "Better late.\n"
+
+
+def test_no_model_key_is_one_line_with_the_ways_out(desk):
+    """UI-64."""
+    del desk.environment["ANTHROPIC_API_KEY"]
+    code, out, err = desk.run("hi")
+    assert code == 78 and out == ""
+    (line,) = err.splitlines()
+    for part in ("ANTHROPIC_API_KEY", "bowerbird model fetch [--small]", "config check"):
+        assert part in line
+
+
+def test_invalid_settings_start_nothing(desk):
+    """CF-12, UI-60."""
+    code, _, err = desk.run("hi", env=desk.environment | {"BASH_TIMEOUT": "abc", "COMPACT_THRESHOLD": "7"})
+    assert code == 78 and "tools.bash_timeout" in err and "agent.compact_threshold" in err
+    assert not (desk.home / ".bowerbird").exists() and desk.fake.request_count == 0
+
+
+def test_usage_errors_are_2_with_the_nearest_name(desk):
+    """UI-50."""
+    for arguments, part in (
+        (["run", "--modle", "x", "hi"], "--model"), (["--output", "xml", "hi"], "stream-json"),
+        (["hi", "--max-cost", "0"], "more than 0"), (["hi", "-w", "/nonexistent"], "does not exist"),
+        (["hi", "-p", "nope"], "coding"), (["hi", "-m", "nonsense:x"], "anthropic"),
+    ):  # fmt: skip
+        code, _, err = desk.run(*arguments)
+        assert code in (2, 78) and part in err, (arguments, err)
+    assert desk.fake.request_count == 0
+
+
+def test_directories_nobody_means(desk):
+    """UI-69: without a terminal exit 2; home is accepted when it is named, / never."""
+    desk.fake.script({"text": "ok"})
+    assert desk.run("hi", cwd=desk.home)[0] == 2
+    assert desk.run("hi", "-w", "/")[0] == 2
+    assert desk.run("hi", cwd=desk.home.parent)[0] == 2  # holds the data directory
+    assert desk.fake.request_count == 0
+    assert desk.run("hi", "-w", str(desk.home))[0] == 0
+
+
+def test_kill_9_in_a_turn_then_resume_repeats_no_step(desk, written):
+    """Acceptance 12."""
+    desk.fake.script({"tools": [written("b.txt", "hi\n")]}, {"hang": True})
+    process = desk.start("make b")
+    desk.fake.wait_requests(2)
+    process.kill()
+    process.communicate()
+    desk.fake.script({"text": "Finished."})
+    code, out, err = desk.run("resume")
+    assert (code, out) == (0, "Finished.\n"), err
+    assert json.dumps(desk.fake.requests[-1]["messages"]).count('"tool_use"') == 1
+    assert "+hi" in desk.ok("diff")
+
+
+def test_sigterm_stops_the_turn_and_leaves_it_resumable(desk):
+    """UI-61: exit 143, the provider's stream closed, no process left."""
+    desk.fake.script({"text": "word " * 500, "deltas": 500, "gap_s": 0.05})
+    process = desk.start("talk")
+    desk.fake.wait_requests(1)
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=20)
+    assert process.returncode == 143 and out == b"" and b"Traceback" not in err
+    desk.fake.wait_closed(1)
+    desk.fake.script({"text": "Again."})
+    assert desk.ok("resume") == "Again.\n"
+
+
+def test_ctrl_c_ends_with_130(desk):
+    desk.fake.script({"hang": True})
+    process = desk.start("talk")
+    desk.fake.wait_requests(1)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=20)
+    assert process.returncode == 130 and b"Traceback" not in err
+
+
+def test_a_closed_pipe_ends_quietly(desk):
+    """UI-58."""
+    desk.fake.script({"text": "word " * 2000, "deltas": 400, "gap_s": 0.005})
+    process = desk.start("talk", "--output", "stream-json")
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.stdout.close()
+    process.stdout = None
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 141 and b"Traceback" not in err and b"BrokenPipe" not in err
+
+
+def test_no_key_and_no_password_in_any_output(desk):
+    """CF acceptance 8."""
+    desk.fake.script({"text": "ok"})
+    shown = desk.run("hi", "--output", "stream-json")
+    text = "".join(shown[1:]) + desk.ok("config", "show", "--all", "--json") + desk.run("doctor", "--json")[1]
+    assert "planted" not in text
+
+
+def test_unknown_and_ambiguous_sessions_are_usage_errors(desk):
+    """UI-42."""
+    assert desk.run("show", "abcd")[0] == 2
+    assert desk.run("show", "ab")[0] == 2
+    assert desk.run("diff")[0] == 2
+
+
+def test_help_and_version_are_quick_and_import_neither_database_nor_models():
+    """UI-51, acceptance 15."""
+    script = (
+        "import sys; sys.argv=['bowerbird','--help']\n"
+        "from bowerbird.cli.main import run_command; run_command(['--help'])\n"
+        "bad={'sqlalchemy','anthropic','openai','pydantic','rich','prompt_toolkit','pygit2','httpx'}\n"
+        "sys.stderr.write(','.join(bad & {m.split('.')[0] for m in sys.modules}))"
+    )
+    shown = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert shown.stderr == "" and "Commands:" in shown.stdout
+    best = 9.0
+    for _ in range(3):  # processor time: the wall time of a busy machine says nothing
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([*COMMAND, "--help"], check=True, stdout=subprocess.DEVNULL)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        best = min(best, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    assert best < 0.25
+    version = subprocess.run([*COMMAND, "--version"], capture_output=True, text=True, check=True).stdout
+    assert version.startswith("bowerbird 0.")
+
+
+def test_a_data_directory_that_cannot_be_made_is_named(desk):
+    """UI-66."""
+    code, _, err = desk.run("hi", "--data-dir", "/proc/nope")
+    assert code == 1 and "/proc/nope" in err and "--data-dir" in err
+    assert os.path.sep in err

@@ -1,0 +1,236 @@
+"""diff, land, undo, landings, discard, fork, sessions, config, doctor as people run them."""
+
+import json
+import stat
+import subprocess
+
+import pytest
+
+
+@pytest.fixture
+def changed(desk, written):
+    """A session whose branch adds, edits, deletes, renames, changes a mode, a binary, a last line."""
+    project = desk.project
+    (project / "long.txt").write_text("".join(f"line {n}\n" for n in range(1, 61)))
+    (project / "gone.txt").write_text("bye\n")
+    (project / "old name.txt").write_text("moved content, long enough to be found\n")
+    (project / "end.txt").write_text("with newline\n")
+    edits = [
+        {"name": "edit_file", "input": {"path": "long.txt", "old": "line 3\n", "new": "LINE 3 日本語\n"}},
+        {"name": "edit_file", "input": {"path": "long.txt", "old": "line 30\n", "new": "LINE 30\n"}},
+        {"name": "edit_file", "input": {"path": "long.txt", "old": "line 58\n", "new": "LINE 58\n"}},
+        written("dir/new.txt", "neu\n"),
+        written("end.txt", "no newline"),
+        {"name": "delete_file", "input": {"path": "gone.txt"}},
+        {"name": "move_file", "input": {"src": "old name.txt", "dst": "new name.txt"}},
+    ]
+    desk.edit(*edits)
+    desk.ok("change everything", "-q")
+    return desk
+
+
+def test_the_piped_diff_applies_with_git(changed, tmp_path):
+    """UI-43, acceptance 13."""
+    patch = changed.ok("diff")
+    copy = tmp_path / "copy"
+    subprocess.run(["cp", "-a", str(changed.project), str(copy)], check=True)
+    subprocess.run(["git", "init", "-q"], cwd=copy, check=True)
+    subprocess.run(["git", "apply", "--check", "-"], input=patch.encode(), cwd=copy, check=True)
+    subprocess.run(["git", "apply", "-"], input=patch.encode(), cwd=copy, check=True)
+    assert (copy / "end.txt").read_bytes() == b"no newline"
+    assert not (copy / "gone.txt").exists() and (copy / "new name.txt").exists()
+
+
+def test_diff_of_paths_counts_and_json(changed):
+    """UI-43: a word that is no session is a path."""
+    assert changed.ok("diff", "dir").count("diff --git") == 1
+    assert "diff --git a/end.txt" in changed.ok("diff", "end.txt")
+    counts = changed.ok("diff", "--stat")
+    assert "D  gone.txt" in counts and "M  long.txt" in counts and "+3 -3" in counts
+    data = json.loads(changed.ok("diff", "--json"))
+    assert {row["path"] for row in data["written"]} >= {"/long.txt", "/dir/new.txt"}
+    (session,) = json.loads(changed.ok("sessions", "--json"))
+    assert changed.ok("diff", session["thread_id"][:5], "dir") == changed.ok("diff", "dir")
+
+
+def test_land_some_then_all_then_undo_restores_every_byte(changed):
+    """UI-44, UI-45."""
+    before = {p.name: p.read_bytes() for p in changed.project.iterdir() if p.is_file()}
+    assert "landed 1 change" in changed.ok("land", "dir", "--yes")
+    assert (changed.project / "dir/new.txt").read_text() == "neu\n"
+    assert "LINE 3" not in (changed.project / "long.txt").read_text()
+    landed = json.loads(changed.ok("land", "--yes", "--json"))
+    assert landed["landing_id"].startswith("l_") and not (changed.project / "gone.txt").exists()
+    assert changed.ok("diff") == ""
+    listed = json.loads(changed.ok("landings", "--json"))
+    assert [row["state"] for row in listed] == ["done", "done"]
+    changed.ok("undo")
+    changed.ok("undo")
+    after = {p.name: p.read_bytes() for p in changed.project.iterdir() if p.is_file()}
+    assert after == before and not (changed.project / "dir/new.txt").exists()
+
+
+def test_a_conflict_lands_nothing_and_lists_it(changed):
+    """UI-60: exit 3."""
+    (changed.project / "end.txt").write_text("mine\n")
+    code, out, err = changed.run("land", "--yes")
+    assert code == 3 and out == "" and "end.txt: both_modified" in err
+    assert (changed.project / "gone.txt").exists()
+    code, _, err = changed.run("land", "--yes", "--partial")
+    assert code == 3 and "end.txt" in err and not (changed.project / "gone.txt").exists()
+    assert (changed.project / "end.txt").read_text() == "mine\n"
+    changed.ok("land", "--yes", "--force")
+    assert (changed.project / "end.txt").read_text() == "no newline"
+
+
+def test_yes_is_no_answer_for_a_flagged_path(desk, written):
+    """UI-44: it needs --accept."""
+    desk.edit(written(".github/workflows/ci.yml", "on: push\n"), written("ok.txt", "fine\n"))
+    desk.ok("make", "-q")
+    code, _, err = desk.run("land", "--yes")
+    assert code == 4 and "ci.yml" in err and not (desk.project / "ok.txt").exists()
+    desk.ok("land", "--yes", "--accept", ".github/workflows/ci.yml")
+    assert (desk.project / ".github/workflows/ci.yml").exists()
+
+
+def test_patch_lands_exactly_the_chosen_hunks_at_40_columns(changed):
+    """UI-44, acceptance 5 and 14: wide characters, under a pseudo-terminal."""
+    with changed.terminal("land", "--patch", "long.txt", columns=40) as terminal:
+        terminal.wait_for("(1/3) Land this hunk")
+        assert "LINE 3 日本語" in terminal.text
+        terminal.send("n\r")
+        terminal.wait_for("(2/3)")
+        terminal.send("?\r")
+        terminal.wait_for("land neither this")
+        terminal.send("y\r")
+        terminal.wait_for("(3/3)")
+        terminal.send("n\r")
+        terminal.wait_for("landed 1 change")
+        assert terminal.wait() == 0
+    lines = (changed.project / "long.txt").read_text().splitlines()
+    assert [line for line in lines if line.startswith("LINE")] == ["LINE 30"]
+    changed.ok("undo")
+    assert "LINE" not in (changed.project / "long.txt").read_text()
+
+
+def test_a_terminal_asks_before_landing_and_for_each_flagged_path(desk, written):
+    desk.edit(written("AGENTS.md", "obey\n"), written("ok.txt", "fine\n"))
+    desk.ok("make", "-q")
+    with desk.terminal("land") as terminal:
+        terminal.wait_for("AGENTS.md is shown apart: agent-config")
+        terminal.wait_for("[y/N]")
+        terminal.send("y\r")
+        terminal.wait_for("Land 2 changes? [y/N]")
+        terminal.send("y\r")
+        terminal.wait_for("landed 2 changes")
+        assert terminal.wait() == 0
+    assert (desk.project / "AGENTS.md").exists()
+
+
+def test_discard_keeps_the_session_and_the_work_in_the_trash(changed):
+    assert changed.run("discard")[0] == 2  # nobody can be asked
+    assert "discarded" in changed.ok("discard", "--yes")
+    assert changed.ok("diff") == ""
+    changed.fake.script({"text": "ok"})
+    changed.ok("go on", "--resume")
+    assert len(json.loads(changed.ok("sessions", "--json"))) == 1
+
+
+def test_fork_goes_on_from_a_turn(desk, written):
+    """UI-45."""
+    desk.edit(written("one.txt", "1\n"))
+    desk.ok("first", "-q")
+    desk.edit(written("two.txt", "2\n"))
+    desk.ok("second", "--resume", "-q")
+    child = json.loads(desk.ok("fork", "--turn", "1", "--json"))["thread_id"]
+    desk.edit({"name": "list_files", "input": {}})
+    desk.ok("look", f"--resume={child}", "-q")
+    listed = json.dumps(desk.fake.requests[-1]["messages"])
+    assert "one.txt" in listed and "two.txt" not in listed
+    assert desk.run("fork", "--turn", "9")[0] == 2
+    shown = desk.ok("show", child)
+    assert "> first" in shown and "second" not in shown
+
+
+def test_sessions_can_be_renamed_shown_and_deleted(desk):
+    """UI-42."""
+    desk.fake.script({"text": "Hello \x1b[2Jthere"})
+    desk.ok("greet me", "-q")
+    (session,) = json.loads(desk.ok("sessions", "--json"))
+    desk.ok("rename", session["thread_id"][:4], "Greeting")
+    assert "Greeting" in desk.ok("sessions")
+    shown = desk.ok("show")
+    assert "\\x1b[2J" in shown and "\x1b" not in shown
+    assert desk.run("delete", session["thread_id"])[0] == 2
+    desk.ok("delete", session["thread_id"], "--yes")
+    assert desk.ok("sessions", "--all") == ""
+
+
+def test_config_commands(desk):
+    """CF-82 … CF-86."""
+    (desk.project / "config.yaml").write_text("agent: {max_turn: 3}\n")
+    code, out, _ = desk.run("config", "check")
+    assert code == 0 and "did you mean max_turns?" in out
+    assert desk.run("config", "check", "--strict")[0] == 3
+    (desk.project / "config.yaml").write_text("gateway: {port: 0}\nagent: {max_turns: 7}\n")
+    code, out, _ = desk.run("config", "check", "--json")
+    assert code == 78 and len(json.loads(out)["errors"]) == 1
+    shown = json.loads(desk.ok("config", "show", "--json", "--origin"))
+    assert shown["agent.max_turns"]["value"] == 7 and shown["agent.max_turns"]["origin"].endswith(
+        "config.yaml:2"
+    )
+    assert "out of range" in shown["gateway.port"]["problem"]
+    assert "integer 1–10,000" in desk.ok("config", "explain", "agent.max_turns")
+    assert desk.run("config", "explain", "agent.max_turn")[0] == 2
+    assert json.loads(desk.ok("config", "schema"))["properties"]["agent"]
+    assert desk.run("config", "init")[0] == 1  # it is there
+    desk.ok("config", "init", "other.yaml")
+    assert stat.S_IMODE((desk.project / "other.yaml").stat().st_mode) == 0o600
+    desk.ok("config", "check", "--config", "other.yaml", "--strict")
+
+
+def test_a_projects_env_file_steers_nothing(desk):
+    """CF acceptance 6: no connection to its database is tried."""
+    (desk.project / ".env").write_text("DATABASE_URL=postgresql://ann:pw@127.0.0.1:1/x\nMODEL=other\n")
+    desk.fake.script({"text": "ok"})
+    environment = desk.environment | {"DATABASE_URL": "postgresql://ann:pw@127.0.0.1:1/x"}
+    assert desk.run("hi", env=environment)[0] == 0
+    assert desk.fake.requests[-1]["model"] == "claude-sonnet-4-5-20250929"
+
+
+def test_doctor_names_what_is_wrong_and_what_to_do(desk):
+    """UI-48."""
+    code, out, _ = desk.run("doctor", "--json", "--online")
+    report = json.loads(out)
+    rows = {row["name"]: row for row in report["checks"]}
+    assert code in (0, 3) and rows["model call"]["state"] == "ok"
+    assert {"settings", "data directory", "database", "sandbox", "model", "port", "clock"} <= set(rows)
+    del desk.environment["ANTHROPIC_API_KEY"]
+    code, out, _ = desk.run("doctor")
+    assert code == 1 and "✗ model: ANTHROPIC_API_KEY is not set" in out
+    assert desk.run("doctor", "--config", "gone.yaml")[0] == 1
+
+
+def test_completion_offers_commands_flags_sessions_and_presets(desk):
+    """UI-49."""
+    desk.fake.script({"text": "ok"})
+    desk.ok("hi", "-q")
+    (session,) = json.loads(desk.ok("sessions", "--json"))
+
+    def words(*given: str) -> list[str]:
+        return desk.ok("complete-words", "--", *given).split()
+
+    assert "diff" in words("d") and "discard" in words("d") and "land" not in words("d")
+    assert session["thread_id"] in words("show", "")
+    assert words("run", "--preset", "co") == ["coding"]
+    assert "--partial" in words("land", "--p")
+    assert "agent.max_turns" in words("config", "explain", "agent.max_t")
+    for shell in ("bash", "zsh", "fish"):
+        assert "complete-words" in desk.ok("completion", shell)
+    assert desk.run("completion", "tcsh")[0] == 2
+
+
+def test_tools_and_skills_are_listed(desk):
+    tools = {row["name"]: row for row in json.loads(desk.ok("tools", "--json"))}
+    assert tools["read_file"]["effect"] == "read" and tools["write_file"]["effect"] == "branch"
+    assert "bundled" in desk.ok("skills")

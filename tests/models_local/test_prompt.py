@@ -1,0 +1,166 @@
+"""What the model is told, and that what was said stays byte for byte (MO-40)."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.local_talk import SPECS, asked, called, spec
+
+from bowerbird.core.messages import ToolUseBlock, assistant_text, user_text
+from bowerbird.core.requests import ModelRequest
+from bowerbird.models.local.calls import (
+    HEAD_LINES,
+    call_input,
+    follow_up,
+    pattern_of_search,
+    step_of_call,
+    words_of_search,
+)
+from bowerbird.models.local.grammar import as_step
+from bowerbird.models.local.prompt import SYSTEM_CHARS, asking, beginning, chat
+from bowerbird.models.local.results import RESULT_CHARS, tell
+from bowerbird.models.local.situation import paired
+
+NAMES = [tool.name for tool in SPECS]
+
+
+def told(name, arguments, text, **more) -> str:
+    (done,) = paired(called(name, arguments, text, **more))
+    return tell(done)
+
+
+def test_the_beginning_depends_on_the_tools_only():
+    first = chat(asked(task="one", system=("Files:\na.py",)), NAMES, ["a.py"])[0].text
+    other = chat(asked(task="two", system=("Files:\nb.py",)), NAMES, ["b.py"])[0].text
+    assert first.startswith(beginning(NAMES)) and other.startswith(beginning(NAMES))
+
+
+def test_tools_that_are_not_offered_are_not_named():
+    text = beginning(["read_file", "search_files"])
+    assert "bash" not in text and "run_python_code" not in text and "edit_file" not in text
+
+
+def test_a_further_step_only_adds_to_the_conversation():
+    """MO-40: the engine evaluates only what is new, so nothing said before may change."""
+    talk = [
+        *called("search_files", {"pattern": "fee"}, "a.py:2: FEE = 4"),
+        *called("read_file", {"path": "a.py", "offset": 1}, "X = 1\nFEE = 4\n"),
+        *called("edit_file", {"path": "a.py", "old": "FEE = 4", "new": "FEE = 5"}, "1 replacement"),
+        *called("run_python_code", {"code": "print(1)"}, "1\n"),
+        *called("write_file", {"path": "n.md", "content": "hello"}, "written"),
+    ]
+    before = chat(asked(), NAMES, [])
+    for end in range(2, len(talk) + 1, 2):
+        now = chat(asked(*talk[:end]), NAMES, [])
+        assert now[: len(before)] == before
+        before = now
+
+
+def test_a_step_is_rendered_as_the_model_wrote_it():
+    edit = {"tool": "edit_file", "path": "a.py", "old": "FEE = 4"}
+    call = ToolUseBlock("c1", "edit_file", {"path": "a.py", "old": "    FEE = 4", "new": "    FEE = 5"})
+    assert step_of_call(call) == as_step(**edit)
+    follow = follow_up("edit_file", "a.py", "    FEE = 4")
+    assert follow is not None
+    turns = asking(chat(asked(), NAMES, []), step_of_call(call), follow)
+    later = chat(asked(*_as_messages(call)), NAMES, [])
+    assert later[: len(turns)] == turns
+
+
+def _as_messages(call: ToolUseBlock):
+    return called(call.name, call.input, "1 replacement")
+
+
+def test_roles_alternate_whatever_the_history():
+    talk = asked(
+        user_text("more"), assistant_text("first"), assistant_text("second"), user_text("x"), tail="Hint."
+    )
+    roles = [turn.role for turn in chat(talk, NAMES, [])]
+    assert all(one != other for one, other in pairwise(roles))
+
+
+def test_a_long_system_block_is_cut():
+    request = ModelRequest((user_text("hi"),), system=("Be brief.", "word " * 5_000))
+    system = chat(request, (), ())[0].text
+    assert "Be brief." in system and len(system) < 2 * SYSTEM_CHARS
+
+
+# ---------------------------------------------------------------- searches
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), min_size=1), min_size=1))
+def test_the_words_of_a_search_are_found_again_in_its_pattern(words):
+    pattern = pattern_of_search(" ".join(words))
+    assert pattern_of_search(words_of_search(pattern)) == pattern
+
+
+def test_common_words_and_plurals_do_not_decide_a_search():
+    assert pattern_of_search("how many of the prices") == "price"
+    assert pattern_of_search("of the") == "of|the"
+
+
+def test_only_parameters_that_the_tool_has_are_filled_in():
+    step = {"tool": "search_files", "pattern": "fee"}
+    assert call_input(step, spec("search_files"))["case_sensitive"] is False
+    bare = type(spec("x"))("search_files", "", {"properties": {"pattern": {}}})
+    assert call_input(step, bare) == {"pattern": "fee"}
+
+
+def test_of_a_data_file_only_the_head_is_read():
+    step = {"tool": "read_file", "path": "data/x.csv"}
+    assert call_input(step, spec("read_file"))["limit"] == HEAD_LINES
+
+
+# ---------------------------------------------------------------- results
+
+
+def test_an_empty_search_says_what_to_try():
+    assert "search for one shorter word" in told("search_files", {"pattern": "tax"}, "0 matches")
+
+
+def test_matches_with_more_of_the_words_come_first():
+    matches = [
+        {"path": "/a.py", "line": 1, "text": "bulk"},
+        {"path": "/b.py", "line": 2, "text": "BULK_DISCOUNT"},
+    ]
+    text = told("search_files", {"pattern": "bulk|discount"}, "", data={"matches": matches})
+    assert text.splitlines()[0] == "b.py:2: BULK_DISCOUNT"
+
+
+def test_a_definition_is_shown_with_its_body():
+    match = {"path": "a.py", "line": 3, "text": "def fee(kg):", "after": ["    return 4", "", "def other():"]}
+    text = told("search_files", {"pattern": "fee"}, "", data={"matches": [match]})
+    assert text == "a.py:3: def fee(kg):\n    return 4\n"
+
+
+def test_a_file_is_told_with_its_number_of_lines():
+    assert told("read_file", {"path": "a.py", "offset": 1}, "X = 1\nY = 2\n").startswith("a.py, 2 lines:\n")
+
+
+def test_a_head_of_data_points_to_python():
+    data = {"content": "a,b\n1,2\n", "next_offset": 3, "total_lines": 900}
+    text = told("read_file", {"path": "d.csv", "offset": 1}, "", data=data)
+    assert text.startswith("d.csv, lines 1 to 2 of 900:") and "run_python_code" in text
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ({"ok": True, "stdout": "42\n", "error": None}, "Output:\n42"),
+        ({"ok": True, "stdout": "", "result": "42", "error": None}, "Output:\n42"),
+        ({"ok": True, "stdout": "", "result": None, "error": None}, "printed nothing"),
+        ({"ok": False, "stdout": "", "error": "NameError: x"}, "Correct the code"),
+    ],
+)
+def test_python_results_say_what_to_do(data, said):
+    assert said in told("run_python_code", {"code": "x"}, "", data=data)
+
+
+def test_an_error_and_a_replaced_result_are_told_as_such():
+    assert told("bash", {}, "exit 1", is_error=True).startswith("Error: exit 1")
+    assert "no longer shown" in told("read_file", {"path": "a"}, "[Previous: used read_file]")
+
+
+def test_no_result_is_longer_than_its_limit():
+    assert len(told("bash", {}, "x" * 100_000)) <= RESULT_CHARS
