@@ -17,6 +17,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from support.branch_histories import Difference, run_history
 
+from bowerbird.core.errors import BowerbirdError
+
 
 def run(place: str, seed: int) -> str | None:
     """Run one history; return what differed."""
@@ -24,6 +26,8 @@ def run(place: str, seed: int) -> str | None:
         run_history(Path(place) / str(seed), seed)
     except Difference as difference:
         return str(difference)
+    except BowerbirdError as error:  # an error where the model has none is a difference too
+        return f"seed {seed}: {type(error).__name__}: {error}"
     return None
 
 

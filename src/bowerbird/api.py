@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from bowerbird.config import AppConfig, Loaded
     from bowerbird.models.protocol import Model
     from bowerbird.sessions.values import Receipt, TurnInfo
+    from bowerbird.tools.process_family import ProcessSetup
 
 __all__ = ["Agent", "Checkpointer", "ThreadAgent", "create_agent"]
 
@@ -37,6 +38,19 @@ class Agent(BoundAgent):
         if model is not None and not isinstance(model, str):
             return model, False
         return await asyncio.to_thread(_model_from_settings, model, self._options.workdir), True
+
+    async def _process_setup(self) -> "ProcessSetup":
+        return await asyncio.to_thread(_setup_from_settings, self._options.workdir)
+
+
+def _setup_from_settings(workdir: Path | None) -> "ProcessSetup":
+    """Return how the settings for `workdir` say that processes are run."""
+    from bowerbird.app.sandboxes import process_settings, sandbox_settings
+    from bowerbird.config import load_settings
+    from bowerbird.tools.process_family import ProcessSetup
+
+    settings = load_settings(workspace=workdir).settings
+    return ProcessSetup(sandbox_settings(settings), process_settings(settings))
 
 
 def _model_from_settings(name: str | None, workdir: Path | None) -> "Model":

@@ -2,12 +2,14 @@
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import aclosing
+from pathlib import Path
 from typing import Any
 
 import pytest
 from support.agent_turns import NAME, Told, settings_for
 from support.fake_models import FakeModels
 
+from bowerbird.agent.agent import Agent
 from bowerbird.agent.loop import run_turn
 from bowerbird.agent.turn import TurnRun
 from bowerbird.core.messages import user_text
@@ -44,3 +46,27 @@ def turn(model: Model) -> Callable[..., Any]:
         return told
 
     return run
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A directory with two files."""
+    root = tmp_path / "project"
+    root.mkdir()
+    (root / "a.txt").write_text("alpha\n")
+    (root / "b.txt").write_text("beta\n")
+    return root
+
+
+@pytest.fixture
+def make(model: Model) -> Iterator[Any]:
+    """Make agents that are closed at the end: `make(workdir, **parameters)`."""
+    made: list[Agent] = []
+
+    def agent(workdir: Path | None = None, **parameters: Any) -> Agent:
+        made.append(Agent(workdir=workdir, language_model=model, **parameters))
+        return made[-1]
+
+    yield agent
+    for each in made:
+        each.close()

@@ -1,64 +1,20 @@
 """Runs of `Agent` on real directories, with a real HTTP model (agent chapter, sections 1 to 4)."""
 
 import asyncio
-import os
-from collections.abc import AsyncIterator, Iterator
-from contextlib import aclosing
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.agent_turns import result_of, results, texts
+from support.agent_turns import call, events_of, fingerprint, result_of, results, texts
 from support.fake_models import FakeModels
-from support.sample_tools import Verdict, count_words
+from support.sample_tools import count_words
 
 from bowerbird.agent.agent import Agent
 from bowerbird.agent.result import RunDone, RunResult
 from bowerbird.core.errors import BranchBusy, InvalidArgument, NoModel
-from bowerbird.core.events import Compaction, Done, ToolOutcome
-from bowerbird.models import Model
+from bowerbird.core.events import Done
 from bowerbird.tools import Tool
-
-
-def call(name: str, **arguments: Any) -> dict[str, Any]:
-    return {"name": name, "input": arguments}
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    root = tmp_path / "project"
-    root.mkdir()
-    (root / "a.txt").write_text("alpha\n")
-    (root / "b.txt").write_text("beta\n")
-    return root
-
-
-@pytest.fixture
-def make(model: Model) -> Iterator[Any]:
-    """Make agents that are closed at the end: `make(workdir, **parameters)`."""
-    made: list[Agent] = []
-
-    def agent(workdir: Path | None = None, **parameters: Any) -> Agent:
-        made.append(Agent(workdir=workdir, language_model=model, **parameters))
-        return made[-1]
-
-    yield agent
-    for each in made:
-        each.close()
-
-
-async def events_of(agent: Agent, inputs: Any) -> list[Any]:
-    async with aclosing(agent.stream(inputs)) as events:
-        return [event async for event in events]
-
-
-def fingerprint(root: Path) -> dict[str, tuple[bytes, int]]:
-    found: dict[str, tuple[bytes, int]] = {}
-    for base, _dirs, names in os.walk(root):
-        for name in names:
-            path = Path(base) / name
-            found[str(path.relative_to(root))] = (path.read_bytes(), path.stat().st_mtime_ns)
-    return found
 
 
 async def test_writing_leaves_the_directory_alone_until_it_lands(
@@ -172,99 +128,6 @@ async def test_a_failed_run_lands_nothing(fake: FakeModels, make: Any, project: 
     assert result.changes["written"] == ["/n.txt"]
 
 
-# ---------------------------------------------------------------- inputs
-
-
-async def test_five_megabytes_of_data_make_a_small_request_and_no_change(
-    fake: FakeModels, make: Any, project: Path
-) -> None:
-    """AG-29, AG-30; AG acceptance 13."""
-    data = {"text": "ü" * 2_500_000, "rows": list(range(1000)), "none": None}
-    fake.script({"tools": [call("read_file", path="inputs.json", limit=2)]}, {"text": "ok"})
-    before = fingerprint(project)
-    result = await make(project).run(data)
-    assert len(str(fake.requests[0]["messages"])) < 10_000
-    assert fingerprint(project) == before
-    assert result.changes == {"written": [], "deleted": []} and result.branch.unified() == ""
-    shown = texts(fake.requests[0])[0]
-    assert '"inputs_file":"inputs.json"' in shown and '"size":2500000' in shown
-    assert "[0,1,2,3,4]" in shown and '"truncated":true' in shown
-    assert result.branch.read_overlay("inputs.json").startswith('{\n  "text": "üü'.encode())
-    assert result.inputs is data
-
-
-async def test_the_inputs_file_takes_the_first_free_name(fake: FakeModels, make: Any, project: Path) -> None:
-    """AG-29."""
-    (project / "inputs.json").write_text("mine")
-    fake.script({"text": "ok"})
-    agent = make(project)
-    await agent.run({"a": 1})
-    await agent.run({"a": 2})
-    assert '"inputs_file":"inputs_1.json"' in texts(fake.requests[0])[0]
-    assert '"inputs_file":"inputs_2.json"' in texts(fake.requests[1])[0]
-    assert (project / "inputs.json").read_text() == "mine"
-
-
-@pytest.mark.parametrize(
-    ("data", "path"),
-    [
-        ({"a": [1, {"b": {1, 2}}]}, "inputs['a'][1]['b']"),
-        ([float("nan")], "inputs[0]"),
-        ({"s": "\ud800"}, "inputs['s']"),
-    ],
-)
-async def test_what_has_no_json_form_is_refused_with_its_path(make: Any, data: Any, path: str) -> None:
-    """AG-31."""
-    with pytest.raises(InvalidArgument) as refused:
-        await make().run(data)
-    assert path in str(refused.value)
-
-
-@pytest.mark.parametrize(
-    "chat",
-    [
-        "hello",
-        [{"role": "user", "content": "hello"}],
-        {"messages": [{"role": "user", "content": [{"type": "text", "text": "hello"}]}]},
-    ],
-)
-async def test_three_forms_of_chat(fake: FakeModels, make: Any, chat: Any) -> None:
-    """AG-28."""
-    fake.script({"text": "hi"})
-    result = await make().run(chat)
-    assert texts(fake.requests[0]) == ["hello"]
-    assert [m["role"] for m in result.messages] == ["user", "assistant"]
-
-
-async def test_a_template_gets_its_parts(fake: FakeModels, make: Any) -> None:
-    """AG-9, AG-10, AG-14."""
-    fake.script({"text": '{"good": true}'})
-    agent = make(
-        data_model=Verdict,
-        prompt_template="IN {inputs} SCHEMA {inputs_schema} OUT {outputs_schema} EX {examples}",
-        examples=[{"input": {"a": 1}, "output": {"good": False}}],
-    )
-    result = await agent.run({"a": 5})
-    shown = texts(fake.requests[0])[0]
-    assert '"inputs_file"' in shown and '"integer"' in shown and '"good"' in shown and "Examples:" in shown
-    assert result.output == Verdict(good=True)
-
-
-async def test_messages_may_leave_the_inputs_out(fake: FakeModels, make: Any) -> None:
-    """AG-18."""
-    chat = [
-        {"role": "user", "content": "one"},
-        {"role": "assistant", "content": "two"},
-        {"role": "user", "content": "three"},
-    ]
-    fake.script({"text": "four"})
-    whole = await make().run(chat)
-    added = await make(return_inputs_with_trajectory=False).run(chat)
-    assert [m["content"][0]["text"] for m in whole.messages] == ["one", "two", "three", "four"]
-    assert [m["content"][0]["text"] for m in added.messages] == ["four"]
-    assert added.inputs == chat
-
-
 # ---------------------------------------------------------------- ways of running
 
 
@@ -344,100 +207,3 @@ async def test_a_deadline_of_one_run(fake: FakeModels, make: Any) -> None:
     """AG-32."""
     fake.script({"hang": True})
     assert (await make().run("hi", deadline_s=0.05)).stop_reason == "deadline"
-
-
-# ---------------------------------------------------------------- prompt, records
-
-
-async def test_memory_files_are_read_anew_and_else_the_system_part_is_identical(
-    fake: FakeModels, make: Any, project: Path
-) -> None:
-    """AG-65, AG-66; AG acceptance 14."""
-    (project / "MEMORY.md").write_text("likes tea")
-    agent = make(project)
-    fake.script({"text": "ok"})
-    await agent.run("one")
-    await agent.run("two")
-    (project / "MEMORY.md").write_text("likes coffee")
-    await agent.run("three")
-    first, second, third = (r["system"] for r in fake.requests)
-    assert first == second and "likes tea" in str(first)
-    assert third != first and "likes coffee" in str(third)
-    assert fake.requests[0]["tools"] == fake.requests[2]["tools"]
-
-
-async def test_the_default_instructions_name_only_offered_tools(
-    fake: FakeModels, make: Any, project: Path
-) -> None:
-    """AG-11."""
-    fake.script({"text": "ok"})
-    await make(project, think=False).run("hi")
-    system = fake.requests[0]["system"][0]["text"]
-    assert "think" not in system and "read_file" in system and str(project) in system
-    await make(project, instructions="only this").run("hi")
-    assert fake.requests[1]["system"][0]["text"] == "only this"
-
-
-async def test_a_long_result_is_cut_and_the_rest_can_be_read(fake: FakeModels, make: Any) -> None:
-    """AG-51."""
-
-    async def lines() -> str:
-        """Give many lines."""
-        return "\n".join(f"line {n}" for n in range(20_000))
-
-    fake.script(
-        {"tools": [call("lines")]},
-        {"tools": [call("read_file", path="PATH", offset=19_990)]},
-        {"text": "ok"},
-    )
-    where: list[str] = []
-
-    def answer(body: dict[str, Any], n: int) -> dict[str, Any]:
-        if n == 0:
-            return {"tools": [call("lines")]}
-        if n == 1:
-            shown = result_of(results(body)[0])
-            assert len(shown) <= 50_000 and "line 0\n" in shown and "line 19999" in shown
-            where.append(shown.split("read_file at ")[1].split(" ")[0].rstrip("]…").strip())
-            return {"tools": [call("read_file", path=where[0], offset=19_990)]}
-        return {"text": "ok"}
-
-    fake.answer(answer)
-    result = await make(tools=[Tool(lines, effect="read")]).run("go")
-    assert "line 19990" in result_of(results(fake.requests[2])[-1])
-    assert result.changes == {"written": [], "deleted": []}
-
-
-async def test_a_summary_names_a_transcript_that_can_be_read(fake: FakeModels, make: Any) -> None:
-    """AG-56: `.transcripts/transcript_{unix_seconds}.jsonl`, in no diff."""
-
-    def answer(body: dict[str, Any], n: int) -> dict[str, Any]:
-        if "You summarise" in str(body["system"]):
-            return {"text": "SUMMARY"}
-        if n == 0:
-            return {"tools": [call("think", thought="x")], "usage": {"input": 190_000, "output": 1}}
-        return {"text": "ok"}
-
-    fake.answer(answer)
-    agent = make(limits={"max_tokens_total": None})
-    made = [e for e in await events_of(agent, "the question") if isinstance(e, Compaction)]
-    assert made[0].transcript is not None and made[0].transcript.startswith(".transcripts/transcript_")
-    kept = agent.branch.read_overlay(made[0].transcript)
-    assert b"the question" in kept and kept.count(b"\n") == 3
-    assert agent.branch.changes() == {"written": [], "deleted": []}
-
-
-async def test_five_parallel_reads_are_seen_whole_once(fake: FakeModels, make: Any, project: Path) -> None:
-    """AG acceptance 4."""
-    for n in range(5):
-        (project / f"f{n}.txt").write_text(f"{n}" * 200)
-    fake.script(
-        {"tools": [call("read_file", path=f"f{n}.txt") for n in range(5)]},
-        {"tools": [call("read_file", path="a.txt")]},
-        {"text": "ok"},
-    )
-    outcomes = [e for e in await events_of(make(project), "read") if isinstance(e, ToolOutcome)]
-    seen = [[len(result_of(r)) >= 200 for r in results(body)] for body in fake.requests]
-    assert seen[1] == [True] * 5
-    assert seen[2] == [False] * 3 + [True] * 2 + [False]
-    assert all(len(str(o.content)) >= 200 for o in outcomes[:5])

@@ -1,18 +1,16 @@
-"""The loop through a real HTTP model: order of events, failures, limits (AG-36 … AG-53)."""
+"""The loop through a real HTTP model: order of events, calls, limits, resume (AG-36 … AG-53)."""
 
 import asyncio
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from support.agent_turns import NAME, result_of, results, settings_for, texts
+from support.agent_turns import ADD, NAME, READ, add, call, result_of, results, settings_for, texts
 from support.fake_models import FakeModels
 
-from bowerbird.agent.history import PARTIAL, History
-from bowerbird.agent.loop import run_turn
-from bowerbird.agent.turn import Limits, Policy, StopSignal, TurnRun
+from bowerbird.agent.history import History
+from bowerbird.agent.turn import Limits, Policy
 from bowerbird.core.events import (
     AssistantStep,
     Injected,
@@ -25,28 +23,10 @@ from bowerbird.core.events import (
 from bowerbird.core.messages import Message, TextBlock, ToolUseBlock, user_text
 from bowerbird.core.requests import Retrying
 from bowerbird.core.usage import Usage
-from bowerbird.models import Model, ModelOverride, RetryPolicy, open_model
-from bowerbird.tools import Tool, Toolset
+from bowerbird.models import ModelOverride, RetryPolicy, open_model
+from bowerbird.tools import Tool
 
 Run = Callable[..., Any]
-READ: Any = {"effect": "read"}
-
-
-async def add(a: int, b: int) -> int:
-    """Add two numbers.
-
-    Args:
-        a: First.
-        b: Second.
-    """
-    return a + b
-
-
-ADD = Tool(add, **READ)
-
-
-def call(name: str, **arguments: Any) -> dict[str, Any]:
-    return {"name": name, "input": arguments}
 
 
 async def test_an_answer_without_calls_is_the_answer_and_costs_one_request(
@@ -264,123 +244,6 @@ async def test_an_empty_reply_is_asked_again_once(fake: FakeModels, turn: Run) -
     assert told.done.stop_reason == "model_error"
     assert fake.request_count == 4
     assert told.done.error is not None and told.done.error.retryable
-
-
-# ---------------------------------------------------------------- failures, stop
-
-
-async def test_a_failed_model_call_is_an_error_and_never_an_answer(fake: FakeModels, turn: Run) -> None:
-    """AG-33."""
-    fake.script({"status": 400, "body": {"error": {"message": "bad field"}}})
-    told = await turn()
-    assert told.done.stop_reason == "model_error"
-    assert told.done.error is not None and told.done.error.type == "ModelError"
-    assert told.done.text == "" and told.done.usage.input_tokens == 0
-
-
-async def test_a_stream_that_breaks_keeps_its_text_as_a_partial_record(fake: FakeModels, turn: Run) -> None:
-    """MO-32."""
-    fake.script({"text": "one two three four", "deltas": 4, "cut_after": 2})
-    told = await turn()
-    step = told.of(AssistantStep)[0]
-    assert step.stop_reason == PARTIAL and step.message.text
-    assert told.done.stop_reason == "model_error" and told.done.error is not None
-    assert told.done.usage.estimated
-
-
-async def test_cancel_closes_the_stream_and_keeps_the_text_within_100_ms(fake: FakeModels, turn: Run) -> None:
-    """AG-45."""
-    fake.script({"text": "one two three", "deltas": 3, "hang_after": 2})
-    stop = StopSignal()
-    seen: list[str] = []
-    at = 0.0
-
-    def on(event: Any) -> None:
-        nonlocal at
-        if isinstance(event, TextLive):
-            seen.append(event.content)
-            if len(seen) == 2:
-                asyncio.get_running_loop().call_soon(stop.set, "cancelled")
-                at = time.perf_counter()
-
-    told = await turn(stop=stop, on=on)
-    assert time.perf_counter() - at < 0.1
-    assert told.done.stop_reason == "cancelled"
-    assert told.of(AssistantStep)[0].stop_reason == PARTIAL
-    assert told.done.text == "".join(seen)
-    await fake.wait_closed(1)
-
-
-async def test_cancel_ends_running_tools_with_an_interrupted_outcome(fake: FakeModels, turn: Run) -> None:
-    """AG-45, AG-47: the finished call keeps its result, the running one is interrupted."""
-    stop = StopSignal()
-    cancelled = False
-
-    async def forever() -> str:
-        """Never end."""
-        nonlocal cancelled
-        try:
-            await asyncio.Event().wait()
-        except asyncio.CancelledError:
-            cancelled = True
-            raise
-        return "never"
-
-    def on(event: Any) -> None:
-        if isinstance(event, ToolOutcome) and event.tool == "add":
-            stop.set("interrupted")
-
-    fake.script({"tools": [call("forever"), call("add", a=1, b=2)]})
-    started = time.perf_counter()
-    told = await turn(tools=[Tool(forever, **READ), ADD], stop=stop, on=on)
-    assert time.perf_counter() - started < 1
-    assert told.done.stop_reason == "interrupted"
-    assert {o.tool: o.status for o in told.outcomes} == {"add": "ok", "forever": "interrupted"}
-    assert cancelled
-
-
-async def test_a_tool_that_ignores_cancellation_does_not_delay_the_stop(fake: FakeModels, turn: Run) -> None:
-    """AG-45: 100 ms, whatever a tool does."""
-    stop, release = StopSignal(), asyncio.Event()
-
-    async def stubborn() -> str:
-        """Ignore being cancelled."""
-        while not release.is_set():
-            try:
-                await release.wait()
-            except asyncio.CancelledError:
-                continue
-        return "late"
-
-    def on(event: Any) -> None:
-        if isinstance(event, ToolIntent):
-            asyncio.get_running_loop().call_later(0.02, stop.set)
-
-    fake.script({"tools": [call("stubborn")]})
-    started = time.perf_counter()
-    told = await turn(tools=[Tool(stubborn, **READ)], stop=stop, on=on)
-    assert time.perf_counter() - started < 1
-    assert told.outcomes[0].status == "interrupted"
-    release.set()
-    await asyncio.sleep(0)
-
-
-async def test_a_deadline_ends_the_run_in_the_middle_of_a_call(fake: FakeModels, turn: Run) -> None:
-    """AG-34 deadline."""
-    fake.script({"hang": True})
-    told = await turn(limits=Limits(deadline_s=0.05))
-    assert told.done.stop_reason == "deadline"
-
-
-async def test_closing_the_events_closes_the_stream(fake: FakeModels, model: Model) -> None:
-    """AG-32: closing the iterator cancels."""
-    fake.script({"text": "one two three", "deltas": 3, "hang_after": 1})
-    events = run_turn(TurnRun(model=model, tools=Toolset(), new=(user_text("hi"),)))
-    async for event in events:
-        if isinstance(event, TextLive):
-            break
-    await events.aclose()
-    await fake.wait_closed(1)
 
 
 # ---------------------------------------------------------------- budget, steps, resume

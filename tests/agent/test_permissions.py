@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from bowerbird.agent.permissions import Decision, decide, offered
 from bowerbird.agent.policy import Policy
-from bowerbird.tools.shell_words import read_line
 from bowerbird.core.errors import InvalidArgument
 from bowerbird.core.events import EffectClass
 from bowerbird.tools.names import SAFE_TOOLS
+from bowerbird.tools.shell_words import read_line
 
 
 @dataclass(frozen=True)

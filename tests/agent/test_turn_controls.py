@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from support.agent_turns import result_of, results, texts
+from support.agent_turns import call, result_of, results, texts
 from support.fake_models import FakeModels
 
 from bowerbird.agent.history import History
@@ -47,10 +47,6 @@ async def look() -> str:
 
 ACT = Tool(act, effect="branch")
 LOOK = Tool(look, effect="read", needs_approval=False)
-
-
-def call(name: str, **arguments: Any) -> dict[str, Any]:
-    return {"name": name, "input": arguments}
 
 
 class Person:

@@ -63,7 +63,7 @@ def value_of(settings, key):
 
 
 @pytest.mark.parametrize(("variable", "default", "key", "other", "wrong"), TABLE, ids=[r[0] for r in TABLE])
-def test_each_variable_of_section_2_sets_its_key(  # noqa: PLR0917 - one argument per column of the table
+def test_each_variable_of_section_2_sets_its_key(
     place, errors, variable, default, key, other, wrong
 ):
     assert value_of(Settings(), key) == default

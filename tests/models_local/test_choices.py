@@ -6,7 +6,13 @@ from hypothesis import strategies as st
 from support.local_talk import SPECS, asked, called, spec
 
 from bowerbird.core.requests import ToolSpec
-from bowerbird.models.local.choices import FINAL, MAX_CALLS, editable, next_steps, offered_tools
+from bowerbird.models.local.choices import (
+    FINAL,
+    MAX_CALLS,
+    editable,
+    next_steps,
+    offered_tools,
+)
 from bowerbird.models.local.grammar import Free, OneOf, StepGrammar
 from bowerbird.models.local.situation import Known, read_situation
 
@@ -145,3 +151,30 @@ def test_what_an_edit_offers_stands_exactly_once_in_the_file(lines: list[str]):
 def test_a_tool_of_ones_own_takes_its_schema():
     mine = ToolSpec("count_words", "", {"type": "object", "properties": {"text": {"type": "string"}}})
     assert steps(tools=(mine,)).read('{"tool": "count_words", "input": {"text": "a b"}}')
+
+
+def test_after_a_search_that_found_something_it_is_looked_at():
+    found = called("search_files", {"pattern": "fee"}, "a.py:2: FEE = 4\n[1 match]")
+    nothing = called("search_files", {"pattern": "fee"}, "[0 matches]")
+    assert "search_files" not in steps(*found).tools
+    assert "search_files" in steps(*nothing).tools
+
+
+def test_a_file_that_was_not_looked_at_is_not_overwritten():
+    step = '{"tool": "write_file", "path": "a.py"}'
+    assert steps().read(step) is None
+    assert steps(*READ_A).read(step)
+    looked = called("read_file", {"path": "b.py"}, "B = 1")
+    assert steps(*looked).read(step) is None
+    assert steps(*looked).read('{"tool": "write_file", "path": "new.py"}')
+    assert steps(*looked).read('{"tool": "write_file", "path": "new.py, line 3"}') is None
+
+
+def test_nothing_is_done_before_a_file_was_looked_at():
+    doing = {"write_file", "run_python_code", "bash"}
+    assert not doing & set(steps().tools)
+    found = called("search_files", {"pattern": "fee"}, "a.py:2: FEE = 4\n[1 match]")
+    assert not doing & set(steps(*found).tools)
+    assert doing <= set(steps(*READ_A).tools)
+    assert doing <= set(steps(system=()).tools)
+    assert steps(tools=(spec("bash"),)).tools == ("bash",)

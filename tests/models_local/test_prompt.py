@@ -164,3 +164,15 @@ def test_an_error_and_a_replaced_result_are_told_as_such():
 
 def test_no_result_is_longer_than_its_limit():
     assert len(told("bash", {}, "x" * 100_000)) <= RESULT_CHARS
+
+
+def test_whole_paragraphs_of_instructions_are_kept_while_they_fit():
+    request = ModelRequest((user_text("hi"),), system=("Be kind.\n\nAlways say please.\n\n" + "word " * 400,))
+    assert chat(request, (), ())[0].text == "Be kind.\n\nAlways say please."
+
+
+def test_the_tail_stands_at_the_beginning_of_a_turn_only():
+    """MO-40: at the end of every result it would be evaluated anew in every step."""
+    assert chat(asked(tail="Date: 2026-03-14"), NAMES, [])[-1].text == "Do it.\n\nDate: 2026-03-14"
+    later = asked(*called("bash", {"command": "ls"}, "a.py"), tail="Date: 2026-03-14")
+    assert all("Date:" not in turn.text for turn in chat(later, NAMES, []))

@@ -86,3 +86,9 @@ def test_a_call_without_result_is_no_success():
 def test_a_result_without_call_is_left_out():
     stray = Message("user", (ToolResultBlock("nobody", "text"),))
     assert read_situation(ModelRequest((user_text("x"), stray))).calls == ()
+
+
+def test_a_list_of_files_that_comes_twice_counts_once():
+    block = "Files:\n" + "\n".join(f"f{n}.py" for n in range(150))
+    situation = read_situation(asked(system=(block, block)))
+    assert len(situation.files) == 150 and not situation.more_files

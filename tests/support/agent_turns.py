@@ -1,14 +1,38 @@
 """Turns of the loop collected event by event, and what their requests carried."""
 
+import os
+from contextlib import aclosing
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from support.fake_models import FakeModels
 
+from bowerbird.agent.agent import Agent
 from bowerbird.core.events import Done, RunEvent, ToolOutcome
 from bowerbird.models import ModelSettings, ProviderSettings, RetryPolicy
+from bowerbird.tools import Tool
 
 NAME = "anthropic:claude-sonnet-4-5"
+READ: Any = {"effect": "read"}
+
+
+async def add(a: int, b: int) -> int:
+    """Add two numbers.
+
+    Args:
+        a: First.
+        b: Second.
+    """
+    return a + b
+
+
+ADD = Tool(add, **READ)
+
+
+def call(name: str, **arguments: Any) -> dict[str, Any]:
+    """A call as a step of the fake model has it."""
+    return {"name": name, "input": arguments}
 
 
 def settings_for(fake: FakeModels) -> ModelSettings:
@@ -64,3 +88,19 @@ def texts(body: dict[str, Any]) -> list[str]:
 def result_of(block: dict[str, Any]) -> str:
     content = block["content"]
     return content if isinstance(content, str) else "".join(b.get("text", "") for b in content)
+
+
+async def events_of(agent: Agent, inputs: Any) -> list[Any]:
+    """All events of one run of `agent`."""
+    async with aclosing(agent.stream(inputs)) as events:
+        return [event async for event in events]
+
+
+def fingerprint(root: Path) -> dict[str, tuple[bytes, int]]:
+    """Bytes and time of every file below `root`."""
+    found: dict[str, tuple[bytes, int]] = {}
+    for base, _dirs, names in os.walk(root):
+        for name in names:
+            path = Path(base) / name
+            found[str(path.relative_to(root))] = (path.read_bytes(), path.stat().st_mtime_ns)
+    return found

@@ -75,6 +75,8 @@ class History:
     async def _edit_once(self, real: Branch, model: ModelBranch) -> None:
         path = self.random.choice(PATHS)
         version = self._changed(model.view(path))
+        if version is None and path == "n/new" and model.base.get(path) is None:
+            return  # its directory would stay as the branch's own; the model knows no directories
         self.log.append(f"edit {self._name(model)} {path} -> {version}")
         model.put(path, version)
         present = read_branch(real, path)
@@ -158,6 +160,7 @@ class History:
         self.log.append(f"try {self._name(model)}")
         own, base = dict(model.own), dict(model.base)
         mark = real.mark()
+        model.seal()
         for _ in range(2):
             await self._edit_once(real, model)
         if len(self.pairs) < 4 and self.random.random() < 0.3:
@@ -165,12 +168,14 @@ class History:
             self.pairs.append((real.fork(), model.fork()))
         real.rollback(mark)
         model.own, model.base = own, {p: model.base.get(p, base[p]) for p in own}
+        model.seal()
 
     async def _turn(self) -> None:
         """End a turn, go on, perhaps return to its snapshot; then the next turn starts."""
         real, model = self.random.choice(self.pairs)
         self.log.append(f"turn {self._name(model)}")
         snapshot, own = real.end_turn(f"t_{len(self.log)}"), dict(model.own)
+        model.seal()
         await self._edit_once(real, model)
         if self.random.random() < 0.5:
             self.log.append("restore")

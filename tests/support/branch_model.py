@@ -74,7 +74,7 @@ def decide(base: Version, ours: Version, theirs: Version) -> tuple[str, Version]
     return ("none", ours) if result == ours else ("take", result)
 
 
-@dataclass
+@dataclass(eq=False)
 class ModelBranch:
     """One branch: what it stands on, what it overrides, and from which bases."""
 
@@ -85,6 +85,11 @@ class ModelBranch:
     base: Tree = field(default_factory=dict[str, Version])
     landed: dict[str, object] = field(default_factory=dict[str, object])
     merged: dict[int, Tree] = field(default_factory=dict[int, Tree])
+    sealed: set[str] = field(default_factory=set[str])
+
+    def seal(self) -> None:
+        """The open layer was frozen: what it holds leaves a trace when it is deleted."""
+        self.sealed = set(self.own)
 
     def below(self, path: str) -> Version:
         return self.lower[path] if path in self.lower else self.ws.get(path)
@@ -98,11 +103,20 @@ class ModelBranch:
                 return
             self.base[path] = self.below(path)
         self.own[path] = version
+        if (
+            version is None
+            and path not in self.sealed
+            and self.base[path] is None
+            and self.below(path) is None
+        ):
+            # Made and deleted again in the open layer: the branch never knew the path.
+            del self.own[path], self.base[path]
 
     def changes(self) -> list[str]:
         return sorted(path for path, version in self.own.items() if version != self.base[path])
 
     def fork(self) -> "ModelBranch":
+        self.seal()
         return ModelBranch(self.ws, self, {**self.lower, **self.own})
 
     def ancestors(self) -> list["ModelBranch"]:
@@ -111,6 +125,8 @@ class ModelBranch:
     # ------------------------------------------------------------ merge
 
     def merge(self, child: "ModelBranch", paths: list[str] | None, force: bool) -> dict[str, list[str]]:
+        child.seal()
+        self.seal()
         memory = self.merged.setdefault(id(child), {})
         result: dict[str, list[str]] = {key: [] for key in ("written", "deleted", "conflicts", "skipped")}
         moved = [path for path, version in memory.items() if child.view(path) != version]
@@ -128,6 +144,7 @@ class ModelBranch:
                     continue
             if action != "none":
                 self.put(path, version)
+                self.sealed.add(path)
                 result["deleted" if version is None else "written"].append(path)
             memory[path] = theirs
         return result
@@ -136,6 +153,7 @@ class ModelBranch:
 
     def land(self, paths: list[str] | None, force: bool, partial: bool) -> "ModelLanding | list[str]":
         """Return the landing, or the refused paths when nothing landed."""
+        self.seal()
         entries: list[ModelEntry] = []
         refused: list[str] = []
         for path in self.changes():
@@ -173,10 +191,12 @@ class ModelBranch:
             ):
                 self.own[path] = self.base[path] = current
                 self.landed[path] = current
+                self.seal()
 
     # ------------------------------------------------------------ snapshots
 
     def restore(self, snapshot: Tree) -> None:
+        self.seal()
         for path in list(self.own):
             if path in snapshot:
                 self.own[path] = snapshot[path]
@@ -193,7 +213,7 @@ class ModelEntry:
     new: Version
 
 
-@dataclass
+@dataclass(eq=False)
 class ModelLanding:
     branch: ModelBranch
     entries: list[ModelEntry]

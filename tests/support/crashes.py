@@ -12,7 +12,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +45,6 @@ STEPS: list[dict[str, Any]] = [
     {"text": "word " * 30, "deltas": 30, "tools": [{"name": "edit_file", "input": _EDIT}]},
     {"text": "All done."},
 ]
-CALLS = sum(len(step.get("tools", ())) for step in STEPS)
 
 
 class Forks:
@@ -120,6 +119,7 @@ class Scene:
     directory: Path
     models: str
     policy: str = "review"
+    steps: list[dict[str, Any]] = field(default_factory=lambda: STEPS)
 
     def __post_init__(self) -> None:
         project = self.directory / "project"
@@ -129,7 +129,6 @@ class Scene:
         (project / "gone.txt").write_bytes(GONE)
 
     def config(self, kill: str | None = None) -> dict[str, Any]:
-        directive = json.dumps({"steps": STEPS})
         return {
             "data": str(self.directory / "data"),
             "project": str(self.directory / "project"),
@@ -138,9 +137,19 @@ class Scene:
             "models": self.models,
             "thread": THREAD,
             "policy": self.policy,
-            "text": f"Do it. [[fake {directive}]]",
+            "text": self.text,
             "kill": kill,
         }
+
+    @property
+    def text(self) -> str:
+        """What the user asks: the model's script is in it."""
+        return f"Do it. [[fake {json.dumps({'steps': self.steps})}]]"
+
+    @property
+    def calls(self) -> int:
+        """How many calls the script makes."""
+        return sum(len(step.get("tools", ())) for step in self.steps)
 
     @property
     def log(self) -> str:
@@ -172,7 +181,7 @@ def _check_database(database: sqlite3.Connection, scene: Scene) -> list[str]:
     if [seq for seq, _, _ in records] != list(range(1, len(records) + 1)):
         wrong.append(f"the journal has gaps: {[seq for seq, _, _ in records]}")
     kinds = Counter(kind for _, kind, _ in records)
-    once = ("turn_started", "user", "turn_ended")
+    once = ("turn_started", "user")
     wrong += [f"{kinds[kind]} records of type {kind}" for kind in once if kinds[kind] != 1]
     bodies = [(kind, json.loads(body)) for _, kind, body in records]
     asked = [
@@ -183,7 +192,7 @@ def _check_database(database: sqlite3.Connection, scene: Scene) -> list[str]:
         if b["type"] == "tool_use"
     ]
     answered = Counter(body["call"] for kind, body in bodies if kind == "tool_outcome")
-    if len(asked) != CALLS or answered != Counter(dict.fromkeys(asked, 1)):
+    if len(asked) != scene.calls or answered != Counter(dict.fromkeys(asked, 1)):
         wrong.append(f"calls {asked} have outcomes {answered}")
     if [b["stop_reason"] for kind, b in bodies if kind == "assistant"].count("partial"):
         wrong.append("a partial answer is on record")

@@ -1,5 +1,6 @@
 """A branch on disk: layers, manifest, bases, lock, journal, crashes (WS-3 … WS-7, WS-37, WS-59)."""
 
+import asyncio
 import json
 import os
 import signal
@@ -14,10 +15,12 @@ from support.branches import branch_of, view_of
 from support.trees import read_tree, write_tree
 
 from bowerbird.core.errors import BranchBusy, InvalidWorkspace
-from bowerbird.workspace.capture import capture
+from bowerbird.workspace.capture import Capture
 from bowerbird.workspace.journal import Journal, Step
 from bowerbird.workspace.layers import Storage, make_whiteout, probe_storage
 from bowerbird.workspace.manifest import ManifestFile
+from bowerbird.workspace.nodes import Entry
+from bowerbird.workspace.orig import OrigStore
 from bowerbird.workspace.workspace import Workspace
 
 TREE = {"a/x": "1", "a/y": "2", "b/z/w": "3", "top": "4"}
@@ -215,12 +218,41 @@ async def test_what_a_process_changes_gets_its_base_at_capture(tmp_path):
         make_whiteout(upper / "b/z")
         (tmp_path / "ws/top").write_text("user's")
         with branch._state.writing():
-            assert capture(stack, started) == ["/b/z", "/b/z/w", "/made", "/top"]
-            assert capture(stack, started) == []
+            first = Capture(stack, started, {})
+            told = first.run()
+            assert first.based == ["/b/z", "/b/z/w", "/made", "/top"]
+            assert (told.written, told.deleted) == (("/made", "/top"), ("/b/z", "/b/z/w"))
+            again = Capture(stack, started, first.told)
+            assert (again.run().written, again.based) == ((), [])
         assert stack.base("/top").uncertain and not stack.base("/b/z/w").uncertain
         assert stack.base("/made").entry is None
         assert stack.base("/b/z/w").entry.source.read_text() == "3"
         assert branch.changes() == {"written": ["/made", "/top"], "deleted": ["/b/z", "/b/z/w"]}
+
+
+def test_the_index_of_bases_stays_short_and_survives_a_torn_line(tmp_path):
+    """WS-6, WS-59"""
+    (tmp_path / "orig").mkdir()
+    store = OrigStore(tmp_path / "orig")
+    entry = Entry("file", 0o644, 1, 0, 0, source=tmp_path / "kept")
+    (tmp_path / "kept").write_text("x")
+    store.save("/stays", entry, tmp_path / "kept", uncertain=True)
+    for _ in range(800):
+        store.save("/goes", entry, tmp_path / "kept")
+        store.forget(["/goes"])
+    index = tmp_path / "orig/index.jsonl"
+    assert index.read_text().count("\n") < 1100
+    assert len(list((tmp_path / "orig").iterdir())) == 2
+    with index.open("a") as file:
+        file.write('["/torn", "fi')
+    again = OrigStore(tmp_path / "orig")
+    again.save("/after", None, None)
+    store.refresh()
+    for one in (store, again, OrigStore(tmp_path / "orig")):
+        assert set(one.paths()) == {"/stays", "/after"}
+        assert one.get("/stays").uncertain and one.get("/stays").entry.source.read_text() == "x"
+    store.close()
+    again.close()
 
 
 # ---------------------------------------------------------------- lock, journal
@@ -257,6 +289,30 @@ async def test_two_handles_of_one_process_write_and_see_each_other(tmp_path):
         await other.edit_file("n", "1", "3")
         assert (await branch.read_file("n"))["content"] == "3"
         assert branch.changes() == other.changes() == {"written": ["/m", "/n"], "deleted": []}
+
+
+async def test_readers_always_see_one_state_while_the_branch_is_frozen_and_rolled_back(tmp_path):
+    """WS-7: readers take no lock; a file is never missing, old bytes never come back."""
+    with branch_of(tmp_path, {"f": "0"}) as branch:
+        await branch.write_file("f", "1")
+        stop = asyncio.Event()
+        seen: list[int] = []
+
+        async def read() -> None:
+            while not stop.is_set():
+                seen.append(int((await branch.read_file("f"))["content"]))
+
+        readers = [asyncio.create_task(read()) for _ in range(3)]
+        for number in range(2, 60):
+            await asyncio.to_thread(branch._state.stack.lookup, "/f")
+            await branch.write_file("f", str(number))
+            mark = await asyncio.to_thread(branch.mark)
+            await branch.write_file("other", "x")
+            await asyncio.to_thread(branch.rollback, mark)
+        stop.set()
+        await asyncio.gather(*readers)
+        assert seen == sorted(seen) and seen[-1] <= 59
+        assert branch.changes()["written"] == ["/f"]
 
 
 def test_the_lock_is_not_inherited_by_a_forked_process(tmp_path):

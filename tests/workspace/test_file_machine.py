@@ -12,6 +12,7 @@ from support.branches import view_of
 from support.trees import read_tree, write_tree
 
 from bowerbird.core.errors import InvalidArgument, WorkspaceError
+from bowerbird.workspace.layers import Storage
 from bowerbird.workspace.workspace import Workspace
 
 NAMES = st.sampled_from(["a", "b", "c"])
@@ -35,8 +36,11 @@ class FileTools(RuleBasedStateMachine):
         write_tree(self.place / "ws", TREE)
         self.model = self.place / "model"
         shutil.copytree(self.place / "ws", self.model, symlinks=True)
-        self.workspace = Workspace(self.place / "ws", data_dir=self.place / "data")
+        self.open_workspace()
         self.branch = self.workspace.branch()
+
+    def open_workspace(self) -> None:
+        self.workspace = Workspace(self.place / "ws", data_dir=self.place / "data")
 
     def done(self, call):
         """Run a call; tell whether it was done (it must change nothing otherwise)."""
@@ -133,7 +137,7 @@ class FileTools(RuleBasedStateMachine):
     def reopen(self):
         branch_id = self.branch.id
         self.workspace.close()
-        self.workspace = Workspace(self.place / "ws", data_dir=self.place / "data")
+        self.open_workspace()
         self.branch = self.workspace.open(branch_id)
 
     @invariant()
@@ -161,3 +165,15 @@ TestFileTools = FileTools.TestCase
 TestFileTools.settings = settings(
     max_examples=20, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
 )
+
+
+class FileToolsWithoutWhiteouts(FileTools):
+    """The same where the filesystem cannot hold whiteouts (WS-3)."""
+
+    def open_workspace(self) -> None:
+        super().open_workspace()
+        self.workspace._house.registry.storage = Storage(False, "no devices here")
+
+
+TestFileToolsWithoutWhiteouts = FileToolsWithoutWhiteouts.TestCase
+TestFileToolsWithoutWhiteouts.settings = settings(TestFileTools.settings, max_examples=8)

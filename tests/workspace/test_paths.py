@@ -4,6 +4,7 @@ import asyncio
 import base64
 import os
 import threading
+from contextlib import contextmanager
 
 import pytest
 from support.branches import branch_of
@@ -18,6 +19,7 @@ from bowerbird.core.errors import (
     TooManyLinks,
     WorkspaceError,
 )
+from bowerbird.workspace import handles
 
 
 @pytest.mark.parametrize(
@@ -204,6 +206,31 @@ async def test_a_link_swapped_in_during_calls_never_leads_outside(tmp_path):
             stop.set()
             thread.join()
         assert sorted(p.name for p in secret.iterdir()) == ["f"]
+
+
+async def test_without_openat2_the_same_paths_are_reached_and_the_same_refused(tmp_path, monkeypatch):
+    """WS-12: kernels and filters that lack the call."""
+    monkeypatch.setattr(handles, "_openat2", lambda: None)
+    with branch_of(tmp_path, {"d/e/f": "inside"}) as branch:
+        (tmp_path / "ws/out").symlink_to("/etc")
+        (tmp_path / "ws/in").symlink_to("d/e")
+        assert (await branch.read_file("in/f"))["content"] == "inside"
+        await branch.write_file("in/g", "x")
+        assert (await branch.list_files())["files"] == ["/d/e/f", "/d/e/g", "/out"]
+        with pytest.raises(PathEscape):
+            await branch.read_file("out/passwd")
+        with _handle(tmp_path) as root:
+            assert handles.look(root, b"out") is not None
+            assert handles.look(root, b"out/passwd") is None
+
+
+@contextmanager
+def _handle(tmp_path):
+    fd = os.open(tmp_path / "ws", handles.ROOT)
+    try:
+        yield fd
+    finally:
+        os.close(fd)
 
 
 async def test_a_sparse_terabyte_costs_nothing(tmp_path):

@@ -13,7 +13,8 @@ from support.branches import branch_of
 from bowerbird.core.errors import InvalidArgument, InvalidPattern, SearchTimeout
 from bowerbird.workspace.python_search import PythonSearch
 from bowerbird.workspace.ripgrep import Ripgrep, find_ripgrep
-from bowerbird.workspace.search import Search, SearchMemory, wanted_of
+from bowerbird.workspace.search import Search, wanted_of
+from bowerbird.workspace.searched import SearchMemory
 
 _PAGE = {
     "offset": 1,

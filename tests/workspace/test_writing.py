@@ -5,6 +5,7 @@ import hashlib
 import os
 import stat
 import subprocess
+from collections.abc import Awaitable
 
 import pytest
 from support.branches import branch_of, view_of
@@ -221,30 +222,49 @@ async def test_a_cancelled_call_that_had_not_begun_does_nothing(tmp_path):
 
 
 async def test_no_tool_blocks_the_event_loop(tmp_path):
-    """WS-2: another coroutine never waits over 20 ms while large things are done."""
+    """WS-2: another coroutine never waits over 20 ms while large things are done.
+
+    A busy test machine may take the processor away for longer, so the calmest of some rounds
+    counts; a tool that worked in the loop itself would keep it for hundreds of ms in each.
+    """
     with branch_of(tmp_path, {f"d{n}/f{m}.py": "x" * 3000 for n in range(40) for m in range(25)}) as branch:
-        longest = 0.0
-        done = asyncio.Event()
+        big = "y" * (16 * 1024 * 1024)
+        waits: list[float] = []
+        for number in range(6):
+            waits.append(
+                await _longest_wait(
+                    branch.write_file("big", big),
+                    branch.edit_file("big", big, "z"),
+                    branch.move(f"d{number}", f"m{number}"),
+                    branch.delete(f"d{number + 10}", recursive=True),
+                    branch.list_files(),
+                    branch.search_files("xx"),
+                )
+            )
+            if waits[-1] < 0.02:
+                break
+        assert min(waits) < 0.05, [f"{wait * 1000:.0f} ms" for wait in waits]
 
-        async def tick() -> None:
-            nonlocal longest
-            clock = asyncio.get_running_loop().time
-            while not done.is_set():
-                before = clock()
-                await asyncio.sleep(0.001)
-                longest = max(longest, clock() - before)
 
-        ticking = asyncio.create_task(tick())
-        await branch.write_file("big", "y" * (16 * 1024 * 1024))
-        await branch.edit_file("big", "y" * (16 * 1024 * 1024), "z")
-        await branch.move("d0", "m")
-        await branch.delete("d1", recursive=True)
-        await branch.list_files()
-        await branch.search_files("xx")
-        done.set()
-        await ticking
-        # The bar is 20 ms; a busy test machine may take the processor away for longer.
-        assert longest < 0.1, f"{longest * 1000:.0f} ms"
+async def _longest_wait(*calls: Awaitable[object]) -> float:
+    """Do the calls one after another; return the longest time a coroutine beside them waited."""
+    longest = 0.0
+    done = asyncio.Event()
+
+    async def tick() -> None:
+        nonlocal longest
+        clock = asyncio.get_running_loop().time
+        while not done.is_set():
+            before = clock()
+            await asyncio.sleep(0.001)
+            longest = max(longest, clock() - before)
+
+    ticking = asyncio.create_task(tick())
+    for call in calls:
+        await call
+    done.set()
+    await ticking
+    return longest
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import asyncio
 import threading
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -29,6 +30,7 @@ from bowerbird.tools.tool import Tool
 if TYPE_CHECKING:
     from bowerbird.models.protocol import Model
     from bowerbird.skills import SkillLibrary
+    from bowerbird.tools.process_family import Processes, ProcessSetup
     from bowerbird.workspace import Branch, Workspace
 
 
@@ -300,10 +302,11 @@ class Agent:
             model, owned = await self._open_model()
             try:
                 python = await stack.enter_async_context(self._handle.names.of_run(on.id, options.timeout))
+                processes = await self._enter_sandbox(stack, on)
                 first = start if start is not None else await data_begin(options, on, inputs)
                 run = await turn_run(
                     options, on, model, first, data=start is None, skills=self._skills(), python=python,
-                    approver=approver, deadline_s=deadline_s, stop=StopSignal(),
+                    processes=processes, approver=approver, deadline_s=deadline_s, stop=StopSignal(),
                 )  # fmt: skip
                 whole = options if not first.one_step else self._shown_whole()
                 before = len(first.history) + len(first.new)
@@ -313,6 +316,23 @@ class Agent:
             finally:
                 if owned:
                     await model.aclose()
+
+    async def _enter_sandbox(self, stack: AsyncExitStack, branch: "Branch") -> "Processes":
+        """Give a run its sandbox; what this host gives is found out once per agent."""
+        from bowerbird.tools.process_family import processes_of_run
+
+        setup = self._handle.setup
+        if setup is None:
+            setup = await self._process_setup()
+        found = await stack.enter_async_context(processes_of_run(branch, setup))
+        self._handle.setup = replace(setup, status=found.status)
+        return found
+
+    async def _process_setup(self) -> "ProcessSetup":
+        """Return how processes are run; `bowerbird.Agent` takes it from settings."""
+        from bowerbird.tools.process_family import ProcessSetup
+
+        return ProcessSetup()
 
     async def _open_model(self) -> "tuple[Model, bool]":
         """Return the model and whether this run closes it; names need settings, see `bowerbird.Agent`."""
@@ -349,6 +369,7 @@ class _Handle:
         self.given = given
         self._options = options
         self.names = KeptNames()
+        self.setup: ProcessSetup | None = None
         self._workspace: Workspace | None = None
         self._opened: Branch | None = None
         self._lock = threading.Lock()

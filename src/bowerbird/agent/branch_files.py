@@ -1,10 +1,11 @@
-"""What a run keeps on its branch beside the work: long outputs and transcripts, as private files.
+"""What a run keeps on its branch beside the work: long outputs, transcripts and images, as private files.
 
-Here: the two stores a library run needs (AG-51, AG-56). Not here: the stores of sessions, which have
+Here: the stores a library run needs (AG-51, AG-56, MO-7). Not here: the stores of sessions, which have
 a database. Private files are readable by every tool and in no diff, merge or landing (WS-9).
 """
 
 import asyncio
+import hashlib
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -16,6 +17,8 @@ from bowerbird.core.messages import Message, message_to_data
 
 if TYPE_CHECKING:
     from bowerbird.workspace import Branch
+
+_BLOBS = "/.agent/blobs"
 
 
 async def is_taken(branch: "Branch", path: str) -> bool:
@@ -30,7 +33,7 @@ async def is_taken(branch: "Branch", path: str) -> bool:
 
 
 class BranchStore:
-    """Long outputs and transcripts of runs on `branch`."""
+    """Long outputs, transcripts and images of runs on `branch`; forks of it read them too."""
 
     def __init__(self, branch: "Branch") -> None:
         self._branch = branch
@@ -51,3 +54,23 @@ class BranchStore:
         lines = b"\n".join(msgspec.json.encode(message_to_data(m)) for m in messages)
         await asyncio.to_thread(self._branch.write_private, f"/{path}", lines + b"\n")
         return path
+
+    async def store_blob(self, content: bytes, media_type: str) -> str:
+        """Store `content` once and return its id `sha256:…`; the type is the message's to keep."""
+        digest = hashlib.sha256(content).hexdigest()
+        path = f"{_BLOBS}/{digest}"
+        if await asyncio.to_thread(self._kept, path) != content:
+            await asyncio.to_thread(self._branch.write_private, path, content)
+        return f"sha256:{digest}"
+
+    def read_blob(self, name: str) -> bytes:
+        """Return the bytes of the blob `name`; raises NotFound when they are gone or were changed."""
+        digest = name.removeprefix("sha256:")
+        content = self._kept(f"{_BLOBS}/{digest}")
+        # A file of the branch: its tools can write it, and a request must carry what the message names.
+        if content is None or hashlib.sha256(content).hexdigest() != digest:
+            raise NotFound(f"blob {digest[:12]}… is not on the branch", f"{_BLOBS}/{digest}")
+        return content
+
+    def _kept(self, path: str) -> bytes | None:
+        return self._branch.read_overlay(path)

@@ -31,6 +31,7 @@ from bowerbird.tools.toolset import Toolset
 if TYPE_CHECKING:
     from bowerbird.models.protocol import Model
     from bowerbird.skills import SkillLibrary
+    from bowerbird.tools.process_family import Processes
     from bowerbird.tools.python import PythonSessions
     from bowerbird.workspace import Branch
 
@@ -48,6 +49,7 @@ def agent_tools(
     options: AgentOptions,
     skills: "SkillLibrary | None" = None,
     python: "PythonSessions | None" = None,
+    processes: "Processes | None" = None,
     *,
     answerable: bool = False,
 ) -> Toolset:
@@ -55,7 +57,8 @@ def agent_tools(
 
     Args:
         options: of the agent. skills: its skills, None for none.
-        python: the run's interpreters; None only to learn names. answerable: a person can be asked.
+        python: the run's interpreters; None only to learn names. processes: the run's sandbox.
+        answerable: a person can be asked.
     """
     from bowerbird.tools.code import code_tools
     from bowerbird.tools.files import file_tools
@@ -64,7 +67,10 @@ def agent_tools(
     from bowerbird.tools.skills import skill_tools
     from bowerbird.tools.think import think_tools
 
-    built_in: list[Tool] = [*file_tools(), *code_tools(), *python_tools(python, options.timeout)]
+    commands = processes.tools if processes is not None else ()
+    built_in: list[Tool] = [
+        *file_tools(), *code_tools(), *commands, *python_tools(python, options.timeout)
+    ]  # fmt: skip
     built_in += think_tools() if options.think else []
     built_in += skill_tools(skills) if skills is not None else []
     wanted = {"compact"}
@@ -73,7 +79,9 @@ def agent_tools(
     if answerable:
         wanted.add("ask_user")
     built_in += [tool for tool in plan_tools() if tool.name in wanted]
-    return Toolset((*built_in, *options.own_tools))
+    return Toolset(
+        (*built_in, *options.own_tools), absent=processes.absent if processes is not None else None
+    )
 
 
 def begin(options: AgentOptions, inputs: Any) -> Begin | None:
@@ -97,12 +105,13 @@ async def turn_run(
     data: bool,
     skills: "SkillLibrary | None",
     python: "PythonSessions",
+    processes: "Processes",
     approver: Approver | None,
     deadline_s: float | None,
     stop: StopSignal,
 ) -> TurnRun:
     """Return everything the loop needs for one run of an agent."""
-    tools = agent_tools(options, skills, python, answerable=approver is not None)
+    tools = agent_tools(options, skills, python, processes, answerable=approver is not None)
     limits = options.effective_limits
     store = BranchStore(branch)
     given = frozenset(tool.name for tool in options.own_tools if not tool.classed)
@@ -110,7 +119,7 @@ async def turn_run(
         model=model,
         tools=tools,
         branch=branch,
-        system=await _system(options, branch, tools, skills, data=data),
+        system=await _system(options, branch, tools, skills, processes.line, data=data),
         history=History(start.history),
         new=start.new,
         limits=limits if deadline_s is None else replace(limits, deadline_s=deadline_s),
@@ -128,6 +137,9 @@ async def turn_run(
         turn=new_id("t"),
         agent=options.name or "agent",
         spill=store.spill,
+        store_blob=store.store_blob,
+        read_blob=store.read_blob,
+        notices=processes.notices,
     )
 
 
@@ -221,7 +233,13 @@ async def _result(
 
 
 async def _system(
-    options: AgentOptions, branch: "Branch", tools: Toolset, skills: "SkillLibrary | None", *, data: bool
+    options: AgentOptions,
+    branch: "Branch",
+    tools: Toolset,
+    skills: "SkillLibrary | None",
+    sandbox: str,
+    *,
+    data: bool,
 ) -> tuple[str, ...]:
     from bowerbird.skills import prompt_lines
 
@@ -233,6 +251,7 @@ async def _system(
             if options.instructions is not None
             else get_default_instructions(options.workdir, tools.names),
             workspace=options.workdir,
+            sandbox=sandbox,
             memory=[(file.name, file.text) for file in files],
             skills=prompt_lines(offered) if offered else "",
             subagents=get_subagent_tools_guidance() if "spawn_subagents" in tools else "",

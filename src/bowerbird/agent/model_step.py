@@ -88,6 +88,7 @@ async def build_request(turn: Turn, ask: Ask) -> ModelRequest:
         cache_marks=view.cache_marks,
         session=run.session,
         tail=_tail(turn, ask),
+        read_blob=run.read_blob,
     )
 
 

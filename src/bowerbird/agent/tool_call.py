@@ -177,6 +177,7 @@ class Runner:
             cancel=self._cancel,
             progress=self._progress(call),
             spill=run.spill,
+            store_blob=run.store_blob,
             config=run.configurable,
             reads=self._turn.reads,
             result_chars=run.limits.tool_result_chars,

@@ -113,6 +113,8 @@ class TurnRun:
         notes: open tasks, plan and the like by heading, for summaries (AG-56).
         one_step: after the pending calls one model call, and its calls are left pending (AG-35).
         spill: stores a long output (call id, text) and returns the path that reads it.
+        store_blob: keeps bytes of a media type and returns their id `sha256:…`; None = no images.
+        read_blob: returns the bytes of such an id; None = the model was opened with a reader.
         secret: a secret by name, for tools that ask for one.
         configurable: `channel`, `chat_id`, `user_id` of the door.
         tail: text for the end of the newest user message of every request (say the date).
@@ -151,6 +153,8 @@ class TurnRun:
     agent: str = "agent"
     purpose: Purpose = "main"
     spill: Callable[[str, str], Awaitable[str]] | None = None
+    store_blob: Callable[[bytes, str], Awaitable[str]] | None = None
+    read_blob: Callable[[str], bytes] | None = None
     secret: Callable[[str], str | None] | None = None
     configurable: Mapping[str, Any] = field(default_factory=dict[str, Any])
     tail: str = ""

@@ -13,14 +13,15 @@ from bowerbird.agent.branch_files import BranchStore
 from bowerbird.agent.prompt import files_block, load_preset, system_blocks
 from bowerbird.agent.turn import TurnRun
 from bowerbird.app.mapping import model_settings, turn_limits, turn_policy, web_settings
-from bowerbird.app.sandboxes import Processes, SandboxNews, session_processes
+from bowerbird.app.sandboxes import SandboxNews, session_processes
 from bowerbird.config import Loaded
-from bowerbird.core.errors import InvalidArgument
+from bowerbird.core.errors import ConfigError, InvalidArgument
 from bowerbird.core.requests import Effort, Thinking
 from bowerbird.memory import read_memory
 from bowerbird.models.registry import ModelPool
 from bowerbird.skills import SkillLibrary, prompt_lines
 from bowerbird.tools import Tool, Toolset
+from bowerbird.tools.process_family import Processes
 
 if TYPE_CHECKING:
     from bowerbird.models.content import BlobReader
@@ -64,6 +65,19 @@ class SettingsTurnMaker:
         """Return the name of the model that `session` runs on."""
         return str(session.flags.get("model") or self._model)
 
+    def window_of(self, model: str) -> int:
+        """Return the tokens of context a turn plans with.
+
+        Args:
+            model: `provider:model` that answers, "" for what sessions run on; one that cannot be opened
+                has what settings say.
+        """
+        limit = self.settings.agent.context_window
+        try:
+            return min(limit, self._open(model or self._model, "")[0].info.context_window)
+        except ConfigError:
+            return limit  # say a session of the past, whose provider is no longer there
+
     async def make(self, context: "TurnContext") -> TurnRun:
         """See `sessions.setup.TurnMaker`."""
         settings, session = self.settings, context.session
@@ -77,7 +91,7 @@ class SettingsTurnMaker:
         router = self.pool.router if name.startswith("tier:") else None
         provider, agent = settings.provider, settings.agent
         temperature = agent.temperature if provider.temperature is None else provider.temperature
-        remember = _is_on(flags, "memory", True)
+        remember = _is_on(flags, "memory", self.settings.memory.enabled)
         system = await self._system(session, context.branch, library, processes.line, memory=remember)
         if model.info.small:
             system = (*system, await files_block(context.branch))

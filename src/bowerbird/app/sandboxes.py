@@ -4,30 +4,32 @@ Here: the map of `sandbox.*` and `tools.*` to values, the host's making, events 
 sandbox does, what tools run in it.
 """
 
+import asyncio
 import subprocess
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bowerbird.config import Settings
+from bowerbird.app.mapping import landing_rules, workspace_limits
+from bowerbird.config import Loaded, Settings
+from bowerbird.core.errors import SandboxUnavailable
 from bowerbird.core.events import BackgroundResult, Egress, SandboxTier
 from bowerbird.sandbox.host import SandboxHost
 from bowerbird.sandbox.running import RunLimits
 from bowerbird.sandbox.settings import SandboxSettings
 from bowerbird.sessions.live import Published
-from bowerbird.tools import Tool
-from bowerbird.tools.background_notices import BackgroundNotices
+from bowerbird.tools.process_family import Processes, processes_of
 from bowerbird.tools.processes import (
     PROCESS_TOOLS,
     ProcessSettings,
     process_tools,
     processes_unavailable,
-    sandbox_line,
 )
 
 if TYPE_CHECKING:
     from bowerbird.sandbox.background_record import BackgroundRun
+    from bowerbird.sandbox.branch_sandbox import BranchSandbox
     from bowerbird.sessions.live import Live
     from bowerbird.workspace import Branch
 
@@ -84,45 +86,74 @@ def git_identity() -> dict[str, str]:
     return {key: value for key, _, value in pairs if key in _IDENTITY and value}
 
 
-@dataclass(frozen=True, slots=True)
-class Processes:
-    """What one turn can do with processes.
-
-    Attributes:
-        tools: that run commands. absent: why those that are missing are. line: for the system prompt.
-        notices: ends of background commands.
-    """
-
-    tools: tuple[Tool, ...] = ()
-    absent: Mapping[str, str] = field(default_factory=dict[str, str])
-    line: str = ""
-    notices: BackgroundNotices | None = None
-
-
 async def session_processes(
     host: SandboxHost, settings: Settings, branch: "Branch", network: str | None = None
 ) -> Processes:
     """Return what a turn on `branch` is offered.
 
     Args:
-        network: the mode that a person chose for this session, None = that of the settings. A session
-            cannot allow more than the settings list.
+        network: the mode that a person chose for this session, None = that of the settings. Even then
+            nothing but the hosts that the settings list is reached.
     """
-    status = await host.status()
-    reason = processes_unavailable(status)
-    if reason is not None:
-        return Processes((), dict.fromkeys(PROCESS_TOOLS, reason), sandbox_line(status))
-    sandbox = await host.sandbox(branch)
-    wanted = settings.sandbox.network.allow if (network or status.network) == "allowlist" else ()
-    if status.tier == "overlay" and sandbox.network.allow != wanted:
-        await sandbox.network.change(await host.network_rules(wanted))
-    mode, allow = sandbox.network.mode, sandbox.network.allow
-    return Processes(
-        tuple(process_tools(host, process_settings(settings), network=mode)),
-        {},
-        sandbox_line(status, mode, allow),
-        BackgroundNotices(host, branch),
+    mode = network or settings.sandbox.network.mode
+    allow = settings.sandbox.network.allow if mode == "allowlist" else ()
+    return await processes_of(host, process_settings(settings), branch, allow)
+
+
+async def listed_processes(settings: Settings, data_dir: Path) -> Processes:
+    """Return the process tools as lists show them: they cannot be called, their sandboxes have ended."""
+    host = await asyncio.to_thread(open_sandboxes, settings, data_dir)
+    try:
+        status = await host.status()
+        reason = processes_unavailable(status)
+        if reason is not None:
+            return Processes((), dict.fromkeys(PROCESS_TOOLS, reason), status=status)
+        return Processes(tuple(process_tools(host, process_settings(settings))), status=status)
+    finally:
+        await host.close()
+
+
+@asynccontextmanager
+async def open_scratch(
+    loaded: Loaded, directory: Path, allow: tuple[str, ...]
+) -> AsyncGenerator[tuple["BranchSandbox", "Branch"], None]:
+    """Give a sandbox on a new branch of `directory`; at the end both are gone.
+
+    Args:
+        allow: entries of the allow-list, empty = no network; given by a person.
+
+    Raises:
+        SandboxUnavailable: commands cannot run, or not with an allow-list. ConfigError: a bad entry.
+    """
+    from bowerbird.app.application import make_data_dir
+    from bowerbird.workspace import Workspace
+
+    settings = loaded.settings
+    data_dir = make_data_dir(settings.agent.data_dir)
+    host = await asyncio.to_thread(open_sandboxes, settings, data_dir)
+    workspace = await asyncio.to_thread(
+        lambda: Workspace(
+            directory,
+            data_dir=data_dir,
+            hide=settings.workspace.hide,
+            limits=workspace_limits(settings),
+            rules=landing_rules(loaded, directory),
+        )
     )
+    try:
+        branch = await asyncio.to_thread(workspace.branch, "sandbox run")
+        try:
+            sandbox = await host.sandbox(branch)
+            await sandbox.network.change(await host.network_rules(allow))
+            status = await host.status()
+            if allow and status.tier != "overlay":
+                raise SandboxUnavailable(f"an allow-list cannot be enforced in the tier {status.tier}")
+            yield sandbox, branch
+        finally:
+            await host.close()
+            await asyncio.to_thread(branch.discard)
+    finally:
+        await asyncio.to_thread(workspace.close)
 
 
 class SandboxNews:

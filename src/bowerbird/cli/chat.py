@@ -232,7 +232,7 @@ class Chat:
             self.screen.line("/resume tries again from where it stopped", "dim")
         elif turn.stop_reason not in ("end_turn", "plan", "cancelled", None):
             self.screen.line(f"stopped: {turn.stop_reason}", "yellow")
-        window = self.application.loaded.settings.agent.context_window
+        window = self.application.maker.window_of(self.story.model)
         usage, context = self.story.usage, self.story.context_tokens
         self.screen.line(cost_line(usage, context=context, window=window, changed=len(self.changed)), "dim")
         if self.changed:

@@ -100,7 +100,7 @@ async def _cost(chat: "Chat", _: str) -> None:
 
 
 async def _context(chat: "Chat", _: str) -> None:
-    window = chat.application.loaded.settings.agent.context_window
+    window = chat.application.maker.window_of(chat.story.model)
     used = chat.story.context_tokens
     chat.screen.line(f"{count(used)} of {count(window)} tokens ({round(100 * used / window)}%)")
 

@@ -14,7 +14,7 @@ from bowerbird.cli.exits import USAGE, CliExit
 
 COMMANDS = (
     "run", "diff", "land", "undo", "landings", "discard", "sessions", "show", "rename", "delete", "resume",
-    "fork", "doctor", "config", "model", "tools", "skills", "completion", "complete-words",
+    "fork", "doctor", "config", "model", "sandbox", "tools", "skills", "completion", "complete-words",
 )  # fmt: skip
 _VALUED = ("--config", "--env-file", "--data-dir")
 _PLAIN = ("--no-color",)

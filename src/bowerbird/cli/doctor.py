@@ -83,7 +83,7 @@ async def _all_checks(loaded: "Loaded", *, online: bool) -> list[Check]:
     steps: list[Callable[[], Awaitable[list[Check]]]] = [
         lambda: _data_directory(data_dir, loaded.settings.store.min_free_mb),
         lambda: _database(loaded, data_dir),
-        lambda: _sandbox(data_dir),
+        lambda: _sandbox(loaded, data_dir),
         _python,
         _search,
         lambda: _model(loaded, online=online),
@@ -171,20 +171,32 @@ async def _database(loaded: "Loaded", data_dir: Path) -> list[Check]:
     ]
 
 
-async def _sandbox(data_dir: Path) -> list[Check]:
-    from bowerbird.sandbox.host import SandboxHost
+async def _sandbox(loaded: "Loaded", data_dir: Path) -> list[Check]:
+    """Try whole sandboxes on the data directory (SB-4); commands below the minimum are refused (SB-5)."""
+    from bowerbird.app.sandboxes import open_sandboxes
+    from bowerbird.tools.processes import processes_unavailable
 
-    host = SandboxHost(data_dir)
     try:
-        status = await host.status()
+        host = await asyncio.to_thread(open_sandboxes, loaded.settings, data_dir)
+        try:
+            status = await host.status()
+        finally:
+            await host.close()
     except (BowerbirdError, OSError) as error:
         return [Check("sandbox", "degraded", f"could not be probed: {error}")]
-    finally:
-        await host.close()
-    if status.tier == "overlay":
-        return [Check("sandbox", "ok", "tier overlay")]
+    limits = ", ".join(f"{name} by {how}" for name, how in status.limits.items())
+    found = f"tier {status.tier}, network {status.network}"
+    if status.isolation:
+        found += f", isolation {' '.join(status.isolation)}; limits: {limits}"
     why = "; ".join(f"{tier}: {reason}" for tier, reason in status.reasons.items() if reason)
-    return [Check("sandbox", "degraded", f"tier {status.tier}", why)]
+    if status.network_reason:
+        why = "; ".join(filter(None, (why, f"network: {status.network_reason}")))
+    if processes_unavailable(status) is not None:
+        below = f"{found}; commands are refused, sandbox.minimum is {status.minimum}"
+        return [Check("sandbox", "degraded", below, why)]
+    if status.tier == "overlay":
+        return [Check("sandbox", "ok", found, why)]
+    return [Check("sandbox", "degraded", found, why)]
 
 
 async def _python() -> list[Check]:

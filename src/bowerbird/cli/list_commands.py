@@ -8,12 +8,15 @@ from pathlib import Path
 
 from bowerbird.cli.exits import DONE
 from bowerbird.cli.shell import Shell, directory_of
+from bowerbird.cli.shell import run as run_async
 from bowerbird.cli.text import one_line, table
 
 
 def tools(shell: Shell, *, json: bool) -> int:
     """List the tools that sessions are offered, with their effect classes."""
+    from bowerbird.app.application import make_data_dir
     from bowerbird.app.maker import offered_tools
+    from bowerbird.app.sandboxes import listed_processes
     from bowerbird.skills import SkillLibrary
 
     directory = Path.cwd()
@@ -21,7 +24,10 @@ def tools(shell: Shell, *, json: bool) -> int:
     section = loaded.settings.skills
     library = SkillLibrary(directory, section.directory) if section.enabled else None
     tiers = tuple(loaded.settings.model_router.tiers) if loaded.settings.model_router.enabled else ()
-    offered = offered_tools(loaded.settings, library, attended=True, tiers=tiers)
+    processes = run_async(
+        lambda: listed_processes(loaded.settings, make_data_dir(loaded.settings.agent.data_dir))
+    )
+    offered = offered_tools(loaded.settings, library, processes=processes, attended=True, tiers=tiers)
     if json:
         data = [
             {
@@ -38,6 +44,8 @@ def tools(shell: Shell, *, json: bool) -> int:
     rows = [[tool.name, str(tool.effect), one_line(tool.description, 120)] for tool in offered]
     for line in table(rows, width=shell.terminal.width):
         shell.terminal.line(line)
+    for name, reason in list(processes.absent.items())[:1]:
+        shell.terminal.note(f"{name} and other process tools are missing: {reason}", "yellow")
     return DONE
 
 

@@ -4,6 +4,7 @@ Here: the run of one turn and its three output forms. Not here: input, sessions,
 """
 
 import asyncio
+import contextlib
 import json
 import sys
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from bowerbird.cli.terminal import Spinner, Terminal
 from bowerbird.cli.text import cost_line, plural
 from bowerbird.cli.watching import Ask, Watch
 from bowerbird.cli.wire_events import WireEvents, usage_data
+from bowerbird.core.errors import TurnRunning
 from bowerbird.core.events import ApprovalRequest
 from bowerbird.sessions.live import Published, TurnMark
 
@@ -124,10 +126,12 @@ class OneShot:
         """Resume `turn` and watch it; returns the exit code."""
 
         async def begin() -> str:
+            if turn.state in ("failed", "running"):
+                # Said before it is driven: a person's resume is no further death of the turn (SE-23).
+                with contextlib.suppress(TurnRunning):  # another process drives it: watch it there
+                    await self._application.sessions.resume(turn.turn_id)
             await self._application.drive(session.thread_id)
-            if turn.state == "failed":
-                await self._application.sessions.resume(turn.turn_id)
-            elif turn.state == "waiting" and self._ask is not None:
+            if turn.state == "waiting" and self._ask is not None:
                 await self._answer_pending(session, self._ask)
             return turn.turn_id
 
@@ -280,7 +284,7 @@ class OneShot:
             )
         if turn.state in ("failed", "waiting"):
             terminal.warn(f"go on with: bowerbird resume {session.thread_id}")
-        window = self._application.loaded.settings.agent.context_window
+        window = self._application.maker.window_of(self._story.model)
         usage = self._story.usage
         terminal.note(
             cost_line(usage, context=self._story.context_tokens, window=window, changed=len(changed)), "dim"

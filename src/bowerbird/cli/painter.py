@@ -13,10 +13,13 @@ from bowerbird.cli.text import cut, duration, harmless, one_line
 from bowerbird.cli.wire_events import result_text
 from bowerbird.core.events import (
     AssistantStep,
+    BackgroundResult,
     Compaction,
+    Egress,
     Injected,
     ModelSwitch,
     Notice,
+    SandboxTier,
     TextLive,
     ThinkingLive,
     ToolIntent,
@@ -148,6 +151,12 @@ class TurnPainter:
                 text = f"model tier is now {event.tier}"
             case Notice():
                 text = event.text
+            case Egress():
+                text = f"network: {event.host}:{event.port} {event.verdict}"
+            case BackgroundResult():
+                text = "; ".join(f"{n['task_id']} {n['status']}: {n['command']}" for n in event.notifications)
+            case SandboxTier():
+                text = f"commands now run in the sandbox tier {event.tier}"
             case Injected():
                 text = f"told the model: {one_line(event.message.text, 120)}"
             case UserStep() if event.steer:

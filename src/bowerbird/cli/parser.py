@@ -76,10 +76,12 @@ def _application(shell: Shell) -> typer.Typer:
 
     _add_run(application, call)
     _add_review(application, call)
+    _add_landings(application, call)
     _add_sessions(application, call)
     _add_rest(application, call)
     application.add_typer(_config(call), name="config")
     application.add_typer(_model(call), name="model")
+    application.add_typer(_sandbox(call), name="sandbox")
     return application
 
 
@@ -160,6 +162,8 @@ def _add_review(application: typer.Typer, call: Call) -> None:
                     accept=accept or [], force=force, partial=partial, json=json,
                     workspace=workspace)  # fmt: skip
 
+
+def _add_landings(application: typer.Typer, call: Call) -> None:
     @application.command("undo")
     def undo(  # pyright: ignore[reportUnusedFunction] - registered
         landing: Annotated[
@@ -337,3 +341,29 @@ def flags_of(path: Sequence[str]) -> list[str]:
         option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)
     ]
     return [option for option in options if option.startswith("--")]
+
+
+def _sandbox(call: Call) -> typer.Typer:
+    group = typer.Typer(help="Run commands apart.", rich_markup_mode=None, no_args_is_help=True)
+
+    @group.command("run", context_settings={"allow_interspersed_args": False})
+    def run(  # pyright: ignore[reportUnusedFunction] - typer names every parameter
+        command: Annotated[
+            list[str] | None, Argument(metavar="-- CMD…", help="The command; one word is a shell line.")
+        ] = None,
+        network: Annotated[
+            str | None, Option("--network", help="closed or allowlist; default: sandbox.network.mode.")
+        ] = None,
+        allow: Annotated[
+            list[str] | None, Option("--allow", metavar="HOST", help="Permitted host, in place of settings'.")
+        ] = None,
+        timeout: Annotated[float | None, Option("--timeout", metavar="S", help="Time limit.")] = None,
+        diff: Annotated[bool, Option("--diff", help="Show the changes themselves.")] = False,
+        json: Json = False,
+        workspace: Where = None,
+    ) -> int:
+        """Run one command on a new branch of this directory and show what it changed; nothing lands."""
+        return call("sandbox_commands", "run", command=command or [], network=network, allow=allow or [],
+                    timeout=timeout, diff=diff, json=json, workspace=workspace)  # fmt: skip
+
+    return group

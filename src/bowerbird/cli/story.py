@@ -26,12 +26,16 @@ class Call:
 
 @dataclass(slots=True)
 class Story:
-    """Grows with each event; shared by all turns of one terminal session."""
+    """Grows with each event; shared by all turns of one terminal session.
+
+    `model` is the one that answered last, as `provider:model`; "" before the first answer.
+    """
 
     calls: dict[str, Call] = field(default_factory=dict[str, Call])
     results: dict[int, str] = field(default_factory=dict[int, str])
     denied: list[str] = field(default_factory=list[str])
     context_tokens: int = 0
+    model: str = ""
     usage: Usage = field(default_factory=Usage)
     total: Usage = field(default_factory=Usage)
     end: TurnMark | None = None
@@ -48,6 +52,7 @@ class Story:
         """Note one event."""
         event = published.event
         if isinstance(event, AssistantStep):
+            self.model = event.model or self.model
             self.context_tokens = event.usage.context_tokens + event.usage.output_tokens
             self.usage += event.usage
             self.total += event.usage

@@ -12,11 +12,14 @@ from bowerbird.core.events import (
     ApprovalAnswer,
     ApprovalRequest,
     AssistantStep,
+    BackgroundResult,
     Compaction,
+    Egress,
     Injected,
     ModeChange,
     ModelSwitch,
     Notice,
+    SandboxTier,
     TextLive,
     ThinkingLive,
     ToolOutcome,
@@ -236,6 +239,8 @@ def _small(event: Any) -> list[dict[str, Any]]:
             return [{"type": "tool_progress", "id": event.call, "text": event.text}]
         case Notice():
             return [{"type": "notice", "kind": event.kind, "message": event.text}]
+        case Egress() | BackgroundResult() | SandboxTier():
+            return [msgspec.to_builtins(event)]
         case Lagged():
             return [{"type": "error", "message": "events were missed", "code": "lagged", "retryable": True}]
         case UserStep() | Injected():

@@ -17,6 +17,7 @@ from bowerbird.config.layers import DEFAULT, EMPTY, Finding, Layer, Leaf, Missin
 from bowerbird.config.resolve import Resolved, resolve
 from bowerbird.config.sources import (
     FileLayers,
+    Place,
     choose_file,
     open_to_others,
     read_dotenv,
@@ -134,14 +135,8 @@ def inspect_settings(
     here = Path(cwd) if cwd is not None else Path.cwd()
     at_home = Path(home) if home is not None else _home(environment)
     command = kind == "cli"
-    place = choose_file(
-        config_path,
-        environment,
-        cwd=here,
-        home=at_home,
-        command=command,
-        workspace=Path(os.path.normpath(here / workspace)) if workspace is not None else None,
-    )
+    works_in = Path(os.path.normpath(here / workspace)) if workspace is not None else None
+    place = choose_file(config_path, environment, cwd=here, home=at_home, command=command, workspace=works_in)
     files = read_files(place)
     dotenv = _dotenv(files, place.base, here, command, env_file)
     sources = [*([dotenv] if dotenv else []), Variables("environment", environment)]
@@ -168,7 +163,7 @@ def inspect_settings(
     findings = [*files.findings, *resolved.findings, *_readable(files.read, from_files, dotenv)]
     if not command:
         findings += _own_workspace(place.file, config_path, environment, resolved.settings)
-    return _loaded(resolved, findings, place.file, tuple(files.read), place.base)
+    return _loaded(resolved, findings, place, tuple(files.read))
 
 
 def _keys_by_other_names(leaves: dict[KeyPath, Leaf], sources: Sequence[Variables]) -> None:
@@ -267,9 +262,7 @@ def _own_workspace(
     return [Finding("error", ("agent", "workspace"), text)]
 
 
-def _loaded(
-    resolved: Resolved, findings: Sequence[Finding], file: Path | None, read: tuple[Path, ...], base: Path
-) -> Loaded:
+def _loaded(resolved: Resolved, findings: Sequence[Finding], place: Place, read: tuple[Path, ...]) -> Loaded:
     texts: dict[str, list[str]] = {"error": [], "warning": [], "note": []}
     for finding in findings:
         if str(finding) not in texts[finding.severity]:
@@ -285,7 +278,7 @@ def _loaded(
         warnings=tuple(texts["warning"]),
         notes=tuple(texts["note"]),
         bad=bad,
-        file=file,
+        file=place.file,
         files=read,
-        base_dir=base,
+        base_dir=place.base,
     )

@@ -3,6 +3,7 @@
 Here: provider-neutral values. Not here: the `Model` protocol and adapters (`models/`).
 """
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 import msgspec
@@ -64,6 +65,7 @@ class ModelRequest(msgspec.Struct, frozen=True):
         cache_marks: indexes of `messages` after which a provider may mark its cache (MO-54).
         session: stable id of the session, for providers that key their cache; "" when none.
         tail: text for the end of the newest user message: date, hints; never part of the prefix (MO-53).
+        read_blob: reads files that messages name (MO-7); None = as the model was opened with.
     """
 
     messages: tuple[Message, ...]
@@ -79,6 +81,7 @@ class ModelRequest(msgspec.Struct, frozen=True):
     cache_marks: tuple[int, ...] = ()
     session: str = ""
     tail: str = ""
+    read_blob: Callable[[str], bytes] | None = None
 
 
 class Start(msgspec.Struct, frozen=True, tag="start"):

@@ -100,7 +100,8 @@ class WireModel:
         connection: where they go.
         traits: makes what the model takes; called on first use, as it looks up a price.
         price: USD of a usage.
-        blobs: reads files that messages name; None = they are described only.
+        blobs: reads files that messages name where a request does not say who does; None = they are
+            described only.
         redactor: for what errors quote.
         missing_key: what the first call says when a needed key is missing (MO-16).
     """
@@ -190,9 +191,10 @@ class WireModel:
 
     async def _read_blobs(self, request: ModelRequest) -> dict[str, bytes]:
         names = {image.source.blob for image in images_in(request.messages)}
-        if not names or self._blobs is None:
+        read = request.read_blob or self._blobs
+        if not names or read is None:
             return {}
-        return await asyncio.to_thread(_read_all, self._blobs, sorted(names))
+        return await asyncio.to_thread(_read_all, read, sorted(names))
 
 
 def _read_all(read: BlobReader, names: Sequence[str]) -> dict[str, bytes]:

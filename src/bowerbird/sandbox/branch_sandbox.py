@@ -21,6 +21,7 @@ from bowerbird.sandbox.command import (
     CommandResult,
     Ending,
     check_command,
+    check_environment,
     check_timeout,
     exit_code,
 )
@@ -163,7 +164,7 @@ class BranchSandbox:
         return CommandRequest(
             argv=check_command(command),
             cwd=self._inside(cwd),
-            env=self._environment(env or {}),
+            env=self._environment(check_environment(env or {})),
             stdin=stdin,
             timeout_s=limit,
             max_output_bytes=max_output_bytes,

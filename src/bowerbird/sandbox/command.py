@@ -115,14 +115,39 @@ def check_command(command: str | Sequence[str]) -> tuple[str, ...]:
         if not words or not words[0]:
             raise InvalidArgument("the command is empty")
     for word in words:
-        if "\0" in word:
-            raise InvalidArgument("the command holds a NUL character")
-        size = len(word.encode("utf-8", "surrogateescape"))
+        size = _size(word, "the command")
         if size > LONGEST_ARGUMENT:
             raise InvalidArgument(
                 f"the command has {size} bytes, at most {LONGEST_ARGUMENT}: put it into a file"
             )
     return words
+
+
+def check_environment(extra: Mapping[str, str]) -> Mapping[str, str]:
+    """Return further variables as they are.
+
+    Raises:
+        InvalidArgument: a name that no environment can hold, or a value with a NUL character.
+    """
+    for name, value in extra.items():
+        size = _size(name, "the name of a variable") + _size(value, f"the variable {name}")
+        if not name or "=" in name:
+            raise InvalidArgument(f"{name!r} is no name of a variable")
+        if size >= LONGEST_ARGUMENT:
+            raise InvalidArgument(f"the variable {name} has {size} bytes, at most {LONGEST_ARGUMENT}")
+    return extra
+
+
+def _size(text: Any, what: str) -> int:
+    """Return the bytes of what the kernel gets; raises InvalidArgument for what it cannot get."""
+    if not isinstance(text, str):
+        raise InvalidArgument(f"{what} holds {text!r}, which is no text")
+    if "\0" in text:
+        raise InvalidArgument(f"{what} holds a NUL character")
+    try:
+        return len(text.encode("utf-8", "surrogateescape"))
+    except UnicodeEncodeError as error:
+        raise InvalidArgument(f"{what} holds half a surrogate pair, which has no bytes") from error
 
 
 def exit_code(ending: Ending) -> int:

@@ -49,7 +49,7 @@ class EgressPolicy:
         """
         entries: list[Entry] = []
         for text in allow:
-            entries += [Entry(h) for h in packages] if text == "packages" else [_entry(text)]
+            entries += [_entry(each) for each in (packages if text == "packages" else (text,))]
         return cls(tuple(entries))
 
     def admits(self, host: str, port: int) -> bool:

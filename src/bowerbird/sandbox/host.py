@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from bowerbird.core.errors import SandboxUnavailable
 from bowerbird.core.events import Egress, SandboxTier
 from bowerbird.core.timestamps import now_iso
 from bowerbird.sandbox.background_record import BackgroundRun
@@ -22,6 +23,7 @@ from bowerbird.sandbox.registries import package_hosts
 from bowerbird.sandbox.settings import SandboxSettings
 from bowerbird.sandbox.status import (
     COPY_ISOLATION,
+    COPY_REST,
     NO_ALLOW_LIST,
     OVERLAY_ISOLATION,
     SandboxStatus,
@@ -42,7 +44,7 @@ class SandboxHost:
         settings: see `SandboxSettings`.
         on_event: hears of requests into the network and of another tier, with the branch's id ("" for
             the tier). on_background: hears of background commands that ended, likewise.
-        resolve: finds addresses for the allow-list.
+        resolve: finds addresses for the allow-list. status: of this host, known from before; None = probe.
 
     Example:
         host = SandboxHost(data_dir, SandboxSettings())
@@ -57,6 +59,7 @@ class SandboxHost:
         on_event: Callable[[str, Egress | SandboxTier], None] | None = None,
         on_background: Callable[[str, BackgroundRun], None] | None = None,
         resolve: Resolver = system_resolver,
+        status: SandboxStatus | None = None,
     ) -> None:
         self.data_dir = data_dir
         self.on_background = on_background
@@ -67,7 +70,7 @@ class SandboxHost:
         self.warden = Warden()
         self._facts: HostFacts | None = None
         self._bwrap: Bubblewrap | None = None
-        self._status: SandboxStatus | None = None
+        self._status = status
         self._probing = asyncio.Lock()
         self._sandboxes: OrderedDict[str, BranchSandbox] = OrderedDict()
         self._sweeper: asyncio.Task[None] | None = None
@@ -120,7 +123,7 @@ class SandboxHost:
         return SandboxStatus(
             tier=tier,
             minimum=minimum,
-            reasons=reasons,
+            reasons={**reasons, "copy": COPY_REST} if tier == "copy" else reasons,
             isolation={"overlay": OVERLAY_ISOLATION, "copy": COPY_ISOLATION, "none": ()}[tier],
             network="allowlist" if self.settings.allow and tier == "overlay" else "closed",
             network_reason=NO_ALLOW_LIST if self.settings.allow and tier == "copy" else None,
@@ -149,6 +152,8 @@ class SandboxHost:
 
     async def _make(self, branch: Branch, tier: Tier) -> BranchSandbox:
         view = branch.processes()
+        if tier == "overlay" and view.unavailable is not None:
+            tier = await self._instead(view.unavailable)
         allow = self.settings.allow if tier == "overlay" else ()
         network = BranchNetwork(
             view.directory / NET,
@@ -157,6 +162,14 @@ class SandboxHost:
             resolve=self._resolve,
         )
         return BranchSandbox(self, view, tier, network)
+
+    async def _instead(self, reason: str) -> Tier:
+        """Return the tier for a branch that cannot be mounted; its records name it."""
+        status = await self.status()
+        if status.minimum == "overlay" or status.reasons["copy"] is not None:
+            why = status.reasons["copy"] or "below sandbox.minimum"
+            raise SandboxUnavailable(f"this branch cannot be mounted: {reason}; tier 'copy': {why}")
+        return "copy"
 
     async def network_rules(self, allow: Sequence[str]) -> NetworkRules:
         """Return the rules that a list of entries stands for; `packages` asks the package tools, once."""

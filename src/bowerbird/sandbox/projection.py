@@ -129,9 +129,10 @@ class OverlayProjection:
         return await WarmSandbox.start(host.warden, words, host.facts.interpreter, filter_program(), pids)
 
     async def _mount(self, warm: WarmSandbox, dirs: OverlayDirs) -> Mounted:
-        lower = tuple(str(path) for path in dirs.lower)
+        lower, ground = tuple(str(path) for path in dirs.lower), str(dirs.ground or "")
         self._drop_mount()
-        [mounted] = self._host.warden.mount([Overlay(lower, str(dirs.upper), str(dirs.work))])
+        overlay = Overlay(lower, str(dirs.upper), str(dirs.work), ground, str(dirs.scratch))
+        [mounted] = self._host.warden.mount([overlay])
         try:
             await warm.attach([self.root], [mounted])
         except BaseException:

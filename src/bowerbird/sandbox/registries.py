@@ -56,7 +56,7 @@ def pip_config_urls(lines: Iterable[str]) -> tuple[bool, list[str]]:
         key, _, value = line.partition("=")
         name = key.strip().rsplit(".", 1)[-1]
         if name in _INDEX_KEYS:
-            urls += _URL.findall(value)
+            urls += _URL.findall(value.replace("\\n", " "))  # values of several lines are shown escaped
             has_index = has_index or name == "index-url"
     return has_index, urls
 

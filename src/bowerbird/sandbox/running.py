@@ -23,6 +23,7 @@ TERM_GRACE_S = 1.0
 WATCH_S = 0.25
 _PIPE_BYTES = 1 << 20
 _LAST_BYTES_S = 0.1  # a pipe may still be held by a process that the kernel is tearing down
+_LAST_WORD_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +180,9 @@ class RunningCommand:
             answer = await self._watched()
         except asyncio.CancelledError:
             self.stop("cancel")
+            with contextlib.suppress(TimeoutError):  # what it changes until then is captured
+                async with asyncio.timeout(_LAST_WORD_S):
+                    await asyncio.shield(self._ended)
             raise
         finally:
             await self._drain()

@@ -313,11 +313,20 @@ class _LoopThread:
             raise
 
     def close(self) -> None:
-        """Stop and close the loop."""
+        """End what still runs, stop and close the loop."""
         if not self._loop.is_closed():
+            self.call(_end_others())
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
             self._loop.close()
+
+
+async def _end_others() -> None:
+    left = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in left:
+        task.cancel()
+    if left:
+        await asyncio.wait(left, timeout=_LONGEST_END_S)
 
 
 def _close(loop: _LoopThread, host: SandboxHost, workspace: Workspace) -> None:

@@ -14,13 +14,18 @@ Tier = Literal["overlay", "copy", "none"]
 _STRENGTH: Mapping[str, int] = {"none": 0, "copy": 1, "overlay": 2}
 OVERLAY_ISOLATION = ("userns", "mountns", "pidns", "netns", "ipcns", "utsns", "seccomp")
 COPY_ISOLATION = ("landlock", "seccomp")
+COPY_REST = (
+    "in use; without namespaces commands still see names, sizes and dates of files they cannot read, and "
+    "names and command lines of processes"
+)
 NO_ALLOW_LIST = (
     "the copy tier has no network of its own, so an allow-list cannot be enforced: the network is closed"
 )
 
 
 class SandboxStatus(msgspec.Struct, frozen=True):
-    """What `status()` returns; `reasons` says why a better tier is not there, None where it works.
+    """What `status()` returns; `reasons` says why a better tier is not there, None where it works;
+    for the copy tier in use, what it cannot hide.
 
     Attributes:
         tier: the highest tier that works and settings allow. minimum: what settings demand.

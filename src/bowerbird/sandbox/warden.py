@@ -3,6 +3,7 @@
 Here: starting it, asking it, closing it. Not here: what is mounted or started.
 """
 
+import dataclasses
 import errno
 import os
 import socket
@@ -23,11 +24,18 @@ PACKAGE = Path(__file__).parent
 
 @dataclass(frozen=True, slots=True)
 class Overlay:
-    """One kernel overlay: `lower` newest first; `upper` and `work` on one file system."""
+    """One kernel overlay: `lower` newest first; `upper` and `work` on one file system.
+
+    Attributes:
+        ground: what stands lowest when it holds the layers itself; then it is not in `lower`.
+        scratch: an empty directory that is needed with it.
+    """
 
     lower: tuple[str, ...]
     upper: str
     work: str
+    ground: str = ""
+    scratch: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +69,7 @@ class Warden:
         Raises:
             SandboxUnavailable: the kernel refused; names the step and errno.
         """
-        wanted = [{"lower": list(o.lower), "upper": o.upper, "work": o.work} for o in overlays]
+        wanted = [dataclasses.asdict(overlay) for overlay in overlays]
         _, fds = self._ask({"op": "mount", "overlays": wanted})
         return [Mounted(fds[n], fds[n + 1]) for n in range(0, len(fds), 2)]
 

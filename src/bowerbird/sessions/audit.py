@@ -128,6 +128,8 @@ class AuditLog:
             present = _keys(whole)
             missing = [line for line in expected if (line.role, line.ts) not in present]
             self._append(thread_id, missing)
+            if path.exists():
+                os.utime(path)  # compared as of now: the next start need not do it again
         except OSError as error:
             self.failures += 1
             _log.warning("audit log %s: %s", path, error.strerror)

@@ -11,7 +11,7 @@ from typing import Literal, Protocol
 import msgspec
 from sqlalchemy import Connection
 
-from bowerbird.core.errors import StoreError
+from bowerbird.core.errors import BowerbirdError, StoreError
 from bowerbird.sessions.settings import SessionSettings
 from bowerbird.store.leases import (
     Executor,
@@ -159,8 +159,8 @@ class LocalDispatcher:
                 return
             try:
                 await drive(turn)
-            except StoreError as error:
-                # The turn stays as it is recorded; the next sweep looks at it again.
+            except BowerbirdError as error:
+                # The turn stays as it is recorded (its session may be deleted); a sweep looks again.
                 _log.warning("turn %s stopped: %s", turn.turn_id, error)
 
     async def _every(self, seconds: float, work: Callable[[], Awaitable[None]]) -> None:

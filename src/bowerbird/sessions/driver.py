@@ -174,7 +174,10 @@ class Attempt:
             await self.closer.leave()
         except asyncio.CancelledError:
             # The grace of a shutdown is over: one last note, so that nobody counts this as a crash.
-            await asyncio.shield(asyncio.ensure_future(self.closer.leave()))
+            try:
+                await asyncio.shield(asyncio.ensure_future(self.closer.leave()))
+            except StoreError as error:
+                _log.warning("turn %s was left without a note: %s", self.turn.turn_id, error)
             raise
         return None
 
@@ -244,6 +247,8 @@ class Attempt:
             policy=run.policy.approved() if session.auto_approve else run.policy,
             tier=ready.loaded.turn.tier or run.tier,
             stop=self.stop,
+            store_blob=self.house.store.blobs.keep,
+            read_blob=self.house.store.blobs.get,
             session=self.turn.thread_id,
             turn=self.turn.turn_id,
         )
@@ -262,6 +267,7 @@ class Attempt:
     async def _step(self, event: StepEvent) -> None:
         if isinstance(event, ApprovalRequest) and self._is_repeated(event):
             return
+        self.house.store.require_space()
         if isinstance(event, ToolIntent):
             self.lease.check()  # a process that was stopped for long must do nothing more (SE-29)
             self.open_calls.add(event.call)

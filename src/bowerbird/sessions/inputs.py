@@ -11,13 +11,19 @@ from typing import Any, cast
 import msgspec
 from sqlalchemy import Connection
 
-from bowerbird.core.errors import AlreadyAnswered, InvalidArgument, NoPendingRequest, QueueFull
+from bowerbird.core.errors import (
+    AlreadyAnswered,
+    InvalidArgument,
+    NoPendingRequest,
+    QueueFull,
+    SessionError,
+)
 from bowerbird.core.ids import new_id
 from bowerbird.core.messages import ImageBlock, TextBlock, block_to_data, blocks_from_data
 from bowerbird.core.timestamps import now_iso
 from bowerbird.sessions.settings import SessionSettings
 from bowerbird.sessions.values import InputKind, Receipt
-from bowerbird.store.threads import lock_session, update_session
+from bowerbird.store.threads import SessionRow, lock_session, update_session
 from bowerbird.store.turns import (
     OPEN,
     InboxRow,
@@ -78,14 +84,14 @@ def accept(connection: Connection, offered: Offered, limits: SessionSettings) ->
     """Store an input and the turn it becomes, or return the first receipt of the same key.
 
     Raises:
-        UnknownSession, QueueFull: nothing is stored.
+        UnknownSession, QueueFull, SessionError: nothing is stored.
     """
     known = find_input(connection, offered.door, offered.dedupe_key)
     if known is not None:
         position = _position(turns_of(connection, known.thread_id, OPEN), known.turn_id)
         return Accepted(Receipt(known.id, known.turn_id or "", position, duplicate=True))
     session = lock_session(connection, offered.thread_id)
-    _require_room(connection, offered.thread_id, limits)
+    _require_room(connection, session, limits)
     open_turns = turns_of(connection, offered.thread_id, OPEN)
     active = next((turn for turn in open_turns if turn.state in ("running", "waiting")), None)
     if offered.kind == "steer" and active is not None and active.state == "running":
@@ -172,8 +178,13 @@ def requeue_steers(connection: Connection, turn: TurnRow, steers: list[InboxRow]
     return late
 
 
-def _require_room(connection: Connection, thread_id: str, limits: SessionSettings) -> None:
-    if count_waiting(connection, thread_id) >= limits.queue_per_session:
+def _require_room(connection: Connection, session: SessionRow, limits: SessionSettings) -> None:
+    if session.last_seq - (session.parent_seq or 0) >= limits.max_records:
+        raise SessionError(
+            f"session {session.thread_id} has {limits.max_records} records, the most a session may have; "
+            "fork it or begin another"
+        )
+    if count_waiting(connection, session.thread_id) >= limits.queue_per_session:
         raise QueueFull(
             f"{limits.queue_per_session} inputs wait in this session (limits.queue_per_session); "
             "send it again in a while",

@@ -24,7 +24,7 @@ from bowerbird.sessions.inputs import Offered, accept, accept_answer, content_of
 from bowerbird.sessions.live import Live, Published, Subscription, TurnMark
 from bowerbird.sessions.settings import SessionSettings
 from bowerbird.sessions.setup import TurnMaker
-from bowerbird.sessions.startup import mend_audit_logs, raise_counters
+from bowerbird.sessions.startup import forget_old_inputs, mend_audit_logs, raise_counters
 from bowerbird.sessions.stopping import cancel_waiting, queue_again
 from bowerbird.sessions.values import InputKind, Receipt, TurnInfo
 from bowerbird.sessions.views import all_turns, turn_info
@@ -90,6 +90,7 @@ class SessionService(Catalogue):
         """Mend what a crash left, then take queued and orphaned turns."""
         await raise_counters(self.store, self._house.audit.directory)
         await mend_audit_logs(self.store, self._house.audit)
+        await forget_old_inputs(self.store, self.settings.dedupe_days)
         await self._dispatcher.start(self._drive)
 
     async def stop(self, grace_s: float | None = None) -> None:

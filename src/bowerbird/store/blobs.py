@@ -3,6 +3,7 @@
 Here: storing and reading them, atomically and flushed. Not here: which bytes go there.
 """
 
+import asyncio
 import errno
 import hashlib
 import os
@@ -52,6 +53,10 @@ class Blobs:
             kind = StorageFull if error.errno in _NO_ROOM else StoreError
             raise kind(f"blob {digest[:12]}… was not stored: {error.strerror}") from error
         return f"sha256:{digest}"
+
+    async def keep(self, content: bytes, media_type: str) -> str:
+        """Do `put` in a thread, as tools store images; `media_type` is the message's to keep."""
+        return await asyncio.to_thread(self.put, content)
 
     def get(self, name: str) -> bytes:
         """Return the bytes of a blob.

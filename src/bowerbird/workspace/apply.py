@@ -158,7 +158,7 @@ class Applier:
         except BaseException as error:  # also a cancelled run leaves nothing behind
             discard(self._tree, self._folder, steps)
             if isinstance(error, OSError):
-                raise refusal(error) from error
+                raise file_refusal(error) from error
             raise
         return self.finish(record, steps, settle)
 
@@ -348,7 +348,7 @@ def recover(tree: Beneath, folder: LandingFolder, settle: Settle) -> LandingReco
     return record
 
 
-def refusal(error: OSError) -> WorkspaceError:
+def file_refusal(error: OSError) -> WorkspaceError:
     """Return what an error of the file system means for a person."""
     name = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else None
     what = os.strerror(error.errno or 0)

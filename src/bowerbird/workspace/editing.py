@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from bowerbird.core.errors import BinaryFile, InvalidArgument, NoMatch, NotUnique
 from bowerbird.workspace.paths import shown_path
-from bowerbird.workspace.text import Encoding, encoding_of, is_binary
+from bowerbird.workspace.text import Encoding, encoding_of, is_binary, lines_of
 
 _MOST_LINES_NAMED = 20
 _MOST_COMPARED = 20  # lines of `old` that must fit for a hint; more would cost without telling more
@@ -147,7 +147,7 @@ def _no_match(data: bytes, old: str, how: Encoding, path: str) -> NoMatch:
             "name the file's encoding, or choose text without them",
             path,
         )
-    lines = data[len(how.bom) :].decode(how.codec, "replace").split("\n")
+    lines = list(lines_of(data[len(how.bom) :].decode(how.codec, "replace")))
     wanted = [_squeezed(line) for line in old.replace("\r\n", "\n").strip("\n").split("\n", _MOST_COMPARED)]
     wanted = wanted[:_MOST_COMPARED]
     squeezed = [_squeezed(line) for line in lines]

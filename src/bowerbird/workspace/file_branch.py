@@ -58,6 +58,11 @@ class BranchFiles:
         """Globs of workspace paths that do not exist for this branch."""
         return self._state.manifest.value.hide
 
+    @property
+    def search_engine(self) -> str:
+        """What searches: `ripgrep`, or `python` where it does not run (WS-33)."""
+        return self._state.memory.engine().name
+
     def call_mark(self) -> str:
         """Return the mark that `rollback` takes to undo what this handle's call changed.
 

@@ -33,7 +33,7 @@ from bowerbird.workspace.nodes import Entry
 from bowerbird.workspace.paths import PathInput, Resolved, add_path, missing, resolve, shown_path, sort_paths
 from bowerbird.workspace.stack import Stack
 from bowerbird.workspace.state import BranchState
-from bowerbird.workspace.text import codec_of, hash_of
+from bowerbird.workspace.text import encoded, hash_of
 
 NEW_FILE = 0o644
 NEW_DIRECTORY = 0o755
@@ -54,16 +54,6 @@ def os_errors(path: str | None = None) -> Generator[None]:
         if error.errno in (errno.EACCES, errno.EPERM):
             raise WorkspaceError(f"permission denied: {error.filename or path}", path) from error
         raise
-
-
-def encoded(content: str | bytes, encoding: str) -> bytes:
-    """Return the bytes to write; raises InvalidArgument when the encoding cannot hold them."""
-    if isinstance(content, bytes):
-        return content
-    try:
-        return content.encode(codec_of(encoding))
-    except UnicodeEncodeError as error:
-        raise InvalidArgument(f"content cannot be written in {encoding}: {error.reason}") from error
 
 
 class FileOps:

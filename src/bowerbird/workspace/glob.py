@@ -67,6 +67,11 @@ class Glob:
         )
 
     @cached_property
+    def takes_any_name(self) -> bool:
+        """Whether the last name of a match is free (`src/**`)."""
+        return all(segments[-1] in ("*", "**") for segments in self.alternatives)
+
+    @cached_property
     def start(self) -> str:
         """The deepest directory that every match lies below: `/src` for `src/*.py`."""
         heads: list[list[str]] = []

@@ -39,6 +39,11 @@ class Ground:
         self.hidden = hidden
         self._prefix = f"{masked}/" if masked else None
 
+    @property
+    def hides(self) -> bool:
+        """Whether `hide` takes anything out of the view."""
+        return self.hidden is not nothing_hidden
+
     def is_masked(self, path: str) -> bool:
         """Tell whether `path` is Bowerbird's own data directory or below it."""
         return self._prefix is not None and (path == self.masked or path.startswith(self._prefix))

@@ -9,7 +9,7 @@ a name that may match walks the rules, last one first, as git does.
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 
 from bowerbird.core.errors import InvalidPattern
@@ -29,14 +29,49 @@ class _Rule:
     matches: Callable[[str], object]
 
 
-@dataclass(slots=True)
-class _Quick:
-    """What can match at all, by the cheapest test."""
+class _Tests:
+    """Whether any of some rules can match, by the cheapest tests."""
 
-    names: set[str] = field(default_factory=set[str])
-    suffixes: list[str] = field(default_factory=list[str])
-    prefixes: list[str] = field(default_factory=list[str])
-    patterns: list[str] = field(default_factory=list[str])
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+        self.suffixes: tuple[str, ...] = ()
+        self.prefixes: tuple[str, ...] = ()
+        self.paths: set[str] = set()
+        self._name_patterns: list[str] = []
+        self._path_patterns: list[str] = []
+        self._name_regex: Callable[[str], object] | None = None
+        self._path_regex: Callable[[str], object] | None = None
+        self.has_paths = False
+
+    def add(self, body: str, segments: Sequence[str], regex: str, *, anchored: bool) -> None:
+        """Take one more rule into account."""
+        literal = all(is_literal(segment) for segment in segments)
+        if anchored:
+            self.has_paths = True
+            if literal:
+                self.paths.add("/".join(unescaped(segment) for segment in segments))
+            else:
+                self._path_patterns.append(regex)
+                self._path_regex = _any_of(self._path_patterns)
+        elif literal:
+            self.names.add(unescaped(body))
+        elif body.startswith("*") and is_literal(body[1:]):
+            self.suffixes = (*self.suffixes, unescaped(body[1:]))
+        elif body.endswith("*") and is_literal(body[:-1]):
+            self.prefixes = (*self.prefixes, unescaped(body[:-1]))
+        else:
+            self._name_patterns.append(regex)
+            self._name_regex = _any_of(self._name_patterns)
+
+    def may_match(self, name: str, path: str) -> bool:
+        """Tell whether a rule can match; a wrong yes costs time only."""
+        if name in self.names or name.endswith(self.suffixes) or name.startswith(self.prefixes):
+            return True
+        if self._name_regex is not None and self._name_regex(name):
+            return True
+        return self.has_paths and (
+            path in self.paths or (self._path_regex is not None and bool(self._path_regex(path)))
+        )
 
 
 class IgnoreFile:
@@ -48,14 +83,10 @@ class IgnoreFile:
 
     def __init__(self, text: str) -> None:
         self._rules: list[_Rule] = []
-        by_name, by_path = _Quick(), _Quick()
+        self.files = _Tests()  # rules that a file can match
+        self.dirs = _Tests()
         for line in text.split("\n"):
-            self._add(line.removesuffix("\r"), by_name, by_path)
-        self._names, self._paths = frozenset(by_name.names), frozenset(by_path.names)
-        self._suffixes, self._prefixes = tuple(by_name.suffixes), tuple(by_name.prefixes)
-        self._name_regex = _any_of(by_name.patterns)
-        self._path_regex = _any_of(by_path.patterns)
-        self.has_paths = bool(by_path.names or by_path.patterns)
+            self._add(line.removesuffix("\r"))
 
     def __bool__(self) -> bool:
         return bool(self._rules)
@@ -67,23 +98,14 @@ class IgnoreFile:
             name: its last name.
             path: relative to the ignore file's directory.
         """
-        if not (
-            name in self._names
-            or name.endswith(self._suffixes)
-            or name.startswith(self._prefixes)
-            or (self._name_regex is not None and self._name_regex(name))
-            or (self.has_paths and self._mentions(path))
-        ):
+        if not (self.dirs if is_dir else self.files).may_match(name, path):
             return None
         for rule in reversed(self._rules):
             if (is_dir or not rule.only_dirs) and rule.matches(path if rule.anchored else name):
                 return not rule.negated
         return None
 
-    def _mentions(self, path: str) -> bool:
-        return path in self._paths or (self._path_regex is not None and bool(self._path_regex(path)))
-
-    def _add(self, line: str, by_name: _Quick, by_path: _Quick) -> None:
+    def _add(self, line: str) -> None:
         line = _without_trailing_spaces(line)
         if not line or line.startswith("#"):
             return
@@ -97,24 +119,16 @@ class IgnoreFile:
         anchored = "/" in line.rstrip("/")
         segments = [segment for segment in body.split("/") if segment]
         if anchored and segments[0] == "**" and len(segments) == 2:
-            segments, anchored = segments[1:], False  # **/name is name
+            body, anchored = segments[1], False  # **/name is name
+            segments = [body]
         try:
             regex = segments_regex(tuple(segments))
             match = re.compile(regex, re.DOTALL).fullmatch
         except (InvalidPattern, re.error):
             return  # git, too, lets a malformed line match nothing
-        quick = by_path if anchored else by_name
-        if all(is_literal(segment) and segment != "**" for segment in segments):
-            literal = "/".join(unescaped(segment) for segment in segments)
-            quick.names.add(literal)
-            match = literal.__eq__
-        elif not anchored and body.startswith("*") and is_literal(body[1:]):
-            quick.suffixes.append(unescaped(body[1:]))
-        elif not anchored and body.endswith("*") and is_literal(body[:-1]):
-            quick.prefixes.append(unescaped(body[:-1]))
-        else:
-            quick.patterns.append(regex)
         self._rules.append(_Rule(negated, only_dirs, anchored, match))
+        for tests in (self.dirs,) if only_dirs else (self.dirs, self.files):
+            tests.add(body, segments, regex, anchored=anchored)
 
 
 @lru_cache(maxsize=512)
@@ -130,9 +144,12 @@ Chain = Sequence[tuple[IgnoreFile, int]]
 def ignored(chain: Chain, path: str, name: str, *, is_dir: bool) -> bool:
     """Tell whether the nearest ignore file that mentions an entry ignores it."""
     for rules, start in reversed(chain):
-        verdict = rules.decide(name, path[start:] if rules.has_paths else "", is_dir=is_dir)
-        if verdict is not None:
-            return verdict
+        tests = rules.dirs if is_dir else rules.files
+        below = path[start:] if tests.has_paths else ""
+        if tests.may_match(name, below):
+            verdict = rules.decide(name, path[start:], is_dir=is_dir)
+            if verdict is not None:
+                return verdict
     return False
 
 

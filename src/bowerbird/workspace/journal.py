@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import msgspec
+
 from bowerbird.core.timestamps import now_iso
 from bowerbird.workspace.paths import add_path
 
@@ -67,7 +69,7 @@ class Journal:
             return
         fd = self._open()
         at = now_iso()
-        lines: list[str] = []
+        lines: list[bytes] = []
         for step in steps:
             row: dict[str, Any] = {"seq": self._next, "at": at, "turn": turn, "call": call, "via": via}
             row |= {"action": step.action, "path": step.path}
@@ -76,9 +78,9 @@ class Journal:
                 for key, value in (("kind", step.kind), ("size", step.size), ("src", step.src))
                 if value is not None
             }
-            lines.append(json.dumps(row) + "\n")
+            lines.append(_line(row))
             self._next += 1
-        data = "".join(lines).encode()
+        data = b"".join(lines)
         while data:
             data = data[os.write(fd, data) :]
         os.fsync(fd)
@@ -128,6 +130,13 @@ class Journal:
         temporary.rename(self._path)
         self.close()
         self._size = -1
+
+
+def _line(row: dict[str, Any]) -> bytes:
+    try:
+        return msgspec.json.encode(row) + b"\n"
+    except UnicodeEncodeError:  # a name that is no UTF-8
+        return json.dumps(row).encode() + b"\n"
 
 
 def _read(path: Path) -> list[dict[str, Any]]:

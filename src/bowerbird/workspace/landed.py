@@ -98,9 +98,10 @@ def follow(stack: Stack, history: History, landed: LandedPaths, tree: Beneath) -
         looked[path] = present
         if not same_side(side, side_of(stack, path, entry)):
             wanted[path] = side
-    if looked:
+    if wanted:
         history.shelf.put_layer(wanted)
         for path in wanted:
             set_base_to_view(stack, path)
+    if looked:
         landed.write({**rows, **looked})
     return list(wanted)

@@ -4,17 +4,25 @@ Here: one landing from choice to record: plan, refusals, steps, the branch's new
 Not here: the crash-safe change of files (`apply.py`), decisions (`plan.py`), undo (`undo.py`).
 """
 
+import contextlib
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
 
-from bowerbird.core.errors import LandingRefused, Stale
+from bowerbird.core.errors import LandingRefused, Stale, WorkspaceError
 from bowerbird.core.ids import new_id
 from bowerbird.core.timestamps import now_iso
-from bowerbird.workspace.apply import Applier, Changed, Checkpoint, no_checkpoint, workspace_lock
+from bowerbird.workspace.apply import (
+    Applier,
+    Changed,
+    Checkpoint,
+    file_refusal,
+    no_checkpoint,
+    workspace_lock,
+)
 from bowerbird.workspace.beneath import Beneath, Version, landed_form, version_of
 from bowerbird.workspace.changes import Change, base_side, side_of
 from bowerbird.workspace.flags import FlagRules
@@ -112,7 +120,8 @@ def land(ground: LandingGround, root: Path, request: LandRequest) -> tuple[Landi
         ReadOnly, LimitExceeded, BranchBusy: see `apply.py`.
     """
     folder = LandingFolder(ground.stack.directory / "landings" / new_id("l"))
-    with Beneath(root) as tree, workspace_lock(tree):
+    landed = LandedPaths(ground.stack.directory)
+    with Beneath(root) as tree, workspace_lock(tree), refusals(folder):
         entries, unknown = plan_landing(ground, tree, request)
         if request.plan is not None and plan_id(entries) != request.plan:
             raise Stale("the plan is no longer equal: branch or workspace changed; look at it again")
@@ -120,21 +129,35 @@ def land(ground: LandingGround, root: Path, request: LandRequest) -> tuple[Landi
         if refused and not request.partial:
             raise refusal(refused)
         landing = [e for e in entries if e.refused is None and not e.left_out]
-        if not landing:
-            # Nothing to do is no event of the workspace: said, but not kept.
-            done = _record(folder, ground, request, (), refused)
-            return msgspec.structs.replace(done, state="done"), folder
-        steps = _keep_all(folder, tree, landing)
         record = _record(folder, ground, request, landing, refused)
-        landed = LandedPaths(ground.stack.directory)
-        applier = Applier(tree, folder, ground.checkpoint)
-        try:
+        if landing:
+            applier = Applier(tree, folder, ground.checkpoint)
+            steps = _keep_all(folder, tree, landing)
             record = applier.run(record, steps, settler(ground.stack, folder, landed, tree))
-        except Changed as error:
-            rows = [{"path": path, "reason": "changed while landing"} for path in error.paths]
-            raise refusal(rows) from error
+        else:
+            # Nothing to do is no event of the workspace: said, but not kept.
+            record = msgspec.structs.replace(record, state="done")
         follow(ground.stack, ground.history, landed, tree)
         return record, folder
+
+
+@contextlib.contextmanager
+def refusals(folder: LandingFolder) -> Generator[None]:
+    """Tell what stopped a landing in its own words; one that never began leaves no folder."""
+    try:
+        yield
+    except Changed as error:
+        rows = [{"path": path, "reason": "changed while landing"} for path in error.paths]
+        raise refusal(rows) from error
+    except OSError as error:
+        if folder.started:  # some of it is in place: all of it will be
+            raise WorkspaceError(
+                f"landing {folder.path.name} was interrupted ({error}); the next landing or start finishes it"
+            ) from error
+        raise file_refusal(error) from error
+    finally:
+        if folder.path.is_dir() and not folder.started:
+            folder.remove()
 
 
 def refusal(rows: Sequence[dict[str, str]]) -> LandingRefused:

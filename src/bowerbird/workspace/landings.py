@@ -9,7 +9,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from bowerbird.core.errors import InvalidWorkspace, NotFound, WorkspaceError
+from bowerbird.core.ids import new_id
 from bowerbird.workspace.apply import (
     Checkpoint,
     Settle,
@@ -109,6 +112,9 @@ class Landing:
             LandingRefused: later edits overlap; nothing changed.
             Stale: a hunk is not one of this landing.
         """
+        if not self._record.entries:  # a landing of nothing was not kept; taking it back is nothing, too
+            nothing = msgspec.structs.replace(self._record, id=new_id("l"), kind="undo", undoes=self.id)
+            return self._landings.of(self._folder, nothing)
         undone = self._landings.undo(self.id, paths, force, hunks, actor=actor, door=door)
         self._record = self._folder.record()
         return undone

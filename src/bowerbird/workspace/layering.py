@@ -7,6 +7,7 @@ Reading needs no lock: it works on one immutable state (see `view.py`).
 """
 
 import os
+import threading
 from collections.abc import Collection, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -67,6 +68,7 @@ class Layering:
             (directory / name).mkdir(mode=0o700, exist_ok=True)
         self.orig = OrigStore(directory / "orig")
         self._layers: dict[int, FrozenLayer] = {}
+        self._refreshing = threading.Lock()
         self._state = self._load()
 
     def _load(self) -> LayerState:
@@ -86,10 +88,15 @@ class Layering:
         self._state.open.close()
 
     def refresh(self) -> None:
-        """Take over what another process sealed, dropped or saved since the last look."""
-        if self._manifest.changed():
-            self.reload()
-        self.orig.refresh()
+        """Take over what another process sealed, dropped or saved since the last look.
+
+        Readers call it only while no thread of this process writes; a writer calls it first of
+        all, and so waits here for readers that are still at it.
+        """
+        with self._refreshing:
+            if self._manifest.changed():
+                self.reload()
+            self.orig.refresh()
 
     def reload(self, replaced: Collection[int] = ()) -> None:
         """Read the manifest again; `replaced` names layers whose directory is another now."""

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from bowerbird.workspace import handles
-from bowerbird.workspace.nodes import EMPTY, WHITEOUT, Node, entry_of, is_whiteout, overlay
+from bowerbird.workspace import handles, owned
+from bowerbird.workspace.nodes import EMPTY, WHITEOUT, Entry, Node, entry_of, is_whiteout, overlay
 
 OPAQUE = "user.overlay.opaque"
 
@@ -122,35 +122,51 @@ def scan(
         deep: False reads that one directory only.
     """
     top: dict[str, Node] = {}
+    prefix = "" if at == "/" else at
     opened = handles.open_beneath(fd, b"", handles.DIRECTORY)
-    cut = is_opaque(opened) if marks is None else at in marks.opaque
-    entry = entry_of(os.fstat(opened), source / at[1:], number) if at != "/" else EMPTY.entry
-    todo: list[tuple[int, str, dict[str, Node]]] = [(opened, "" if at == "/" else at, top)]
     try:
+        cut = is_opaque(opened) if marks is None else at in marks.opaque
+        entry = entry_of(os.fstat(opened), source / at[1:], number) if prefix else EMPTY.entry
+        found = _scan_one(opened, prefix, top, (source, number, marks))
+        # Only one directory is open at a time: a process may have made more of them than there are handles.
+        todo = [(path, inner, top) for path, inner in found]
         while todo:
-            inner, above, children = todo.pop()
+            path, inner, children = todo.pop()
+            here = _open_inner(opened, path[len(prefix) + 1 :])
+            if here is None:
+                continue
             try:
-                _scan_one(inner, above, children, todo, (source, number, marks))
+                closed = is_opaque(here) if marks is None else path in marks.opaque
+                below: dict[str, Node] = {}
+                children[path.rpartition("/")[2]] = Node(inner, closed, below)
+                if deep:
+                    found = _scan_one(here, path, below, (source, number, marks))
+                    todo += [(deeper, entry_, below) for deeper, entry_ in found]
             finally:
-                os.close(inner)
-            if not deep:
-                break
+                os.close(here)
     finally:
-        for inner, _, _ in todo:
-            os.close(inner)
+        os.close(opened)
     if marks is not None:
-        _add_deletions(top, marks, "" if at == "/" else at)
+        _add_deletions(top, marks, prefix)
     return Node(entry, cut, top)
 
 
+def _open_inner(fd: int, path: str) -> int | None:
+    """Open a directory of a layer; None when a running process removed it between two looks."""
+    try:
+        return owned.open_beneath(fd, f"/{path}")
+    except OSError as error:
+        if error.errno in handles.ABSENT:
+            return None
+        raise
+
+
 def _scan_one(
-    fd: int,
-    above: str,
-    children: dict[str, Node],
-    todo: list[tuple[int, str, dict[str, Node]]],
-    layer: tuple[Path, int, Marks | None],
-) -> None:
+    fd: int, above: str, children: dict[str, Node], layer: tuple[Path, int, Marks | None]
+) -> list[tuple[str, Entry]]:
+    """Fill in what one directory holds; return its directories, for the caller to open."""
     source, number, marks = layer
+    inner: list[tuple[str, Entry]] = []
     with os.scandir(fd) as found:
         for item in found:
             path = f"{above}/{item.name}"
@@ -162,19 +178,16 @@ def _scan_one(
                 if marks is not None and path in marks.deleted:
                     continue
                 target = os.readlink(item.name, dir_fd=fd) if stat.S_ISLNK(seen.st_mode) else None
-                entry = entry_of(seen, source / path[1:], number, target)
-                if entry.kind != "dir":
-                    children[item.name] = Node(entry, cut=True)
-                    continue
-                inner_fd = os.open(item.name, handles.DIRECTORY, dir_fd=fd)
             except OSError as error:
                 if error.errno in handles.ABSENT:
                     continue  # a running process removed it between two looks
                 raise
-            cut = is_opaque(inner_fd) if marks is None else path in marks.opaque
-            inner: dict[str, Node] = {}
-            children[item.name] = Node(entry, cut, inner)
-            todo.append((inner_fd, path, inner))
+            entry = entry_of(seen, source / path[1:], number, target)
+            if entry.kind == "dir":
+                inner.append((path, entry))
+            else:
+                children[item.name] = Node(entry, cut=True)
+    return inner
 
 
 def _add_deletions(top: dict[str, Node], marks: Marks, at: str) -> None:

@@ -3,21 +3,25 @@
 The kernel's overlay keeps what it knows of its upper directory in memory, so changes made behind its back
 may stay unseen. Here: the few writing steps of `OpenLayer`, done through a descriptor of the mounted view;
 whiteouts and opaque marks are then the kernel's business. Not here: mounting, and when a layer is live.
+
+Processes may swap anything in the view meanwhile. So entries are staged in `work/`, out of their reach, and
+carried over by handles: what is swapped makes a call fail or change the view, never anything else.
 """
 
 import os
-import shutil
 import stat
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
-from bowerbird.workspace import handles
-from bowerbird.workspace.nodes import parts_of
-from bowerbird.workspace.open_layer import OpenLayer
+from bowerbird.workspace import handles, owned
+from bowerbird.workspace.layers import is_opaque, make_opaque, make_whiteout
+from bowerbird.workspace.nodes import is_whiteout, parts_of
+from bowerbird.workspace.open_layer import OpenLayer, discard
 
-STAGED_PREFIX = ".bowerbird-"
-"""Names that exist for an instant in the root of the mounted view while a file is switched in."""
+_STAGED_PREFIX = ".bowerbird-staged-"
+# Names that exist for an instant in the root of the mounted view while an entry is switched in.
 
 _staged = count()
 
@@ -28,13 +32,11 @@ class LiveLayer(OpenLayer):
     The caller keeps `view_fd` open as long as this object is used, and closes both.
     """
 
-    def __init__(self, layer: OpenLayer, view_fd: int) -> None:
-        super().__init__(layer.path, Path(f"/proc/self/fd/{view_fd}"), layer.number, None)
-        self._view_fd = view_fd
+    live = True
 
-    def stage_name(self) -> Path:
-        """Return a free path in the root of the view: a rename must stay within one mount."""
-        return Path(f"/proc/self/fd/{self._view_fd}", f"{STAGED_PREFIX}{os.getpid()}-{next(_staged)}")
+    def __init__(self, layer: OpenLayer, view_fd: int) -> None:
+        super().__init__(layer.path, layer.work, layer.number, None)
+        self._view_fd = view_fd
 
     def parent(self, path: str, mode_of: Callable[[str], int]) -> int:
         """Return a handle of the directory above `path`; the view has it already."""
@@ -44,11 +46,20 @@ class LiveLayer(OpenLayer):
     def put(self, path: str, staged: Path, mode_of: Callable[[str], int], *, opaque: bool = False) -> None:
         """Switch a staged file, link or directory in; `opaque` follows from what stood there."""
         parent, name = self.parent(path, mode_of), os.fsencode(path.rpartition("/")[2])
+        passing = f"{_STAGED_PREFIX}{os.getpid()}-{next(_staged)}".encode()
         try:
-            # Also a directory: staged in the view it is of the upper layer only, and such the overlay renames.
-            os.rename(staged, name, dst_dir_fd=parent)
+            folder = os.open(staged.parent, handles.DIRECTORY)
+            try:
+                _carry(folder, os.fsencode(staged.name), self._view_fd, passing)
+            finally:
+                os.close(folder)
+            os.rename(passing, name, src_dir_fd=self._view_fd, dst_dir_fd=parent)
+        except BaseException:
+            owned.remove_tree(self._view_fd, passing)
+            raise
         finally:
             os.close(parent)
+        discard(staged)
 
     def remove(
         self, path: str, mode_of: Callable[[str], int], *, hide: bool, keep: Path | None = None
@@ -56,19 +67,100 @@ class LiveLayer(OpenLayer):
         """Delete what the view shows at `path`; `hide` follows from what lies below."""
         if keep is not None:
             self._copy_own(path, keep)
-        parent, name = self.parent(path, mode_of), path.rpartition("/")[2]
-        try:
-            if stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
-                shutil.rmtree(name, dir_fd=parent)
-            else:
-                os.unlink(name, dir_fd=parent)
-        except FileNotFoundError:
-            pass  # a process was faster
-        finally:
-            os.close(parent)
+        with suppress(FileNotFoundError):  # a process was faster
+            parent = self.parent(path, mode_of)
+            try:
+                owned.remove_tree(parent, os.fsencode(path.rpartition("/")[2]))
+            finally:
+                os.close(parent)
 
     def _copy_own(self, path: str, keep: Path) -> None:
         """Keep a copy of this layer's directory at `path`: out of a mount nothing can be moved."""
-        source = Path(f"/proc/self/fd/{self.fd}{path}")
-        if source.is_dir() and not source.is_symlink():
-            shutil.copytree(source, keep, symlinks=True)
+        try:
+            source = owned.open_beneath(self.fd, path)
+        except OSError as error:
+            if error.errno in handles.ABSENT:
+                return
+            raise
+        try:
+            _copy_layer(source, keep)
+        finally:
+            os.close(source)
+
+    def drop_staged(self) -> None:
+        """Delete what a killed server left in the root while it switched an entry in."""
+        for name in os.listdir(self._view_fd):
+            if name.startswith(_STAGED_PREFIX):
+                owned.remove_tree(self._view_fd, name)
+
+
+def _carry(source: int, name: bytes, target: int, to: bytes) -> None:
+    """Copy a staged entry to a new name in the view; only the source's structure is trusted."""
+    seen = os.stat(name, dir_fd=source, follow_symlinks=False)
+    if stat.S_ISLNK(seen.st_mode):
+        os.symlink(os.readlink(name, dir_fd=source), to, dir_fd=target)
+    elif stat.S_ISDIR(seen.st_mode):
+        inner = owned.open_directory(source, name)
+        try:
+            os.mkdir(to, 0o700, dir_fd=target)
+            made = os.open(to, handles.DIRECTORY, dir_fd=target)
+            try:
+                for below in os.listdir(inner):
+                    _carry(inner, os.fsencode(below), made, os.fsencode(below))
+                os.fchmod(made, stat.S_IMODE(seen.st_mode))
+            finally:
+                os.close(made)
+        finally:
+            os.close(inner)
+    elif stat.S_ISREG(seen.st_mode):
+        _carry_file(source, name, target, to)
+
+
+def _carry_file(source: int, name: bytes, target: int, to: bytes) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    old = os.open(name, handles.FILE, dir_fd=source)
+    try:
+        new = os.open(to, flags, 0o600, dir_fd=target)
+        try:
+            seen = os.fstat(old)
+            handles.copy_bytes(old, new)
+            os.fchmod(new, stat.S_IMODE(seen.st_mode))
+            os.utime(new, ns=(seen.st_mtime_ns, seen.st_mtime_ns))
+        finally:
+            os.close(new)
+    finally:
+        os.close(old)
+
+
+def _copy_layer(source: int, keep: Path) -> None:
+    """Copy a directory of a layer, marks included, to where no process reaches."""
+    _copy_directory(source, keep)
+    for path, above, name, status in owned.every(source):
+        to = Path(f"{keep}{path}")
+        try:
+            if is_whiteout(status):
+                make_whiteout(to)
+            elif stat.S_ISDIR(status.st_mode):
+                inner = owned.open_directory(above, name)
+                try:
+                    _copy_directory(inner, to)
+                finally:
+                    os.close(inner)
+            elif stat.S_ISLNK(status.st_mode):
+                to.symlink_to(os.readlink(name, dir_fd=above))
+            elif stat.S_ISREG(status.st_mode):
+                folder = os.open(to.parent, handles.DIRECTORY)
+                try:
+                    _carry_file(above, os.fsencode(name), folder, os.fsencode(name))
+                finally:
+                    os.close(folder)
+        except OSError as error:
+            if error.errno not in handles.ABSENT:
+                raise  # else a process took it away between two looks
+
+
+def _copy_directory(source: int, to: Path) -> None:
+    to.mkdir(mode=0o700)
+    if is_opaque(source):
+        make_opaque(to)
+    to.chmod(stat.S_IMODE(os.fstat(source).st_mode) | 0o700)

@@ -56,6 +56,22 @@ class WriterLock:
         with held.threads:
             yield
 
+    def is_quiet(self) -> bool:
+        """Tell whether no other thread of this process is changing the branch just now."""
+        held = self._mine
+        if held is None or held.pid != os.getpid():
+            try:
+                seen = self.path.stat()
+            except FileNotFoundError:
+                return True
+            held = _held.get((seen.st_dev, seen.st_ino))
+        if held is None or held.pid != os.getpid():
+            return True
+        if not held.threads.acquire(blocking=False):
+            return False
+        held.threads.release()
+        return True
+
     def acquire(self) -> _Held:
         """Take the flock for this process; raises BranchBusy."""
         mine = self._mine

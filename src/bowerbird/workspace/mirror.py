@@ -3,25 +3,30 @@
 Here: making the copy, bringing the branch's changes into it, taking the processes' changes back, found by
 comparison with what was last seen. Not here: processes, when each of it happens (`process_view`).
 
-The copy never shares files with the workspace or a layer by hard link: a process writes into it.
+The copy never shares files with the workspace or a layer by hard link: a process writes into it. Processes
+may run while it is read or written, and swap links and directories in; so everything goes by handles and
+through no link, and what is put in is made outside their reach and switched in by one rename.
 """
 
 import os
-import shutil
 import stat
-from collections.abc import Iterator
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 
 from bowerbird.core.errors import LimitExceeded, WorkspaceError
-from bowerbird.workspace import handles
+from bowerbird.workspace import handles, owned
 from bowerbird.workspace.nodes import Entry, kind_of
 from bowerbird.workspace.open_layer import discard
 from bowerbird.workspace.stack import Stack
 from bowerbird.workspace.view import open_regular
 
 Sign = tuple[str, int, int, int, int, int]
+_SAME_TICK_NS = 20_000_000  # a file changed twice within one tick of the clock keeps its times
+_UNKNOWN: Sign = ("", 0, 0, 0, 0, 0)
 
 
 class Row(msgspec.Struct, array_like=True):
@@ -45,11 +50,14 @@ class Mirror:
 
     def __init__(self, directory: Path) -> None:
         self.tree = directory / "tree"
-        self._manifest = directory / "manifest.json"
+        self._staging = directory / "staging"
+        self._manifest = directory / "manifest"
+        self._unsure = directory / "unsure"
         self._rows: dict[str, Row] = {}
         self._written, self._deleted, self._special = set[str](), set[str](), set[str]()
         if self._manifest.exists():
-            self._rows = msgspec.json.decode(self._manifest.read_bytes(), type=dict[str, Row])
+            stored = msgspec.msgpack.decode(self._manifest.read_bytes(), type=dict[bytes, Row])
+            self._rows = {os.fsdecode(path): row for path, row in stored.items()}
 
     @property
     def exists(self) -> bool:
@@ -70,49 +78,78 @@ class Mirror:
                 f"{most_files} (sandbox.copy.max_files) and {most_bytes} (sandbox.copy.max_bytes)"
             )
 
+    # ------------------------------------------------------------ branch → copy
+
     def bring_in(self, stack: Stack) -> None:
         """Make the copy equal to the branch where the branch changed since they last agreed."""
         self.tree.mkdir(mode=0o700, parents=True, exist_ok=True)
+        unsure = self._read_unsure()
         wanted = {p: e for p, e in stack.view.subtree("/").items() if e.kind != "special"}
-        for path in sorted(self._rows.keys() - wanted.keys(), key=os.fsencode, reverse=True):
-            discard(self._at(path))
-            del self._rows[path]
-        for path, entry in wanted.items():
-            row = self._rows.get(path)
-            sign = _branch_sign(entry)
-            if row is None or row.branch != sign:
-                self._put(stack, path, entry)
-                self._rows[path] = Row(self._copy_sign(path), sign)
-        # Putting a file into a directory changed the directory's times.
-        for path, entry in wanted.items():
-            if entry.kind == "dir":
-                self._rows[path].copy = self._copy_sign(path)
+        gone = sorted((self._rows.keys() | unsure) - wanted.keys(), key=os.fsencode, reverse=True)
+        changed = [path for path, entry in wanted.items() if self._differs(path, entry)]
+        if not gone and not changed and self.exists:
+            return
+        self._note_unsure([*gone, *changed])
+        with self._root() as root:
+            for path in gone:
+                self._remove(root, path)
+                self._rows.pop(path, None)
+            for path in changed:
+                entry = wanted[path]
+                self._rows[path] = Row(self._put(stack, root, path, entry), _branch_sign(entry))
         self._save()
+        self._unsure.unlink(missing_ok=True)
 
-    def _put(self, stack: Stack, path: str, entry: Entry) -> None:
-        place = self._at(path)
-        if entry.kind == "dir":
-            if place.is_symlink() or not place.is_dir():
-                discard(place)
-                place.mkdir(mode=0o700, parents=True)
-            place.chmod(entry.mode)
-            return
-        discard(place)
-        place.parent.mkdir(parents=True, exist_ok=True)
+    def _differs(self, path: str, entry: Entry) -> bool:
+        row = self._rows.get(path)
+        return row is None or row.branch != _branch_sign(entry)
+
+    def _put(self, stack: Stack, root: int, path: str, entry: Entry) -> Sign:
+        """Put one entry in; return what the copy then has, `_UNKNOWN` where a process was faster."""
+        try:
+            with _parent(root, path) as (above, name):
+                if entry.kind == "dir":
+                    return _make_directory(above, name, entry.mode)
+                return self._switch(stack, above, name, path, entry)
+        except OSError as error:
+            if error.errno not in handles.ABSENT:
+                raise
+            return _UNKNOWN  # a process took its directory away; `take_back` will say so
+
+    def _switch(self, stack: Stack, above: int, name: str, path: str, entry: Entry) -> Sign:
+        self._staging.mkdir(mode=0o700, exist_ok=True)
+        staged = self._staging / str(os.getpid())
+        discard(staged)
         if entry.kind == "symlink":
-            place.symlink_to(entry.target or "")
-            return
+            staged.symlink_to(entry.target or "")
+            _replace(staged, above, name)
+            return _sign(os.stat(name, dir_fd=above, follow_symlinks=False))
         source = open_regular(stack.view, path, entry)
         try:
-            target = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            target = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             try:
                 handles.copy_bytes(source, target)
                 os.fchmod(target, entry.mode)
                 os.utime(target, ns=(entry.mtime_ns, entry.mtime_ns))
+                before = os.fstat(target)
+                _replace(staged, above, name)
+                seen = os.fstat(target)
             finally:
                 os.close(target)
         finally:
             os.close(source)
+        untouched = (seen.st_mtime_ns, seen.st_size) == (before.st_mtime_ns, before.st_size)
+        return _settled(_sign(seen), seen.st_mtime_ns) if untouched else _UNKNOWN
+
+    def _remove(self, root: int, path: str) -> None:
+        try:
+            with _parent(root, path) as (above, name):
+                owned.remove_tree(above, name)
+        except OSError as error:
+            if error.errno not in handles.ABSENT:
+                raise
+
+    # ------------------------------------------------------------ copy → branch
 
     def collect(self) -> tuple[set[str], set[str], set[str]]:
         """Return written, deleted and special paths of all `take_back`s since the last call."""
@@ -122,110 +159,158 @@ class Mirror:
 
     def take_back(self, stack: Stack) -> None:
         """Put what processes changed in the copy into the branch; `collect` says what it was."""
-        written: list[str] = []
-        special: list[str] = []
+        written: set[str] = set()
+        deleted: set[str] = set()
         seen: set[str] = set()
-        for path, status in self._walk():
-            seen.add(path)
-            sign = _sign(status)
-            row = self._rows.get(path)
-            if row is not None and row.copy == sign:
-                continue
-            if sign[0] == "special":
-                special.append(path)
-                continue
-            if self._take(stack, path, status):
-                written.append(path)
-            entry = stack.lookup(path)
-            if entry is not None:
-                self._rows[path] = Row(sign, _branch_sign(entry))
-        gone = sorted(self._rows.keys() - seen, key=os.fsencode)
-        deleted: list[str] = []
-        for path in gone:
+        renewed = False
+        unsure = self._read_unsure()
+        with self._root() as root:
+            for path, above, name, status in owned.every(root):
+                seen.add(path)
+                row = self._rows.get(path)
+                if path in unsure or (row is not None and row.copy == _sign(status)):
+                    continue
+                if not stack.ground.shows(path):
+                    continue  # what `hide` names exists for no branch
+                renewed = True
+                if kind_of(status.st_mode) == "special":
+                    self._special.add(path)
+                    continue  # a row there is found missing below: something took its place
+                try:
+                    if self._take(stack, path, above, name, status):
+                        written.add(path)
+                except OSError as error:
+                    if error.errno not in handles.ABSENT:
+                        raise
+                    continue  # it is another thing by now, or gone: the next look tells
+                entry = stack.lookup(path)
+                if entry is not None:
+                    self._rows[path] = Row(_settled(_sign(status), status.st_ctime_ns), _branch_sign(entry))
+        gone = (self._rows.keys() - seen) | (self._rows.keys() & self._special)
+        for path in sorted(gone - unsure, key=os.fsencode):
             del self._rows[path]
             if stack.lookup(path) is not None:
                 stack.remove(path)
-            deleted.append(path)
-        self._special.update(special)
-        if written or deleted:
-            self._written.update(written)
-            self._written.difference_update(deleted)
-            self._deleted.update(deleted)
-            self._deleted.difference_update(written)
+            deleted.add(path)
+        self._written = (self._written | written) - deleted
+        self._deleted = (self._deleted | deleted) - written
+        if renewed or deleted:
             self._save()
 
-    def _take(self, stack: Stack, path: str, status: os.stat_result) -> bool:
+    def _take(self, stack: Stack, path: str, above: int, name: str, status: os.stat_result) -> bool:
         """Put one entry of the copy into the branch; False when it says the same."""
         old, mode = stack.lookup(path), stat.S_IMODE(status.st_mode)
-        kind = kind_of(status.st_mode)
-        place = self._at(path)
         row = self._rows.get(path)
         if row is not None and old is not None and old.layer is None and _branch_sign(old) != row.branch:
             # The user saved the file after it was copied: what the process changed is based on the older one.
             stack.save_base(path, uncertain=True)
-        if kind == "dir":
+        if stat.S_ISDIR(status.st_mode):
             if old is not None and old.kind == "dir" and old.mode == mode:
                 return False
             stack.put_dir(path, mode)
             return True
-        if kind == "symlink":
-            target = str(place.readlink())
+        if stat.S_ISLNK(status.st_mode):
+            target = os.readlink(name, dir_fd=above)
             if old is not None and old.kind == "symlink" and old.target == target:
                 return False
             stack.put_symlink(path, target)
             return True
-        fd = os.open(place, handles.FILE)
+        fd = owned.open_file(above, name)
         try:
-            if old is not None and (old.kind, old.size, old.mode) == ("file", status.st_size, mode):
-                try:
-                    theirs = open_regular(stack.view, path, old)
-                except WorkspaceError:
-                    theirs = -1
-                if theirs >= 0:
-                    try:
-                        if handles.equal_bytes(fd, theirs):
-                            return False
-                    finally:
-                        os.close(theirs)
-            stack.put_file(path, fd, mode & 0o777, mtime_ns=status.st_mtime_ns)
+            mode &= 0o777
+            if _same_file(stack, path, old, fd, mode):
+                return False
+            stack.put_file(path, fd, mode, mtime_ns=status.st_mtime_ns)
         finally:
             os.close(fd)
         return True
 
-    def _walk(self) -> Iterator[tuple[str, os.stat_result]]:
-        todo = [""]
-        while todo:
-            above = todo.pop()
-            try:
-                with os.scandir(f"{self.tree}{above}") as items:
-                    for item in items:
-                        try:
-                            status = item.stat(follow_symlinks=False)
-                        except FileNotFoundError:
-                            continue  # a process removed it between two looks
-                        path = f"{above}/{item.name}"
-                        yield path, status
-                        if stat.S_ISDIR(status.st_mode):
-                            todo.append(path)
-            except (FileNotFoundError, PermissionError):
-                continue  # removed, or closed by the process to everyone: what is in it stays as it was
+    # ------------------------------------------------------------ bookkeeping
 
-    def _at(self, path: str) -> Path:
-        return Path(f"{self.tree}{path}")
+    @contextmanager
+    def _root(self) -> Generator[int]:
+        fd = os.open(self.tree, handles.DIRECTORY)
+        try:
+            yield fd
+        finally:
+            os.close(fd)
 
-    def _copy_sign(self, path: str) -> Sign:
-        return _sign(self._at(path).lstat())
+    def _note_unsure(self, paths: list[str]) -> None:
+        """Note what is about to be put in: after a kill the copy's state there is ours, no process's."""
+        self._replace_file(self._unsure, msgspec.msgpack.encode([os.fsencode(path) for path in paths]))
+
+    def _read_unsure(self) -> set[str]:
+        """Return what a killed server was putting in; what the branch says there counts."""
+        try:
+            paths = msgspec.msgpack.decode(self._unsure.read_bytes(), type=list[bytes])
+        except FileNotFoundError:
+            return set()
+        found = {os.fsdecode(path) for path in paths}
+        for path in found:
+            row = self._rows.get(path)
+            if row is not None:
+                row.branch = _UNKNOWN  # `bring_in` puts it in again
+        return found
 
     def _save(self) -> None:
-        temporary = self._manifest.with_name("manifest.json.tmp")
-        temporary.write_bytes(msgspec.json.encode(self._rows))
-        temporary.rename(self._manifest)
+        rows = {os.fsencode(path): row for path, row in self._rows.items()}
+        self._replace_file(self._manifest, msgspec.msgpack.encode(rows))
+
+    def _replace_file(self, path: Path, content: bytes) -> None:
+        temporary = path.with_name(f"{path.name}.tmp")
+        temporary.write_bytes(content)
+        temporary.rename(path)
 
     def forget(self) -> None:
         """Delete the copy."""
         self._manifest.unlink(missing_ok=True)
-        shutil.rmtree(self.tree, ignore_errors=True)
+        discard(self.tree)
         self._rows = {}
+
+
+@contextmanager
+def _parent(root: int, path: str) -> Generator[tuple[int, str]]:
+    above, _, name = path.rpartition("/")
+    fd = owned.open_beneath(root, above)
+    try:
+        yield fd, name
+    finally:
+        os.close(fd)
+
+
+def _make_directory(above: int, name: str, mode: int) -> Sign:
+    try:
+        fd = owned.open_directory(above, name)
+    except OSError:
+        owned.remove_tree(above, name)
+        os.mkdir(name, 0o700, dir_fd=above)
+        fd = os.open(name, handles.DIRECTORY, dir_fd=above)
+    try:
+        os.fchmod(fd, mode)
+        return _sign(os.fstat(fd))
+    finally:
+        os.close(fd)
+
+
+def _replace(staged: Path, above: int, name: str) -> None:
+    try:
+        os.rename(staged, name, dst_dir_fd=above)
+    except IsADirectoryError:
+        owned.remove_tree(above, name)
+        os.rename(staged, name, dst_dir_fd=above)
+
+
+def _same_file(stack: Stack, path: str, old: Entry | None, fd: int, mode: int) -> bool:
+    if old is None or (old.kind, old.size, old.mode) != ("file", os.fstat(fd).st_size, mode):
+        return False
+    try:
+        theirs = open_regular(stack.view, path, old)
+    except WorkspaceError:
+        return False
+    try:
+        return handles.equal_bytes(fd, theirs)
+    finally:
+        os.close(theirs)
 
 
 def _sign(status: os.stat_result) -> Sign:
@@ -235,6 +320,12 @@ def _sign(status: os.stat_result) -> Sign:
         # Times of a directory change with every entry in it; its entries are looked at anyway.
         return (kind, 0, 0, 0, status.st_ino, mode)
     return (kind, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, mode)
+
+
+def _settled(sign: Sign, changed_ns: int) -> Sign:
+    """Return `sign`, or one that no file has when the file may change again without showing it."""
+    fresh = time.time_ns() - changed_ns < _SAME_TICK_NS
+    return _UNKNOWN if fresh and sign[0] == "file" else sign
 
 
 def _branch_sign(entry: Entry) -> Sign:

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 
-from bowerbird.workspace import handles
+from bowerbird.workspace import handles, owned
 from bowerbird.workspace.layers import Marks, is_opaque, make_opaque, make_whiteout, scan
 from bowerbird.workspace.nodes import WHITEOUT, Node, entry_of, is_whiteout, parts_of
 
@@ -34,12 +34,15 @@ class OpenLayer:
         marks_file: `layers/<n>.json` where the filesystem cannot hold whiteouts, else None.
     """
 
+    live = False
+    """Whether processes have the layer mounted, see `LiveLayer`."""
+
     def __init__(self, path: Path, work: Path, number: int, marks_file: Path | None) -> None:
         path.mkdir(mode=0o700, exist_ok=True)
         self.path = path
         self.number = number
         self.marks_file = marks_file
-        self._work = work
+        self.work = work
         self.fd = os.open(path, handles.DIRECTORY)
         self._close = weakref.finalize(self, os.close, self.fd)
         self._marks = Marks()
@@ -83,7 +86,7 @@ class OpenLayer:
                     seen = os.stat(name, dir_fd=fd, follow_symlinks=False)
                     if not stat.S_ISDIR(seen.st_mode):
                         return self._leaf(seen, fd, path) if index == len(parts) - 1 else WHITEOUT
-                    inner = os.open(name, handles.DIRECTORY, dir_fd=fd)
+                    inner = owned.open_directory(fd, name)
                 except OSError as error:
                     if error.errno in handles.ABSENT:
                         return WHITEOUT if cut else None
@@ -113,7 +116,7 @@ class OpenLayer:
         if node is None or node.entry is None or node.entry.kind != "dir":
             return node
         try:
-            fd = handles.open_beneath(self.fd, os.fsencode(path[1:]), handles.DIRECTORY)
+            fd = owned.open_beneath(self.fd, path if path != "/" else "")
         except OSError as error:
             if error.errno in handles.ABSENT:
                 return None
@@ -136,7 +139,7 @@ class OpenLayer:
 
     def stage_name(self) -> Path:
         """Return a free path in `work/`."""
-        return self._work / f"{os.getpid()}-{next(_staged)}"
+        return self.work / f"{os.getpid()}-{next(_staged)}"
 
     def stage_file(
         self, content: bytes | int, mode: int, *, mtime_ns: int | None = None, sync: bool = False
@@ -187,7 +190,7 @@ class OpenLayer:
             for name in parts_of(path)[:-1]:
                 above = f"{above}/{name}"
                 try:
-                    inner = os.open(name, handles.DIRECTORY, dir_fd=fd)
+                    inner = owned.open_directory(fd, name)
                 except FileNotFoundError:
                     staged = self.stage_name()
                     mode = mode_of(above)  # asked before the directory stands in this layer
@@ -261,7 +264,7 @@ class OpenLayer:
             os.close(parent)
 
     def _exchange(self, staged: Path, parent: int, name: bytes, keep: Path | None = None) -> None:
-        work = os.open(self._work, handles.DIRECTORY)
+        work = os.open(self.work, handles.DIRECTORY)
         try:
             handles.exchange(work, os.fsencode(staged.name), parent, name)
         finally:
@@ -303,7 +306,7 @@ def discard(path: Path) -> None:
     except FileNotFoundError:
         return
     try:
-        handles.remove_tree(parent, path.name)
+        owned.remove_tree(parent, path.name)
     finally:
         os.close(parent)
 

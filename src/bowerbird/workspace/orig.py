@@ -9,13 +9,17 @@ named by a number. A line is written after its bytes, so a kill leaves a base wh
 
 import json
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from bowerbird.workspace import handles
 from bowerbird.workspace.nodes import Entry
+
+_MOST_IDLE_LINES = 1000  # of the index, before it is written anew
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,7 @@ class OrigStore:
         self._inode = 0
         self._next = 1
         self._fd: int | None = None
+        self._lines = 0
         self.refresh()
 
     def close(self) -> None:
@@ -61,7 +66,7 @@ class OrigStore:
         except FileNotFoundError:
             return
         if seen.st_ino != self._inode:
-            self._bases, self._read, self._inode = {}, 0, seen.st_ino
+            self._bases, self._read, self._lines, self._inode = {}, 0, 0, seen.st_ino
         if seen.st_size == self._read:
             return
         with self._index.open("rb") as file:
@@ -73,6 +78,7 @@ class OrigStore:
         self._read += len(whole)
 
     def _take(self, line: bytes) -> None:
+        self._lines += 1
         try:
             path, kind, mode, size, mtime_ns, ctime_ns, target, blob, uncertain = json.loads(line)
         except ValueError:
@@ -114,19 +120,21 @@ class OrigStore:
         """
         blob: int | None = None
         if entry is not None and entry.kind == "file" and source is not None:
-            blob = self._store(source)
-        row: list[Any] = [path, None, 0, 0, 0, 0, None, blob, uncertain]
+            blob = self.store(source)
         if entry is not None:
-            row[1:7] = [
-                entry.kind, entry.mode, entry.size, entry.mtime_ns, entry.ctime_ns, entry.target,
-            ]  # fmt: skip
             kept = self.directory / str(blob) if blob is not None else None
             entry = replace(entry, source=kept, layer=None)
+        base = Base(entry, uncertain)
         old = self._bases.get(path)
-        self._append([row])
-        self._bases[path] = Base(entry, uncertain)
+        self._append([_row(path, base)])
+        self._bases[path] = base
         if old is not None:
             _drop_blob(old)
+
+    def save_many(self, bases: Mapping[str, Base]) -> None:
+        """Save bases of paths that have none; the bytes of files are where `store` put them."""
+        self._append([_row(path, base) for path, base in bases.items()])
+        self._bases.update(bases)
 
     def link_many(self, rows: Collection[tuple[str, Entry, str]]) -> None:
         """Save bases of paths without one, whose bytes are in files that never change.
@@ -142,7 +150,7 @@ class OrigStore:
                 os.link(source, kept)
             except OSError:  # bytes without a line, too many links, another filesystem
                 self._next -= 1
-                blob = self._store(Path(source))
+                blob = self.store(Path(source))
                 kept = f"{self.directory}/{blob}"
             shape = [entry.kind, entry.mode, entry.size, entry.mtime_ns, entry.ctime_ns, entry.target]
             lines.append([path, *shape, blob, False])
@@ -151,7 +159,8 @@ class OrigStore:
             )
         self._append(lines)
 
-    def _store(self, source: int | Path) -> int:
+    def store(self, source: int | Path) -> int:
+        """Keep the bytes of an open file, or of one that never changes; return their number."""
         blob, self._next = self._next, self._next + 1
         kept = self.directory / str(blob)
         kept.unlink(missing_ok=True)  # bytes without a line: the writer was killed between the two
@@ -176,6 +185,18 @@ class OrigStore:
             if base is not None:
                 self._bases.pop(path, None)
                 _drop_blob(base)
+        if self._lines > _MOST_IDLE_LINES + 4 * len(self._bases):
+            self._shorten()
+
+    def _shorten(self) -> None:
+        """Write the index anew without lines that no longer count."""
+        temporary = self._index.with_name("index.tmp")
+        rows = [_row(path, base) for path, base in self._bases.items()]
+        temporary.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        temporary.rename(self._index)
+        self.close()
+        seen = self._index.stat()
+        self._read, self._lines, self._inode = seen.st_size, len(rows), seen.st_ino
 
     def _append(self, rows: Collection[list[Any]]) -> None:
         if not rows:
@@ -187,11 +208,31 @@ class OrigStore:
             if seen.st_size and os.pread(self._fd, 1, seen.st_size - 1) != b"\n":
                 os.write(self._fd, b"\n")
                 self._read = seen.st_size + 1
-        text = "".join(json.dumps(row) + "\n" for row in rows).encode()
+        self._lines += len(rows)
+        text = b"".join(_line(row) for row in rows)
         while text:
             written = os.write(self._fd, text)
             self._read += written
             text = text[written:]
+
+
+def _row(path: str, base: Base) -> list[Any]:
+    """Return the line of a base: path, kind, mode, size, times, link target, blob, uncertain."""
+    entry = base.entry
+    if entry is None:
+        return [path, None, 0, 0, 0, 0, None, None, base.uncertain]
+    blob = int(entry.source.name) if entry.source is not None else None
+    return [
+        path, entry.kind, entry.mode, entry.size, entry.mtime_ns, entry.ctime_ns, entry.target, blob,
+        base.uncertain,
+    ]  # fmt: skip
+
+
+def _line(row: list[Any]) -> bytes:
+    try:
+        return msgspec.json.encode(row) + b"\n"
+    except UnicodeEncodeError:  # a name that is no UTF-8
+        return json.dumps(row).encode() + b"\n"
 
 
 def _copy_to(source: int, kept: Path) -> None:

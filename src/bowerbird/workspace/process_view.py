@@ -6,42 +6,41 @@ mark is due.
 
 import os
 import time
-from collections.abc import Callable, Collection, Generator, Iterator
+from collections.abc import Callable, Collection, Generator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from bowerbird.core.errors import WorkspaceError
-from bowerbird.workspace import handles
-from bowerbird.workspace.capture import capture
+from bowerbird.workspace import owned
+from bowerbird.workspace.capture import Capture, Captured, Told
 from bowerbird.workspace.journal import Step
-from bowerbird.workspace.layers import make_whiteout
-from bowerbird.workspace.live_layer import STAGED_PREFIX, LiveLayer
+from bowerbird.workspace.live_layer import LiveLayer
+from bowerbird.workspace.mask import Mask
 from bowerbird.workspace.mirror import Mirror
-from bowerbird.workspace.nodes import Entry, Node, walk
-from bowerbird.workspace.open_layer import discard
-from bowerbird.workspace.stack import Stack, open_regular
+from bowerbird.workspace.mounts import submounts
+from bowerbird.workspace.open_layer import OpenLayer
+from bowerbird.workspace.stack import Stack
 from bowerbird.workspace.state import BranchState
-from bowerbird.workspace.view import MergedView
+
+_WRITTEN = ("copy", "home", "tmp")
+"""Directories of a branch, beside its open layer, that processes may fill."""
 
 
 @dataclass(frozen=True, slots=True)
 class OverlayDirs:
-    """Directories of one overlay mount, `lower` newest first; equal values are the same view."""
+    """Directories of one overlay mount, `lower` newest first; equal values are the same view.
+
+    Attributes:
+        ground: the workspace when the layers lie inside of it; then it is not in `lower`.
+        scratch: an empty directory that is needed with it.
+    """
 
     lower: tuple[Path, ...]
     upper: Path
     upper_inode: int
     work: Path
-
-
-@dataclass(frozen=True, slots=True)
-class Captured:
-    """What a command changed: virtual paths, sorted; `special` are files no branch keeps."""
-
-    written: tuple[str, ...]
-    deleted: tuple[str, ...]
-    special: tuple[str, ...]
+    ground: Path | None
+    scratch: Path
 
 
 class ProcessView:
@@ -53,11 +52,18 @@ class ProcessView:
     def __init__(self, state: BranchState, hold: Callable[[], AbstractContextManager[None]]) -> None:
         self._state = state
         self._hold = hold
+        self._told: tuple[tuple[int, int], Told] = ((-1, -1), {})
+        self._mask = Mask(state.directory / "mask", state.ground)
 
     @property
     def directory(self) -> Path:
         """The branch's directory in the data directory."""
         return self._state.directory
+
+    @property
+    def data_dir(self) -> Path:
+        """The data directory that the branch is kept in."""
+        return self.directory.parents[1]
 
     @property
     def workspace(self) -> Path | None:
@@ -67,39 +73,30 @@ class ProcessView:
     @property
     def unavailable(self) -> str | None:
         """Why this branch cannot be mounted, None when it can."""
-        return None if self._state.storage.kernel_form else self._state.storage.reason
+        if not self._state.storage.kernel_form:
+            return self._state.storage.reason
+        below = submounts(self._state.workspace) if self._state.workspace is not None else ()
+        if below:
+            return f"{below[0]} is a mount below the workspace, which no user namespace may look behind"
+        return None
 
     def dirs(self) -> OverlayDirs:
         """Return the directories to mount now; another value than before asks for a new mount."""
         stack = self._state.reading()
         open_layer = stack.open_layer
         lower = stack.lower_dirs
-        mask = self._mask()
-        if mask is not None:
-            lower.insert(len(lower) - 1, mask)
-        if not lower:
-            lower = [self._empty()]
-        inode = os.fstat(open_layer.fd).st_ino
-        return OverlayDirs(tuple(lower), open_layer.path, inode, self.directory / "work")
-
-    def _empty(self) -> Path:
+        ground = None
         empty = self.directory / "empty"
         empty.mkdir(mode=0o755, exist_ok=True)
-        return empty
-
-    def _mask(self) -> Path | None:
-        """Return a layer of whiteouts for what the workspace hides, None when it hides nothing."""
-        ground = self._state.ground
-        if ground.root is None or (ground.masked is None and not self._state.manifest.value.hide):
-            return None
-        mask = self.directory / "mask"
-        discard(mask)
-        mask.mkdir(mode=0o755)
-        for path in _hidden_paths(ground.root, ground.shows):
-            inside = mask / path[1:]
-            inside.parent.mkdir(parents=True, exist_ok=True)
-            make_whiteout(inside)
-        return mask
+        if self._state.ground.root is not None and self.hides:
+            lower.insert(len(lower) - 1, self._mask.layer())
+            if self._state.ground.masked is not None:
+                ground = lower.pop()
+        if not lower:
+            lower = [empty]
+        inode = os.fstat(open_layer.fd).st_ino
+        work = self.directory / "work"
+        return OverlayDirs(tuple(lower), open_layer.path, inode, work, ground, empty)
 
     @contextmanager
     def live(self, view_fd: int) -> Generator[None]:
@@ -107,6 +104,7 @@ class ProcessView:
         state = self._state
         with self._hold():
             with state.writing() as stack:
+                self._look_before(stack)
                 layer = LiveLayer(stack.open_layer, view_fd)
                 stack.use_open(layer)
             try:
@@ -163,26 +161,44 @@ class ProcessView:
             return captured
 
     def bytes_used(self) -> int:
-        """Return the bytes of what processes write to: open layer, copy, home; as files on disk."""
-        places = (self._state.stack.open_layer.path, self.directory / "copy", self.directory / "home")
-        return sum(_disk_bytes(place) for place in places)
+        """Return the bytes of what processes write to: open layer, copy, homes; as files on disk."""
+        places = [self._state.stack.open_layer.path, *(self.directory / name for name in _WRITTEN)]
+        return sum(owned.disk_bytes(place) for place in places)
 
     def capture(self, started_ns: int, *, turn: str | None = None, call: str | None = None) -> Captured:
-        """Take bases of what processes changed in the open layer, and say what they changed.
+        """Take bases of what processes changed in the open layer, and say what they changed since last time.
 
         Args:
             started_ns: `time.time_ns()` when the command started (WS-6).
         """
         state = self._state
         with state.writing() as stack:
-            _drop_staged(stack)
-            capture(stack, started_ns)
-            captured = _net(stack)
-            state.account.forget()
-            steps = [*(_written_step(stack, p) for p in captured.written)]
-            steps += [Step("delete", p) for p in captured.deleted]
-            state.record(steps, turn=turn, call=call, via="process")
+            layer = stack.open_layer
+            if isinstance(layer, LiveLayer):
+                layer.drop_staged()
+            done = Capture(stack, started_ns, self._told_of(layer))
+            captured = done.run()
+            self._told = (_identity(layer), done.told)
+            if done.steps:
+                state.account.forget()
+                state.record(done.steps, turn=turn, call=call, via="process")
             return captured
+
+    def _told_of(self, layer: OpenLayer) -> Told:
+        """Return what was told of this layer; what file tools wrote before is not a process's change."""
+        known, told = self._told
+        return told if known == _identity(layer) else {}
+
+    def _look_before(self, stack: Stack) -> None:
+        """Know what the open layer holds before the first command runs on it."""
+        layer = stack.open_layer
+        if self._told[0] == _identity(layer) or layer.is_empty():
+            return
+        done = Capture(stack, self.now(), {})
+        done.run()
+        self._told = (_identity(layer), done.told)
+        found = frozenset(done.based)  # without a base: a command that a killed server did not see end
+        self._state.record([step for step in done.steps if step.path in found], via="process")
 
     @staticmethod
     def now() -> int:
@@ -198,84 +214,9 @@ def _written_step(stack: Stack, path: str) -> Step:
     return Step("write", path, "modify" if stack.beneath(path) is not None else "create", size)
 
 
-def _drop_staged(stack: Stack) -> None:
-    # Left in the root by a file tool that was killed between staging and switching.
-    for name in list(stack.open_layer.scan().children):
-        if name.startswith(STAGED_PREFIX):
-            discard(stack.open_layer.path / name)
-
-
-def _net(stack: Stack) -> Captured:
-    """Compare the open layer with what lies below it; equal content is no change."""
-    below = stack.below_open_view
-    written: list[str] = []
-    deleted: list[str] = []
-    special: list[str] = []
-    for path, node in walk(stack.open_layer.scan()):
-        old = below.lookup(path)
-        if node.entry is None:
-            if old is not None:
-                deleted += [path, *below.subtree(path)]
-        elif node.entry.kind == "special":
-            special.append(path)
-        elif node.entry.kind == "dir":
-            if old is None or old.kind != "dir" or old.mode != node.entry.mode:
-                written.append(path)
-            if node.cut and old is not None and old.kind == "dir":
-                deleted += [p for p in below.subtree(path) if stack.lookup(p) is None]
-        elif not _same(stack, below, path, node, old):
-            written.append(path)
-    return Captured(_sorted(written), _sorted(deleted), _sorted(special))
+def _identity(layer: OpenLayer) -> tuple[int, int]:
+    return layer.number, os.fstat(layer.fd).st_ino
 
 
 def _sorted(paths: Collection[str]) -> tuple[str, ...]:
     return tuple(sorted(paths, key=os.fsencode))
-
-
-def _same(stack: Stack, below: MergedView, path: str, node: Node, old: Entry | None) -> bool:
-    new = node.entry
-    if new is None or old is None or (new.kind, new.target) != (old.kind, old.target):
-        return False
-    if new.kind != "file":
-        return True
-    if (new.size, new.mode) != (old.size, old.mode):
-        return False
-    try:
-        mine = open_regular(stack.view, path, new)
-    except WorkspaceError:
-        return False
-    try:
-        theirs = open_regular(below, path, old)
-        try:
-            return handles.equal_bytes(mine, theirs)
-        finally:
-            os.close(theirs)
-    except WorkspaceError:
-        return False
-    finally:
-        os.close(mine)
-
-
-def _hidden_paths(root: Path, shows: Callable[[str], bool]) -> Iterator[str]:
-    """Yield the topmost workspace paths that no view shows."""
-    todo = [""]
-    while todo:
-        above = todo.pop()
-        with os.scandir(f"{root}{above}") as items:
-            for item in items:
-                path = f"{above}/{item.name}"
-                if not shows(path):
-                    yield path
-                elif item.is_dir(follow_symlinks=False):
-                    todo.append(path)
-
-
-def _disk_bytes(directory: Path) -> int:
-    total = 0
-    for folder, _, names in os.walk(directory):
-        for name in names:
-            try:
-                total += os.lstat(os.path.join(folder, name)).st_blocks * 512
-            except OSError:
-                continue  # removed between two looks
-    return total

@@ -28,7 +28,7 @@ from bowerbird.core.timestamps import from_iso, now_iso
 from bowerbird.workspace.layers import FrozenLayer, Pile, Storage, probe_storage
 from bowerbird.workspace.limits import WorkspaceLimits
 from bowerbird.workspace.manifest import Manifest, ManifestFile
-from bowerbird.workspace.search import SearchMemory
+from bowerbird.workspace.searched import SearchMemory
 from bowerbird.workspace.state import BranchState
 
 TRASH_DAYS = 7

@@ -75,8 +75,8 @@ class Running:
     def kill(self) -> None:
         """End the process, if it still runs; from any thread."""
         with self._lock:
-            self._killed = True
             if self._process.poll() is None:
+                self._killed = True
                 self._process.kill()
 
     def wait(self, deadline: float) -> tuple[bytes, str, bool]:
@@ -85,13 +85,14 @@ class Running:
         Returns:
             Output, complaints, and whether it ended by itself.
         """
-        ended = True
+        # Not `wait(timeout)`: that sleeps in steps of up to 50 ms between looks.
+        alarm = threading.Timer(max(0.0, deadline - time.monotonic()), self.kill)
+        alarm.start()
         try:
-            self._process.wait(max(0.0, deadline - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            ended = False
-            self.kill()
             self._process.wait()
+        finally:
+            alarm.cancel()
+        ended = not self._killed
         with self._out, self._err:
             self._out.seek(0)
             self._err.seek(0)
@@ -153,10 +154,9 @@ class Ripgrep:
         *,
         excluded: Sequence[str],
         suffixes: Sequence[str],
-        extra: Sequence[bytes],
         largest: int | None,
     ) -> Running:
-        """Start counting in everything below `root` + `start`, and in the files `extra`.
+        """Start counting in everything below `root` + `start`; output paths begin with `./`.
 
         Args:
             excluded: virtual paths of directories to leave out, as far as the command line holds.
@@ -171,7 +171,7 @@ class Ripgrep:
         for path in excluded[:_MOST_EXCLUDED]:
             if "\n" not in path and path.isprintable():
                 options.append("--glob=!" + re.sub(r"([\\*?\[\]{}!])", r"\\\1", path))
-        return Running([*self._command(query, *options), "--", b"." + os.fsencode(start), *extra], root)
+        return Running([*self._command(query, *options), "--", b"." + os.fsencode(start)], root)
 
     def count_files(self, query: Query, files: Sequence[bytes]) -> Running:
         """Start counting in some files (see `batches`)."""

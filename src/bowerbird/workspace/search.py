@@ -1,98 +1,33 @@
 """Searching file contents in the merged view (WS-20, WS-33).
 
-Here: which files are searched, what is skipped and why, pages of matches with their text.
-Not here: running search programs (`ripgrep.py`, `python_search.py`), walking (`walk.py`).
+Here: the page of matches with their text, the record, running out of time.
+Not here: which files are searched (`searched.py`), counting (`counting.py`), walking.
 
-The walk decides which files belong to the view. The engine then counts matching lines per
-file, and only the files of the wanted page are looked at closely. So every result is one of
-the merged view, whatever the engine saw meanwhile.
+Counting tells how many lines match in which file; only the files of the wanted page are then
+looked at closely, and their lines are read through our own handles.
 """
 
 import os
-import stat
-import threading
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from bowerbird.core.errors import InvalidPattern, SearchTimeout, WorkspaceError
-from bowerbird.workspace.glob import Glob, compile_glob
+from bowerbird.workspace.counting import Counting, Wanted, Watch, host_files
+from bowerbird.workspace.glob import compile_glob
 from bowerbird.workspace.listing import MOST_PRUNED, check_page
 from bowerbird.workspace.nodes import Entry
 from bowerbird.workspace.paths import add_path, shown, sort_paths
-from bowerbird.workspace.python_search import PythonSearch
-from bowerbird.workspace.ripgrep import (
-    Query,
-    Ripgrep,
-    Running,
-    batches,
-    find_ripgrep,
-    parse_counts,
-    parse_numbers,
-)
-from bowerbird.workspace.text import HEAD, encoding_of, is_binary
+from bowerbird.workspace.ripgrep import Query, batches, parse_numbers
+from bowerbird.workspace.searched import LARGEST, SearchMemory, SortedFiles
+from bowerbird.workspace.text import HEAD, encoding_of, lines_of
 from bowerbird.workspace.view import MergedView, open_regular
-from bowerbird.workspace.walk import Found, Walker
+from bowerbird.workspace.walk import Found
 
-LARGEST = 16 * 1024 * 1024
-"""Files over this are skipped, in bytes."""
 MOST_COUNTED = 10_000
 MOST_SHOWN = 1000
 LONGEST_TEXT = 500
 TIMEOUT_S = 10.0
-_FOR_PARTIAL_S = 1.0
-_FEW_FILES = 500
-_MOST_REMEMBERED = 200_000
-
-
-class SearchMemory:
-    """What searches learn and the next one uses; safe to share between branches.
-
-    Files once found to be text are known by a hash of path, inode, size and times, so that
-    their first 8 KiB are not read at every search.
-    """
-
-    def __init__(self) -> None:
-        self.text: set[int] = set()
-        self.met_large = False
-        self._engine: Ripgrep | PythonSearch | None = None
-        self._lock = threading.Lock()
-
-    def use(self, engine: Ripgrep | PythonSearch) -> None:
-        """Search with `engine` from now on."""
-        with self._lock:
-            self._engine = engine
-
-    def engine(self) -> Ripgrep | PythonSearch:
-        """Return the engine in use: ripgrep if it starts, else Python (shown in status)."""
-        with self._lock:
-            if self._engine is None:
-                program = find_ripgrep()
-                ripgrep = Ripgrep(program) if program is not None else None
-                self._engine = ripgrep if ripgrep is not None and ripgrep.works() else PythonSearch()
-            return self._engine
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """One call of `search_files`; see WS-20 for the fields."""
-
-    query: Query
-    glob: Glob
-    offset: int = 1
-    limit: int = 100
-    context: int = 0
-    include_ignored: bool = False
-
-
-@dataclass(slots=True)
-class _Files:
-    """The files of the walk, sorted into searched and skipped."""
-
-    searched: list[str] = field(default_factory=list[str])
-    skipped: dict[str, str] = field(default_factory=dict[str, str])
-    has_large: bool = False
 
 
 class Search:
@@ -111,17 +46,12 @@ class Search:
         self._wanted = wanted
         self._memory = memory
         self._engine = memory.engine()
-        self._end = time.monotonic() + timeout_s
-        self._deadline = self._end - min(_FOR_PARTIAL_S, timeout_s / 4)
-        self._running: Running | None = None
-        self._cancelled = False
-        self._late = False
+        self._timeout_s = timeout_s
+        self._watch = Watch(self._engine, wanted.query, timeout_s)
 
     def cancel(self) -> None:
         """End the search; `run` then returns or raises without delay."""
-        self._cancelled = True
-        if self._running is not None:
-            self._running.kill()
+        self._watch.cancel()
 
     def run(self) -> dict[str, Any]:
         """Search and return the record.
@@ -130,173 +60,20 @@ class Search:
             InvalidPattern: the pattern or glob cannot be used.
             SearchTimeout: out of time; `partial` is the record of what was found.
         """
-        wanted = self._wanted
-        found = Walker(self._view, wanted.glob, include_ignored=wanted.include_ignored, stop=self._over).run()
-        sort_paths(found.files)
-        counts, files = self._count(found)
-        record = self._record(counts, files, found)
-        if self._late:
+        try:
+            counts, files, found = Counting(self._view, self._wanted, self._memory, self._watch).run()
+            record = self._record(counts, files, found)
+        finally:
+            self._watch.close()
+        if self._watch.late:
             raise SearchTimeout(
-                f"the search for {wanted.query.pattern!r} took longer than {TIMEOUT_S:.0f} s; "
+                f"the search for {self._wanted.query.pattern!r} took longer than {self._timeout_s:g} s; "
                 "narrow the glob or the pattern",
                 partial=record,
             )
         return record
 
-    def _over(self) -> bool:
-        if time.monotonic() > self._deadline:
-            self._late = True
-        return self._late or self._cancelled
-
-    # ------------------------------------------------------------ counting
-
-    def _count(self, found: Found) -> tuple[dict[str, int], _Files]:
-        """Return matching lines per searched file, and what was skipped."""
-        if self._walks(found):
-            return self._count_walking(found)
-        files = self._classify(found)
-        counts: dict[str, int] = {}
-        hosts = self._hosts(files.searched, found.layered)
-        for batch in batches(list(hosts)):
-            # An empty batch still checks the pattern.
-            while True:
-                output, again = self._wait(self._start_files(batch), self._deadline)
-                if not again:
-                    break
-            counts |= {hosts[h]: n for h, n in parse_counts(output).items() if h in hosts}
-            if self._over():
-                break
-        return counts, files
-
-    def _walks(self, found: Found) -> bool:
-        """Whether ripgrep walks the workspace itself: faster unless much of it is left out."""
-        return (
-            isinstance(self._engine, Ripgrep)
-            and len(found.files) - len(found.layered) > _FEW_FILES
-            and found.left_out * 4 < len(found.files)
-        )
-
-    def _count_walking(self, found: Found) -> tuple[dict[str, int], _Files]:
-        """Let ripgrep walk while we look at sizes; files that are not in the view are left out."""
-        layered = _Files()
-        for path, entry in found.layered.items():
-            if entry.kind == "file":
-                self._classify_one(path, entry, layered)
-        extra = self._hosts(layered.searched, found.layered)
-        first, *rest = batches(list(extra))
-        largest = LARGEST if self._memory.met_large else None
-        running = self._start_tree(found, first, largest)
-        files = self._classify(found)
-        if files.has_large and largest is None:
-            # It would read them to the end: start again without them, and remember for next time.
-            self._memory.met_large = True
-            running.kill()
-            running.wait(self._deadline)
-            running = self._start_tree(found, first, LARGEST)
-        outputs: list[bytes] = []
-        output, again = self._wait(running, self._deadline)
-        while again:
-            output, again = self._wait(self._start_tree(found, first, LARGEST), self._deadline)
-        outputs.append(output)
-        outputs += [
-            self._wait(self._start_files(batch), self._deadline)[0] for batch in rest if not self._over()
-        ]
-        searched = set(files.searched)
-        counts: dict[str, int] = {}
-        for host, number in ((h, n) for out in outputs for h, n in parse_counts(out).items()):
-            path = os.fsdecode(host[1:]) if host.startswith(b"./") else extra.get(host, "")
-            if path in searched and (host in extra) == (path in found.layered):
-                counts[path] = number
-        return counts, files
-
-    def _start_tree(self, found: Found, extra: Sequence[bytes], largest: int | None) -> Running:
-        root, engine = self._view.ground.root, self._engine
-        if root is None or not isinstance(engine, Ripgrep):
-            raise RuntimeError("only ripgrep walks, and only a workspace")
-        start = self._wanted.glob.start
-        self._running = engine.count_tree(
-            self._wanted.query,
-            root,
-            start,
-            excluded=found.pruned,
-            suffixes=self._wanted.glob.suffixes,
-            extra=extra,
-            largest=largest,
-        )
-        return self._running
-
-    def _start_files(self, files: Sequence[bytes]) -> Running:
-        self._running = self._engine.count_files(self._wanted.query, files or [os.fsencode(os.devnull)])
-        return self._running
-
-    def _wait(self, running: Running, deadline: float) -> tuple[bytes, bool]:
-        """Return a process's output, and whether it must be started again another way."""
-        if self._cancelled:
-            running.kill()
-        output, complaints, ended = running.wait(deadline)
-        self._running = None
-        if not ended and not self._cancelled:
-            self._late = True
-        return output, ended and not output and self._engine.check(complaints, self._wanted.query)
-
-    def _hosts(self, paths: Sequence[str], layered: Mapping[str, Entry]) -> dict[bytes, str]:
-        """Return the host files that hold virtual paths."""
-        root = os.fsencode(self._view.ground.root or "")
-        hosts: dict[bytes, str] = {}
-        for path in paths:
-            entry = layered.get(path)
-            source = entry.source if entry is not None else None
-            hosts[os.fsencode(source) if source is not None else root + os.fsencode(path)] = path
-        return hosts
-
-    # ------------------------------------------------------------ what is searched
-
-    def _classify(self, found: Found) -> _Files:
-        files = _Files()
-        for index, path in enumerate(found.files):
-            if index % 256 == 0 and self._over():
-                break
-            self._classify_one(path, found.layered.get(path), files)
-        return files
-
-    def _classify_one(self, path: str, entry: Entry | None, files: _Files) -> None:
-        """Sort one file into searched or skipped, by size and its first bytes."""
-        host = entry.source if entry is not None else f"{self._view.ground.root}{path}"
-        try:
-            seen = os.lstat(host or "")
-        except OSError:
-            return  # removed since
-        if not stat.S_ISREG(seen.st_mode):
-            return
-        if seen.st_size > LARGEST:
-            files.skipped[path] = f"larger than {LARGEST // (1024 * 1024)} MiB"
-            files.has_large = files.has_large or entry is None
-            return
-        key = hash((path, seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns))
-        if key not in self._memory.text:
-            try:
-                head = self._head(path, entry)
-            except (OSError, WorkspaceError):
-                files.skipped[path] = "cannot be read"
-                return
-            if is_binary(head):
-                files.skipped[path] = "binary"
-                return
-            if len(self._memory.text) >= _MOST_REMEMBERED:
-                self._memory.text.clear()
-            self._memory.text.add(key)
-        files.searched.append(path)
-
-    def _head(self, path: str, entry: Entry | None) -> bytes:
-        fd = open_regular(self._view, path, entry) if entry is not None else self._view.ground.open(path)
-        try:
-            return os.pread(fd, HEAD, 0)
-        finally:
-            os.close(fd)
-
-    # ------------------------------------------------------------ the page
-
-    def _record(self, counts: Mapping[str, int], files: _Files, found: Found) -> dict[str, Any]:
+    def _record(self, counts: Mapping[str, int], files: SortedFiles, found: Found) -> dict[str, Any]:
         wanted = self._wanted
         limit = min(wanted.limit or MOST_SHOWN, MOST_SHOWN)
         total = sum(counts.values())
@@ -305,7 +82,7 @@ class Search:
         return {
             "matches": matches,
             "total": min(total, MOST_COUNTED),
-            "total_is_minimum": total > MOST_COUNTED or self._late,
+            "total_is_minimum": total > MOST_COUNTED or self._watch.late,
             "offset": wanted.offset,
             "truncated": wanted.offset - 1 + len(matches) < total,
             "skipped": [add_path({}, "path", path) | {"reason": files.skipped[path]} for path in skipped],
@@ -328,11 +105,11 @@ class Search:
                 break
         if not chosen:
             return []
-        hosts = self._hosts(chosen, found.layered)
+        hosts = host_files(self._view, chosen, found.layered)
         numbers: dict[str, list[int]] = {}
         for batch in batches(list(hosts)):
-            self._running = self._engine.number_lines(self._wanted.query, batch)
-            output = self._wait(self._running, self._end)[0]
+            running = self._watch.started(self._engine.number_lines(self._wanted.query, batch))
+            output = self._watch.wait(running, for_page=True)[0]
             numbers |= {hosts[host]: rows for host, rows in parse_numbers(output).items() if host in hosts}
         matches: list[dict[str, Any]] = []
         for path in chosen:
@@ -342,8 +119,8 @@ class Search:
         return matches
 
     def _matches(self, path: str, rows: Sequence[int], entry: Entry | None) -> list[dict[str, Any]]:
-        lines = self._lines(path, entry) if rows else []
         around = self._wanted.context
+        lines = self._lines(path, entry, rows[-1] + around) if rows else []
         found: list[dict[str, Any]] = []
         for row in rows:
             if row > len(lines):
@@ -356,8 +133,8 @@ class Search:
             found.append(match)
         return found
 
-    def _lines(self, path: str, entry: Entry | None) -> list[str]:
-        """Read a file's lines through handles."""
+    def _lines(self, path: str, entry: Entry | None, most: int) -> list[str]:
+        """Read the first `most` lines of a file through handles."""
         try:
             entry = entry or self._view.lookup(path)
             fd = open_regular(self._view, path, entry)
@@ -367,8 +144,7 @@ class Search:
             data = file.read(LARGEST)
         encoding = encoding_of(data[:HEAD], None)
         text = data[len(encoding.bom) :].decode(encoding.codec, "replace")
-        lines = [line.removesuffix("\r") for line in text.split("\n")]
-        return lines[:-1] if lines[-1] == "" else lines
+        return [line.removesuffix("\r") for line in islice(lines_of(text), most)]
 
 
 def wanted_of(

@@ -135,7 +135,10 @@ class Stack(Layering):
         state = self._state
         for inner in (path, *state.merged.subtree(path)):
             self.save_base(inner)
-        hide = state.below_open.lookup(path) is not None
+        saved = self.orig.get(path)
+        # What stood there at the fork point stays deleted, even if the user brings it back.
+        stood = saved is not None and saved.entry is not None
+        hide = stood or state.below_open.lookup(path) is not None
         state.open.remove(path, self._mode_of, hide=hide, keep=keep)
 
     def _clear_way(self, path: str) -> list[str]:

@@ -21,7 +21,7 @@ from bowerbird.workspace.mirror import Mirror
 from bowerbird.workspace.order import PathOrder
 from bowerbird.workspace.paths import shown_path
 from bowerbird.workspace.reserved import is_reserved
-from bowerbird.workspace.search import SearchMemory
+from bowerbird.workspace.searched import SearchMemory
 from bowerbird.workspace.stack import Stack
 from bowerbird.workspace.steps import StepStore
 
@@ -114,7 +114,15 @@ class BranchState:
         hidden_by(manifest.hide)  # a malformed glob makes no branch
         directory.mkdir(mode=0o700, parents=True)
         ManifestFile(directory).save(manifest)
-        return cls(directory, workspace=workspace, masked=masked, lower=lower, storage=storage, limits=limits)
+        return cls(
+            directory,
+            workspace=workspace,
+            masked=masked,
+            lower=lower,
+            storage=storage,
+            limits=limits,
+            memory=memory,
+        )
 
     @property
     def id(self) -> str:
@@ -143,9 +151,13 @@ class BranchState:
     def reading(self) -> Stack:
         """Return the stack with what other processes sealed or saved meanwhile."""
         if self.mirror is not None:
-            with self.writing():  # what processes changed in their copy comes in first
+            with self.lock.hold():  # what processes changed in their copy comes in first
+                self.stack.refresh()
+                self.mirror.take_back(self.stack)
                 return self.stack
-        self.stack.refresh()
+        # While a thread of ours changes the branch, nobody else does, and it says itself what it made.
+        if self.lock.is_quiet():
+            self.stack.refresh()
         return self.stack
 
     def check_writable(self, path: str, *, own: bool = False) -> None:

@@ -101,7 +101,8 @@ class StepStore:
         """
         rows = self._rows(call)
         for row in reversed(rows):
-            if row.layer == self._stack.open_layer.number:
+            layer = self._stack.open_layer
+            if row.layer == layer.number and not layer.live:
                 self._put_back(row, self.directory_of(call))
             else:
                 self._put_back_above(row, self.directory_of(call))

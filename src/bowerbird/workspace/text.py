@@ -101,6 +101,34 @@ def hash_of(data: bytes) -> str:
     return "sha256:" + hashlib.sha256(data).hexdigest()
 
 
+def lines_of(text: str) -> Iterator[str]:
+    """Yield the lines of a text, without their `\\n`; a last empty one is left out.
+
+    One by one and not by `split`: that would keep every other thread waiting on large texts.
+    """
+    at = 0
+    while at < len(text):
+        end = text.find("\n", at)
+        if end < 0:
+            yield text[at:]
+            return
+        yield text[at:end]
+        at = end + 1
+
+
+def encoded(content: str | bytes, encoding: str) -> bytes:
+    """Return the bytes to write; raises InvalidArgument when the encoding cannot hold them."""
+    if isinstance(content, bytes):
+        return content
+    encoder = codecs.getincrementalencoder(codec_of(encoding))()
+    ends = range(0, len(content), _PIECE)
+    try:
+        # Piece by piece, so that other threads get their turn.
+        return b"".join(encoder.encode(content[at : at + _PIECE], at == ends[-1]) for at in ends)
+    except UnicodeEncodeError as error:
+        raise InvalidArgument(f"content cannot be written in {encoding}: {error.reason}") from error
+
+
 class LineWindow:
     """Takes some lines from a stream of UTF-8 pieces and counts the rest.
 

@@ -14,14 +14,14 @@ import msgspec
 from bowerbird.core.errors import InvalidArgument, Stale
 from bowerbird.core.ids import new_id
 from bowerbird.core.timestamps import now_iso
-from bowerbird.workspace.apply import Applier, Changed, Checkpoint, Settle, no_checkpoint, workspace_lock
+from bowerbird.workspace.apply import Applier, Checkpoint, Settle, no_checkpoint, workspace_lock
 from bowerbird.workspace.beneath import Beneath, landed_version, version_of
 from bowerbird.workspace.changes import Change, base_side, covers
 from bowerbird.workspace.content import Content
 from bowerbird.workspace.diff import change_hunks
 from bowerbird.workspace.hunks import apply_hunks
 from bowerbird.workspace.landed import LandedPaths
-from bowerbird.workspace.landing import is_pending, made_directory, refusal, set_base
+from bowerbird.workspace.landing import is_pending, made_directory, refusal, refusals, set_base
 from bowerbird.workspace.landing_record import LandingEntry, LandingFolder, LandingRecord, Step
 from bowerbird.workspace.merge import Planned, plan_merge, wins
 from bowerbird.workspace.paths import path_b64, shown
@@ -67,7 +67,7 @@ def undo(
     if record.state not in ("done", "needs_attention", "undone"):
         raise InvalidArgument(f"landing {record.id} is {record.state}; only a finished one can be undone")
     target = LandingFolder(folder.path.parent / new_id("l"))
-    with Beneath(root) as tree, workspace_lock(tree):
+    with Beneath(root) as tree, workspace_lock(tree), refusals(target):
         planned = _plan(folder, tree, request)
         rows = [
             {"path": shown(item.path), "reason": str(item.decision.reason)}
@@ -78,14 +78,8 @@ def undo(
             raise refusal(rows)
         steps = _keep_all(folder, target, tree, planned, stack)
         made = _record(target, record, request, planned)
-        try:
-            made = Applier(tree, target, checkpoint).run(
-                made, steps, undo_settler(stack, folder, target, tree)
-            )
-        except Changed as error:
-            changed = [{"path": path, "reason": "changed while landing"} for path in error.paths]
-            raise refusal(changed) from error
-        return made, target
+        settle = undo_settler(stack, folder, target, tree)
+        return Applier(tree, target, checkpoint).run(made, steps, settle), target
 
 
 def _plan(folder: LandingFolder, tree: Beneath, request: UndoRequest) -> list[Planned]:

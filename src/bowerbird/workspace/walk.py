@@ -31,6 +31,7 @@ class Found:
         files: paths of regular files that fit, in no order.
         links: paths of symbolic links that fit.
         layered: the entries of those files that a layer holds; others are the workspace's.
+        stats: of workspace files among them, where the walk was asked for it.
         pruned: directories that were skipped by ignore rules.
         left_out: how many files that fit were left out by ignore rules.
     """
@@ -38,6 +39,7 @@ class Found:
     files: list[str] = field(default_factory=list[str])
     links: list[str] = field(default_factory=list[str])
     layered: dict[str, Entry] = field(default_factory=dict[str, Entry])
+    stats: dict[str, os.stat_result] = field(default_factory=dict[str, os.stat_result])
     pruned: list[str] = field(default_factory=list[str])
     left_out: int = 0
 
@@ -59,6 +61,7 @@ class Walker:
         view: made for this call; its tree is read once.
         glob: what to find.
         include_ignored: walk everywhere.
+        with_stats: also take the stat of workspace files, while their directory is at hand.
         stop: asked once per directory; True ends the walk early.
     """
 
@@ -68,12 +71,14 @@ class Walker:
         glob: Glob,
         *,
         include_ignored: bool = False,
+        with_stats: bool = False,
         stop: Callable[[], bool] | None = None,
     ) -> None:
         self._view = view
         self._glob = glob
         self._all = include_ignored
         self._stop = stop
+        self._stats: dict[str, os.stat_result] | None = {} if with_stats else None
         ground = view.ground
         self._plain = ground.masked is None and ground.hidden is nothing_hidden
         self._found = Found()
@@ -82,8 +87,12 @@ class Walker:
         self._test_name: Callable[[str], bool] = name_test or _any
         self._test_path: Callable[[str], bool] | None = None if name_test else glob.match
 
-    def run(self) -> Found:
-        """Walk and return what was found."""
+    def run(self, after_first: Callable[[Found], None] | None = None) -> Found:
+        """Walk and return what was found.
+
+        Args:
+            after_first: called with what the first directory alone gave, before the others.
+        """
         start = self._glob.start
         if is_reserved(start):
             return self._found
@@ -96,6 +105,9 @@ class Walker:
             self._root_fd = self._view.ground.open_root()
         try:
             todo = [_Frame("" if start == "/" else start, node, has_ground, self._rules_above(start))]
+            self._directory(todo.pop(), todo)
+            if after_first is not None:
+                after_first(self._found)
             while todo:
                 if self._stop is not None and self._stop():
                     break
@@ -122,6 +134,8 @@ class Walker:
         return [name for name in NAMES if self._view.lookup(f"{path.rstrip('/')}/{name}") is not None]
 
     def _directory(self, frame: _Frame, todo: list[_Frame]) -> None:
+        if self._stats is not None:
+            self._stats = {}
         dirs: list[tuple[str, Node | None, bool]] = []
         files: list[str] = []
         links: list[str] = []
@@ -164,7 +178,7 @@ class Walker:
             if error.errno in handles.ABSENT or isinstance(error, PermissionError):
                 return  # removed since, or not ours to read: as `os.walk`
             raise
-        test, plain = self._test_name, self._plain
+        test, plain, stats = self._test_name, self._plain, self._stats
         try:
             with os.scandir(fd) as items:
                 for item in items:
@@ -178,6 +192,11 @@ class Walker:
                     elif item.is_file(follow_symlinks=False):
                         if test(name):
                             files.append(name)
+                            if stats is not None:
+                                try:
+                                    stats[name] = item.stat(follow_symlinks=False)
+                                except OSError:
+                                    continue  # removed since
                         if name in _IGNORE_NAMES:
                             rules.append(name)
                     elif item.is_symlink() and test(name):
@@ -202,6 +221,8 @@ class Walker:
             into.append(path)
             if name in layered:
                 self._found.layered[path] = layered[name]
+            elif self._stats is not None and name in self._stats:
+                self._found.stats[path] = self._stats[name]
 
     def _descend(
         self, above: str, dirs: list[tuple[str, Node | None, bool]], chain: Chain, todo: list[_Frame]

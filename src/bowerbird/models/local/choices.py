@@ -5,8 +5,8 @@ prompt (`prompt.py`).
 
 The rules, each measured to help a model of this size:
 
-1. A turn does not begin with an answer, nor does an answer follow a call that failed or nothing but searches;
-   it begins with the files that the task names.
+1. A turn does not begin with an answer, nor does an answer follow a call that failed. A turn begins with the
+   files that the task names, and nothing is done or answered before a file was looked at.
 2. The last step allowed is the answer.
 3. Paths are chosen from those that exist; a file already in sight is not read again.
 4. A call that was just made is not made again, a search not repeated within a turn.
@@ -30,7 +30,9 @@ MAX_CALLS = 14
 """Calls in one turn after which only an answer is allowed."""
 
 ANSWER_CHARS = 1_200
+_DOING = frozenset({"write_file", "run_python_code", "bash"})
 _SEARCH_CHARS, _PATTERN_CHARS, _PATH_CHARS, _COMMAND_CHARS = 60, 80, 120, 300
+_PATH_SIGNS = "A-Za-z0-9_./-"
 _EDIT_LINES = 400
 _LINE_CHARS = 240
 
@@ -70,18 +72,23 @@ def next_steps(situation: Situation, tools: Sequence[ToolSpec], choice: str = "a
     options = [option for tool in tools for option in _options(tool, situation)]
     if free_choice and not situation.calls:
         options = _named_first(options, situation.task) or options
+    if free_choice and not _has_looked(situation):
+        options = [option for option in options if option.tool not in _DOING] or options
     if not options or (free_choice and _may_answer(situation)):
         options.append(answer)
     return StepGrammar(tuple(options))
 
 
+def _has_looked(situation: Situation) -> bool:
+    """Whether a file is in sight or something else was tried: lines that a search found are not enough."""
+    if not situation.files or situation.known:
+        return True
+    return any(done.call.name != "search_files" and not done.failed for done in situation.calls)
+
+
 def _may_answer(situation: Situation) -> bool:
-    """Whether something was looked at: a failed call, or lines found by a search alone, are not enough."""
     last = situation.last
-    if last is None or last.failed:
-        return False
-    only_searched = all(done.call.name == "search_files" for done in situation.calls)
-    return not (only_searched and situation.files)
+    return last is not None and not last.failed and _has_looked(situation)
 
 
 def _named_first(options: Sequence[Option], task: str) -> list[Option]:
@@ -151,8 +158,9 @@ def _list(situation: Situation) -> list[Option]:
 
 
 def _search(situation: Situation) -> list[Option]:
-    if [done.call.name for done in situation.calls[-2:]] == ["search_files", "search_files"]:
-        return []  # a third search in a row finds no more than the second: look at a file
+    before = [done for done in situation.calls[-2:] if done.call.name == "search_files"]
+    if before and before[-1] is situation.last and (before[-1].found or len(before) == 2):
+        return []  # something was found, or nothing twice: look at a file
     asked = tuple(words_of_search(text) for text in _asked(situation, "search_files", "pattern"))
     return [Option("search_files", (("pattern", Free(_SEARCH_CHARS, asked)),))]
 
@@ -161,7 +169,7 @@ def _write(situation: Situation) -> list[Option]:
     # A file that was not looked at is not overwritten.
     unseen = (path for path in situation.files if path not in situation.known)
     taken = (*_just(situation, "write_file", "path"), *unseen)
-    return [Option("write_file", (("path", Free(_PATH_CHARS, taken)),))]
+    return [Option("write_file", (("path", Free(_PATH_CHARS, taken, _PATH_SIGNS)),))]
 
 
 def _edit(situation: Situation) -> list[Option]:

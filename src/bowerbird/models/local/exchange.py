@@ -77,7 +77,9 @@ class Exchange:
         """Evaluate the system text and nothing else."""
         files = read_situation(self.request).files
         turns = chat(msgspec.structs.replace(self.request, messages=()), self._names(), files)
-        async for _ in self._generate((*turns, ChatTurn("user", "…")), "", 1, _Pass()):
+        # With a grammar: the engine prepares its vocabulary for them at the first, which takes a second.
+        grammar = schema_grammar({"type": "boolean"})
+        async for _ in self._generate((*turns, ChatTurn("user", "…")), grammar, 1, _Pass()):
             pass
 
     # -------------------------------------------------- plain text

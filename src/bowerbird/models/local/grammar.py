@@ -32,10 +32,17 @@ class OneOf:
 
 @dataclass(frozen=True, slots=True)
 class Free:
-    """A short string of the model's own, at most `max_chars` characters, none of `excluded`."""
+    """A short string of the model's own.
+
+    Attributes:
+        max_chars: most characters.
+        excluded: strings it may not be.
+        signs: the inside of a character class it is made of; empty = anything but control characters.
+    """
 
     max_chars: int
     excluded: tuple[str, ...] = ()
+    signs: str = ""
 
     def accepts(self, value: object) -> bool:
         """Whether `value` is allowed."""
@@ -44,6 +51,7 @@ class Free:
             and 0 < len(value) <= self.max_chars
             and not value[0].isspace()
             and value not in self.excluded
+            and (not self.signs or re.fullmatch(f"[{self.signs}]+", value) is not None)
         )
 
 
@@ -179,6 +187,8 @@ def _field_rules(symbol: str, kind: Field) -> list[str]:
     if isinstance(kind, Input):
         return [f"{symbol}: %json {json.dumps(_compact(kind.schema))}"]
     some = rf'/"[^{_BAD}\s]([^{_BAD}]|\\["\\nt]){{0,{kind.max_chars - 1}}}"/'
+    if kind.signs:
+        some = f'/"[{kind.signs.replace("/", chr(92) + "/")}]{{1,{kind.max_chars}}}"/'
     banned = [v for v in kind.excluded if _SAFE_TEXT.fullmatch(v)]
     if not banned:
         return [f"{symbol}: {some}"]

@@ -17,8 +17,9 @@ from bowerbird.models.local.grammar import as_step
 from bowerbird.models.local.results import tell
 from bowerbird.models.local.situation import Done, paired, without_files
 
-SYSTEM_CHARS = 1_500
-"""What is kept of each system block: a model of this size loses the task in long instructions."""
+SYSTEM_CHARS = 500
+"""What is kept of each system block, whole paragraphs if they fit: long instructions make a model of
+this size lose the task."""
 
 TASK_CHARS = 400
 AGAIN = "If the results above show the answer, use final_answer now. Otherwise take the next step."
@@ -129,7 +130,9 @@ def chat(request: ModelRequest, tools: Sequence[str], files: Sequence[str]) -> t
         tools: names of the offered tools; empty for an answer in plain text.
         files: paths to name in the system text.
     """
-    blocks = [_cut(block.strip(), SYSTEM_CHARS) for block in without_files(request.system) if block.strip()]
+    blocks = [
+        _beginning(block.strip(), SYSTEM_CHARS) for block in without_files(request.system) if block.strip()
+    ]
     if tools:
         blocks.insert(0, beginning(tools))
         if files:
@@ -142,7 +145,8 @@ def chat(request: ModelRequest, tools: Sequence[str], files: Sequence[str]) -> t
         # The task is said again after each result, always alike: a small model forgets it otherwise.
         if message.role == "user" and not message.tool_results:
             task = _cut(message.text.strip(), TASK_CHARS)
-    if request.tail.strip():
+    if request.tail.strip() and not (request.messages and request.messages[-1].tool_results):
+        # At the end of every result it would be evaluated anew in every step, and distract.
         turns.append(ChatTurn("user", request.tail.strip()))
     return _merged(turns)
 
@@ -185,5 +189,14 @@ def _merged(turns: Iterable[ChatTurn]) -> tuple[ChatTurn, ...]:
     return tuple(merged)
 
 
+def _beginning(text: str, limit: int) -> str:
+    kept, *more = text.split("\n\n")
+    for paragraph in more:
+        if len(kept) + len(paragraph) + 2 > limit:
+            break
+        kept += "\n\n" + paragraph
+    return _cut(kept, limit)
+
+
 def _cut(text: str, limit: int) -> str:
-    return text if len(text) <= limit else text[:limit].rsplit("\n", 1)[0] + "\n…"
+    return text if len(text) <= limit else text[:limit].rsplit(maxsplit=1)[0] + " …"

@@ -64,6 +64,11 @@ class Done:
         return self.text.startswith(REPLACED)
 
     @property
+    def found(self) -> bool:
+        """Whether a search found something."""
+        return bool(_MATCH_LINE.search(self.text))
+
+    @property
     def path(self) -> str:
         """The path the call is about, without a leading slash; empty if there is none."""
         found = next((self.call.input[key] for key in _PATH_KEYS if key in self.call.input), "")
@@ -141,7 +146,8 @@ def _is_files(block: str) -> bool:
 
 
 def _listed(system: Iterable[str]) -> tuple[tuple[str, ...], bool]:
-    lines = [line for block in system if _is_files(block) for line in block.split("\n")[1:] if line.strip()]
+    told = [line for block in system if _is_files(block) for line in block.split("\n")[1:] if line.strip()]
+    lines = list(dict.fromkeys(told))
     paths = tuple(line for line in lines if not line.startswith(("…", "...")))
     return paths[:MAX_PATHS], len(paths) > MAX_PATHS or len(paths) < len(lines)
 

@@ -1,10 +1,13 @@
 """JSON messages with descriptors over a SOCK_SEQPACKET socket, one message a packet.
 
 Shared by the two helper processes and the server's side of them. Not here: what the messages mean.
+
+A message too long for a packet (a command line may have megabytes) travels as a descriptor of memory.
 """
 
 import array
 import json
+import os
 import socket
 
 TYPE_CHECKING = False  # `import typing` would cost milliseconds at every cold start
@@ -13,29 +16,50 @@ if TYPE_CHECKING:
 
     Message = dict[str, Any]
 
-LONGEST_MESSAGE = 1 << 18
+LONGEST_PACKET = 1 << 16
 _MOST_FDS = 64
+_IN_MEMORY = b"@"  # no JSON text begins with it; the message is in the last descriptor
 
 
 def pair() -> "tuple[socket.socket, socket.socket]":
-    """Return the two ends of a new channel, with room for the longest message."""
+    """Return the two ends of a new channel, with room for some packets."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     for end in (ours, theirs):
-        end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, LONGEST_MESSAGE * 2)
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, LONGEST_PACKET * 8)
     return ours, theirs
 
 
 def send(channel: socket.socket, message: "Message", fds: "list[int] | None" = None) -> None:
-    """Send one message; raises OSError when the other end is gone or the message is too long."""
-    socket.send_fds(channel, [json.dumps(message).encode()], fds or [])
+    """Send one message; raises OSError when the other end is gone or does not listen."""
+    data = json.dumps(message).encode()
+    if len(data) < LONGEST_PACKET:
+        socket.send_fds(channel, [data], fds or [])
+        return
+    memory = os.memfd_create("message", os.MFD_CLOEXEC)
+    try:
+        while data:
+            data = data[os.write(memory, data) :]
+        socket.send_fds(channel, [_IN_MEMORY], [*(fds or []), memory])
+    finally:
+        os.close(memory)
 
 
 def receive(channel: socket.socket) -> "tuple[Message | None, list[int]]":
     """Read one message and the descriptors beside it (close-on-exec); None when the other end is gone."""
     space = socket.CMSG_SPACE(_MOST_FDS * array.array("i").itemsize)
-    data, ancillary, _, _ = channel.recvmsg(LONGEST_MESSAGE, space, socket.MSG_CMSG_CLOEXEC)
-    fds = array.array("i")
+    try:
+        data, ancillary, _, _ = channel.recvmsg(LONGEST_PACKET, space, socket.MSG_CMSG_CLOEXEC)
+    except ConnectionResetError:
+        return None, []  # it was killed with a message of ours still unread
+    received = array.array("i")
     for level, kind, payload in ancillary:
         if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-            fds.frombytes(payload[: len(payload) - len(payload) % fds.itemsize])
-    return (json.loads(data) if data else None), list(fds)
+            received.frombytes(payload[: len(payload) - len(payload) % received.itemsize])
+    fds = list(received)
+    if data == _IN_MEMORY:
+        memory = fds.pop()
+        try:
+            data = os.pread(memory, os.fstat(memory).st_size, 0)
+        finally:
+            os.close(memory)
+    return (json.loads(data) if data else None), fds

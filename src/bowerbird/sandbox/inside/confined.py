@@ -69,11 +69,11 @@ def _allow(ruleset: int, path: str, access: int) -> None:
         os.close(descriptor)
 
 
-def descendants(pid: int) -> "list[int]":
-    """Return every living descendant of `pid`, children before their own children."""
+def descendants(*pids: int) -> "list[int]":
+    """Return every living descendant of `pids`, children before their own children."""
     parents = _children_of_all()
     found: list[int] = []
-    todo = [pid]
+    todo = list(pids)
     while todo:
         below = parents.get(todo.pop(), [])
         found += below
@@ -206,9 +206,7 @@ class Confined:
             orphans = [each for each in children(os.getpid()) if each not in inits]
             if not orphans:
                 return
-            for each in orphans:
-                for below in descendants(each):
-                    _kill(below)
+            for each in (*descendants(*orphans), *orphans):
                 _kill(each)
             for each in orphans:
                 with contextlib.suppress(ChildProcessError):
@@ -216,7 +214,7 @@ class Confined:
 
     def own_pids(self, inits: "list[int]") -> "set[int]":
         """Return the processes that are no command's: all but the descendants of the inits."""
-        commands = {each for pid in inits for each in descendants(pid)}
+        commands = set(descendants(*inits))
         return {int(name) for name in os.listdir("/proc") if name.isdigit()} - commands
 
 

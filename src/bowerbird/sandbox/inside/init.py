@@ -32,12 +32,13 @@ def serve_one(
         return
     try:
         child = start(message, fds)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        said = f"bowerbird: cannot run {message['argv'][0]}: {reason}\n"
+    except (OSError, ValueError) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        refused = isinstance(error, Refused)
+        what = reason if refused else f"cannot run {message['argv'][0]}: {reason}"
         with contextlib.suppress(OSError):
-            os.write(fds[2], said.encode(errors="replace"))
-        code = 127 if isinstance(error, FileNotFoundError) else 126
+            os.write(fds[2], f"bowerbird: {what}\n".encode(errors="replace"))
+        code = 127 if isinstance(error, FileNotFoundError) and not refused else 126
         channel.send(zygote, {"code": code, "cpu_ms": 0, "peak_bytes": 0, "stragglers": 0})
         return
     for descriptor in fds:
@@ -56,13 +57,23 @@ def spent(used: resource.struct_rusage) -> "Message":
     return {"cpu_ms": cpu_ms, "peak_bytes": used.ru_maxrss * 1024}
 
 
+class Refused(OSError):
+    """The command cannot start where it should."""
+
+
 def prepare(message: "Message") -> str:
     """Go to the command's directory, set its limits, and return the program's path."""
-    os.chdir(message["cwd"])
+    try:
+        os.chdir(message["cwd"])
+    except OSError as error:
+        raise Refused(error.errno, f"cwd {message['cwd']}: {error.strerror}") from error
     os.umask(0o022)
     program = _find(message["argv"][0], message["env"].get("PATH", ""))
     for name, value in message.get("rlimits", {}).items():
-        resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (value, value))
+        kind = getattr(resource, f"RLIMIT_{name}")
+        most = resource.getrlimit(kind)[1]  # a limit of the host's may be lower; it cannot be raised
+        limit = value if most == resource.RLIM_INFINITY else min(value, most)
+        resource.setrlimit(kind, (limit, limit))
     return program
 
 

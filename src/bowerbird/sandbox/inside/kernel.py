@@ -107,6 +107,8 @@ def umount(target: str) -> None:
 def overlay_mount(lower: "list[str]", upper: str, work: str) -> int:
     """Return a detached overlay mount, `lower` newest first, as a descriptor that can be sent and attached.
 
+    An empty `upper` makes it read-only; then there must be two lower directories.
+
     Attributes go under `user.overlay.` (`userxattr`), as an unprivileged mount needs. The mount lives
     as long as a descriptor or an attachment of it does: nothing is left behind by a killed process.
     """
@@ -115,8 +117,9 @@ def overlay_mount(lower: "list[str]", upper: str, work: str) -> int:
         _set_flag(context, "userxattr")
         for directory in lower:
             _set_string(context, "lowerdir+", directory)
-        _set_string(context, "upperdir", upper)
-        _set_string(context, "workdir", work)
+        if upper:
+            _set_string(context, "upperdir", upper)
+            _set_string(context, "workdir", work)
         _checked(_libc.syscall(_SYS_FSCONFIG, context, _FSCONFIG_CMD_CREATE, None, None, 0), "create overlay")
         attributes = ctypes.c_uint(0x2 | 0x4)  # MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV
         return _checked(_libc.syscall(_SYS_FSMOUNT, context, 1, attributes), "fsmount overlay")

@@ -20,12 +20,34 @@ if TYPE_CHECKING:
     from .channel import Message
 
 
+def _overlay(wanted: "Message") -> int:
+    lower, ground, scratch = wanted["lower"], wanted["ground"], wanted["scratch"]
+    if not ground:
+        return kernel.overlay_mount(lower, wanted["upper"], wanted["work"])
+    # The layers lie inside of what they are laid over, which the kernel refuses. A read-only mount makes the
+    # ground another file system; it takes two directories, so one is empty. To be named in the next mount,
+    # each must stand somewhere for an instant.
+    kernel.mount("none", scratch, "tmpfs", 0)
+    try:
+        below = kernel.overlay_mount([scratch, ground], "", "")
+    finally:
+        kernel.umount(scratch)
+    try:
+        kernel.attach(below, scratch)
+    finally:
+        os.close(below)
+    try:
+        return kernel.overlay_mount([*lower, scratch], wanted["upper"], wanted["work"])
+    finally:
+        kernel.umount(scratch)
+
+
 def _mount(message: "Message") -> "list[int]":
     """Return, for each overlay asked for, the mount and a copy of it: one to attach, one to look through."""
     fds: list[int] = []
     try:
         for overlay in message["overlays"]:
-            mounted = kernel.overlay_mount(overlay["lower"], overlay["upper"], overlay["work"])
+            mounted = _overlay(overlay)
             fds.append(mounted)
             fds.append(kernel.copy_of_mount(mounted))
     except OSError:

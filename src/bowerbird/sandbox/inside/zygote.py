@@ -11,12 +11,11 @@ Messages are JSON objects, one per SOCK_SEQPACKET packet, with descriptors besid
 
 import contextlib
 import os
-import resource
 import select
 import signal
 import socket
 
-from . import channel, confined, init, kernel
+from . import channel, confined, init, kernel, usage
 from .confined import Confined
 from .namespaced import Namespaced
 
@@ -180,18 +179,10 @@ class Zygote:
 
     def usage(self) -> "Message":
         """Memory and process count of all that commands run; what runs them is left out."""
-        page = resource.getpagesize()
-        own = self.world.own_pids(self.inits()) if self.world is not None else set[int]()
-        own.add(self.bridge)
-        processes, memory = 0, 0
-        for name in os.listdir("/proc"):
-            if not name.isdigit() or int(name) in own:
-                continue
-            with contextlib.suppress(OSError), open(f"/proc/{name}/statm", encoding="ascii") as file:
-                fields = file.read().split()
-                memory += (int(fields[1]) - int(fields[2])) * page  # resident without shared pages
-                processes += 1
-        return {"processes": processes, "memory_bytes": memory}
+        if self.world is None:
+            return {"processes": 0, "memory_bytes": 0}
+        own = {*self.world.own_pids(self.inits()), self.bridge}
+        return usage.of_processes([int(n) for n in os.listdir("/proc") if n.isdigit() and int(n) not in own])
 
 
 def main(channel_fd: int, *, namespaces: bool = True) -> None:

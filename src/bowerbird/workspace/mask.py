@@ -1,0 +1,116 @@
+"""What a branch hides of its workspace, as a layer of whiteouts for processes (WS-8, WS-9, SB-8).
+
+Here: finding the topmost hidden paths, keeping a layer that hides them. Not here: which paths are hidden
+(`ground.py`), mounting.
+"""
+
+import os
+import stat
+from pathlib import Path
+
+from bowerbird.workspace import handles
+from bowerbird.workspace.ground import Ground
+from bowerbird.workspace.layers import make_whiteout
+from bowerbird.workspace.open_layer import discard
+
+Sign = tuple[int, int, int]
+
+
+class Mask:
+    """The mask of one branch, made anew when other paths are hidden than before.
+
+    Args:
+        directory: `…/branches/<id>/mask`; it holds one layer after the other.
+        ground: the workspace and what of it the branch shows.
+    """
+
+    def __init__(self, directory: Path, ground: Ground) -> None:
+        self._directory = directory
+        self._ground = ground
+        self._seen: dict[str, tuple[Sign, tuple[str, ...], tuple[str, ...]]] = {}
+        self._hidden: tuple[str, ...] | None = None
+        self._made = 0
+
+    def layer(self) -> Path:
+        """Return the layer to mount right above the workspace; another path when other things are hidden.
+
+        Looks at every directory of the workspace, and into those that changed since the last call.
+        """
+        hidden = tuple(sorted(self._find(), key=os.fsencode))
+        if hidden != self._hidden:
+            discard(self._directory)
+            self._made += 1
+            self._hidden = hidden
+            self._build(self._directory / str(self._made))
+        return self._directory / str(self._made)
+
+    def _find(self) -> list[str]:
+        """Return the topmost workspace paths that no view shows."""
+        hidden: list[str] = []
+        seen: dict[str, tuple[Sign, tuple[str, ...], tuple[str, ...]]] = {}
+        root = self._ground.open_root()
+        try:
+            todo = [""]
+            while todo:
+                above = todo.pop()
+                try:
+                    fd = handles.open_beneath(root, os.fsencode(above[1:]), handles.DIRECTORY)
+                except OSError as error:
+                    if error.errno in handles.ABSENT or isinstance(error, PermissionError):
+                        continue  # gone, or no process of this user's can look into it either
+                    raise
+                try:
+                    status = os.fstat(fd)
+                    sign = (status.st_ino, status.st_mtime_ns, status.st_ctime_ns)
+                    known = self._seen.get(above)
+                    found = known if known is not None and known[0] == sign else self._look(fd, above, sign)
+                finally:
+                    os.close(fd)
+                seen[above] = found
+                hidden += found[1]
+                todo += found[2]
+        finally:
+            os.close(root)
+        self._seen = seen
+        return hidden
+
+    def _look(self, fd: int, above: str, sign: Sign) -> tuple[Sign, tuple[str, ...], tuple[str, ...]]:
+        hidden: list[str] = []
+        inner: list[str] = []
+        with os.scandir(fd) as items:
+            for item in items:
+                path = f"{above}/{item.name}"
+                if not self._ground.shows(path):
+                    hidden.append(path)
+                elif item.is_dir(follow_symlinks=False):
+                    inner.append(path)
+        return sign, tuple(hidden), tuple(inner)
+
+    def _build(self, layer: Path) -> None:
+        layer.mkdir(mode=0o755, parents=True)
+        root = self._ground.open_root()
+        try:
+            for path in self._hidden or ():
+                self._make_way(root, layer, path.rpartition("/")[0])
+                make_whiteout(f"{layer}{path}")
+            self._take_mode(root, layer, "")
+        finally:
+            os.close(root)
+
+    def _make_way(self, root: int, layer: Path, path: str) -> None:
+        """Make the directories above a whiteout; the topmost layer's mode is what processes see."""
+        if not path or Path(f"{layer}{path}").is_dir():
+            return
+        self._make_way(root, layer, path.rpartition("/")[0])
+        Path(f"{layer}{path}").mkdir(mode=0o755)
+        self._take_mode(root, layer, path)
+
+    def _take_mode(self, root: int, layer: Path, path: str) -> None:
+        try:
+            fd = handles.open_beneath(root, os.fsencode(path[1:]), handles.DIRECTORY)
+        except OSError:
+            return  # gone meanwhile: there is nothing to see in it
+        try:
+            Path(f"{layer}{path}").chmod(stat.S_IMODE(os.fstat(fd).st_mode) | 0o700)
+        finally:
+            os.close(fd)

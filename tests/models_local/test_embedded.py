@@ -1,0 +1,69 @@
+"""The real embedded model on the sample project. Marked: run by hand and by `make demo`, not by `make test`.
+
+    BOWERBIRD_WEIGHTS=/path/model.gguf pytest -m embedded tests/models_local/test_embedded.py
+
+Without the variable the 0.5B weights are fetched into a cache of pytest's, once.
+"""
+
+import os
+import runpy
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bowerbird.api import Agent
+from bowerbird.core.messages import ToolUseBlock
+from bowerbird.models.local import LocalModel, fetch_weights, open_local
+from bowerbird.models.local.choices import OFFERED
+from bowerbird.models.settings import LocalSettings
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+PROJECT = EXAMPLES / "bakery"
+JOBS = runpy.run_path(str(EXAMPLES / "jobs.py"))["JOBS"]
+
+pytestmark = [pytest.mark.embedded, pytest.mark.timeout(900)]
+
+
+@pytest.fixture(scope="session")
+def weights(pytestconfig: pytest.Config) -> Path:
+    """The weights to test with."""
+    named = os.environ.get("BOWERBIRD_WEIGHTS")
+    if named:
+        return Path(named)
+    cache = pytestconfig.cache
+    assert cache is not None
+    return fetch_weights(cache.mkdir("bowerbird-weights"), small=True, on_progress=lambda _: None)
+
+
+@pytest.fixture
+async def model(weights: Path) -> AsyncIterator[LocalModel]:
+    """The real model."""
+    opened = open_local(str(weights), LocalSettings())
+    yield opened
+    await opened.aclose()
+
+
+@pytest.mark.parametrize("job", JOBS, ids=lambda job: job.name)
+async def test_every_step_of_a_real_job_is_a_valid_call_and_the_turn_ends(
+    job: Any, model: LocalModel, tmp_path: Path
+):
+    """MO-38: whether the answer is right is a matter of the model; that each step can be run is ours."""
+    project = tmp_path / "bakery"
+    shutil.copytree(PROJECT, project)
+    result = await Agent(workdir=project, language_model=model, max_iterations=20).run(job.prompt)
+    calls = [block for m in result.messages for block in m.content if isinstance(block, ToolUseBlock)]
+    assert result.stop_reason == "completed" and result.text
+    assert calls and {call.name for call in calls} <= set(OFFERED)
+    assert result.usage.cost == 0.0 and result.usage.cache_read_tokens > result.usage.input_tokens
+
+
+async def test_a_plain_question_without_tools_is_answered(model: LocalModel):
+    from bowerbird.core.messages import user_text
+    from bowerbird.core.requests import ModelRequest
+    from bowerbird.models.protocol import complete
+
+    end = await complete(model, ModelRequest((user_text("What is the capital of France?"),), max_tokens=40))
+    assert "Paris" in end.message.text
