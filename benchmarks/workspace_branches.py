@@ -18,22 +18,35 @@ import time
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
-from bowerbird.workspace import Branch, Workspace
+from bowerbird.workspace import Branch, Landing, Workspace
 
 FILE_BYTES = 5_977  # 10,000 of them are 57 MB
 
 
-def timed(call: Callable[[], object]) -> float:
-    """Return milliseconds."""
-    begun = time.perf_counter()
+class Timing(NamedTuple):
+    """Milliseconds: by the clock, and of the processor (which a busy machine changes less)."""
+
+    wall: float
+    cpu: float
+
+
+def timed(call: Callable[[], object]) -> Timing:
+    """Run once."""
+    begun, cpu = time.perf_counter(), time.process_time()
     call()
-    return (time.perf_counter() - begun) * 1000
+    return Timing((time.perf_counter() - begun) * 1000, (time.process_time() - cpu) * 1000)
 
 
-def median(call: Callable[[], object], times: int) -> float:
-    """Return the median of `times` runs in milliseconds."""
-    return statistics.median(timed(call) for _ in range(times))
+def median(call: Callable[[], object], times: int) -> Timing:
+    """Return the medians of `times` runs."""
+    return middle([timed(call) for _ in range(times)])
+
+
+def middle(found: list[Timing]) -> Timing:
+    """Return the medians."""
+    return Timing(statistics.median(t.wall for t in found), statistics.median(t.cpu for t in found))
 
 
 def make_tree(root: Path, files: int) -> None:
@@ -45,6 +58,7 @@ def make_tree(root: Path, files: int) -> None:
             folder.mkdir(parents=True, exist_ok=True)
         text = b"".join(line % (number, n) for n in range(100))[:FILE_BYTES]
         (folder / f"file{number}.py").write_bytes(text)
+    os.sync()  # or the first measurement pays for writing the tree
 
 
 def path_of(number: int) -> str:
@@ -52,9 +66,10 @@ def path_of(number: int) -> str:
     return f"pkg{number // 10_000}/mod{number // 100 % 100}/file{number}.py"
 
 
-def show(what: str, found: float, bar: str, reference: str, value: float) -> None:
+def show(what: str, found: Timing, bar: str, reference: str = "", value: Timing | None = None) -> None:
     """Print one line."""
-    print(f"{what:<46}{found:>9.2f} ms   bar {bar:<14}{reference:<44}{value:>10.2f} ms")
+    beside = f"{reference:<34}{value.wall:>9.2f} ms" if value is not None else reference
+    print(f"{what:<44}{found.wall:>8.2f} ms (cpu {found.cpu:>7.2f})  bar {bar:<13}{beside}")
 
 
 def edit(branch: Branch, numbers: range, mark: str) -> None:
@@ -73,7 +88,7 @@ def edit(branch: Branch, numbers: range, mark: str) -> None:
 # ---------------------------------------------------------------- measurements
 
 
-def measure_fork(place: Path, files: int) -> float:
+def measure_fork(place: Path, files: int) -> Timing:
     """Fork and branch creation on a tree of `files`; returns the fork's median."""
     root = place / f"tree{files}"
     root.mkdir()
@@ -93,21 +108,23 @@ def measure_fork(place: Path, files: int) -> float:
     if files <= 10_000:
         copied = timed(lambda: subprocess.run(["cp", "-r", root, place / f"copy{files}"], check=True))
         shutil.rmtree(place / f"copy{files}")
+        os.sync()
         show(f"fork, {files:,} files", fork_ms, "5 ms", "cp -r of the tree", copied)
     else:
         walked = timed(lambda: sum(len(names) for _, _, names in os.walk(root)))
         show(f"fork, {files:,} files", fork_ms, "5 ms", "os.walk of the tree", walked)
     show(
-        f"branch of the workspace, {files:,} files", create_ms, "20 ms", "memory of one fork, bytes:", memory
+        f"branch of the workspace, {files:,} files", create_ms, "20 ms", f"a fork's memory: {memory:,} bytes"
     )
     if files != 10_000:
         shutil.rmtree(root)
+        os.sync()
     return fork_ms
 
 
 def git(root: Path, *arguments: str) -> None:
     """Run git quietly."""
-    command = ["git", "-c", "user.name=b", "-c", "user.email=b@localhost", *arguments]
+    command = ["git", "-c", "user.name=b", "-c", "user.email=b@localhost", "-c", "gc.auto=0", *arguments]
     subprocess.run(command, cwd=root, check=True, capture_output=True)
 
 
@@ -141,7 +158,7 @@ def measure_changes(workspace: Workspace, place: Path, root: Path) -> None:
 def measure_merge(workspace: Workspace, place: Path) -> None:
     """Merges of 100 and 1,000 files, beside `git merge-file` for a tenth of them, times ten."""
     for count, bar in ((100, "50 ms"), (1_000, "150 ms")):
-        found: list[float] = []
+        found: list[Timing] = []
         for _ in range(3):
             parent = workspace.branch()
             child = parent.fork()
@@ -156,14 +173,12 @@ def measure_merge(workspace: Workspace, place: Path) -> None:
                 subprocess.run(c, check=True, capture_output=True) for _ in range(n)
             ]
         )
-        show(
-            f"merge of {count:,} files", statistics.median(found), bar, "git merge-file for each", tenth * 10
-        )
+        show(f"merge of {count:,} files", middle(found), bar, "git merge-file for each, ÷ 10", tenth)
     both = workspace.branch()
     child = both.fork()
     edit(child, range(1_000), "theirs")
     edit_top(both, range(1_000))
-    show("merge of 1,000 files, lines of both joined", timed(lambda: both.merge(child)), "-", "", 0.0)
+    show("merge of 1,000 files, lines of both joined", timed(lambda: both.merge(child)), "-")
 
 
 def edit_top(branch: Branch, numbers: range) -> None:
@@ -181,12 +196,11 @@ def measure_landing(workspace: Workspace, place: Path) -> None:
     """Landing 100 files and its undo, beside writing and syncing 100 files."""
     branch = workspace.branch()
     edit(branch, range(100), "land")
-    begun = time.perf_counter()
-    landing = branch.land()
-    landed = (time.perf_counter() - begun) * 1000
-    undone = timed(landing.undo)
+    landings: list[Landing] = []
+    landed = timed(lambda: landings.append(branch.land()))
+    undone = timed(landings[0].undo)
     reference = timed(lambda: write_and_sync(place / "plain", 100))
-    show("landing of 100 files", landed, "300 ms + fsync", "writing and fsyncing 100 files", reference)
+    show("landing of 100 files", landed, "300 + fsync", "writing and fsyncing 100 files", reference)
     show("undo of it", undone, "-", "writing and fsyncing 100 files", reference)
 
 
@@ -210,7 +224,8 @@ def main() -> int:
         place = Path(name)
         sizes = [100, 10_000] if given.quick else [100, 100_000, 10_000]
         forks = {files: measure_fork(place, files) for files in sizes}
-        spread = (max(forks.values()) / min(forks.values()) - 1) * 100
+        found = [timing.wall for timing in forks.values()]
+        spread = (max(found) / min(found) - 1) * 100
         print(f"{'fork: slowest size over fastest':<46}{spread:>9.0f} %    bar 20 %")
         root = place / "tree10000"
         with Workspace(root, data_dir=place / "data") as workspace:

@@ -89,7 +89,7 @@ class Point(msgspec.Struct):
         ({"tools": mine}, "tools is"),
         ({"branch": object(), "sandbox": object()}, "branch and sandbox"),
     ],
-    ids=lambda value: str(value)[:40],
+    ids=lambda value: "+".join(value) if isinstance(value, dict) else str(value)[:40],
 )
 def test_a_wrong_value_is_refused_with_its_name_and_value(given: dict[str, Any], said: str) -> None:
     with pytest.raises(InvalidArgument) as refused:

@@ -79,6 +79,21 @@ async def test_names_of_python_persist_from_run_to_run(fake: FakeModels, make: A
     assert "42" in result_of(results(fake.requests[-1])[-1])
 
 
+async def test_names_of_python_are_lost_when_the_branch_was_taken_back(fake: FakeModels, make: Any) -> None:
+    """SB-44: after a rollback the next call says so."""
+    agent = make()
+    mark = agent.branch.mark()
+    fake.script({"tools": [call("run_python_code", code="x = 41")]}, {"text": "ok"})
+    await agent.run("set")
+    agent.branch.rollback(mark)
+    use = {"tools": [call("run_python_code", code="y = 1")]}
+    fake.script(use, {"text": "ok"}, use, {"text": "ok"})
+    events = await events_of(agent, "use")
+    events += await events_of(agent, "again")
+    states = [e.data["state"] for e in events if e.type == "tool_outcome"]
+    assert states == ["lost", "kept"]
+
+
 async def test_a_second_run_on_a_branch_in_use_is_refused_and_forks_do_not_see_each_other(
     fake: FakeModels, make: Any, project: Path
 ) -> None:

@@ -123,6 +123,16 @@ def test_without_settings_the_defaults_are_seen(desk):
     assert seen.last["temperature"] == 1.0 and "read_skill" in json.dumps(seen.last["tools"])
 
 
+def test_the_share_of_the_context_is_of_the_running_models_own_window(desk):
+    """UI-54: a model's window counts where it is smaller than CONTEXT_WINDOW."""
+    small = {"models": {"anthropic:claude-sonnet-4-5-20250929": {"context_window": 4096}}}
+    (desk.home / ".bowerbird").mkdir(exist_ok=True)
+    (desk.home / ".bowerbird/config.yaml").write_text(json.dumps(small))
+    desk.fake.script({"text": "ok", "usage": {"input": 1900, "output": 1}})
+    code, _, err = desk.run("hi")
+    assert code == 0 and "46% ctx" in err
+
+
 def test_keys_and_hosts_reach_their_provider_only(desk):
     """CF-16 … CF-19, CF-52."""
     desk.fake.script({"text": "ok"})

@@ -178,3 +178,10 @@ def test_nothing_is_done_before_a_file_was_looked_at():
     assert doing <= set(steps(*READ_A).tools)
     assert doing <= set(steps(system=()).tools)
     assert steps(tools=(spec("bash"),)).tools == ("bash",)
+
+
+def test_a_file_whose_text_is_forgotten_is_read_again_but_not_for_ever():
+    forgotten = called("read_file", {"path": "a.py", "offset": 1}, "[Previous: used read_file]")
+    assert "a.py" in paths(steps(*forgotten), "read_file")
+    twice = (*forgotten, *called("read_file", {"path": "a.py", "offset": 1}, "[Previous: used read_file]"))
+    assert "a.py" not in paths(steps(*twice), "read_file")

@@ -15,9 +15,11 @@ from typing import Any
 import pytest
 
 from bowerbird.api import Agent
-from bowerbird.core.messages import ToolUseBlock
+from bowerbird.core.messages import ToolUseBlock, user_text
+from bowerbird.core.requests import ModelRequest
 from bowerbird.models.local import LocalModel, fetch_weights, open_local
 from bowerbird.models.local.choices import OFFERED
+from bowerbird.models.protocol import complete
 from bowerbird.models.settings import LocalSettings
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -30,6 +32,8 @@ pytestmark = [pytest.mark.embedded, pytest.mark.timeout(900)]
 @pytest.fixture(scope="session")
 def weights(pytestconfig: pytest.Config) -> Path:
     """The weights to test with."""
+    if "embedded" not in pytestconfig.option.markexpr:
+        pytest.skip("needs the weights; run with -m embedded")
     named = os.environ.get("BOWERBIRD_WEIGHTS")
     if named:
         return Path(named)
@@ -61,9 +65,5 @@ async def test_every_step_of_a_real_job_is_a_valid_call_and_the_turn_ends(
 
 
 async def test_a_plain_question_without_tools_is_answered(model: LocalModel):
-    from bowerbird.core.messages import user_text
-    from bowerbird.core.requests import ModelRequest
-    from bowerbird.models.protocol import complete
-
     end = await complete(model, ModelRequest((user_text("What is the capital of France?"),), max_tokens=40))
     assert "Paris" in end.message.text

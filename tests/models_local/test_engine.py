@@ -54,6 +54,14 @@ async def test_a_longer_prompt_evaluates_only_what_is_new(engine: Engine):
     assert second.counts.evaluated < 60 and second.counts.reused > 1_900
 
 
+async def test_what_follows_a_removed_part_is_reused(engine: Engine):
+    """MO-40 although the agent replaces old results: the adapter leaves them out whole."""
+    begin, old, rest = ({"role": "user", "content": f"{word} " * 300} for word in ("begin", "old", "rest"))
+    await all_of(engine, Generation((begin, old, rest), 50, WORD))
+    _, last = await all_of(engine, Generation((begin, rest), 50, WORD))
+    assert last.counts.evaluated < 60 and last.counts.reused > 2_500
+
+
 async def test_requests_are_answered_one_after_the_other(engine: Engine):
     answers = await asyncio.gather(*(all_of(engine, says(f"number {n}")) for n in range(5)))
     assert all(len(text) == 5 for text, _ in answers)

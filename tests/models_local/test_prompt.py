@@ -157,9 +157,15 @@ def test_python_results_say_what_to_do(data, said):
     assert said in told("run_python_code", {"code": "x"}, "", data=data)
 
 
-def test_an_error_and_a_replaced_result_are_told_as_such():
+def test_an_error_is_told_as_such():
     assert told("bash", {}, "exit 1", is_error=True).startswith("Error: exit 1")
-    assert "no longer shown" in told("read_file", {"path": "a"}, "[Previous: used read_file]")
+
+
+def test_a_call_whose_result_was_replaced_is_left_out_whole():
+    """MO-40: the engine reuses what follows a removed part, not what follows a changed one."""
+    kept = called("read_file", {"path": "b.py"}, "B = 1")
+    gone = called("read_file", {"path": "a.py"}, "[Previous: used read_file]")
+    assert chat(asked(*gone, *kept), NAMES, []) == chat(asked(*kept), NAMES, [])
 
 
 def test_no_result_is_longer_than_its_limit():

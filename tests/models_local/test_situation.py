@@ -92,3 +92,18 @@ def test_a_list_of_files_that_comes_twice_counts_once():
     block = "Files:\n" + "\n".join(f"f{n}.py" for n in range(150))
     situation = read_situation(asked(system=(block, block)))
     assert len(situation.files) == 150 and not situation.more_files
+
+
+def test_a_call_is_a_repeat_when_it_was_just_made_or_failed_or_only_looked_around():
+    code, search = {"code": "print(1)"}, {"pattern": "fee"}
+    again = read_situation(
+        asked(
+            *called("run_python_code", code, "no", is_error=True),
+            *called("search_files", search, "0 matches"),
+            *called("bash", {"command": "ls"}, "a.py"),
+            *called("bash", {"command": "pwd"}, "/"),
+        )
+    )
+    assert again.is_repeat("run_python_code", code) and again.is_repeat("search_files", search)
+    assert again.is_repeat("bash", {"command": "pwd"}) and not again.is_repeat("bash", {"command": "ls"})
+    assert not again.is_repeat("run_python_code", {"code": "print(2)"})

@@ -1,16 +1,19 @@
 """One driver per session: shutdown, lost leases, processes side by side (SE-18, 28, 29, 31, 34)."""
 
 import asyncio
+import base64
 import time
 from pathlib import Path
 
 import pytest
+from support.agent_turns import results
 from support.fake_models import FakeModels
 from support.sessions import Place, changed, gapless, place, writes
 
 from bowerbird.core.errors import TurnRunning
 from bowerbird.sessions.dispatcher import TurnRef
 from bowerbird.store.leases import take_lease
+from bowerbird.tools import Tool, ToolContext
 
 
 async def started(home: Place, text: str = "go") -> tuple[str, str]:
@@ -50,6 +53,58 @@ async def test_a_shutdown_ends_within_the_grace_whatever_hangs(tmp_path: Path, f
         turn = await home.service.wait(turn_id)
         assert turn.state == "done"
         assert await home.types(thread) == ["turn_started", "user", "assistant", "turn_ended"]
+
+
+async def test_whoever_keeps_names_of_a_branch_hears_of_turn_ends_and_rollbacks(
+    tmp_path: Path, fake: FakeModels
+) -> None:
+    """SB-44: a call is cut off by a shutdown, its changes are taken back and it runs again."""
+    begun = asyncio.Event()
+    wait = [True]
+
+    async def build(context: ToolContext) -> str:
+        """Build.
+
+        Returns:
+            Nothing of note.
+        """
+        await context.files.write_file("built.txt", "x")
+        if wait.pop():
+            wait.append(False)
+            begun.set()
+            await asyncio.Event().wait()
+        return "built"
+
+    fake.script({"tools": [{"name": "build", "input": {}}]}, {"text": "ok"})
+    tools = [Tool(build, effect="branch", needs_approval=False)]
+    async with place(tmp_path, fake, settings=changed(grace_s=0.1), tools=tools) as home:
+        thread, turn_id = await started(home)
+        await begun.wait()
+        await home.service.stop()
+        assert home.maker.told == []
+    async with place(tmp_path, fake, tools=tools) as home:
+        assert (await home.service.wait(turn_id)).state == "done"
+        branch = await home.service.branch(thread)
+        assert home.maker.told == [("rolled_back", branch.id), ("turn_ended", branch.id)]
+        assert branch.changes()["written"] == ["/built.txt"]
+
+
+async def test_an_image_read_in_a_session_is_a_blob_of_the_store_and_reaches_the_provider(
+    home: Place,
+) -> None:
+    """TO-11, MO-7."""
+    png = b"\x89PNG\r\n\x1a\n" + b"\0" * 64
+    (home.project / "cat.png").write_bytes(png)
+    home.fake.script({"tools": [{"name": "read_file", "input": {"path": "cat.png"}}]}, {"text": "a cat"})
+    thread = await home.session()
+    assert (await home.ask(thread)).state == "done"
+    [result] = results(home.fake.requests[1])
+    [image] = [part for part in result["content"] if part["type"] == "image"]
+    assert image["source"] == {
+        "type": "base64", "media_type": "image/png", "data": base64.b64encode(png).decode()
+    }  # fmt: skip
+    [outcome] = await home.bodies(thread, "tool_outcome")
+    assert home.store.blobs.get(outcome["blob"]) == png
 
 
 async def test_no_turn_starts_during_a_shutdown(tmp_path: Path, fake: FakeModels) -> None:

@@ -37,6 +37,7 @@ class PlainMaker:
     change: Callable[[TurnRun], TurnRun] | None = None
     model: Model | None = None
     made: list[TurnContext] = field(default_factory=list[TurnContext])
+    told: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
     def model_of(self, session: SessionRow) -> str:
         return NAME
@@ -56,6 +57,12 @@ class PlainMaker:
             mode="plan" if flags.get("enable_plan_mode") else "normal",
         )
         return run if self.change is None else self.change(run)
+
+    async def turn_ended(self, branch_id: str) -> None:
+        self.told.append(("turn_ended", branch_id))
+
+    async def rolled_back(self, branch_id: str) -> None:
+        self.told.append(("rolled_back", branch_id))
 
     async def aclose(self) -> None:
         if self.model is not None:

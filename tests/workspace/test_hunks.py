@@ -5,7 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bowerbird.core.errors import Stale
-from bowerbird.workspace.hunks import apply_hunks, hunks_of, line_changes, split_lines, too_long
+from bowerbird.workspace.hunks import (
+    _HEADER,
+    _only_region,
+    _raw_hunks,
+    apply_hunks,
+    hunks_of,
+    line_changes,
+    split_lines,
+    too_long,
+)
 
 LINES = st.lists(st.sampled_from([b"a", b"b", b"c\r", b"\xff", b"@@ -1 +1 @@", b"", b"--- x"]), max_size=25)
 TEXTS = st.builds(lambda lines, end: b"\n".join(lines) + end, LINES, st.sampled_from([b"", b"\n"]))
@@ -26,6 +35,39 @@ def test_a_subset_then_the_rest_equals_all(old: bytes, new: bytes, data: st.Data
     middle = apply_hunks(old, new, hunks, first)
     rest = hunks_of("/a", middle, new)
     assert apply_hunks(middle, new, rest, {h.id for h in rest}) == new
+
+
+@given(old=TEXTS, new=TEXTS, context=st.integers(0, 3))
+def test_one_region_is_the_hunk_that_libgit2_gives(old: bytes, new: bytes, context: int) -> None:
+    only = _only_region(old, new, context)
+    if old != new and only is not None:
+        (expected,) = _HEADER.finditer(_raw_hunks(old, new, context))
+        assert only[0] == tuple(int(group) if group is not None else 1 for group in expected.groups())
+        assert only[1] == _raw_hunks(old, new, context)[expected.end() :]
+
+
+@given(
+    edits=st.lists(
+        st.tuples(st.integers(0, 400), st.integers(0, 3), LINES.map(lambda lines: lines[:4])), max_size=4
+    ),
+    repeated=st.booleans(),
+    end=st.sampled_from([b"", b"\n"]),
+)
+def test_far_equal_ends_change_no_hunk(
+    edits: list[tuple[int, int, list[bytes]]], repeated: bool, end: bytes
+) -> None:
+    """Large files are compared without their far ends."""
+    lines = [b"the same line" if repeated else b"line number %d" % n for n in range(400)]
+    old = b"\n".join(lines) + end
+    for at, gone, added in edits:
+        lines[at : at + gone] = added
+    new = b"\n".join(lines) + end
+    hunks = hunks_of("/a", old, new)
+    assert apply_hunks(old, new, hunks, {h.id for h in hunks}) == new
+    for hunk in hunks:
+        body = [line[1:] for line in hunk.body.split(b"\n") if line[:1] in (b" ", b"-")]
+        assert len(body) == hunk.old_lines
+        assert [line.rstrip(b"\n") for line in split_lines(old)[hunk.old_start - 1 :]][: len(body)] == body
 
 
 @given(old=TEXTS, new=TEXTS)

@@ -301,7 +301,7 @@ class Agent:
             await asyncio.to_thread(on.begin_turn)
             model, owned = await self._open_model()
             try:
-                python = await stack.enter_async_context(self._handle.names.of_run(on.id, options.timeout))
+                python = await stack.enter_async_context(self._handle.names.of_run(on, options.timeout))
                 processes = await self._enter_sandbox(stack, on)
                 first = start if start is not None else await data_begin(options, on, inputs)
                 run = await turn_run(

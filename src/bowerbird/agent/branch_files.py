@@ -67,7 +67,7 @@ class BranchStore:
         """Return the bytes of the blob `name`; raises NotFound when they are gone or were changed."""
         digest = name.removeprefix("sha256:")
         content = self._kept(f"{_BLOBS}/{digest}")
-        # A file of the branch: its tools can write it, and a request must carry what the message names.
+        # Commands on the branch could write the file; a request must carry what the message names.
         if content is None or hashlib.sha256(content).hexdigest() != digest:
             raise NotFound(f"blob {digest[:12]}… is not on the branch", f"{_BLOBS}/{digest}")
         return content

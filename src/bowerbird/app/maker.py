@@ -5,6 +5,7 @@ journal, who drives the turn.
 """
 
 import asyncio
+import logging
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from bowerbird.sessions.setup import TurnContext
     from bowerbird.store.threads import SessionRow
     from bowerbird.workspace import Branch
+
+_log = logging.getLogger(__name__)
 
 
 class SettingsTurnMaker:
@@ -143,20 +146,38 @@ class SettingsTurnMaker:
         return await session_processes(host, self.settings, branch, flags.get("network"))
 
     def _tools(self, library: SkillLibrary | None, processes: Processes, *, plan: bool) -> Toolset:
-        if self._python is None:
-            from bowerbird.sandbox.python_sessions import DumpFiles, PythonSessions
-
-            kept = DumpFiles(Path(self.settings.agent.data_dir) / "python")
-            self._python = PythonSessions(dumps=kept)
         return offered_tools(
             self.settings,
             library,
-            self._python,
+            self._interpreters(),
             processes,
             attended=self._attended,
             plan=plan,
             tiers=self._tiers(),
         )
+
+    def _interpreters(self) -> "PythonSessions":
+        if self._python is None:
+            from bowerbird.sandbox.python_sessions import DumpFiles, PythonSessions
+
+            kept = DumpFiles(Path(self.settings.agent.data_dir) / "python")
+            self._python = PythonSessions(dumps=kept)
+        return self._python
+
+    async def turn_ended(self, branch_id: str) -> None:
+        """See `sessions.setup.TurnMaker`."""
+        if self._sandboxes is not None:
+            await self._sandboxes.turn_ended(branch_id)
+        if self._python is None:
+            return
+        try:
+            await self._python.end_turn(branch_id)
+        except OSError as error:
+            _log.warning("Python names of %s are not kept over a restart: %s", branch_id, error)
+
+    async def rolled_back(self, branch_id: str) -> None:
+        """See `sessions.setup.TurnMaker`."""
+        await self._interpreters().rolled_back(branch_id)
 
     def _tiers(self) -> tuple[str, ...]:
         router = self.pool.router

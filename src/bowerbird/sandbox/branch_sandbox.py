@@ -27,6 +27,7 @@ from bowerbird.sandbox.command import (
 )
 from bowerbird.sandbox.copy_projection import CopyProjection
 from bowerbird.sandbox.network import BranchNetwork
+from bowerbird.sandbox.persistent_python import PersistentPython
 from bowerbird.sandbox.profile import environment
 from bowerbird.sandbox.projection import OverlayProjection, Projection
 from bowerbird.sandbox.running import Finished, RunningCommand
@@ -59,6 +60,7 @@ class BranchSandbox:
         self._slots = asyncio.Semaphore(host.settings.commands)
         self._running: set[RunningCommand] = set()
         self._background: BackgroundRuns | None = None
+        self._python: PersistentPython | None = None
         self.network = network
         self._idle = asyncio.Event()
         self._idle.set()
@@ -156,6 +158,7 @@ class BranchSandbox:
         max_output_bytes: int = 100_000,
         separate: bool = False,
         keep_output: bool = False,
+        stdin_fd: int | None = None,
     ) -> CommandRequest:
         """Return a checked request for `begin`; arguments and errors as for `run`."""
         if max_output_bytes < 1:
@@ -166,12 +169,18 @@ class BranchSandbox:
             cwd=self._inside(cwd),
             env=self._environment(check_environment(env or {})),
             stdin=stdin,
+            stdin_fd=stdin_fd,
             timeout_s=limit,
             max_output_bytes=max_output_bytes,
             separate=separate,
             keep_output=keep_output,
             note=note,
         )
+
+    @property
+    def longest_s(self) -> float:
+        """The longest time that any command may be given, in seconds."""
+        return self._host.settings.max_timeout_s
 
     def now(self) -> int:
         """The clock that `end` compares with."""
@@ -192,6 +201,18 @@ class BranchSandbox:
             yield f"{self._projection.spill_prefix}/{name}"
         finally:
             file.unlink(missing_ok=True)
+
+    @property
+    def python(self) -> PersistentPython:
+        """The branch's CPython whose names persist; only for hosts without Monty."""
+        if self._python is None:
+            self._python = PersistentPython(self)
+        return self._python
+
+    async def turn_ended(self) -> None:
+        """End what must not hold the branch beyond a turn."""
+        if self._python is not None:
+            await self._python.close()
 
     @property
     def background(self) -> BackgroundRuns:
@@ -276,6 +297,13 @@ class BranchSandbox:
                 asyncio.to_thread(self._finish, started_ns, turn, call, last=last, spilled=running.spilled)
             )
 
+    async def capture(self, started_ns: int, *, turn: str | None = None, call: str | None = None) -> Captured:
+        """Take what a command that goes on has changed so far into the branch's records."""
+        async with self._preparing:
+            return await asyncio.shield(
+                asyncio.to_thread(self._projection.capture, started_ns, turn, call, last=False)
+            )
+
     def _finish(
         self, started_ns: int, turn: str | None, call: str | None, *, last: bool, spilled: bool
     ) -> Captured:
@@ -342,6 +370,7 @@ class BranchSandbox:
 
     async def close(self) -> None:
         """End everything that runs, keep what it changed."""
+        await self.turn_ended()
         if self._background is not None:
             await self._background.close()
         for running in list(self._running):

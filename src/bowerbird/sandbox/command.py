@@ -63,6 +63,7 @@ class CommandRequest:
     cwd: str = "/"
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     stdin: bytes = b""
+    stdin_fd: int | None = None  # in place of `stdin`; whoever asks closes it after the start
     timeout_s: float = DEFAULT_TIMEOUT_S
     max_output_bytes: int = 100_000
     separate: bool = False

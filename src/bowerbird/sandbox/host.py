@@ -204,6 +204,12 @@ class SandboxHost:
         if sandbox is not None:
             await sandbox.new_turn()
 
+    async def turn_ended(self, branch_id: str) -> None:
+        """End what must not hold a branch beyond its turn; background runs go on."""
+        sandbox = self._sandboxes.get(branch_id)
+        if sandbox is not None:
+            await sandbox.turn_ended()
+
     @staticmethod
     def had_background(branch: Branch) -> bool:
         """Whether background commands of this branch are on record; starts nothing."""

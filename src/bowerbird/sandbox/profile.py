@@ -181,4 +181,5 @@ def bubblewrap(program: str, facts: HostFacts, places: Places) -> list[str]:
     if places.sockets:
         words += ["--ro-bind", places.sockets, "/run/bowerbird/net"]
     words += ["--dir", places.root]
-    return [*words, "--remount-ro", "/", "--chdir", "/"]
+    # What is left to write has a limit of its own; memory filled with files is in no process's account.
+    return [*words, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/"]

@@ -16,7 +16,7 @@ from bowerbird.sandbox.seccomp import filter_program
 from bowerbird.sandbox.status import Tier
 from bowerbird.sandbox.warden import PACKAGE, Mounted, Overlay
 from bowerbird.sandbox.warm import WarmSandbox
-from bowerbird.workspace import Captured, OverlayDirs, ProcessView
+from bowerbird.workspace import Captured, OverlayDirs, ProcessView, ViewChanged
 
 if TYPE_CHECKING:
     from bowerbird.sandbox.host import SandboxHost
@@ -103,14 +103,19 @@ class OverlayProjection:
         if self._warm is None or not self._warm.alive:
             self._drop_mount()
             self._warm = await self._start()
-        if first:
+        while first:
             dirs = await asyncio.to_thread(self._view.dirs)
             if dirs != self._dirs or self._mounted is None:
                 self._mounted = await self._mount(self._warm, dirs)
                 self._dirs = dirs
             view_fd = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self._mounted.look)
             self._live.callback(os.close, view_fd)
-            await asyncio.to_thread(self._live.enter_context, self._view.live(view_fd))
+            try:
+                await asyncio.to_thread(self._live.enter_context, self._view.live(view_fd))
+            except ViewChanged:
+                self._live.close()
+                continue
+            break
         return self._warm
 
     async def _start(self) -> WarmSandbox:

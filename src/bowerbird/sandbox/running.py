@@ -121,6 +121,8 @@ class RunningCommand:
 
     def _feed(self, given: list[int]) -> int:
         """Return a descriptor that reads as the command's stdin."""
+        if self._request.stdin_fd is not None:
+            return self._request.stdin_fd
         if not self._request.stdin:
             null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
             given.append(null)

@@ -42,7 +42,8 @@ _PRIO_USER, _IOPRIO_WHO_USER = 2, 3
 _FILE_IOCTLS = (0x4008_6602, 0x4004_6602, 0x401C_5820, 0x4008_7602, 0x4080_6685, 0x800C_6613)
 # FS_IOC_SETFLAGS, its 32-bit form, FSSETXATTR, SETVERSION, ENABLE_VERITY, SET_ENCRYPTION_POLICY
 _NOTIFIED = (
-    "chmod fchmod fchmodat chown fchown lchown fchownat utime utimes futimesat utimensat connect"
+    "chmod fchmod fchmodat chown fchown lchown fchownat utime utimes futimesat utimensat connect "
+    "fork vfork"
 ).split()
 _FCHMODAT2 = 452
 _SOCK_DGRAM, _SOCK_RAW, _SOCK_TYPE = 2, 3, 0xF
@@ -73,6 +74,8 @@ def _add_copy_rules(rules: Any) -> None:
             rules.add_rule(refuse, name, pyseccomp.Arg(1, pyseccomp.MASKED_EQ, _SOCK_TYPE, kind))
     for call in (*_NOTIFIED, _FCHMODAT2):
         rules.add_rule(pyseccomp.NOTIFY, call)
+    none_new = pyseccomp.Arg(0, pyseccomp.MASKED_EQ, _NEW_NAMESPACES, 0)  # the others are refused already
+    rules.add_rule(pyseccomp.NOTIFY, "clone", none_new)
 
 
 @functools.cache

@@ -47,6 +47,8 @@ class Closer:
         turn = self._turn
         self._lease.check()
         frozen = await self._freeze()
+        if self.branch is not None:
+            await self._house.maker.turn_ended(self.branch.id)
         if ending.state == "done":
             await self.land(("turn", "step"))
         ended = await self._house.store.write(lambda c: end_turn(c, turn, self._lease.epoch, ending, frozen))

@@ -65,6 +65,8 @@ async def opened(
     if stopped is not None:
         return stopped
     recovery = await recover(loaded.turn.calls, branch, house.settings.resume_external)
+    if recovery.went_back:
+        await house.maker.rolled_back(branch.id)
     for outcome in recovery.outcomes:
         await commit(outcome)
     if recovery.ask:

@@ -36,10 +36,12 @@ class Recovery:
     Attributes:
         outcomes: of calls that are not run again.
         ask: calls about which a person must say what happened.
+        went_back: the branch was taken back.
     """
 
     outcomes: tuple[ToolOutcome, ...] = ()
     ask: tuple[LedgerCall, ...] = ()
+    went_back: bool = False
 
 
 async def recover(
@@ -58,9 +60,12 @@ async def recover(
     decisions = decide_resume(calls, external)
     closed: list[ToolOutcome] = []
     tools = {call.call: call.tool for call in calls}
+    went_back = False
     for mark in rollbacks(decisions, calls):
         failure = await asyncio.to_thread(_roll_back, branch, mark)
-        if failure is not None:
+        if failure is None:
+            went_back = True
+        else:
             closed += [_closed(tools, _impossible(d, failure)) for d in decisions if _goes_back(d, mark)]
     closed += [
         await asyncio.to_thread(_with_paths, branch, _closed(tools, decision), decision.changed_since)
@@ -68,7 +73,7 @@ async def recover(
         if isinstance(decision, Close)
     ]
     asked = {decision.call for decision in decisions if isinstance(decision, AskPerson)}
-    return Recovery(tuple(closed), tuple(call for call in calls if call.call in asked))
+    return Recovery(tuple(closed), tuple(call for call in calls if call.call in asked), went_back)
 
 
 def _goes_back(decision: Decision, mark: str) -> bool:

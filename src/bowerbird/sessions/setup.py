@@ -1,5 +1,7 @@
 """What the driver asks of the composition root: a turn's model, tools, instructions and limits.
 
+It also tells it what happens to branches on which tools keep a state of their own (SB-44).
+
 Here: that one protocol. Not here: any implementation (`app.py`, `api.py`).
 """
 
@@ -51,4 +53,15 @@ class TurnMaker(Protocol):
             BowerbirdError: say no model is configured; the turn fails with that message and can be
                 resumed.
         """
+        ...
+
+    async def turn_ended(self, branch_id: str) -> None:
+        """Keep what tools remember of the branch over a restart; called at the end of each turn.
+
+        Nothing is raised for a state that cannot be kept: the turn has ended all the same.
+        """
+        ...
+
+    async def rolled_back(self, branch_id: str) -> None:
+        """Forget what tools remember of a state that the branch was taken back from."""
         ...

@@ -20,6 +20,7 @@ from bowerbird.tools.processes import (
     processes_unavailable,
     sandbox_line,
 )
+from bowerbird.tools.python import PYTHON_TOOLS, cpython_tools, python_unavailable
 from bowerbird.tools.tool import Tool
 
 if TYPE_CHECKING:
@@ -54,13 +55,20 @@ async def processes_of(
     status = await host.status()
     reason = processes_unavailable(status)
     if reason is not None:
-        return Processes((), dict.fromkeys(PROCESS_TOOLS, reason), sandbox_line(status), status=status)
+        absent = dict.fromkeys(PROCESS_TOOLS, reason)
+        without = python_unavailable()
+        if without is not None:
+            absent |= dict.fromkeys(PYTHON_TOOLS, f"{without}; {reason}")
+        return Processes((), absent, sandbox_line(status), status=status)
     network = (await host.sandbox(branch)).network
     wanted = host.settings.allow if allow is None else allow
     if status.tier == "overlay" and network.allow != wanted:
         await network.change(await host.network_rules(wanted))
+    tools = process_tools(host, settings, network=network.mode)
+    if python_unavailable() is not None:
+        tools += cpython_tools(host)
     return Processes(
-        tuple(process_tools(host, settings, network=network.mode)),
+        tuple(tools),
         {},
         sandbox_line(status, network.mode, network.allow),
         BackgroundNotices(host, branch),

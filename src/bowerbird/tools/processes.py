@@ -28,7 +28,13 @@ if TYPE_CHECKING:
     from bowerbird.sandbox.host import SandboxHost
     from bowerbird.workspace import Branch
 
-PROCESS_TOOLS = ("bash", "run_python", "background_run", "check_background", "cancel_background")
+PROCESS_TOOLS: tuple[str, ...] = (
+    "bash",
+    "run_python",
+    "background_run",
+    "check_background",
+    "cancel_background",
+)
 MAX_OUTPUT_BYTES = 50_000
 _NOTE_ROOM = 400
 _QUEUE_S = 600.0

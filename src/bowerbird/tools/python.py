@@ -4,10 +4,10 @@ Here: what a model is told of the interpreter, and how it sees a run. Not here: 
 (`sandbox/`).
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from bowerbird.core.errors import LimitExceeded
+from bowerbird.core.errors import LimitExceeded, SandboxUnavailable, ToolError
 from bowerbird.sandbox.branch_calls import BranchCalls
 from bowerbird.sandbox.monty import MISSING, MODULES, available
 from bowerbird.sandbox.python_record import PythonRecord
@@ -19,8 +19,10 @@ from bowerbird.tools.result import ToolResult
 from bowerbird.tools.tool import Tool
 
 if TYPE_CHECKING:
+    from bowerbird.sandbox.host import SandboxHost
     from bowerbird.workspace import Branch
 
+PYTHON_TOOLS: tuple[str, ...] = ("run_python_code", "run_python_file")
 MAX_SCRIPT_BYTES = 1024 * 1024
 _QUEUE_S = 600.0
 _LACKING = ("NotImplementedError: this interpreter", "ModuleNotFoundError:", "ImportError:")
@@ -63,11 +65,7 @@ def python_tools(sessions: PythonSessions | None = None, timeout_s: float | None
         Args:
             path: The file, relative to the root.
         """
-        data = await context.files.read_bytes(path, 0, MAX_SCRIPT_BYTES + 1)
-        if len(data) > MAX_SCRIPT_BYTES:
-            raise LimitExceeded(f"{path} is over {MAX_SCRIPT_BYTES // 1024} KiB; too large to run", path)
-        code = data.decode("utf-8-sig", "replace")
-        return await _run(held, code, context, timeout_s)
+        return await _run(held, await _script(path, context), context, timeout_s)
 
     # A snippet has its own clock; the tool's only ends a call that waits in the queue for ever.
     most = seconds + held.limits.grace_s + _QUEUE_S
@@ -75,6 +73,58 @@ def python_tools(sessions: PythonSessions | None = None, timeout_s: float | None
         Tool(run_python_code, description=CODE_DESCRIPTION, effect="branch", timeout_s=most, serial="python"),
         Tool(run_python_file, description=FILE_DESCRIPTION, effect="branch", timeout_s=most, serial="python"),
     ]
+
+
+def cpython_tools(host: "SandboxHost", timeout_s: float = 30.0) -> list[Tool]:
+    """Return the two tools on one CPython per branch in its sandbox: where Monty is missing (SB-49).
+
+    Args:
+        host: gives the branch's sandbox. timeout_s: seconds for each snippet.
+    """
+
+    async def run_python_code(code: str, context: ToolContext) -> ToolResult:
+        """Run Python and return what it prints and the value of its last expression.
+
+        Names persist until the end of the turn. Files of the branch are opened by relative path and can be
+        imported; there is no network beyond what commands have.
+
+        Args:
+            code: The Python code.
+        """
+        return await _run_cpython(host, code, context, timeout_s)
+
+    async def run_python_file(path: str, context: ToolContext) -> ToolResult:
+        """Run a Python file of the branch in the same interpreter as run_python_code.
+
+        Args:
+            path: The file, relative to the root.
+        """
+        return await _run_cpython(host, await _script(path, context), context, timeout_s)
+
+    def made(fn: Callable[..., Awaitable[ToolResult]]) -> Tool:
+        return Tool(fn, effect="branch", process=True, timeout_s=timeout_s + _QUEUE_S, serial="python")
+
+    return [made(run_python_code), made(run_python_file)]
+
+
+async def _run_cpython(host: "SandboxHost", code: str, context: ToolContext, timeout_s: float) -> ToolResult:
+    try:
+        sandbox = await host.sandbox(context.files)
+        record = await sandbox.python.run(
+            code, timeout_s=timeout_s, turn=context.turn or None, call=context.call or None
+        )
+    except SandboxUnavailable as error:
+        raise ToolError(str(error)) from error
+    return ToolResult(
+        shown(record), data=record.to_data(), is_error=not record.ok, truncated=record.truncated
+    )
+
+
+async def _script(path: str, context: ToolContext) -> str:
+    data = await context.files.read_bytes(path, 0, MAX_SCRIPT_BYTES + 1)
+    if len(data) > MAX_SCRIPT_BYTES:
+        raise LimitExceeded(f"{path} is over {MAX_SCRIPT_BYTES // 1024} KiB; too large to run", path)
+    return data.decode("utf-8-sig", "replace")
 
 
 def python_unavailable() -> str | None:

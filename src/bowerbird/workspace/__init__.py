@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from bowerbird.workspace.history import Snapshot
     from bowerbird.workspace.landings import Landing
     from bowerbird.workspace.limits import WorkspaceLimits
-    from bowerbird.workspace.process_view import Captured, OverlayDirs, ProcessView
+    from bowerbird.workspace.process_view import Captured, OverlayDirs, ProcessView, ViewChanged
     from bowerbird.workspace.registry import BranchInfo
     from bowerbird.workspace.workspace import Workspace
 
 __all__ = [
     "Branch", "BranchInfo", "Captured", "FlagRules", "Landing", "OverlayDirs", "ProcessView", "Snapshot",
-    "Workspace", "WorkspaceLimits",
+    "ViewChanged", "Workspace", "WorkspaceLimits",
 ]  # fmt: skip
 
 _HOMES = {
@@ -31,6 +31,7 @@ _HOMES = {
     "OverlayDirs": "process_view",
     "ProcessView": "process_view",
     "Snapshot": "history",
+    "ViewChanged": "process_view",
     "Workspace": "workspace",
     "WorkspaceLimits": "limits",
 }

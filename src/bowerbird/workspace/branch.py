@@ -210,7 +210,7 @@ class Branch(BranchFiles):
             return
         with self._state.writing():
             self._history().rollback(mark)
-            self._state.account.forget()
+            self._state.went_back()
 
     def end_turn(self, turn: str | None = None) -> Snapshot:
         """Make the turn's changes one snapshot and return it (WS-42).

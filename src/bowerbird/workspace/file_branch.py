@@ -63,6 +63,11 @@ class BranchFiles:
         """What searches: `ripgrep`, or `python` where it does not run (WS-33)."""
         return self._state.memory.engine().name
 
+    @property
+    def rollbacks(self) -> int:
+        """How often this branch was taken back to a mark since it was opened here."""
+        return self._state.rollbacks
+
     def call_mark(self) -> str:
         """Return the mark that `rollback` takes to undo what this handle's call changed.
 
@@ -208,7 +213,7 @@ class BranchFiles:
         Raises:
             LimitExceeded: over 64 MiB; use `read_bytes` with a length.
         """
-        with os_errors():
+        with os_errors(lexical(path, self._state.workspace)):
             return file_reads.read_overlay(self._state.reading(), path)
 
     # ------------------------------------------------------------ writing
@@ -284,7 +289,7 @@ class BranchFiles:
 
     def write_private(self, path: PathInput, content: str | bytes) -> None:
         """Put a file that every tool reads but no change, merge or landing shows (WS-9)."""
-        with os_errors():
+        with os_errors(lexical(path, self._state.workspace)):
             self._ops.write_private(path, content)
 
     # ------------------------------------------------------------ threads and order
@@ -308,7 +313,7 @@ class BranchFiles:
             try:
                 if dropped:
                     raise asyncio.CancelledError
-                with os_errors():
+                with os_errors(ticket.paths[0]):
                     return work()
             finally:
                 order.leave(ticket)

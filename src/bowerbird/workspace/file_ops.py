@@ -49,10 +49,12 @@ def os_errors(path: str | None = None) -> Generator[None]:
             raise LimitExceeded(
                 "the disk with the data directory is full; nothing was changed", path
             ) from error
+        # The host's own path would tell a model about places it cannot name.
+        name = shown_path(path) if path is not None else "the branch's data directory"
         if error.errno == errno.EROFS:
-            raise ReadOnly(f"{error.filename or path} is on a read-only filesystem", path) from error
+            raise ReadOnly(f"{name} is on a read-only filesystem", path) from error
         if error.errno in (errno.EACCES, errno.EPERM):
-            raise WorkspaceError(f"permission denied: {error.filename or path}", path) from error
+            raise WorkspaceError(f"permission denied: {name}", path) from error
         raise
 
 

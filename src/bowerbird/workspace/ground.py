@@ -29,12 +29,19 @@ class Ground:
         root: the workspace, resolved and absolute; None for a branch of nothing.
         masked: virtual path of the data directory when it lies inside (WS-8), else None.
         hidden: tells paths that `hide` takes out of the view (WS-9).
+        copy: where processes without namespaces find the branch; that path is its root too (SB-7).
     """
 
     def __init__(
-        self, root: Path | None, *, masked: str | None = None, hidden: Callable[[str], bool] = nothing_hidden
+        self,
+        root: Path | None,
+        *,
+        masked: str | None = None,
+        hidden: Callable[[str], bool] = nothing_hidden,
+        copy: Path | None = None,
     ) -> None:
         self.root = root
+        self.copy = copy
         self.masked = masked
         self.hidden = hidden
         self._prefix = f"{masked}/" if masked else None

@@ -10,16 +10,23 @@ final newline are ordinary bytes.
 import hashlib
 import os
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from bowerbird.core.errors import Stale
 
 LINE_LIMIT = 400_000  # the worst line diff of so many takes 2 s, so that a merge stays below 5 s
+_NO_NEWLINE = b"\n\\ No newline at end of file\n"
+_TRIM_FROM = 1024
+_MARGIN = 16  # equal lines left around what differs, for context and for runs of equal lines
 _FORCE_TEXT = 1 << 20  # GIT_DIFF_FORCE_TEXT; whether a file is text was decided before
 _HEADER = re.compile(rb"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@[^\n]*\n", re.MULTILINE)
 _HEADING = re.compile(rb"^(@@ -[0-9,]+ \+[0-9,]+ @@)[^\n]+\n", re.MULTILINE)
+
+
+Spans = tuple[int, int, int, int]
+"""First line and count of the old side, then of the new side, as in a patch's header."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +116,35 @@ def _common(a: bytes, b: bytes, ends: bool) -> int:
     return low
 
 
+def _starts_line(data: bytes, at: int, first: int) -> bool:
+    """Whether a line starts at `at`; one starts at `first`."""
+    return at == first or data[at - 1] == 10
+
+
+def _trimmed(old: bytes, new: bytes) -> tuple[bytes, bytes, int]:
+    """Return both sides without far equal ends, and how many lines were cut off before them.
+
+    libgit2 hashes what it compares; for a small edit in a large file that is most of the work.
+    """
+    if min(len(old), len(new)) < _TRIM_FROM:
+        return old, new, 0
+    start = _common(old, new, ends=False)
+    equal = _common(old[start:], new[start:], ends=True)
+    first = start
+    for _ in range(_MARGIN + 1):
+        first = old.rfind(b"\n", 0, first)
+        if first < 0:
+            break
+    first += 1
+    last = len(old) - equal
+    for _ in range(_MARGIN + 1):
+        last = old.find(b"\n", last) + 1
+        if last == 0:
+            last = len(old)
+            break
+    return old[first:last], new[first : len(new) - (len(old) - last)], old.count(b"\n", 0, first)
+
+
 def base_hash(old: bytes | None) -> str:
     """Return the digest by which hunk ids know their base; None = the file did not exist."""
     return "none" if old is None else hashlib.sha256(old).hexdigest()
@@ -122,33 +158,63 @@ def hunks_of(path: str, old: bytes | None, new: bytes, context: int = 3) -> tupl
         old: base bytes, None when the file did not exist.
         context: unchanged lines shown around a change; ids of other contexts differ.
     """
-    data = _raw_hunks(old or b"", new, context)
-    if not data:
-        return ()
     seed = hashlib.sha256(os.fsencode(path) + b"\0" + base_hash(old).encode() + b"\0")
     found: list[Hunk] = []
+    for spans, body in _parts(old or b"", new, context):
+        summed = seed.copy()
+        summed.update(b"%d,%d\0" % spans[:2] + body)
+        added = body.count(b"\n+") + body.startswith(b"+")
+        removed = body.count(b"\n-") + body.startswith(b"-")
+        found.append(Hunk("h_" + summed.hexdigest()[:26], *spans, body, added, removed))
+    return tuple(found)
+
+
+def _parts(old: bytes, new: bytes, context: int) -> Iterator[tuple[Spans, bytes]]:
+    """Yield spans and body of each hunk."""
+    if old == new:
+        return
+    only = _only_region(old, new, context)
+    if only is not None:
+        yield only
+        return
+    before, after, skipped = _trimmed(old, new) if context <= _MARGIN else (old, new, 0)
+    data = _raw_hunks(before, after, context)
     heads = list(_HEADER.finditer(data))
     for index, head in enumerate(heads):
         end = heads[index + 1].start() if index + 1 < len(heads) else len(data)
-        body = data[head.end() : end]
         old_start, old_lines, new_start, new_lines = (
             int(group) if group is not None else 1 for group in head.groups()
         )
-        summed = seed.copy()
-        summed.update(b"%d,%d\0" % (old_start, old_lines) + body)
-        found.append(
-            Hunk(
-                "h_" + summed.hexdigest()[:26],
-                old_start,
-                old_lines,
-                new_start,
-                new_lines,
-                body,
-                body.count(b"\n+") + body.startswith(b"+"),
-                body.count(b"\n-") + body.startswith(b"-"),
-            )
-        )
-    return tuple(found)
+        yield (old_start + skipped, old_lines, new_start + skipped, new_lines), data[head.end() : end]
+
+
+def _only_region(old: bytes, new: bytes, context: int) -> tuple[Spans, bytes] | None:
+    """Return the hunk of two texts that differ in one place, None when there may be several.
+
+    Most edits are of this kind. Between the equal ends no line is common to both sides, so
+    the difference needs no search; libgit2 gives the same hunk, five times slower.
+    """
+    start = _common(old, new, ends=False)
+    equal = _common(old[start:], new[start:], ends=True)
+    first = old.rfind(b"\n", 0, start) + 1
+    last = len(old) - equal
+    shift = len(new) - len(old)
+    if not (_starts_line(old, last, first) and _starts_line(new, last + shift, first)):
+        last = old.find(b"\n", last) + 1 or len(old)
+    gone, come = split_lines(old[first:last]), split_lines(new[first : last + shift])
+    if gone and come and not set(gone).isdisjoint(come):
+        return None
+    above, below = first, last
+    for _ in range(context):
+        above = old.rfind(b"\n", 0, max(above - 1, 0)) + 1
+        below = old.find(b"\n", below) + 1 or len(old)
+    top, bottom = split_lines(old[above:first]), split_lines(old[last:below])
+    skipped = old.count(b"\n", 0, above)
+    old_lines, new_lines = len(top) + len(gone) + len(bottom), len(top) + len(come) + len(bottom)
+    spans = (skipped + bool(old_lines), old_lines, skipped + bool(new_lines), new_lines)
+    marked = ((b" ", top), (b"-", gone), (b"+", come), (b" ", bottom))
+    lines = [mark + line for mark, group in marked for line in group]
+    return spans, b"".join(line if line.endswith(b"\n") else line + _NO_NEWLINE for line in lines)
 
 
 def apply_hunks(old: bytes, new: bytes, hunks: Sequence[Hunk], chosen: Collection[str]) -> bytes:

@@ -67,6 +67,7 @@ class Layering:
         for name in DIRECTORIES:
             (directory / name).mkdir(mode=0o700, exist_ok=True)
         self.orig = OrigStore(directory / "orig")
+        self.direct_writes = 0  # changes of the open layer that a mount of it knows nothing of
         self._layers: dict[int, FrozenLayer] = {}
         self._refreshing = threading.Lock()
         self._state = self._load()
@@ -80,7 +81,10 @@ class Layering:
 
     def _open_layer(self, number: int) -> OpenLayer:
         marks = None if self._storage.kernel_form else self.directory / "layers" / f"{number}.json"
-        return OpenLayer(self.directory / "open", self.directory / "work", number, marks)
+        return OpenLayer(self.directory / "open", self.directory / "work", number, marks, self._wrote)
+
+    def _wrote(self) -> None:
+        self.direct_writes += 1
 
     def close(self) -> None:
         """Close handles; readers of this object must have ended."""

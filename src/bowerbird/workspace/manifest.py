@@ -96,7 +96,7 @@ class ManifestFile:
         self.directory = directory
         self.path = directory / "manifest.json"
         self._previous = directory / "manifest.previous.json"
-        self._sign: tuple[int, int] | None = None
+        self._sign: tuple[int, int, int] | None = None
         self._value: Manifest | None = None
 
     @property
@@ -115,7 +115,7 @@ class ManifestFile:
             seen = self.path.stat()
         except FileNotFoundError:
             return False
-        return (seen.st_ino, seen.st_mtime_ns) != self._sign
+        return (seen.st_ino, seen.st_mtime_ns, seen.st_size) != self._sign
 
     def load(self) -> Manifest:
         """Read the file; a broken one is set aside as `manifest.json.corrupt-<time>`.
@@ -125,7 +125,7 @@ class ManifestFile:
         """
         try:
             seen = self.path.stat()
-            self._sign = (seen.st_ino, seen.st_mtime_ns)
+            self._sign = (seen.st_ino, seen.st_mtime_ns, seen.st_size)
             value = manifest_from_json(json.loads(self.path.read_bytes()))
         except FileNotFoundError:
             value = self._rebuild()
@@ -153,7 +153,7 @@ class ManifestFile:
         if not self._previous.exists():
             # A copy, not a link: what harms one file's bytes must not harm the other's.
             self._previous.write_text(json.dumps(value.to_json()))
-        self._sign = (seen.st_ino, seen.st_mtime_ns)
+        self._sign = (seen.st_ino, seen.st_mtime_ns, seen.st_size)
         self._value = value
         return value
 

@@ -8,6 +8,7 @@ may run while it is read or written, and swap links and directories in; so every
 through no link, and what is put in is made outside their reach and switched in by one rename.
 """
 
+import hashlib
 import os
 import stat
 import time
@@ -35,10 +36,12 @@ class Row(msgspec.Struct, array_like=True):
     Attributes:
         copy: kind, size, mtime_ns, ctime_ns, inode, mode of the copy's entry.
         branch: kind, size, mtime_ns, ctime_ns, layer (-1 = workspace), mode of the branch's entry.
+        digest: of a file that had just been changed: it may change again without `copy` showing it.
     """
 
     copy: Sign
     branch: Sign
+    digest: bytes = b""
 
 
 class Mirror:
@@ -96,7 +99,7 @@ class Mirror:
                 self._rows.pop(path, None)
             for path in changed:
                 entry = wanted[path]
-                self._rows[path] = Row(self._put(stack, root, path, entry), _branch_sign(entry))
+                self._rows[path] = self._put(stack, root, path, entry)
         self._save()
         self._unsure.unlink(missing_ok=True)
 
@@ -104,26 +107,27 @@ class Mirror:
         row = self._rows.get(path)
         return row is None or row.branch != _branch_sign(entry)
 
-    def _put(self, stack: Stack, root: int, path: str, entry: Entry) -> Sign:
-        """Put one entry in; return what the copy then has, `_UNKNOWN` where a process was faster."""
+    def _put(self, stack: Stack, root: int, path: str, entry: Entry) -> Row:
+        """Put one entry in; the row says what the copy then has, `_UNKNOWN` where a process was faster."""
+        sign = _branch_sign(entry)
         try:
             with _parent(root, path) as (above, name):
                 if entry.kind == "dir":
-                    return _make_directory(above, name, entry.mode)
+                    return Row(_make_directory(above, name, entry.mode), sign)
                 return self._switch(stack, above, name, path, entry)
         except OSError as error:
             if error.errno not in handles.ABSENT:
                 raise
-            return _UNKNOWN  # a process took its directory away; `take_back` will say so
+            return Row(_UNKNOWN, sign)  # a process took its directory away; `take_back` will say so
 
-    def _switch(self, stack: Stack, above: int, name: str, path: str, entry: Entry) -> Sign:
+    def _switch(self, stack: Stack, above: int, name: str, path: str, entry: Entry) -> Row:
         self._staging.mkdir(mode=0o700, exist_ok=True)
         staged = self._staging / str(os.getpid())
         discard(staged)
         if entry.kind == "symlink":
             staged.symlink_to(entry.target or "")
             _replace(staged, above, name)
-            return _sign(os.stat(name, dir_fd=above, follow_symlinks=False))
+            return Row(_sign(os.stat(name, dir_fd=above, follow_symlinks=False)), _branch_sign(entry))
         source = open_regular(stack.view, path, entry)
         try:
             target = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -134,12 +138,13 @@ class Mirror:
                 before = os.fstat(target)
                 _replace(staged, above, name)
                 seen = os.fstat(target)
+                digest = _digest(source) if _is_fresh(seen.st_mtime_ns) else b""
             finally:
                 os.close(target)
         finally:
             os.close(source)
         untouched = (seen.st_mtime_ns, seen.st_size) == (before.st_mtime_ns, before.st_size)
-        return _settled(_sign(seen), seen.st_mtime_ns) if untouched else _UNKNOWN
+        return Row(_sign(seen) if untouched else _UNKNOWN, _branch_sign(entry), digest)
 
     def _remove(self, root: int, path: str) -> None:
         try:
@@ -168,7 +173,7 @@ class Mirror:
             for path, above, name, status in owned.every(root):
                 seen.add(path)
                 row = self._rows.get(path)
-                if path in unsure or (row is not None and row.copy == _sign(status)):
+                if path in unsure or (row is not None and _unchanged(row, above, name, status)):
                     continue
                 if not stack.ground.shows(path):
                     continue  # what `hide` names exists for no branch
@@ -177,6 +182,7 @@ class Mirror:
                     self._special.add(path)
                     continue  # a row there is found missing below: something took its place
                 try:
+                    digest = _digest_at(above, name, status)
                     if self._take(stack, path, above, name, status):
                         written.add(path)
                 except OSError as error:
@@ -185,7 +191,7 @@ class Mirror:
                     continue  # it is another thing by now, or gone: the next look tells
                 entry = stack.lookup(path)
                 if entry is not None:
-                    self._rows[path] = Row(_settled(_sign(status), status.st_ctime_ns), _branch_sign(entry))
+                    self._rows[path] = Row(_sign(status), _branch_sign(entry), digest)
         gone = (self._rows.keys() - seen) | (self._rows.keys() & self._special)
         for path in sorted(gone - unsure, key=os.fsencode):
             del self._rows[path]
@@ -322,10 +328,41 @@ def _sign(status: os.stat_result) -> Sign:
     return (kind, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, mode)
 
 
-def _settled(sign: Sign, changed_ns: int) -> Sign:
-    """Return `sign`, or one that no file has when the file may change again without showing it."""
-    fresh = time.time_ns() - changed_ns < _SAME_TICK_NS
-    return _UNKNOWN if fresh and sign[0] == "file" else sign
+def _is_fresh(changed_ns: int) -> bool:
+    """Tell whether a file may change again without its times showing it."""
+    return time.time_ns() - changed_ns < _SAME_TICK_NS
+
+
+def _unchanged(row: Row, above: int, name: str, status: os.stat_result) -> bool:
+    if row.copy != _sign(status):
+        return False
+    if row.digest:
+        try:
+            if _digest_at(above, name, status, always=True) != row.digest:
+                return False
+        except OSError as error:
+            return error.errno in handles.ABSENT  # something else by now: the next look tells
+        row.digest = row.digest if _is_fresh(status.st_ctime_ns) else b""
+    return True
+
+
+def _digest_at(above: int, name: str, status: os.stat_result, *, always: bool = False) -> bytes:
+    """Return the digest of a file that was changed just now, nothing for others."""
+    if not stat.S_ISREG(status.st_mode) or not (always or _is_fresh(status.st_ctime_ns)):
+        return b""
+    fd = owned.open_file(above, name)
+    try:
+        return _digest(fd)
+    finally:
+        os.close(fd)
+
+
+def _digest(fd: int) -> bytes:
+    digest, at = hashlib.blake2b(digest_size=16), 0
+    while piece := os.pread(fd, 1 << 20, at):
+        digest.update(piece)
+        at += len(piece)
+    return digest.digest()
 
 
 def _branch_sign(entry: Entry) -> Sign:

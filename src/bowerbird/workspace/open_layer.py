@@ -24,6 +24,10 @@ from bowerbird.workspace.nodes import WHITEOUT, Node, entry_of, is_whiteout, par
 _staged = count()  # names in work/ are unique within the process; other processes have other pids
 
 
+def _nobody_hears() -> None:
+    return
+
+
 class OpenLayer:
     """Handle on one open layer; keeps seeing it after the directory was renamed (sealed).
 
@@ -37,8 +41,16 @@ class OpenLayer:
     live = False
     """Whether processes have the layer mounted, see `LiveLayer`."""
 
-    def __init__(self, path: Path, work: Path, number: int, marks_file: Path | None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        work: Path,
+        number: int,
+        marks_file: Path | None,
+        on_write: Callable[[], None] = _nobody_hears,
+    ) -> None:
         path.mkdir(mode=0o700, exist_ok=True)
+        self._on_write = on_write
         self.path = path
         self.number = number
         self.marks_file = marks_file
@@ -46,7 +58,7 @@ class OpenLayer:
         self.fd = os.open(path, handles.DIRECTORY)
         self._close = weakref.finalize(self, os.close, self.fd)
         self._marks = Marks()
-        self._marks_sign: tuple[int, int] | None = None
+        self._marks_sign: tuple[int, int, int] | None = None
 
     def close(self) -> None:
         """Give the handle back; done by itself when the object is dropped."""
@@ -58,11 +70,7 @@ class OpenLayer:
         """Return the JSON marks, None in kernel form; noticed when another process wrote them."""
         if self.marks_file is None:
             return None
-        try:
-            seen = self.marks_file.stat()
-            sign = (seen.st_ino, seen.st_mtime_ns)
-        except FileNotFoundError:
-            sign = None
+        sign = _sign(self.marks_file)
         if sign != self._marks_sign:
             self._marks = Marks.load(self.marks_file)
             self._marks_sign = sign
@@ -211,6 +219,7 @@ class OpenLayer:
         A directory of this layer must have been removed before something else takes its place.
         `opaque`: the staged directory hides what lower layers have there.
         """
+        self._on_write()
         parent, name = self.parent(path, mode_of), os.fsencode(path.rpartition("/")[2])
         try:
             marks = self.marks()
@@ -241,6 +250,7 @@ class OpenLayer:
             hide: something stands there in lower layers; leave a whiteout.
             keep: where the removed entry goes (for a step's rollback); None deletes it.
         """
+        self._on_write()
         marks = self.marks()
         parent, name = self.parent(path, mode_of), os.fsencode(path.rpartition("/")[2])
         try:
@@ -282,6 +292,7 @@ class OpenLayer:
 
     def chmod_dir(self, path: str, mode: int, mode_of: Callable[[str], int]) -> None:
         """Set the permission bits of a directory, copying it up where this layer lacks it."""
+        self._on_write()
         fd = self.parent(path + "/.", mode_of)
         try:
             os.fchmod(fd, mode)
@@ -293,6 +304,7 @@ class OpenLayer:
             raise RuntimeError("a layer in kernel form has no marks file")
         if marks != self._marks:
             marks.save(self.marks_file)
+            self._marks, self._marks_sign = marks, _sign(self.marks_file)
 
     def set_marks(self, marks: Marks) -> None:
         """Replace the JSON marks (a step is rolled back)."""
@@ -309,6 +321,14 @@ def discard(path: Path) -> None:
         owned.remove_tree(parent, path.name)
     finally:
         os.close(parent)
+
+
+def _sign(path: Path) -> tuple[int, int, int] | None:
+    try:
+        seen = path.stat()
+    except FileNotFoundError:
+        return None
+    return seen.st_ino, seen.st_mtime_ns, seen.st_size
 
 
 def _stands(parent: int, name: bytes) -> bool:

@@ -44,7 +44,7 @@ class Resolved:
     entry: Entry | None
 
 
-def parse(given: PathInput, workspace: Path | None) -> list[str]:
+def parse(given: PathInput, workspace: Path | None, copy: Path | None = None) -> list[str]:
     """Return the components of a given path, `.` and empty ones left out, `..` kept.
 
     Raises:
@@ -59,10 +59,11 @@ def parse(given: PathInput, workspace: Path | None) -> list[str]:
         raise InvalidPath(f"{text!a} cannot be a file name: {error.reason}") from error
     if len(raw) > _LONGEST_PATH:
         raise InvalidPath(f"a path of {len(raw)} bytes is longer than {_LONGEST_PATH}")
-    if workspace is not None:
-        own = str(workspace)
+    for root in (workspace, copy):
+        own = str(root) if root is not None else "/"
         if own != "/" and (text == own or text.startswith(own + "/")):
             text = text[len(own) :]
+            break
     parts = [part for part in text.split("/") if part not in ("", ".")]
     for part in parts:
         if len(os.fsencode(part)) > _LONGEST_NAME:
@@ -96,7 +97,7 @@ def resolve(view: MergedView, given: PathInput, *, follow: bool = True) -> Resol
         NotFound: `..` after a name that does not exist.
     """
     workspace = view.ground.root
-    parts = parse(given, workspace)
+    parts = parse(given, workspace, view.ground.copy)
     if ".." not in parts:
         path = "/" + "/".join(parts)
         entry = view.lookup(path)

@@ -33,6 +33,7 @@ class OverlayDirs:
     Attributes:
         ground: the workspace when the layers lie inside of it; then it is not in `lower`.
         scratch: an empty directory that is needed with it.
+        writes: how often file tools wrote the open layer directly, behind the back of any mount.
     """
 
     lower: tuple[Path, ...]
@@ -41,6 +42,11 @@ class OverlayDirs:
     work: Path
     ground: Path | None
     scratch: Path
+    writes: int
+
+
+class ViewChanged(Exception):
+    """The open layer was written directly since `dirs` was asked: a mount may show what was before."""
 
 
 class ProcessView:
@@ -52,6 +58,7 @@ class ProcessView:
     def __init__(self, state: BranchState, hold: Callable[[], AbstractContextManager[None]]) -> None:
         self._state = state
         self._hold = hold
+        self._writes = 0
         self._told: tuple[tuple[int, int], Told] = ((-1, -1), {})
         self._mask = Mask(state.directory / "mask", state.ground)
 
@@ -96,14 +103,21 @@ class ProcessView:
             lower = [empty]
         inode = os.fstat(open_layer.fd).st_ino
         work = self.directory / "work"
-        return OverlayDirs(tuple(lower), open_layer.path, inode, work, ground, empty)
+        self._writes = stack.direct_writes
+        return OverlayDirs(tuple(lower), open_layer.path, inode, work, ground, empty, self._writes)
 
     @contextmanager
     def live(self, view_fd: int) -> Generator[None]:
-        """Write through the mounted view `view_fd` until left; the open layer stays in place meanwhile."""
+        """Write through the mounted view `view_fd` until left; the open layer stays in place meanwhile.
+
+        Raises:
+            ViewChanged: mount anew and try again.
+        """
         state = self._state
         with self._hold():
             with state.writing() as stack:
+                if stack.direct_writes != self._writes:
+                    raise ViewChanged
                 self._look_before(stack)
                 layer = LiveLayer(stack.open_layer, view_fd)
                 stack.use_open(layer)

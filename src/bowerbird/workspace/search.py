@@ -8,6 +8,7 @@ looked at closely, and their lines are read through our own handles.
 """
 
 import os
+import stat
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
@@ -28,6 +29,7 @@ MOST_COUNTED = 10_000
 MOST_SHOWN = 1000
 LONGEST_TEXT = 500
 TIMEOUT_S = 10.0
+_SHORT_TEXT = 256 * 1024  # characters that may be split at once, see `lines_of`
 
 
 class Search:
@@ -134,17 +136,20 @@ class Search:
         return found
 
     def _lines(self, path: str, entry: Entry | None, most: int) -> list[str]:
-        """Read the first `most` lines of a file through handles."""
+        """Read the first `most` lines of a file through handles; the walk said whether a layer has it."""
         try:
-            entry = entry or self._view.lookup(path)
-            fd = open_regular(self._view, path, entry)
+            fd = open_regular(self._view, path, entry) if entry is not None else self._view.ground.open(path)
         except (OSError, WorkspaceError):
             return []
         with os.fdopen(fd, "rb") as file:
+            if not stat.S_ISREG(os.fstat(fd).st_mode):
+                return []  # put there since
             data = file.read(LARGEST)
         encoding = encoding_of(data[:HEAD], None)
         text = data[len(encoding.bom) :].decode(encoding.codec, "replace")
-        return [line.removesuffix("\r") for line in islice(lines_of(text), most)]
+        short = len(text) <= _SHORT_TEXT
+        lines = text.removesuffix("\n").split("\n", most)[:most] if short else islice(lines_of(text), most)
+        return [line.removesuffix("\r") for line in lines]
 
 
 def wanted_of(

@@ -33,6 +33,9 @@ def open_spill(branch: Path, given: PathInput) -> tuple[str, int] | None:
     if not isinstance(given, str) or "\0" in given:
         return None
     path = "/" + given.lstrip("/")
+    for place in (_PREFIX, f"{branch}/out/"):  # without namespaces commands know it by the host's name
+        if path.startswith(place):
+            path = _PREFIX + path.removeprefix(place)
     name = path.removeprefix(_PREFIX)
     if name == path or not name.endswith(".txt") or "/" in name or name.startswith("."):
         return None

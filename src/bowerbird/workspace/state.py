@@ -84,7 +84,9 @@ class BranchState:
         self.storage = storage
         self.manifest = ManifestFile(directory)
         hide = self.manifest.load().hide
-        self.ground = Ground(workspace, masked=masked, hidden=hidden_by(hide))
+        self.ground = Ground(
+            workspace, masked=masked, hidden=hidden_by(hide), copy=directory / "copy" / "tree"
+        )
         self.stack = Stack(directory, self.manifest, self.ground, lower, storage)
         self.journal = Journal(directory / "journal.jsonl")
         self.steps = StepStore(directory / "steps", self.stack)
@@ -93,6 +95,7 @@ class BranchState:
         self.memory = memory or SearchMemory()
         self.account = ChangeAccount(limits, self._count)
         self.mirror: Mirror | None = None  # set while processes work on a copy of the branch
+        self.rollbacks = 0  # since it was opened
         self._swept = False
         self._closing = threading.Lock()
         self._closed = False
@@ -180,7 +183,7 @@ class BranchState:
         """Put back what stood at every path that a call's file tools changed (WS-41)."""
         with self.writing() as stack:
             paths = self.steps.rollback(call)
-            self.account.forget()
+            self.went_back()
             done: list[Step] = []
             for path in paths:
                 entry = stack.lookup(path)
@@ -192,6 +195,11 @@ class BranchState:
                     done.append(Step("write", path, "modify", entry.size))
             self.record(done, turn=turn, call=call, via="restore")
             return paths
+
+    def went_back(self) -> None:
+        """Note that the view was taken back: sizes are counted anew, users of a later state can tell."""
+        self.account.forget()
+        self.rollbacks += 1
 
     def record(
         self, steps: Sequence[Step], *, turn: str | None = None, call: str | None = None, via: Via = "tool"

@@ -141,7 +141,12 @@ def _options(tool: ToolSpec, situation: Situation) -> list[Option]:
 
 def _read(situation: Situation) -> list[Option]:
     known = situation.known
-    unread = [p for p in situation.files if p not in known or known[p].next_offset is not None]
+    twice = {path for path, times in situation.reads.items() if times > 1}
+    unread = [
+        path
+        for path in situation.files
+        if (known[path].next_offset is not None if path in known else path not in twice)
+    ]
     last = situation.last
     if last is not None and last.call.name == "read_file" and last.failed:
         unread = [path for path in unread if path != last.path]

@@ -140,28 +140,22 @@ class Exchange:
         if "old" in step and known is not None:
             arguments["old"] = editable(known)[step["old"]]
         follow = None if "input" in step else follow_up(spec.name, path, arguments.get("old", ""))
-        last = situation.last.call if situation.last else None
         if follow is not None:
-            parameter = FOLLOWED_BY[spec.name]
-            before = last.input.get(parameter) if last and last.name == spec.name else None
-            body = await self._body(asking(turns, text, follow), follow, arguments.get("old"), before)
+            body = await self._body(asking(turns, text, follow), follow, arguments.get("old"))
             if body is None:
                 return None
-            arguments[parameter] = body
-        if last is not None and last.name == spec.name and last.input == arguments:
+            arguments[FOLLOWED_BY[spec.name]] = body
+        if situation.is_repeat(spec.name, arguments):
             return None
         return ToolUseBlock(new_id("call"), spec.name, arguments)
 
-    async def _body(
-        self, turns: Sequence[ChatTurn], follow: FollowUp, old: str | None, before: object
-    ) -> str | None:
+    async def _body(self, turns: Sequence[ChatTurn], follow: FollowUp, old: str | None) -> str | None:
         """Return the long text of a call, or None when it did not end.
 
         Args:
             turns: the conversation with the question.
             follow: the form of the block.
             old: lines to be replaced: the new ones begin with the same indentation and differ.
-            before: what the call just before had here; it is not written again.
         """
         indent = indent_of(old or "")
         single = (old or "").removeprefix(indent)
@@ -170,7 +164,7 @@ class Exchange:
         async for _ in self._generate(turns, grammar, min(follow.tokens, self._most_tokens()), written):
             pass
         body = read_fence(written.text, follow.opening)
-        return None if body in (old, before) else body
+        return None if body == old else body
 
     # -------------------------------------------------- passes and ends
 

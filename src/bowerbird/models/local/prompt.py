@@ -5,11 +5,11 @@ evaluated once and reused by every step and session (MO-40); what was said is re
 each time. Not here: what may be done next (`choices.py`), results of tools (`results.py`).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from typing import Literal
 
-from bowerbird.core.messages import Message, TextBlock, ToolResultBlock
+from bowerbird.core.messages import Message, TextBlock, ToolResultBlock, ToolUseBlock
 from bowerbird.core.requests import ModelRequest
 from bowerbird.models.local.calls import FollowUp, follow_up, step_of_call
 from bowerbird.models.local.choices import FINAL
@@ -22,7 +22,8 @@ SYSTEM_CHARS = 500
 this size lose the task."""
 
 TASK_CHARS = 400
-AGAIN = "If the results above show the answer, use final_answer now. Otherwise take the next step."
+AGAIN = "If the results show the answer, or all is done, use final_answer now."
+AGAIN_EDIT = "If you see the line to change, use edit_file now."
 
 _INTRO = (
     "You are a careful assistant that works in a project directory with tools. "
@@ -140,8 +141,10 @@ def chat(request: ModelRequest, tools: Sequence[str], files: Sequence[str]) -> t
     turns = [ChatTurn("system", "\n\n".join(blocks))] if blocks else []
     results = {done.call.id: done for done in paired(request.messages)}
     task = ""
-    for message in request.messages:
-        turns += _turns_of(message, results, task)
+    asks = f"{AGAIN} {AGAIN_EDIT}" if "edit_file" in tools else AGAIN
+    gone = {id_ for id_, done in results.items() if done.forgotten}
+    for message in _without(request.messages, gone):
+        turns += _turns_of(message, results, f"Task: {task}\n{asks}" if task else "")
         # The task is said again after each result, always alike: a small model forgets it otherwise.
         if message.role == "user" and not message.tool_results:
             task = _cut(message.text.strip(), TASK_CHARS)
@@ -156,13 +159,31 @@ def asking(turns: Sequence[ChatTurn], step: str, follow: FollowUp) -> tuple[Chat
     return (*turns, ChatTurn("assistant", step), ChatTurn("user", follow.question))
 
 
-def _turns_of(message: Message, results: dict[str, Done], task: str) -> list[ChatTurn]:
+def _without(messages: Iterable[Message], gone: Set[str]) -> list[Message]:
+    """Return `messages` without the calls whose results are no longer sent, and without those results.
+
+    Leaving them out whole, not in part, lets the engine reuse everything that follows (MO-40).
+    """
+    kept: list[Message] = []
+    for message in messages:
+        blocks = tuple(
+            block
+            for block in message.content
+            if not (isinstance(block, ToolUseBlock) and block.id in gone)
+            and not (isinstance(block, ToolResultBlock) and block.tool_use_id in gone)
+        )
+        if blocks:
+            kept.append(Message(message.role, blocks, message.id, message.ts))
+    return kept
+
+
+def _turns_of(message: Message, results: dict[str, Done], again: str) -> list[ChatTurn]:
     if message.role == "user":
         texts = [b.text for b in message.content if isinstance(b, TextBlock)]
         results_here = [b for b in message.content if isinstance(b, ToolResultBlock)]
         told = [tell(results[b.tool_use_id]) for b in results_here if b.tool_use_id in results]
-        again = [f"Task: {task}\n{AGAIN}"] if told and task else []
-        return [ChatTurn("user", text) for text in (*told, *texts, *again) if text.strip()]
+        ending = [again] if told else []
+        return [ChatTurn("user", text) for text in (*told, *texts, *ending) if text.strip()]
     if not message.tool_uses:
         return [ChatTurn("assistant", as_step(FINAL, answer=message.text))] if message.text.strip() else []
     turns: list[ChatTurn] = []

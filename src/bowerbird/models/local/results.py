@@ -32,8 +32,6 @@ def tell(done: Done) -> str:
     """
     if done.result is None:
         return "No result."
-    if done.forgotten:
-        return f"{done.text.strip()} The text is no longer shown."
     if done.failed:
         return f"Error: {_cut(done.text.strip(), _OUTPUT_CHARS)}\nTry something else."
     maker = _TELLERS.get(done.call.name)

@@ -9,6 +9,7 @@ of `read_file`, with later edits of the same conversation applied.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -102,6 +103,21 @@ class Situation:
     def last(self) -> Done | None:
         """The newest call of this turn."""
         return self.calls[-1] if self.calls else None
+
+    @property
+    def reads(self) -> Counter[str]:
+        """How often each file was read from its beginning in this turn; results may be forgotten since."""
+        reads = (d for d in self.calls if d.call.name == "read_file" and d.call.input.get("offset", 1) == 1)
+        return Counter(done.path for done in reads)
+
+    def is_repeat(self, name: str, arguments: Mapping[str, Any]) -> bool:
+        """Whether a call is the last one again, or one of this turn that failed or only looks around."""
+        for done in self.calls:
+            if done.call.name == name and done.call.input == arguments:
+                looks = name in ("search_files", "list_files")
+                if looks or done.failed or done is self.last:
+                    return True
+        return False
 
 
 def read_situation(request: ModelRequest) -> Situation:

@@ -100,6 +100,15 @@ def _children_of_all() -> "dict[int, list[int]]":
     return parents
 
 
+def tasks(pids: "list[int]") -> int:
+    """Return how many threads these processes have together."""
+    found = 0
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            found += len(os.listdir(f"/proc/{pid}/task"))
+    return found
+
+
 def _kill(pid: int) -> None:
     # Stopping first keeps a fork bomb from growing between two looks.
     for number in (signal.SIGSTOP, signal.SIGKILL):
@@ -140,6 +149,7 @@ class Confined:
         self.pids = pids
         self.seccomp = seccomp
         self.rules = (write, read, devices)
+        self.room = notified.Room(pids, lambda: tasks(descendants(os.getpid())))
 
     def fork(self) -> int:
         """Fork an init."""
@@ -152,12 +162,15 @@ class Confined:
         kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
         kernel.drop_all_capabilities()  # it acts in a command's place (`notified`)
         signal.signal(signal.SIGTERM, _pass_on_sigterm)
-        init.serve_one(zygote, self._start, lambda: kill_tree(os.getpid()))
+        init.serve_one(zygote, self._start, self._finish)
+
+    def _finish(self) -> int:
+        self.room.closed = True
+        return kill_tree(os.getpid())
 
     def _start(self, message: "Message", fds: "list[int]") -> int:
-        limits = message.get("rlimits", {})
-        if "NPROC" in limits:  # counted over all processes of this user
-            limits["NPROC"] += len([name for name in os.listdir("/proc") if name.isdigit()])
+        # The kernel's own limit counts all that this user runs, here and elsewhere; see `notified.Room`.
+        message.get("rlimits", {}).pop("NPROC", None)
         program = init.prepare(message)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with ours:
@@ -171,7 +184,7 @@ class Confined:
             theirs.close()
             told, listeners, _, _ = socket.recv_fds(ours, 16, 1)
             if told == b"filter":  # the next word comes only if the program cannot be started
-                notified.start(listeners[0], self.rules[0])
+                notified.start(listeners[0], self.rules[0], self.room)
                 told = ours.recv(16)
         if told:
             os.waitpid(pid, 0)

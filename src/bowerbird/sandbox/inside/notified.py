@@ -1,10 +1,12 @@
 """System calls that the copy tier performs in a command's place, because no rule of the kernel confines them.
 
 Landlock knows nothing of modes, owners, times, and connections to sockets that have a path: a command could
-change them on any file of its user. The filter (`bowerbird.sandbox.seccomp`) hands these calls to this thread
-of the command's init. It opens what they name, looks where that is, and does the call itself on the handle it
-looked at; nothing the command writes to its memory meanwhile makes a difference. Outside the trees that the
-command may write, the answer is EPERM.
+change them on any file of its user. And no kernel limit holds root's processes back from multiplying; for
+other users there is one, but it counts what they run elsewhere too. The filter (`bowerbird.sandbox.seccomp`)
+hands these calls to this thread of the command's init. It opens what they name, looks where that is, and does
+the call itself on the handle it looked at; nothing the command writes to its memory meanwhile makes a
+difference. Outside the trees that the command may write, the answer is EPERM. New processes are counted and,
+up to a number, left to the kernel.
 
 Here: reading such calls and doing them. Not here: which calls are handed over.
 """
@@ -18,6 +20,7 @@ import os
 import signal
 import stat
 import struct
+import time
 
 from . import kernel
 
@@ -28,30 +31,56 @@ if TYPE_CHECKING:
 _RECEIVE, _ANSWER, _STILL_VALID = 0xC050_2100, 0xC018_2101, 0x4008_2102
 _AT_FDCWD, _NOFOLLOW, _EMPTY_PATH = -100, 0x100, 0x1000
 _PIDFD_THREAD, _SYS_PIDFD_OPEN, _SYS_PIDFD_GETFD = os.O_EXCL, 434, 438
+_CONTINUE = 1
+_RECOUNT_S = 0.05  # of a command at its limit every process asks again and again
 _UTIME_NOW = (1 << 30) - 1
 _LONGEST_PATH = 4096
 _CALLS = {
     "x86_64": {
         90: "chmod", 91: "fchmod", 268: "fchmodat", 452: "fchmodat2", 92: "chown", 93: "fchown", 94: "lchown",
         260: "fchownat", 132: "utime", 235: "utimes", 261: "futimesat", 280: "utimensat", 42: "connect",
+        56: "clone", 57: "clone", 58: "clone",
     },
     "aarch64": {
         52: "fchmod", 53: "fchmodat", 452: "fchmodat2", 54: "fchownat", 55: "fchown", 88: "utimensat",
-        203: "connect",
+        203: "connect", 220: "clone",
     },
 }  # fmt: skip
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def start(listener: int, roots: "list[str]") -> None:
+def start(listener: int, roots: "list[str]", room: "Room") -> None:
     """Answer calls from `listener` in a thread of this process until no process uses the filter any more.
 
     Args:
-        roots: trees in which the calls are done; they exist.
+        roots: trees in which the calls are done; they exist. room: how many processes there may be.
     """
-    calls = _Calls(listener, [os.path.realpath(root) for root in roots])
+    calls = _Calls(listener, [os.path.realpath(root) for root in roots], room)
     _thread.start_new_thread(calls.serve, ())
+
+
+class Room:
+    """How many tasks (processes and threads) a command may have.
+
+    Args:
+        most: that number. count: counts those that live, which takes milliseconds.
+    """
+
+    def __init__(self, most: int, count: "Callable[[], int]") -> None:
+        self._most = most
+        self._count = count
+        self._at_most = 1  # never less than the truth
+        self._counted = 0.0
+        self.closed = False
+
+    def take(self) -> None:
+        """Count one more; OSError when there is no room."""
+        if self._at_most >= self._most and time.monotonic() - self._counted > _RECOUNT_S:
+            self._at_most, self._counted = self._count(), time.monotonic()
+        if self.closed or self._at_most >= self._most:
+            raise OSError(errno.EAGAIN, "too many processes")
+        self._at_most += 1
 
 
 class _Call:
@@ -102,9 +131,10 @@ class _Call:
 
 
 class _Calls:
-    def __init__(self, listener: int, roots: "list[str]") -> None:
+    def __init__(self, listener: int, roots: "list[str]", room: Room) -> None:
         self.listener = listener
         self.roots = roots
+        self.room = room
         self.names = _CALLS[os.uname().machine]
 
     def serve(self) -> None:
@@ -132,15 +162,20 @@ class _Calls:
         return any(events & select.POLLHUP for _, events in poller.poll(0))
 
     def _answer(self, call: _Call) -> None:
+        failed = flags = 0
         try:
-            done: Callable[[_Call], None] = getattr(self, f"_{self.names[call.number]}")
-            done(call)
-            failed = 0
+            name = self.names[call.number]
+            if name == "clone":
+                self.room.take()
+                flags = _CONTINUE  # what it asks for is in registers, which nobody else can change
+            else:
+                done: Callable[[_Call], None] = getattr(self, f"_{name}")
+                done(call)
         except OSError as error:
             failed = error.errno or errno.EPERM
         except (KeyError, ValueError, struct.error):
             failed = errno.EINVAL
-        answer = struct.pack("=QqiI", call.id, -1 if failed else 0, -failed, 0)
+        answer = struct.pack("=QqiI", call.id, -1 if failed else 0, -failed, 0 if failed else flags)
         with contextlib.suppress(OSError):  # the caller was killed meanwhile
             fcntl.ioctl(self.listener, _ANSWER, answer)
 
