@@ -7,11 +7,27 @@ from contextlib import aclosing
 import pytest
 from support.local_talk import SPECS, asked, called
 
-from bowerbird.core.messages import Message, TextBlock, ToolResultBlock, ToolUseBlock, user_text
-from bowerbird.core.requests import End, ModelEvent, ModelRequest, Start, TextDelta, ToolCallStart, is_content
+from bowerbird.core.messages import (
+    Message,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    user_text,
+)
+from bowerbird.core.requests import (
+    End,
+    ModelEvent,
+    ModelRequest,
+    Start,
+    TextDelta,
+    ThinkingDelta,
+    ToolCallStart,
+    is_content,
+)
 from bowerbird.models.local import LocalModel
-from bowerbird.models.local.answer_text import AnswerText
 from bowerbird.models.local.choices import FINAL, OFFERED
+from bowerbird.models.local.step_text import StepText
 from bowerbird.models.protocol import complete
 
 FILES = "Files:\nREADME.md\na.py\ndata/c.csv"
@@ -156,13 +172,28 @@ async def _watching(model: LocalModel, messages: list[Message], number: int) -> 
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 200])
-def test_an_answer_is_decoded_however_it_is_cut(size: int):
-    text = '{"tool": "final_answer", "answer": "He said: \\"50 %\\",\\n C:\\\\tmp — ☕"}'
-    reader = AnswerText(FINAL)
-    told = "".join(reader.feed(text[n : n + size]) for n in range(0, len(text), size))
-    assert told == reader.text == 'He said: "50 %",\n C:\\tmp — ☕' and reader.ended
+@pytest.mark.parametrize("note", ["", 'It costs \\"9\\".'])
+def test_an_answer_is_decoded_however_it_is_cut(size: int, note: str):
+    begin = f'{{"seen": "{note}", ' if note else "{"
+    text = begin + '"tool": "final_answer", "answer": "He said: \\"50 %\\",\\n C:\\\\tmp — ☕"}'
+    reader = StepText(FINAL, noted=bool(note))
+    told = [reader.feed(text[n : n + size]) for n in range(0, len(text), size)]
+    assert "".join(told) == reader.answer == 'He said: "50 %",\n C:\\tmp — ☕'
+    assert reader.note == note.replace("\\", "")
 
 
 def test_another_tool_is_no_answer():
-    reader = AnswerText(FINAL)
-    assert reader.feed('{"tool": "read_file", "path": "a"}') == "" and not reader.begun
+    reader = StepText(FINAL, noted=True)
+    assert reader.feed('{"seen": "x", "tool": "read_file", "path": "a"}') == ""
+    assert reader.answer is None and reader.note == "x"
+
+
+async def test_after_a_result_a_step_begins_with_a_note_that_becomes_thinking(model: LocalModel):
+    read = called("read_file", {"path": "a.py"}, "LIMIT = 60")
+    request = asked(*read, tools=SPECS, system=(FILES,), max_tokens=60)
+    events = await events_of(model, request)
+    end = events[-1]
+    assert isinstance(end, End)
+    note = end.message.content[0]
+    assert isinstance(note, ThinkingBlock) and note.origin == model.info.name
+    assert "".join(e.text for e in events if isinstance(e, ThinkingDelta)) == note.thinking

@@ -21,7 +21,9 @@ READ_A = called("read_file", {"path": "a.py", "offset": 1, "limit": 150}, "LIMIT
 
 
 def steps(*messages, tools=SPECS, choice="auto", system=(FILES,), task="Do it.") -> StepGrammar:
-    return next_steps(read_situation(asked(*messages, system=system, task=task)), tools, choice)
+    grammar = next_steps(read_situation(asked(*messages, system=system, task=task)), tools, choice)
+    assert grammar.noted == bool(messages)
+    return StepGrammar(grammar.options)  # the note is no matter of these tests
 
 
 def paths(grammar: StepGrammar, tool: str) -> set[str]:

@@ -5,11 +5,14 @@ import os
 import resource
 import signal
 import time
+from pathlib import Path
 
 import pytest
 from support.abuse import TIERS, Desk, desk_of, pids_with, pulse
+from support.places import memory_place
 
 from bowerbird.sandbox.running import RunLimits
+from bowerbird.workspace.open_layer import discard
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(180)]
 MIB = 1 << 20
@@ -277,9 +280,14 @@ for n in range(int(sys.argv[1])):
 
 
 @pytest.mark.parametrize(("tier", "count"), [("overlay", 100_000), ("copy", 10_000)])
-async def test_a_hundred_thousand_files_are_all_there(tmp_path, tier: str, count: int):
+async def test_a_hundred_thousand_files_are_all_there(tier: str, count: int):
     """Fewer without an overlay: each is copied into the branch, which takes a fraction of a millisecond."""
-    async with desk_of(tmp_path, tier) as desk:
+    with memory_place() as place:
+        await many_files(place, tier, count)
+
+
+async def many_files(place: Path, tier: str, count: int) -> None:
+    async with desk_of(place, tier) as desk:
         async with pulse():
             result = await desk.python(MANY, count, timeout=120)
         assert result.exit_code == 0 and len(result.written) == count + count // 1000
@@ -347,9 +355,14 @@ open("bottom", "w").write("x")
 
 
 @pytest.mark.parametrize("tier", TIERS)
-async def test_a_tree_two_thousand_deep_breaks_nothing(tmp_path, tier: str):
+async def test_a_tree_two_thousand_deep_breaks_nothing(tier: str):
     """Deeper than a path can name, and than Python's stack."""
-    async with desk_of(tmp_path, tier, {"a": "1"}) as desk:
+    with memory_place() as place:
+        await deep_tree(place, tier)
+
+
+async def deep_tree(place: Path, tier: str) -> None:
+    async with desk_of(place, tier, {"a": "1"}) as desk:
         async with pulse():
             result = await desk.python(DEEP, timeout=60)
         assert result.exit_code == 0, result.output
@@ -359,6 +372,8 @@ async def test_a_tree_two_thousand_deep_breaks_nothing(tmp_path, tier: str):
         await desk.assert_usable()
         assert (await desk.run("rm -rf deep; ls", timeout=60)).output == "a\n"
         await desk.assert_usable()
+    discard(place / "data")  # deeper than the standard library's own removal goes
+    discard(place / "ws")
 
 
 @pytest.mark.parametrize("tier", TIERS)

@@ -5,6 +5,7 @@ nonsense, which is what tests of the engine, the grammar and the adapter want: w
 right does so because it is enforced.
 """
 
+import math
 import random
 import struct
 from pathlib import Path
@@ -59,17 +60,18 @@ def write_tiny_gguf(path: Path, *, seed: int = 1, context: int = 32_768) -> Path
 
 
 def _tensors(vocabulary: int, dice: random.Random) -> list[tuple[str, tuple[int, ...], bytes]]:
-    def drawn(*shape: int) -> tuple[tuple[int, ...], bytes]:
-        count = 1
-        for size in shape:
-            count *= size
-        return shape, struct.pack(f"<{count}f", *(dice.gauss(0, 0.3) for _ in range(count)))
+    def drawn(*shape: int, loud: int = -1) -> tuple[tuple[int, ...], bytes]:
+        rows = math.prod(shape) // shape[0]
+        values = [dice.gauss(0, 1.5 if row == loud else 0.3) for row in range(rows) for _ in range(shape[0])]
+        return shape, struct.pack(f"<{len(values)}f", *values)
 
+    # A quotation mark is likely everywhere: free strings end soon, and tests with them.
+    output = drawn(_EMBED, vocabulary, loud=ord('"'))
     ones = ((_EMBED,), struct.pack(f"<{_EMBED}f", *([1.0] * _EMBED)))
     named = {
         "token_embd": drawn(_EMBED, vocabulary),
         "output_norm": ones,
-        "output": drawn(_EMBED, vocabulary),
+        "output": output,
     }
     for layer in range(_LAYERS):
         block = f"blk.{layer}"
