@@ -10,7 +10,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LONGEST_FILE = 400
-SOURCES = ("src/**/*.py", "tests/**/*.py", "benchmarks/*.py", "scripts/*.py", "examples/*.py", "web/src/**/*.ts*")
+SOURCES = (
+    "src/**/*.py",
+    "tests/**/*.py",
+    "benchmarks/*.py",
+    "scripts/*.py",
+    "examples/*.py",
+    "web/src/**/*.ts*",
+)
 
 
 def long_files() -> list[str]:

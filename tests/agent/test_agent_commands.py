@@ -67,7 +67,7 @@ async def test_a_cancelled_run_kills_the_command_and_shows_how_far_it_came(sandb
 
         task = asyncio.create_task(consume())
         async with asyncio.timeout(20):
-            while await agent.branch.stat("up") is None:  # noqa: ASYNC110 - a file tells nobody
+            while await agent.branch.stat("up") is None:
                 await asyncio.sleep(0.01)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -151,7 +151,7 @@ async def test_runs_that_a_restart_ended_are_lost_and_told_once(tmp_path, fake):
         branch = await here.application.sessions.branch(thread)
         runs = (await here.application.sandboxes.sandbox(branch)).background
         async with asyncio.timeout(10):
-            while "begun" not in runs.poll_all()[0]["output"]:  # noqa: ASYNC110 - output tells nobody
+            while "begun" not in runs.poll_all()[0]["output"]:
                 await asyncio.sleep(0.01)
     async with place(tmp_path, fake) as again:
         again.thread = thread

@@ -63,9 +63,7 @@ def value_of(settings, key):
 
 
 @pytest.mark.parametrize(("variable", "default", "key", "other", "wrong"), TABLE, ids=[r[0] for r in TABLE])
-def test_each_variable_of_section_2_sets_its_key(
-    place, errors, variable, default, key, other, wrong
-):
+def test_each_variable_of_section_2_sets_its_key(place, errors, variable, default, key, other, wrong):
     assert value_of(Settings(), key) == default
     loaded = place.load(env={variable: other})
     assert value_of(loaded.settings, key) != default

@@ -45,7 +45,7 @@ class Team:
     lead: Person
 
 
-async def everything(  # noqa: PLR0917 - one of each is the point
+async def everything(
     a: int,
     b: Literal["x", "y"],
     c: Colour,

@@ -173,7 +173,7 @@ async def test_a_killed_server_leaves_lost_runs_with_their_output_told_once(tmp_
 async def _gone(data: Path) -> None:
     """Wait until no process has mounts of `data`; at most a second."""
     async with asyncio.timeout(1):
-        while any(_uses(pid, str(data)) for pid in os.listdir("/proc") if pid.isdigit()):  # noqa: ASYNC110 - the kernel tells nobody
+        while any(_uses(pid, str(data)) for pid in os.listdir("/proc") if pid.isdigit()):
             await asyncio.sleep(0.02)
 
 

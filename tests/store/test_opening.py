@@ -127,7 +127,7 @@ async def test_a_damaged_file_is_named_with_the_way_back_and_not_written(tmp_pat
 async def test_data_of_every_released_version_loads(tmp_path: Path, golden: Path) -> None:
     """SE-6."""
     connection = sqlite3.connect(tmp_path / "agent.db")
-    connection.executescript(golden.read_text())  # noqa: ASYNC240  before any loop work
+    connection.executescript(golden.read_text())
     connection.close()
     shutil.copy(tmp_path / "agent.db", tmp_path / "before.db")
     async with opened(tmp_path) as store:

@@ -196,7 +196,7 @@ while True:
     begun = time.monotonic()
     time.sleep(0.005)
     late = time.monotonic() - begun - 0.005
-    if late > 0.02:
+    if late > 0.003:
         print(begun, late, flush=True)
 """
 
@@ -209,8 +209,9 @@ class Pulse:
 
 
 @asynccontextmanager
-async def pulse(*, most_s: float = 0.1) -> AsyncGenerator[Pulse]:
-    """Fail when the event loop stands still for longer than `most_s`.
+async def pulse(*, most_s: float = 0.5) -> AsyncGenerator[Pulse]:
+    """Fail when the event loop stands still for longer than `most_s`: alone it is < 0.1 s, in a full run two
+    test processes share the cores.
 
     A machine that is busy with other things lets every process wait; a second process that only sleeps tells
     how long, and that is taken off.

@@ -98,7 +98,7 @@ class Place:
     async def until(self, condition: Callable[[], Any]) -> None:
         """Wait until `condition`, a coroutine function, is true of what is committed."""
         async with asyncio.timeout(10):
-            while not await condition():  # noqa: ASYNC110  the database has no event to wait for
+            while not await condition():
                 await asyncio.sleep(0.01)
 
 

@@ -235,7 +235,7 @@ async def test_a_cancelled_search_leaves_no_process(tmp_path):
 
 async def _until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(10):
-        while not condition():  # noqa: ASYNC110  # the state of another process has no event
+        while not condition():  # the state of another process has no event
             await asyncio.sleep(0.01)
 
 

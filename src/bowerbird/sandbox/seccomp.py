@@ -42,8 +42,7 @@ _PRIO_USER, _IOPRIO_WHO_USER = 2, 3
 _FILE_IOCTLS = (0x4008_6602, 0x4004_6602, 0x401C_5820, 0x4008_7602, 0x4080_6685, 0x800C_6613)
 # FS_IOC_SETFLAGS, its 32-bit form, FSSETXATTR, SETVERSION, ENABLE_VERITY, SET_ENCRYPTION_POLICY
 _NOTIFIED = (
-    "chmod fchmod fchmodat chown fchown lchown fchownat utime utimes futimesat utimensat connect "
-    "fork vfork"
+    "chmod fchmod fchmodat chown fchown lchown fchownat utime utimes futimesat utimensat connect fork vfork"
 ).split()
 _FCHMODAT2 = 452
 _SOCK_DGRAM, _SOCK_RAW, _SOCK_TYPE = 2, 3, 0xF

@@ -23,6 +23,8 @@ from bowerbird.workspace.view import MergedView
 
 _MANY = 16  # so many entries of one directory, and it is cheaper to list the one below than to ask for each
 
+_NOTHING = Base(None)
+
 
 @dataclass(frozen=True, slots=True)
 class Captured:
@@ -122,7 +124,7 @@ class Capture:
 
     def _base(self, path: str, name: str | None, entry: Entry | None, beneath: "_Below") -> Base:
         if entry is None:
-            return Base(None)
+            return _NOTHING
         late = entry.layer is None and entry.ctime_ns > self._started_ns
         blob: int | None = None
         if entry.kind == "file" and entry.layer is not None and entry.source is not None:

@@ -6,7 +6,6 @@ Here: the bounded durable list of records. Not here: net changes (`changes.py`),
 import json
 import os
 from collections.abc import Collection
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,9 +21,11 @@ Via = Literal["tool", "process", "merge", "restore"]
 Action = Literal["write", "delete", "mkdir", "rmdir", "rename", "chmod"]
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(msgspec.Struct, frozen=True, gc=False):
     """One thing done to one path.
+
+    Left out of garbage collection (it holds text and numbers only): a command may make a hundred thousand,
+    and looking through them would stop all else.
 
     Attributes:
         kind: of a write: `create` or `modify`.

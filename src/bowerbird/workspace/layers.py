@@ -124,41 +124,30 @@ def scan(
     top: dict[str, Node] = {}
     prefix = "" if at == "/" else at
     opened = handles.open_beneath(fd, b"", handles.DIRECTORY)
+    # Only one directory is open at a time: a process may have made more of them than there are handles.
+    descent = owned.Descent(opened)
     try:
         cut = is_opaque(opened) if marks is None else at in marks.opaque
         entry = entry_of(os.fstat(opened), source / at[1:], number) if prefix else EMPTY.entry
         found = _scan_one(opened, prefix, top, (source, number, marks))
-        # Only one directory is open at a time: a process may have made more of them than there are handles.
         todo = [(path, inner, top) for path, inner in found]
         while todo:
             path, inner, children = todo.pop()
-            here = _open_inner(opened, path[len(prefix) + 1 :])
+            here = descent.open(path[len(prefix) :])
             if here is None:
-                continue
-            try:
-                closed = is_opaque(here) if marks is None else path in marks.opaque
-                below: dict[str, Node] = {}
-                children[path.rpartition("/")[2]] = Node(inner, closed, below)
-                if deep:
-                    found = _scan_one(here, path, below, (source, number, marks))
-                    todo += [(deeper, entry_, below) for deeper, entry_ in found]
-            finally:
-                os.close(here)
+                continue  # a running process removed it between two looks
+            closed = is_opaque(here) if marks is None else path in marks.opaque
+            below: dict[str, Node] = {}
+            children[path.rpartition("/")[2]] = Node(inner, closed, below)
+            if deep:
+                found = _scan_one(here, path, below, (source, number, marks))
+                todo += [(deeper, entry_, below) for deeper, entry_ in found]
     finally:
+        descent.close()
         os.close(opened)
     if marks is not None:
         _add_deletions(top, marks, prefix)
     return Node(entry, cut, top)
-
-
-def _open_inner(fd: int, path: str) -> int | None:
-    """Open a directory of a layer; None when a running process removed it between two looks."""
-    try:
-        return owned.open_beneath(fd, f"/{path}")
-    except OSError as error:
-        if error.errno in handles.ABSENT:
-            return None
-        raise
 
 
 def _scan_one(

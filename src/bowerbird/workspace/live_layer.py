@@ -50,7 +50,7 @@ class LiveLayer(OpenLayer):
         try:
             folder = os.open(staged.parent, handles.DIRECTORY)
             try:
-                _carry(folder, os.fsencode(staged.name), self._view_fd, passing)
+                owned.copy_entry(folder, os.fsencode(staged.name), self._view_fd, passing)
             finally:
                 os.close(folder)
             os.rename(passing, name, src_dir_fd=self._view_fd, dst_dir_fd=parent)
@@ -94,44 +94,6 @@ class LiveLayer(OpenLayer):
                 owned.remove_tree(self._view_fd, name)
 
 
-def _carry(source: int, name: bytes, target: int, to: bytes) -> None:
-    """Copy a staged entry to a new name in the view; only the source's structure is trusted."""
-    seen = os.stat(name, dir_fd=source, follow_symlinks=False)
-    if stat.S_ISLNK(seen.st_mode):
-        os.symlink(os.readlink(name, dir_fd=source), to, dir_fd=target)
-    elif stat.S_ISDIR(seen.st_mode):
-        inner = owned.open_directory(source, name)
-        try:
-            os.mkdir(to, 0o700, dir_fd=target)
-            made = os.open(to, handles.DIRECTORY, dir_fd=target)
-            try:
-                for below in os.listdir(inner):
-                    _carry(inner, os.fsencode(below), made, os.fsencode(below))
-                os.fchmod(made, stat.S_IMODE(seen.st_mode))
-            finally:
-                os.close(made)
-        finally:
-            os.close(inner)
-    elif stat.S_ISREG(seen.st_mode):
-        _carry_file(source, name, target, to)
-
-
-def _carry_file(source: int, name: bytes, target: int, to: bytes) -> None:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    old = os.open(name, handles.FILE, dir_fd=source)
-    try:
-        new = os.open(to, flags, 0o600, dir_fd=target)
-        try:
-            seen = os.fstat(old)
-            handles.copy_bytes(old, new)
-            os.fchmod(new, stat.S_IMODE(seen.st_mode))
-            os.utime(new, ns=(seen.st_mtime_ns, seen.st_mtime_ns))
-        finally:
-            os.close(new)
-    finally:
-        os.close(old)
-
-
 def _copy_layer(source: int, keep: Path) -> None:
     """Copy a directory of a layer, marks included, to where no process reaches."""
     _copy_directory(source, keep)
@@ -151,7 +113,7 @@ def _copy_layer(source: int, keep: Path) -> None:
             elif stat.S_ISREG(status.st_mode):
                 folder = os.open(to.parent, handles.DIRECTORY)
                 try:
-                    _carry_file(above, os.fsencode(name), folder, os.fsencode(name))
+                    owned.copy_file(above, os.fsencode(name), folder, os.fsencode(name))
                 finally:
                     os.close(folder)
         except OSError as error:

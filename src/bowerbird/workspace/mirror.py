@@ -8,10 +8,8 @@ may run while it is read or written, and swap links and directories in; so every
 through no link, and what is put in is made outside their reach and switched in by one rename.
 """
 
-import hashlib
 import os
 import stat
-import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,13 +18,13 @@ import msgspec
 
 from bowerbird.core.errors import LimitExceeded, WorkspaceError
 from bowerbird.workspace import handles, owned
+from bowerbird.workspace.adopt import adopt
 from bowerbird.workspace.nodes import Entry, kind_of
 from bowerbird.workspace.open_layer import discard
 from bowerbird.workspace.stack import Stack
 from bowerbird.workspace.view import open_regular
 
 Sign = tuple[str, int, int, int, int, int]
-_SAME_TICK_NS = 20_000_000  # a file changed twice within one tick of the clock keeps its times
 _UNKNOWN: Sign = ("", 0, 0, 0, 0, 0)
 
 
@@ -138,7 +136,7 @@ class Mirror:
                 before = os.fstat(target)
                 _replace(staged, above, name)
                 seen = os.fstat(target)
-                digest = _digest(source) if _is_fresh(seen.st_mtime_ns) else b""
+                digest = owned.digest(source) if owned.is_fresh(seen.st_mtime_ns) else b""
             finally:
                 os.close(target)
         finally:
@@ -162,16 +160,26 @@ class Mirror:
         self._written, self._deleted, self._special = set[str](), set[str](), set[str]()
         return found
 
+    def kind_and_size(self, path: str) -> tuple[str, int]:
+        """Return what the copy had at `path` when it was last looked at."""
+        row = self._rows.get(path)
+        return (row.copy[0], row.copy[1]) if row is not None else ("", 0)
+
     def take_back(self, stack: Stack) -> None:
         """Put what processes changed in the copy into the branch; `collect` says what it was."""
         written: set[str] = set()
         deleted: set[str] = set()
         seen: set[str] = set()
+        adopted: set[str] = set()  # directories taken with all that is in them
         renewed = False
         unsure = self._read_unsure()
         with self._root() as root:
             for path, above, name, status in owned.every(root):
                 seen.add(path)
+                if path[: -len(name) - 1] in adopted:
+                    if stat.S_ISDIR(status.st_mode):
+                        adopted.add(path)
+                    continue
                 row = self._rows.get(path)
                 if path in unsure or (row is not None and _unchanged(row, above, name, status)):
                     continue
@@ -182,6 +190,10 @@ class Mirror:
                     self._special.add(path)
                     continue  # a row there is found missing below: something took its place
                 try:
+                    if row is None and stat.S_ISDIR(status.st_mode) and stack.lookup(path) is None:
+                        written |= self._adopt(stack, path, above, name)
+                        adopted.add(path)
+                        continue
                     digest = _digest_at(above, name, status)
                     if self._take(stack, path, above, name, status):
                         written.add(path)
@@ -202,6 +214,17 @@ class Mirror:
         self._deleted = (self._deleted | deleted) - written
         if renewed or deleted:
             self._save()
+
+    def _adopt(self, stack: Stack, path: str, above: int, name: str) -> set[str]:
+        """Take a directory that the branch does not have, with all that is in it; return the paths."""
+        taken = adopt(stack, path, above, name)
+        self._special.update(taken.special)
+        for inner, entry in taken.entries.items():
+            status = taken.statuses.get(inner)
+            if status is not None:
+                digest = taken.digests.get(inner, b"")
+                self._rows[inner] = Row(_sign(status), _branch_sign(entry), digest)
+        return set(taken.entries)
 
     def _take(self, stack: Stack, path: str, above: int, name: str, status: os.stat_result) -> bool:
         """Put one entry of the copy into the branch; False when it says the same."""
@@ -328,11 +351,6 @@ def _sign(status: os.stat_result) -> Sign:
     return (kind, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, mode)
 
 
-def _is_fresh(changed_ns: int) -> bool:
-    """Tell whether a file may change again without its times showing it."""
-    return time.time_ns() - changed_ns < _SAME_TICK_NS
-
-
 def _unchanged(row: Row, above: int, name: str, status: os.stat_result) -> bool:
     if row.copy != _sign(status):
         return False
@@ -342,27 +360,19 @@ def _unchanged(row: Row, above: int, name: str, status: os.stat_result) -> bool:
                 return False
         except OSError as error:
             return error.errno in handles.ABSENT  # something else by now: the next look tells
-        row.digest = row.digest if _is_fresh(status.st_ctime_ns) else b""
+        row.digest = row.digest if owned.is_fresh(status.st_ctime_ns) else b""
     return True
 
 
 def _digest_at(above: int, name: str, status: os.stat_result, *, always: bool = False) -> bytes:
     """Return the digest of a file that was changed just now, nothing for others."""
-    if not stat.S_ISREG(status.st_mode) or not (always or _is_fresh(status.st_ctime_ns)):
+    if not stat.S_ISREG(status.st_mode) or not (always or owned.is_fresh(status.st_ctime_ns)):
         return b""
     fd = owned.open_file(above, name)
     try:
-        return _digest(fd)
+        return owned.digest(fd)
     finally:
         os.close(fd)
-
-
-def _digest(fd: int) -> bytes:
-    digest, at = hashlib.blake2b(digest_size=16), 0
-    while piece := os.pread(fd, 1 << 20, at):
-        digest.update(piece)
-        at += len(piece)
-    return digest.digest()
 
 
 def _branch_sign(entry: Entry) -> Sign:

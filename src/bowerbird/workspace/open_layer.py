@@ -118,8 +118,8 @@ class OpenLayer:
         """Return everything this layer overrides; cost grows with that."""
         return scan(self.fd, self.path, self.number, self.marks())
 
-    def one_level(self, path: str) -> Node | None:
-        """Return what this layer says about the directory `path` and its direct children."""
+    def one_level(self, path: str, *, deep: bool = False) -> Node | None:
+        """Return what this layer says about the directory `path` and its direct children, or all below."""
         node = self.find(path)
         if node is None or node.entry is None or node.entry.kind != "dir":
             return node
@@ -130,7 +130,7 @@ class OpenLayer:
                 return None
             raise
         try:
-            children = scan(fd, self.path, self.number, self.marks(), at=path, deep=False).children
+            children = scan(fd, self.path, self.number, self.marks(), at=path, deep=deep).children
         finally:
             os.close(fd)
         return Node(node.entry, node.cut, children)

@@ -133,7 +133,7 @@ class OrigStore:
 
     def save_many(self, bases: Mapping[str, Base]) -> None:
         """Save bases of paths that have none; the bytes of files are where `store` put them."""
-        self._append([_row(path, base) for path, base in bases.items()])
+        self._write([_line(_row(path, base)) for path, base in bases.items()])
         self._bases.update(bases)
 
     def link_many(self, rows: Collection[tuple[str, Entry, str]]) -> None:
@@ -199,7 +199,10 @@ class OrigStore:
         self._read, self._lines, self._inode = seen.st_size, len(rows), seen.st_ino
 
     def _append(self, rows: Collection[list[Any]]) -> None:
-        if not rows:
+        self._write([_line(row) for row in rows])
+
+    def _write(self, lines: Collection[bytes]) -> None:
+        if not lines:
             return
         if self._fd is None:
             self._fd = os.open(self._index, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
@@ -208,8 +211,8 @@ class OrigStore:
             if seen.st_size and os.pread(self._fd, 1, seen.st_size - 1) != b"\n":
                 os.write(self._fd, b"\n")
                 self._read = seen.st_size + 1
-        self._lines += len(rows)
-        text = b"".join(_line(row) for row in rows)
+        self._lines += len(lines)
+        text = b"".join(lines)
         while text:
             written = os.write(self._fd, text)
             self._read += written

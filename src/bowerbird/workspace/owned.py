@@ -5,12 +5,16 @@ going through such trees by handles, through no link, at any depth. Not here: wh
 """
 
 import errno
+import hashlib
 import os
 import stat
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from bowerbird.workspace import handles
+
+_SAME_TICK_NS = 20_000_000
 
 
 def make_accessible(parent: int, name: bytes | str, bits: int) -> bool:
@@ -126,7 +130,7 @@ def open_beneath(root: int, path: str) -> int:
             os.close(parent)
 
 
-def open_file(parent: int, name: str) -> int:
+def open_file(parent: int, name: bytes | str) -> int:
     """Open a file for reading, even one that a process closed to everyone."""
     try:
         return os.open(name, handles.FILE, dir_fd=parent)
@@ -136,21 +140,52 @@ def open_file(parent: int, name: str) -> int:
         return os.open(name, handles.FILE, dir_fd=parent)
 
 
+class Descent:
+    """Opens one directory of a tree after the other, the last one given up for the next.
+
+    A directory right below the last one is opened from there: trees may be thousands deep, and a path from
+    the top would be walked again for each.
+    """
+
+    def __init__(self, root: int) -> None:
+        self._root = root
+        self._path: str | None = None
+        self._fd = -1
+
+    def open(self, path: str) -> int | None:
+        """Return a handle of the directory at `path`, valid until the next call; None when it is gone."""
+        above, _, name = path.rpartition("/")
+        try:
+            near = path and above == self._path
+            fd = open_directory(self._fd, name) if near else open_beneath(self._root, path)
+        except OSError as error:
+            if error.errno in handles.ABSENT:
+                return None
+            raise
+        self.close()
+        self._path, self._fd = path, fd
+        return fd
+
+    def close(self) -> None:
+        """Close the last handle."""
+        if self._path is not None:
+            os.close(self._fd)
+            self._path = None
+
+
 def every(root: int) -> Iterator[tuple[str, int, str, os.stat_result]]:
     """Yield virtual path, handle of its directory, name and stat of all in a tree, parents first.
 
     One directory is open at a time; what disappears between two looks is left out.
     """
+    descent = Descent(root)
     todo = [""]
-    while todo:
-        above = todo.pop()
-        try:
-            fd = open_beneath(root, above)
-        except OSError as error:
-            if error.errno in handles.ABSENT:
+    try:
+        while todo:
+            above = todo.pop()
+            fd = descent.open(above)
+            if fd is None:
                 continue
-            raise
-        try:
             with os.scandir(fd) as items:
                 for item in items:
                     try:
@@ -161,8 +196,8 @@ def every(root: int) -> Iterator[tuple[str, int, str, os.stat_result]]:
                     yield path, fd, item.name, status
                     if stat.S_ISDIR(status.st_mode):
                         todo.append(path)
-        finally:
-            os.close(fd)
+    finally:
+        descent.close()
 
 
 def disk_bytes(directory: Path) -> int:
@@ -175,3 +210,60 @@ def disk_bytes(directory: Path) -> int:
         return sum(status.st_blocks * 512 for _, _, _, status in every(root))
     finally:
         os.close(root)
+
+
+def copy_entry(source: int, name: bytes, target: int, to: bytes) -> None:
+    """Copy a link, file or directory of our own making, by handles; special files are left out.
+
+    Args:
+        source, name: where it is; its structure is trusted. target, to: a new name, where processes may be.
+    """
+    seen = os.stat(name, dir_fd=source, follow_symlinks=False)
+    if stat.S_ISLNK(seen.st_mode):
+        os.symlink(os.readlink(name, dir_fd=source), to, dir_fd=target)
+    elif stat.S_ISDIR(seen.st_mode):
+        inner = open_directory(source, name)
+        try:
+            os.mkdir(to, 0o700, dir_fd=target)
+            made = os.open(to, handles.DIRECTORY, dir_fd=target)
+            try:
+                for below in os.listdir(inner):
+                    copy_entry(inner, os.fsencode(below), made, os.fsencode(below))
+                os.fchmod(made, stat.S_IMODE(seen.st_mode))
+            finally:
+                os.close(made)
+        finally:
+            os.close(inner)
+    elif stat.S_ISREG(seen.st_mode):
+        copy_file(source, name, target, to)
+
+
+def copy_file(source: int, name: bytes | str, target: int, to: bytes | str) -> None:
+    """Copy a regular file to a new name with mode and time of change, by handles and through no link."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    old = open_file(source, name)
+    try:
+        seen = os.fstat(old)
+        new = os.open(to, flags, 0o600, dir_fd=target)
+        try:
+            handles.copy_bytes(old, new)
+            os.fchmod(new, stat.S_IMODE(seen.st_mode) & 0o777)
+            os.utime(new, ns=(seen.st_mtime_ns, seen.st_mtime_ns))
+        finally:
+            os.close(new)
+    finally:
+        os.close(old)
+
+
+def is_fresh(changed_ns: int) -> bool:
+    """Tell whether a file may change again without its times showing it: they go by ticks of the clock."""
+    return time.time_ns() - changed_ns < _SAME_TICK_NS
+
+
+def digest(fd: int) -> bytes:
+    """Return a digest of an open file's bytes."""
+    found, at = hashlib.blake2b(digest_size=16), 0
+    while piece := os.pread(fd, 1 << 20, at):
+        found.update(piece)
+        at += len(piece)
+    return found.digest()

@@ -167,11 +167,13 @@ class ProcessView:
         with state.writing() as stack:
             mirror.take_back(stack)
             written, deleted, special = mirror.collect()
-            captured = Captured(_sorted(written), _sorted(deleted), _sorted(special))
-            state.account.forget()
-            steps = [*(_written_step(stack, p) for p in captured.written)]
-            steps += [Step("delete", p) for p in captured.deleted]
-            state.record(steps, turn=turn, call=call, via="process")
+            own = stack.private_paths()
+            captured = Captured(_sorted(written - own), _sorted(deleted - own), _sorted(special))
+            steps = [_written_step(stack, mirror, path) for path in captured.written]
+            steps += [Step("delete", path) for path in captured.deleted]
+            if steps:
+                state.account.forget()
+                state.record(steps, turn=turn, call=call, via="process")
             return captured
 
     def bytes_used(self) -> int:
@@ -220,12 +222,12 @@ class ProcessView:
         return time.time_ns()
 
 
-def _written_step(stack: Stack, path: str) -> Step:
-    entry = stack.lookup(path)
-    if entry is not None and entry.kind == "dir":
+def _written_step(stack: Stack, mirror: Mirror, path: str) -> Step:
+    kind, size = mirror.kind_and_size(path)
+    if kind == "dir":
         return Step("mkdir", path)
-    size = entry.size if entry is not None else 0
-    return Step("write", path, "modify" if stack.beneath(path) is not None else "create", size)
+    base = stack.orig.get(path)
+    return Step("write", path, "create" if base is None or base.entry is None else "modify", size)
 
 
 def _identity(layer: OpenLayer) -> tuple[int, int]:

@@ -92,6 +92,20 @@ class Stack(Layering):
             raise
         self._switch(path, staged, missing, opaque=staged.is_dir() and not staged.is_symlink())
 
+    def adopt_tree(self, path: str, staged: Path, paths: Collection[str]) -> None:
+        """Switch a staged directory in where nothing stands; cost grows with `paths`, however deep.
+
+        Args:
+            paths: every path that it brings below `path`. What the branch deleted there before has its base.
+        """
+        try:
+            missing = self._clear_way(path)
+            self.orig.save_many({inner: Base(None) for inner in paths if inner not in self.orig})
+        except BaseException:
+            discard(staged)
+            raise
+        self._switch(path, staged, missing, opaque=True)
+
     def _switch(self, path: str, staged: Path, missing: Sequence[str], *, opaque: bool = False) -> None:
         """Make a staged entry appear at `path`, in one step with the directories it needs."""
         layer = self._state.open

@@ -53,10 +53,10 @@ class MergedView:
             return node.entry if self.ground.shows(path) else None
         return self.ground.look(path)
 
-    def overrides(self, path: str) -> Node:
-        """Return what the layers say about a directory and its direct children."""
+    def overrides(self, path: str, *, deep: bool = False) -> Node:
+        """Return what the layers say about a directory and its direct children, or all below it."""
         frozen = find(self.frozen, path)
-        over = self.open_layer.one_level(path) if self.open_layer is not None else None
+        over = self.open_layer.one_level(path, deep=deep) if self.open_layer is not None else None
         if over is None:
             return frozen or EMPTY
         if frozen is None or over.cut:
@@ -84,7 +84,9 @@ class MergedView:
             raise NotFound(f"{path[1:]} does not exist", path)
         if entry.kind != "dir":
             raise NotDirectory(f"{path[1:]} is not a directory", path)
-        node = self.overrides(path)
+        return self._children(path, self.overrides(path))
+
+    def _children(self, path: str, node: Node) -> dict[str, Entry]:
         found = {} if node.cut else self.ground.children(path)
         above = "" if path == "/" else path
         for name, inner in node.children.items():
@@ -95,21 +97,23 @@ class MergedView:
         return found
 
     def subtree(self, path: str) -> dict[str, Entry]:
-        """Return every entry below the directory `path`, parents first; links are not entered."""
+        """Return every entry below the directory `path`, parents first; links are not entered.
+
+        Cost grows with the entries, however deep they lie.
+        """
         found: dict[str, Entry] = {}
         entry = self.lookup(path)
-        todo = [path] if entry is not None and entry.kind == "dir" else []
+        todo: list[tuple[str, Node]] = []
+        if entry is not None and entry.kind == "dir":
+            todo.append((path, self.overrides(path, deep=True)))
         while todo:
-            here = todo.pop()
+            here, node = todo.pop()
             above = "" if here == "/" else here
-            try:
-                children = self.children(here)
-            except (NotFound, NotDirectory):
-                continue  # a running process removed it between two looks
-            for name, inner in children.items():
+            for name, inner in self._children(here, node).items():
                 found[f"{above}/{name}"] = inner
                 if inner.kind == "dir":
-                    todo.append(f"{above}/{name}")
+                    below = node.children.get(name)
+                    todo.append((f"{above}/{name}", below if below is not None else EMPTY))
         return found
 
     def open(self, path: str, entry: Entry, flags: int = handles.FILE) -> int:

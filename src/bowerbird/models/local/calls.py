@@ -11,7 +11,7 @@ from typing import Any
 
 from bowerbird.core.messages import ToolUseBlock
 from bowerbird.core.requests import ToolSpec
-from bowerbird.models.local.grammar import as_step
+from bowerbird.models.local.grammar import SEEN, as_step
 
 READ_LINES = 150
 HEAD_LINES = 8
@@ -74,23 +74,24 @@ def call_input(step: Mapping[str, Any], spec: ToolSpec, offset: int = 1) -> dict
     if spec.name == "search_files":
         extra = _known_to(spec, case_sensitive=False, limit=SEARCH_LIMIT, context=SEARCH_CONTEXT)
         return {"pattern": pattern_of_search(step["pattern"]), **extra}
-    return {key: value for key, value in step.items() if key != "tool"}
+    return {key: value for key, value in step.items() if key not in ("tool", SEEN)}
 
 
-def step_of_call(call: ToolUseBlock, shown_old: str | None = None) -> str:
-    """Return the step that led to `call`; `shown_old` is how the lines to replace were shown."""
+def step_of_call(call: ToolUseBlock, seen: str | None = None) -> str:
+    """Return the step that led to `call`; `seen` is the note it began with."""
     given = call.input
     if call.name == "read_file":
-        return as_step("read_file", path=given.get("path", ""))
+        return as_step("read_file", seen, path=given.get("path", ""))
     if call.name == "search_files":
-        return as_step("search_files", pattern=words_of_search(str(given.get("pattern", ""))))
+        return as_step("search_files", seen, pattern=words_of_search(str(given.get("pattern", ""))))
     if call.name == "edit_file":
-        old = shown_old if shown_old is not None else _dedented(str(given.get("old", "")))
-        return as_step("edit_file", path=given.get("path", ""), old=old)
+        return as_step(
+            "edit_file", seen, path=given.get("path", ""), old=_dedented(str(given.get("old", "")))
+        )
     if call.name in ("list_files", "write_file", "bash", "run_python_code"):
         long = FOLLOWED_BY.get(call.name)
-        return as_step(call.name, **{key: value for key, value in given.items() if key != long})
-    return as_step(call.name, input=given)
+        return as_step(call.name, seen, **{key: value for key, value in given.items() if key != long})
+    return as_step(call.name, seen, input=given)
 
 
 def follow_up(tool: str, path: str = "", old: str = "") -> FollowUp | None:

@@ -12,6 +12,7 @@ The rules, each measured to help a model of this size:
 4. A call that was just made is not made again, a search not repeated within a turn.
 5. Code is no field of a step: `run_python_code`, `write_file` and `edit_file` only say what follows.
 6. `edit_file` chooses the lines to replace from the file's own.
+7. Once there are results, a step begins by saying what they show.
 """
 
 from collections.abc import Iterable, Sequence
@@ -67,8 +68,9 @@ def next_steps(situation: Situation, tools: Sequence[ToolSpec], choice: str = "a
     """
     answer = Option(FINAL, (("answer", Free(ANSWER_CHARS)),))
     free_choice = choice == "auto"
+    noted = bool(situation.calls)
     if free_choice and len(situation.calls) >= MAX_CALLS:
-        return StepGrammar((answer,))
+        return StepGrammar((answer,), noted)
     options = [option for tool in tools for option in _options(tool, situation)]
     if free_choice and not situation.calls:
         options = _named_first(options, situation.task) or options
@@ -76,7 +78,7 @@ def next_steps(situation: Situation, tools: Sequence[ToolSpec], choice: str = "a
         options = [option for option in options if option.tool not in _DOING] or options
     if not options or (free_choice and _may_answer(situation)):
         options.append(answer)
-    return StepGrammar(tuple(options))
+    return StepGrammar(tuple(options), noted)
 
 
 def _has_looked(situation: Situation) -> bool:

@@ -14,7 +14,7 @@ import msgspec
 
 from bowerbird.core.errors import ModelError
 from bowerbird.core.ids import new_id
-from bowerbird.core.messages import Block, Message, TextBlock, ToolUseBlock
+from bowerbird.core.messages import Block, Message, TextBlock, ThinkingBlock, ToolUseBlock
 from bowerbird.core.requests import (
     End,
     ModelEvent,
@@ -22,18 +22,19 @@ from bowerbird.core.requests import (
     ModelRequest,
     StopReason,
     TextDelta,
+    ThinkingDelta,
     ToolCallDelta,
     ToolCallStart,
     ToolSpec,
 )
 from bowerbird.core.usage import Usage
-from bowerbird.models.local.answer_text import AnswerText
 from bowerbird.models.local.calls import FOLLOWED_BY, FollowUp, call_input, follow_up, indent_of
 from bowerbird.models.local.choices import FINAL, editable, next_steps
 from bowerbird.models.local.engine import Counts, Engine, Generation
 from bowerbird.models.local.grammar import StepGrammar, fence_grammar, read_fence, schema_grammar
 from bowerbird.models.local.prompt import ChatTurn, asking, chat
 from bowerbird.models.local.situation import read_situation
+from bowerbird.models.local.step_text import StepText
 
 STEP_TOKENS = 1_600
 """More than any step the grammar allows; reached only by a model that writes one byte a token."""
@@ -100,26 +101,33 @@ class Exchange:
         situation = read_situation(self.request)
         grammar = next_steps(situation, self.tools, self.request.tool_choice)
         turns = chat(self.request, self._names(), situation.files)
-        call: ToolUseBlock | None = None
-        while call is None:
-            chosen, answer = _Pass(), AnswerText(FINAL)
+        while True:
+            chosen, said = _Pass(), StepText(FINAL, noted=grammar.noted)
             pieces = self._generate(turns, grammar.lark(), STEP_TOKENS, chosen)
             async with aclosing(pieces):
                 async for text in pieces:
-                    if told := answer.feed(text):
+                    told = said.feed(text)
+                    if told and told == said.answer and said.note:  # the answer's first piece
+                        yield ThinkingDelta(said.note)
+                    if told:
                         yield TextDelta(told)
-            if answer.begun:
-                yield self._end((TextBlock(answer.text),), "max_tokens" if chosen.cut else "end_turn")
+            noted = (ThinkingBlock(said.note, origin=self.info.name),) if said.note else ()
+            if said.answer is not None:
+                stop = "max_tokens" if chosen.cut else "end_turn"
+                yield self._end((*noted, TextBlock(said.answer)), stop)
                 return
             step = grammar.read(chosen.text)
             if step is None:
                 raise self._failure(f"the model wrote no valid step: {chosen.text[:200]!r}")
             call = await self._call(turns, step, chosen.text)
-            if call is None:
-                grammar = self._without(grammar, step["tool"])
+            if call is not None:
+                break
+            grammar = self._without(grammar, step["tool"])
+        if said.note:
+            yield ThinkingDelta(said.note)
         yield ToolCallStart(call.id, call.name)
         yield ToolCallDelta(call.id, json.dumps(call.input, ensure_ascii=False))
-        yield self._end((call,), "tool_use")
+        yield self._end((*noted, call), "tool_use")
 
     def _without(self, grammar: StepGrammar, tool: str) -> StepGrammar:
         """Return `grammar` for another try after a call that was the last one again, or never ended."""

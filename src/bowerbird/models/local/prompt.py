@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from typing import Literal
 
-from bowerbird.core.messages import Message, TextBlock, ToolResultBlock, ToolUseBlock
+from bowerbird.core.messages import Message, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 from bowerbird.core.requests import ModelRequest
 from bowerbird.models.local.calls import FollowUp, follow_up, step_of_call
 from bowerbird.models.local.choices import FINAL
@@ -22,8 +22,10 @@ SYSTEM_CHARS = 500
 this size lose the task."""
 
 TASK_CHARS = 400
-AGAIN = "If the results show the answer, or all is done, use final_answer now."
-AGAIN_EDIT = "If you see the line to change, use edit_file now."
+ORIGIN = "local:"
+"""How the origin of notes begins: they are stored as thinking blocks (MO-3)."""
+
+AGAIN = 'Write in "seen" what the results show about the task, then the tool: final_answer if that is enough.'
 
 _INTRO = (
     "You are a careful assistant that works in a project directory with tools. "
@@ -141,10 +143,10 @@ def chat(request: ModelRequest, tools: Sequence[str], files: Sequence[str]) -> t
     turns = [ChatTurn("system", "\n\n".join(blocks))] if blocks else []
     results = {done.call.id: done for done in paired(request.messages)}
     task = ""
-    asks = f"{AGAIN} {AGAIN_EDIT}" if "edit_file" in tools else AGAIN
     gone = {id_ for id_, done in results.items() if done.forgotten}
     for message in _without(request.messages, gone):
-        turns += _turns_of(message, results, f"Task: {task}\n{asks}" if task else "")
+        asks = f"Task: {task}\n{AGAIN}" if tools else f"Task: {task}"
+        turns += _turns_of(message, results, asks if task else "")
         # The task is said again after each result, always alike: a small model forgets it otherwise.
         if message.role == "user" and not message.tool_results:
             task = _cut(message.text.strip(), TASK_CHARS)
@@ -184,11 +186,13 @@ def _turns_of(message: Message, results: dict[str, Done], again: str) -> list[Ch
         told = [tell(results[b.tool_use_id]) for b in results_here if b.tool_use_id in results]
         ending = [again] if told else []
         return [ChatTurn("user", text) for text in (*told, *texts, *ending) if text.strip()]
+    seen = "".join(b.thinking for b in message.content if isinstance(b, ThinkingBlock) and _is_note(b))
     if not message.tool_uses:
-        return [ChatTurn("assistant", as_step(FINAL, answer=message.text))] if message.text.strip() else []
+        text = as_step(FINAL, seen, answer=message.text)
+        return [ChatTurn("assistant", text)] if message.text.strip() else []
     turns: list[ChatTurn] = []
     for call in message.tool_uses:
-        turns.append(ChatTurn("assistant", step_of_call(call)))
+        turns.append(ChatTurn("assistant", step_of_call(call, seen)))
         given = call.input
         follow = follow_up(call.name, str(given.get("path", "")), str(given.get("old", "")))
         if follow is not None:
@@ -197,6 +201,10 @@ def _turns_of(message: Message, results: dict[str, Done], again: str) -> list[Ch
             turns.append(ChatTurn("user", follow.question))
             turns.append(ChatTurn("assistant", f"{follow.opening}\n{body}\n{fence}"))
     return turns
+
+
+def _is_note(block: ThinkingBlock) -> bool:
+    return (block.origin or "").startswith(ORIGIN)
 
 
 def _merged(turns: Iterable[ChatTurn]) -> tuple[ChatTurn, ...]:
