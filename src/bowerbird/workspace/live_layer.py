@@ -15,6 +15,7 @@ from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
+from bowerbird.core.errors import Stale
 from bowerbird.workspace import handles, owned
 from bowerbird.workspace.layers import is_opaque, make_opaque, make_whiteout
 from bowerbird.workspace.nodes import is_whiteout, parts_of
@@ -54,8 +55,11 @@ class LiveLayer(OpenLayer):
             finally:
                 os.close(folder)
             os.rename(passing, name, src_dir_fd=self._view_fd, dst_dir_fd=parent)
-        except BaseException:
+        except BaseException as error:
             owned.remove_tree(self._view_fd, passing)
+            if isinstance(error, NotADirectoryError | IsADirectoryError):
+                said = f"{path[1:]} was changed by a process while it was written; look again"
+                raise Stale(said, path) from error
             raise
         finally:
             os.close(parent)

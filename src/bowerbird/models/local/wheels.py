@@ -8,6 +8,7 @@ what has arrived is the progress. Each wheel's hash is checked by pip and again 
 from an earlier try may lie there.
 """
 
+import contextlib
 import hashlib
 import importlib.util
 import os
@@ -203,11 +204,10 @@ def _arrived(scratch: Path) -> int:
 
 def _size(directory: Path) -> int:
     total = 0
-    for path in directory.rglob("*"):
-        try:
-            total += path.stat().st_size if path.is_file() else 0
-        except FileNotFoundError:
-            continue  # pip moved or removed it meanwhile
+    for folder, _, names in os.walk(directory):  # unlike `rglob` it passes over what pip removes meanwhile
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):
+                total += Path(folder, name).stat().st_size
     return total
 
 
