@@ -87,6 +87,8 @@ def _openat2() -> Callable[[int, bytes, int], int] | None:
             if fd >= 0:
                 return fd
             number = ctypes.get_errno()
+            if number == errno.EXDEV:
+                number = errno.ELOOP  # a directory on the way was moved out while it was walked
             if number not in (errno.EINTR, errno.EAGAIN):
                 raise OSError(number, os.strerror(number), os.fsdecode(path))
 

@@ -78,6 +78,9 @@ class WriterLock:
         if mine is not None and mine.pid == os.getpid():
             return mine
         with _registry:
+            mine = self._mine  # another thread may have taken it meanwhile: counted once, released once
+            if mine is not None and mine.pid == os.getpid():
+                return mine
             fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
             seen = os.fstat(fd)
             key = (seen.st_dev, seen.st_ino)

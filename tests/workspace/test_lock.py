@@ -1,0 +1,47 @@
+"""The lock between processes that write one branch (WS-7)."""
+
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from bowerbird.workspace.lock import WriterLock
+
+_TAKE = "import fcntl, sys; fcntl.flock(open(sys.argv[1], 'r+'), fcntl.LOCK_EX | fcntl.LOCK_NB)"
+
+
+def _another_process_gets(path: Path) -> bool:
+    done = subprocess.run([sys.executable, "-c", _TAKE, str(path)], check=False, capture_output=True)
+    return done.returncode == 0
+
+
+def test_threads_that_take_it_at_once_give_it_back_at_once(tmp_path):
+    """WS-7: tools of one step write in parallel; the closed branch is free for others."""
+    path = tmp_path / "lock"
+    for _ in range(200):
+        lock, start = WriterLock(path), threading.Barrier(4)
+
+        def take(lock: WriterLock = lock, start: threading.Barrier = start) -> None:
+            start.wait()
+            with lock.hold():
+                pass
+
+        with ThreadPoolExecutor(4) as pool:
+            for future in [pool.submit(take) for _ in range(4)]:
+                future.result()
+        lock.release()
+    assert _another_process_gets(path)
+
+
+def test_another_process_waits_while_one_handle_of_this_one_writes(tmp_path):
+    """WS-7"""
+    path = tmp_path / "lock"
+    first, second = WriterLock(path), WriterLock(path)
+    for lock in (first, second):
+        with lock.hold():
+            assert not _another_process_gets(path)
+    first.release()
+    assert not _another_process_gets(path)
+    second.release()
+    assert _another_process_gets(path)
