@@ -1,0 +1,5 @@
+"""The HTTP and WebSocket server over the session service (SV).
+
+What lives here: routes, wire forms, authentication, limits, the socket. What does not: sessions and
+branches themselves, settings (`app/` binds them), any other door.
+"""
