@@ -1,4 +1,5 @@
-"""What `make demo` runs: the embedded model does three real jobs on a small project, and one change lands.
+"""What `make demo` runs: the embedded model does three real jobs on a small project, runs the project's tests
+on its branch, and one change lands.
 
 Every step is a `bowerbird` command that is printed before it runs, so each can be tried by hand. Nothing is
 scripted: the answers are the model's, and `jobs.py` checks each against the project's files.
@@ -9,6 +10,7 @@ scripted: the answers are the model's, and `jobs.py` checks each against the pro
 
 import argparse
 import json
+import re
 import shlex
 import shutil
 import subprocess
@@ -22,6 +24,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PLACE = ROOT / ".demo"
 WORK = PLACE / "bakery"
 DATA = PLACE / "data"
+TESTS = "Run the tests with `python3 -m unittest` and say whether they pass."
+TESTS_PASSED = re.compile(r"Ran [1-9]\d* tests? in [\d.]+s(\\n)+OK")
 
 
 def say(text: str = "") -> None:
@@ -41,7 +45,7 @@ def bowerbird(*words: str, show: bool = True) -> str:
             lines.append(line)
             if show:
                 print(line, end="", flush=True)
-    if process.returncode not in (0, 5):
+    if process.returncode not in (0, 5) and words[0] != "doctor":
         say(f"\nThat command ended with exit code {process.returncode}; the demo stops here.")
         sys.exit(1)
     return "".join(lines)
@@ -56,6 +60,28 @@ def do_job(job: Job, model: list[str]) -> str | None:
     verdict = f"wrong: {wrong}" if wrong else f"expected {job.expected(PROJECT)}"
     say(f"    [{time.monotonic() - started:.0f} s; {verdict}]")
     return wrong
+
+
+def run_tests(model: list[str]) -> str | None:
+    """Let the agent run the project's own tests on the branch, before anything lands."""
+    sandbox = next(
+        c for c in json.loads(bowerbird("doctor", "--json", show=False))["checks"] if c["name"] == "sandbox"
+    )
+    if sandbox["found"].startswith("tier none"):
+        say(f"\n─── tests: left out, no process may run on this host ({sandbox['found']})")
+        return None
+    say(f"\n─── tests: {TESTS}")
+    started = time.monotonic()
+    bowerbird("run", *model, "--no-memory", "--resume", "--", TESTS)
+    records = json.loads(bowerbird("show", "--json", show=False))["records"]
+    passed = any(
+        record["type"] == "tool_outcome" and TESTS_PASSED.search(json.dumps(record["body"]))
+        for record in records
+    )
+    say(
+        f"    [{time.monotonic() - started:.0f} s; the tests {'passed' if passed else 'did not pass'} on the branch]"
+    )
+    return None if passed else "the tests did not pass on the branch"
 
 
 def review_and_land(job: Job) -> str | None:
@@ -90,6 +116,7 @@ def main() -> int:
     if chosen is None:
         bowerbird("model", "fetch")
     wrong = [do_job(job, model) for job in JOBS]
+    wrong.append(run_tests(model))
     wrong.append(review_and_land(JOBS[-1]))
     failures = [text for text in wrong if text]
     say(f"\nDone in {time.monotonic() - started:.0f} s; {WORK.relative_to(ROOT)} is yours to play with:")

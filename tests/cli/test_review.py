@@ -234,3 +234,16 @@ def test_tools_and_skills_are_listed(desk):
     tools = {row["name"]: row for row in json.loads(desk.ok("tools", "--json"))}
     assert tools["read_file"]["effect"] == "read" and tools["write_file"]["effect"] == "branch"
     assert "bundled" in desk.ok("skills")
+
+
+def test_a_diff_folds_caches_and_what_git_ignores_unless_they_are_named(desk, written):
+    """WS-65: ignored entries are folded in every door."""
+    (desk.project / ".gitignore").write_text("*.log\n")
+    desk.edit(written("ok.txt", "fine\n"), written("run.log", "long\n"), written("a/__pycache__/x.pyc", "x"))
+    desk.ok("make", "-q")
+    code, out, err = desk.run("diff")
+    assert code == 0 and "ok.txt" in out and "run.log" not in out and "x.pyc" not in out
+    assert "2 ignored files left out" in err
+    assert "run.log" in desk.ok("diff", "run.log")
+    assert "ok.txt" in desk.ok("diff", "--stat") and "run.log" not in desk.ok("diff", "--stat")
+    assert "run.log" in desk.ok("diff", "--json")

@@ -9,6 +9,7 @@ from bowerbird.core.requests import ToolSpec
 from bowerbird.models.local.choices import (
     FINAL,
     MAX_CALLS,
+    asks_for_change,
     editable,
     next_steps,
     offered_tools,
@@ -187,3 +188,63 @@ def test_a_file_whose_text_is_forgotten_is_read_again_but_not_for_ever():
     assert "a.py" in paths(steps(*forgotten), "read_file")
     twice = (*forgotten, *called("read_file", {"path": "a.py", "offset": 1}, "[Previous: used read_file]"))
     assert "a.py" not in paths(steps(*twice), "read_file")
+
+
+def test_an_edit_is_offered_the_lines_with_the_numbers_of_the_task():
+    text = 'FEE = Decimal("4.50")\nFREE_FROM = Decimal("60.00")\nCENT = 1\n'
+    read = called("read_file", {"path": "p.py"}, text)
+    old = steps(*read, task="Make delivery free from 50.00 on instead of 60.00.").read
+    assert old('{"tool": "edit_file", "path": "p.py", "old": "FREE_FROM = Decimal(\\"60.00\\")"}')
+    assert old('{"tool": "edit_file", "path": "p.py", "old": "FEE = Decimal(\\"4.50\\")"}') is None
+    free = steps(*read, task="Raise the fee to 5.20.").read
+    assert free('{"tool": "edit_file", "path": "p.py", "old": "FEE = Decimal(\\"4.50\\")"}')
+
+
+@pytest.mark.parametrize(
+    ("task", "expected"),
+    [
+        ("Make delivery free from 50.00 on.", True),
+        ("please Rename f to g", True),
+        ("Update?", False),
+        ("How is the price made?", False),
+        ("Sum the column", False),
+        ("", False),
+    ],
+)
+def test_a_change_is_asked_for_by_a_first_word_that_says_so(task, expected):
+    assert asks_for_change(task) is expected
+
+
+def test_a_change_is_made_by_file_tools_before_code_runs_or_an_answer_claims_it():
+    edit = called("edit_file", {"path": "a.py", "old": "FEE = 4", "new": "FEE = 5"}, "Edited.")
+    owed = steps(*READ_A, task="Set FEE to 5.")
+    assert "edit_file" in owed.tools and not {"run_python_code", "bash", FINAL} & set(owed.tools)
+    made = steps(*READ_A, *edit, task="Set FEE to 5.")
+    assert {"run_python_code", "bash", FINAL} <= set(made.tools)
+    assert FINAL in steps(*READ_A, task="What is FEE?").tools
+
+
+def test_a_change_that_cannot_be_made_is_not_waited_for_for_ever():
+    arguments = {"path": "a.py", "old": "FEE = 4", "new": "FEE = 5"}
+    failed = [called("edit_file", arguments, "no", is_error=True) for _ in range(8)]
+    read = called("read_file", {"path": "b.py"}, "x = 1\n")
+    tried = (*READ_A, *(message for pair in failed for message in pair), *read)
+    assert FINAL in steps(*tried, task="Set FEE to 5.").tools
+
+
+def test_the_beginning_of_a_data_file_is_not_answered_from_while_code_can_look_at_all():
+    part = called(
+        "read_file", {"path": "data/c.csv", "offset": 1, "limit": 8}, "a,b\n1,2\n… 900 more lines; offset 9"
+    )
+    assert FINAL not in steps(*part).tools and "run_python_code" in steps(*part).tools
+    without = tuple(tool for tool in SPECS if tool.name != "run_python_code")
+    assert FINAL in steps(*part, tools=without).tools
+
+
+def test_a_command_that_the_task_names_is_run_first():
+    task = "Run the tests with `python3 -m unittest -q`, do they pass?"
+    [option] = steps(task=task).options
+    assert option.tool == "bash" and option.fields == (("command", OneOf(("python3 -m unittest -q",))),)
+    without = tuple(tool for tool in SPECS if tool.name != "bash")
+    assert "bash" not in steps(task=task, tools=without).tools
+    assert "read_file" in steps(task="What does `run()` do?").tools

@@ -98,7 +98,7 @@ def test_a_fence_grammar_lets_no_line_stand_as_it_was():
 
 def test_a_noted_step_begins_with_what_was_seen():
     noted = StepGrammar((READ,), noted=True)
-    text = as_step("read_file", "The fee is 4.", path="a.py")
+    text = '{"seen": "The fee is 4.", "tool": "read_file", "path": "a.py"}'
     assert noted.read(text) == {"seen": "The fee is 4.", "tool": "read_file", "path": "a.py"}
     assert noted.read(as_step("read_file", path="a.py")) is None
     assert StepGrammar((READ,)).read(text) is None

@@ -67,7 +67,20 @@ def diff(
         if json:
             data = await asyncio.to_thread(branch.diff, chosen)
             shell.terminal.write(json_text.dumps(data, ensure_ascii=False, indent=2) + "\n")
-        elif stat:
+            return DONE
+        folded = [] if chosen else await asyncio.to_thread(_ignored_paths, branch, _place_of(found))
+        if folded:
+            found_paths = await asyncio.to_thread(branch.changes)
+            chosen = [
+                path for kind in ("written", "deleted") for path in found_paths[kind] if path not in folded
+            ]
+            count = plural(len(folded), "ignored file")
+            shell.terminal.note(
+                f"{count} left out, {harmless(folded[0].lstrip('/'))} …: name a path to see it"
+            )
+        if folded and not chosen:
+            return DONE
+        if stat:
             data = await asyncio.to_thread(branch.diff, chosen)
             for line in stat_lines(data, width=shell.terminal.width):
                 shell.terminal.line(line)
@@ -79,6 +92,13 @@ def diff(
         return DONE
 
     return opened(shell, workspace, work)
+
+
+def _ignored_paths(branch: "Branch", place: Path | None) -> list[str]:
+    """Return the changed paths that are folded in every door: caches, and what git ignores (WS-65)."""
+    if place is None or not place.is_dir():
+        return []
+    return [row["path"] for row in branch.plan_landing()["entries"] if row["ignored"]]
 
 
 def stat_lines(data: dict[str, Any], *, width: int) -> list[str]:

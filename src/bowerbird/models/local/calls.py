@@ -1,7 +1,7 @@
 """A step as the tool's real call, and a call as the step it came from.
 
-Here: both directions, purely; rendering a past call gives the very bytes the model wrote, so that
-the engine's cache of the conversation stays valid (MO-40). Not here: the grammar, the results.
+Here: both directions, purely; a past call is rendered as the model wrote it, so that the
+engine's cache of the conversation stays valid (MO-40). Not here: the grammar, the results.
 """
 
 import re
@@ -25,6 +25,10 @@ _STOP_WORDS = frozenset(
     "that the this to was what when where which who will with".split()
 )
 
+_CODE_QUESTION = (
+    "Write the Python code in one fenced block. Use the columns or lines that hold what the task asks for, "
+    "and print the result."
+)
 FOLLOWED_BY = {"run_python_code": "code", "write_file": "content", "edit_file": "new"}
 """Tools whose long text is written in a second pass, and the parameter it becomes."""
 
@@ -48,9 +52,17 @@ def pattern_of_search(words: str) -> str:
         >>> pattern_of_search("how large is the bulk discount")
         'large|bulk|discount'
     """
-    found = words.replace("|", " ").split()
+    return "|".join(re.escape(word) for word in telling_words(words))
+
+
+def telling_words(text: str) -> tuple[str, ...]:
+    """Return the words of `text` that tell something, each once and without a plural `s`.
+
+    The parts of a name count as words: a small model rarely hits the very name that a file uses.
+    """
+    found = re.split(r"[\s|_]+", text.strip(" _|\t\n"))
     telling = [word for word in found if word.lower() not in _STOP_WORDS] or found
-    return "|".join(dict.fromkeys(re.escape(_singular(word)) for word in telling))
+    return tuple(dict.fromkeys(_singular(word) for word in telling))
 
 
 def words_of_search(pattern: str) -> str:
@@ -77,21 +89,19 @@ def call_input(step: Mapping[str, Any], spec: ToolSpec, offset: int = 1) -> dict
     return {key: value for key, value in step.items() if key not in ("tool", SEEN)}
 
 
-def step_of_call(call: ToolUseBlock, seen: str | None = None) -> str:
-    """Return the step that led to `call`; `seen` is the note it began with."""
+def step_of_call(call: ToolUseBlock) -> str:
+    """Return the step that led to `call`, without its note: a model that sees its notes repeats them."""
     given = call.input
     if call.name == "read_file":
-        return as_step("read_file", seen, path=given.get("path", ""))
+        return as_step("read_file", path=given.get("path", ""))
     if call.name == "search_files":
-        return as_step("search_files", seen, pattern=words_of_search(str(given.get("pattern", ""))))
+        return as_step("search_files", pattern=words_of_search(str(given.get("pattern", ""))))
     if call.name == "edit_file":
-        return as_step(
-            "edit_file", seen, path=given.get("path", ""), old=_dedented(str(given.get("old", "")))
-        )
+        return as_step("edit_file", path=given.get("path", ""), old=_dedented(str(given.get("old", ""))))
     if call.name in ("list_files", "write_file", "bash", "run_python_code"):
         long = FOLLOWED_BY.get(call.name)
-        return as_step(call.name, seen, **{key: value for key, value in given.items() if key != long})
-    return as_step(call.name, seen, input=given)
+        return as_step(call.name, **{key: value for key, value in given.items() if key != long})
+    return as_step(call.name, input=given)
 
 
 def follow_up(tool: str, path: str = "", old: str = "") -> FollowUp | None:
@@ -103,7 +113,7 @@ def follow_up(tool: str, path: str = "", old: str = "") -> FollowUp | None:
         old: the file's own lines that are replaced.
     """
     if tool == "run_python_code":
-        return FollowUp("Write the Python code in one fenced block. Print what you need.", "```python", 600)
+        return FollowUp(_CODE_QUESTION, "```python", 600)
     if tool == "write_file":
         fence = "````" if path.endswith((".md", ".markdown", ".rst")) else "```"
         return FollowUp(f"Write the whole content of {path} in one fenced block.", fence, 1_500)

@@ -6,20 +6,24 @@ prompt (`prompt.py`).
 The rules, each measured to help a model of this size:
 
 1. A turn does not begin with an answer, nor does an answer follow a call that failed. A turn begins with the
-   files that the task names, and nothing is done or answered before a file was looked at.
+   command or the files that the task names, and nothing else is done or answered before a file was looked at.
 2. The last step allowed is the answer.
 3. Paths are chosen from those that exist; a file already in sight is not read again.
 4. A call that was just made is not made again, a search not repeated within a turn.
 5. Code is no field of a step: `run_python_code`, `write_file` and `edit_file` only say what follows.
-6. `edit_file` chooses the lines to replace from the file's own.
+6. `edit_file` chooses the lines to replace from the file's own, near the numbers that the task names.
 7. Once there are results, a step begins by saying what they show.
+8. An answer does not follow the beginning of a file of data while code could look at all of it.
+9. A task that asks for a change is done with the file tools: code and answer wait until they have changed
+   something, or have been tried often enough.
 """
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
 from bowerbird.core.requests import ToolSpec
-from bowerbird.models.local.calls import words_of_search
+from bowerbird.models.local.calls import is_data, telling_words, words_of_search
 from bowerbird.models.local.grammar import Field, Free, Input, OneOf, Option, StepGrammar
 from bowerbird.models.local.situation import MAX_PATHS, Known, Situation
 
@@ -32,9 +36,19 @@ MAX_CALLS = 14
 
 ANSWER_CHARS = 1_200
 _DOING = frozenset({"write_file", "run_python_code", "bash"})
+_CALLS_TO_CHANGE = 8
+_CODE = frozenset({"run_python_code", "bash"})
+_CHANGING = frozenset({"write_file", "edit_file"})
+_CHANGE_WORDS = frozenset(
+    "add allow change correct create decrease delete drop edit fix increase insert let lower make move put raise "
+    "remove rename replace rewrite set turn update use write".split()
+)
 _SEARCH_CHARS, _PATTERN_CHARS, _PATH_CHARS, _COMMAND_CHARS = 60, 80, 120, 300
+_NUMBER = re.compile(r"\d+(?:[.:,]\d+)*")
+_COMMAND = re.compile(r"\b[Rr]un [^`\n]{0,60}`([^`\n]{1,300})`")
 _PATH_SIGNS = "A-Za-z0-9_./-"
 _EDIT_LINES = 400
+_REWRITTEN_LINES = 12
 _LINE_CHARS = 240
 
 
@@ -73,10 +87,16 @@ def next_steps(situation: Situation, tools: Sequence[ToolSpec], choice: str = "a
         return StepGrammar((answer,), noted)
     options = [option for tool in tools for option in _options(tool, situation)]
     if free_choice and not situation.calls:
+        command = _COMMAND.search(situation.task)
+        if command is not None and any(tool.name == "bash" for tool in tools):
+            return StepGrammar((Option("bash", (("command", OneOf((command[1],))),)),), noted)
         options = _named_first(options, situation.task) or options
     if free_choice and not _has_looked(situation):
         options = [option for option in options if option.tool not in _DOING] or options
-    if not options or (free_choice and _may_answer(situation)):
+    by_hand = _owed_by_hand(situation, options) if free_choice else []
+    options = by_hand or options
+    partial = _saw_some_data(situation) and any(option.tool == "run_python_code" for option in options)
+    if not options or (free_choice and not by_hand and not partial and _may_answer(situation)):
         options.append(answer)
     return StepGrammar(tuple(options), noted)
 
@@ -86,6 +106,34 @@ def _has_looked(situation: Situation) -> bool:
     if not situation.files or situation.known:
         return True
     return any(done.call.name != "search_files" and not done.failed for done in situation.calls)
+
+
+def asks_for_change(task: str) -> bool:
+    """Tell whether a task asks for files to be changed, by its first word, rather than for an answer.
+
+    Example:
+        >>> asks_for_change("Please rename the function"), asks_for_change("Make a guess: which is larger?")
+        (True, False)
+    """
+    first = next((word for word in re.findall(r"[a-z]+", task.lower()) if word != "please"), "")
+    return first in _CHANGE_WORDS and not task.rstrip().endswith("?")
+
+
+def _owed_by_hand(situation: Situation, options: Sequence[Option]) -> list[Option]:
+    """Return the options without code while a change that was asked for is still to be made by file tools."""
+    changed = any(done.call.name in _CHANGING and not done.failed for done in situation.calls)
+    if changed or not asks_for_change(situation.task) or len(situation.calls) >= _CALLS_TO_CHANGE:
+        return []
+    by_hand = [option for option in options if option.tool not in _CODE]
+    return by_hand if any(option.tool in _CHANGING for option in by_hand) else []
+
+
+def _saw_some_data(situation: Situation) -> bool:
+    last = situation.last
+    if last is None or last.call.name != "read_file" or not is_data(last.path):
+        return False
+    known = situation.known.get(last.path)
+    return known is not None and known.next_offset is not None
 
 
 def _may_answer(situation: Situation) -> bool:
@@ -124,6 +172,26 @@ def editable(known: Known) -> dict[str, str]:
             found[pairs[n - 1]] = f"{lines[n - 1]}\n{lines[n]}"
     whole = known.text
     return {shown: own for shown, own in found.items() if whole.count(own) == 1}
+
+
+def lines_near(lines: Mapping[str, str], task: str) -> dict[str, str]:
+    """Return the lines an edit is probably about, when the task names a number that stands in some.
+
+    Those are the lines with such a number, and those with the most of the task's words. Without such a
+    number every line may be meant.
+
+    Example:
+        >>> list(lines_near({"FEE = 4": "FEE = 4", "FREE_FROM = 60": "FREE_FROM = 60"}, "free from 50, not 60"))
+        ['FREE_FROM = 60']
+    """
+    numbers = set(_NUMBER.findall(task))
+    named = {line for line in lines if numbers.intersection(_NUMBER.findall(line))}
+    if not named:
+        return dict(lines)
+    words = telling_words(task.lower())
+    score = {line: sum(word in line.lower() for word in words) for line in lines}
+    best = max(score.values())
+    return {line: own for line, own in lines.items() if line in named or score[line] == best}
 
 
 def _once(texts: Sequence[str]) -> set[str]:
@@ -173,9 +241,10 @@ def _search(situation: Situation) -> list[Option]:
 
 
 def _write(situation: Situation) -> list[Option]:
-    # A file that was not looked at is not overwritten.
-    unseen = (path for path in situation.files if path not in situation.known)
-    taken = (*_just(situation, "write_file", "path"), *unseen)
+    # A file that was not looked at is not overwritten; a long one is edited, since much of it would get lost.
+    known = situation.known
+    kept = (p for p in situation.files if p not in known or len(known[p].lines) > _REWRITTEN_LINES)
+    taken = (*_just(situation, "write_file", "path"), *kept)
     return [Option("write_file", (("path", Free(_PATH_CHARS, taken, _PATH_SIGNS)),))]
 
 
@@ -183,9 +252,10 @@ def _edit(situation: Situation) -> list[Option]:
     options: list[Option] = []
     for path, known in situation.known.items():
         last = situation.last
-        lines = editable(known)
+        lines = lines_near(editable(known), situation.task)
         if last is not None and last.failed and last.call.name == "edit_file" and last.path == path:
-            lines = {shown: own for shown, own in lines.items() if own != last.call.input.get("old")}
+            tried = last.call.input.get("old")
+            lines = {shown: own for shown, own in editable(known).items() if own != tried}
         if lines:
             fields: tuple[tuple[str, Field], ...] = (("path", OneOf((path,))), ("old", OneOf(tuple(lines))))
             options.append(Option("edit_file", fields))

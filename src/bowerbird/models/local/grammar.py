@@ -187,10 +187,9 @@ def read_fence(text: str, opening: str) -> str | None:
     return text[len(begin) : -len(end)]
 
 
-def as_step(tool: str, seen: str | None = None, **fields: object) -> str:
-    """Return the text of a step, byte for byte as the grammar would have it written."""
-    note = {SEEN: seen} if seen else {}
-    return json.dumps({**note, "tool": tool, **fields}, ensure_ascii=False)
+def as_step(tool: str, **fields: object) -> str:
+    """Return the text of a step without note, byte for byte as the grammar would have it written."""
+    return json.dumps({"tool": tool, **fields}, ensure_ascii=False)
 
 
 def _backticks(opening: str) -> int:

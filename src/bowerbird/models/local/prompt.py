@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from typing import Literal
 
-from bowerbird.core.messages import Message, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
+from bowerbird.core.messages import Message, TextBlock, ToolResultBlock, ToolUseBlock
 from bowerbird.core.requests import ModelRequest
 from bowerbird.models.local.calls import FollowUp, follow_up, step_of_call
 from bowerbird.models.local.choices import FINAL
@@ -22,16 +22,13 @@ SYSTEM_CHARS = 500
 this size lose the task."""
 
 TASK_CHARS = 400
-ORIGIN = "local:"
-"""How the origin of notes begins: they are stored as thinking blocks (MO-3)."""
-
 AGAIN = 'Write in "seen" what the results show about the task, then the tool: final_answer if that is enough.'
 
 _INTRO = (
     "You are a careful assistant that works in a project directory with tools. "
     "In each step you write one JSON object: the tool to use next. Then you see its result. "
     "Look at the files before you answer: never guess. Compute with Python, never in your head. "
-    "When the results show the answer, use final_answer and say it in one or two sentences, "
+    "When the results show the answer, use final_answer and say it in one sentence, "
     "with the exact names and numbers that you saw."
 )
 
@@ -186,13 +183,12 @@ def _turns_of(message: Message, results: dict[str, Done], again: str) -> list[Ch
         told = [tell(results[b.tool_use_id]) for b in results_here if b.tool_use_id in results]
         ending = [again] if told else []
         return [ChatTurn("user", text) for text in (*told, *texts, *ending) if text.strip()]
-    seen = "".join(b.thinking for b in message.content if isinstance(b, ThinkingBlock) and _is_note(b))
     if not message.tool_uses:
-        text = as_step(FINAL, seen, answer=message.text)
+        text = as_step(FINAL, answer=message.text)
         return [ChatTurn("assistant", text)] if message.text.strip() else []
     turns: list[ChatTurn] = []
     for call in message.tool_uses:
-        turns.append(ChatTurn("assistant", step_of_call(call, seen)))
+        turns.append(ChatTurn("assistant", step_of_call(call)))
         given = call.input
         follow = follow_up(call.name, str(given.get("path", "")), str(given.get("old", "")))
         if follow is not None:
@@ -201,10 +197,6 @@ def _turns_of(message: Message, results: dict[str, Done], again: str) -> list[Ch
             turns.append(ChatTurn("user", follow.question))
             turns.append(ChatTurn("assistant", f"{follow.opening}\n{body}\n{fence}"))
     return turns
-
-
-def _is_note(block: ThinkingBlock) -> bool:
-    return (block.origin or "").startswith(ORIGIN)
 
 
 def _merged(turns: Iterable[ChatTurn]) -> tuple[ChatTurn, ...]:
