@@ -78,9 +78,8 @@ def run_tests(model: list[str]) -> str | None:
         record["type"] == "tool_outcome" and TESTS_PASSED.search(json.dumps(record["body"]))
         for record in records
     )
-    say(
-        f"    [{time.monotonic() - started:.0f} s; the tests {'passed' if passed else 'did not pass'} on the branch]"
-    )
+    verdict = "passed" if passed else "did not pass"
+    say(f"    [{time.monotonic() - started:.0f} s; the tests {verdict} on the branch]")
     return None if passed else "the tests did not pass on the branch"
 
 

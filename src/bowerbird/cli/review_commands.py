@@ -70,10 +70,8 @@ def diff(
             return DONE
         folded = [] if chosen else await asyncio.to_thread(_ignored_paths, branch, _place_of(found))
         if folded:
-            found_paths = await asyncio.to_thread(branch.changes)
-            chosen = [
-                path for kind in ("written", "deleted") for path in found_paths[kind] if path not in folded
-            ]
+            changed = await asyncio.to_thread(branch.changes)
+            chosen = [path for path in (*changed["written"], *changed["deleted"]) if path not in folded]
             count = plural(len(folded), "ignored file")
             shell.terminal.note(
                 f"{count} left out, {harmless(folded[0].lstrip('/'))} …: name a path to see it"

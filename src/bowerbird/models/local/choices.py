@@ -40,8 +40,8 @@ _CALLS_TO_CHANGE = 8
 _CODE = frozenset({"run_python_code", "bash"})
 _CHANGING = frozenset({"write_file", "edit_file"})
 _CHANGE_WORDS = frozenset(
-    "add allow change correct create decrease delete drop edit fix increase insert let lower make move put raise "
-    "remove rename replace rewrite set turn update use write".split()
+    "add allow change correct create decrease delete drop edit fix increase insert let lower make move put "
+    "raise remove rename replace rewrite set turn update use write".split()
 )
 _SEARCH_CHARS, _PATTERN_CHARS, _PATH_CHARS, _COMMAND_CHARS = 60, 80, 120, 300
 _NUMBER = re.compile(r"\d+(?:[.:,]\d+)*")
@@ -181,8 +181,8 @@ def lines_near(lines: Mapping[str, str], task: str) -> dict[str, str]:
     number every line may be meant.
 
     Example:
-        >>> list(lines_near({"FEE = 4": "FEE = 4", "FREE_FROM = 60": "FREE_FROM = 60"}, "free from 50, not 60"))
-        ['FREE_FROM = 60']
+        >>> list(lines_near({"FEE = 4": "FEE = 4", "FREE = 60": "FREE = 60"}, "free from 50, not 60"))
+        ['FREE = 60']
     """
     numbers = set(_NUMBER.findall(task))
     named = {line for line in lines if numbers.intersection(_NUMBER.findall(line))}
