@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -210,6 +210,49 @@ def drive(root: Path, folder: Path, kill_at: int) -> None:
     with Beneath(root) as tree, workspace_lock(tree):
         Applier(tree, LandingFolder(folder), checkpoint).run(record, steps, settle_nothing)
     print(count)
+
+
+def as_nobody(place: Path, work: Callable[[], object]) -> str:
+    """Return what `work` raised when done without rights, in a process of its own; `place` becomes theirs."""
+    for path in (place, *place.rglob("*")):
+        os.chown(path, 65534, 65534, follow_symlinks=False)
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setgroups([])
+            os.setresgid(65534, 65534, 65534)
+            os.setresuid(65534, 65534, 65534)
+            work()
+        except BaseException as error:  # noqa: BLE001 - told to the parent, whatever it is
+            os.write(writing, f"{type(error).__name__}: {error}".encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    os.waitpid(child, 0)
+    with os.fdopen(reading) as said:
+        return said.read()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+@pytest.mark.parametrize("removed", [b"closed/file", b"closed/deep", b"closed/deep/file"])
+def test_what_may_not_be_removed_is_refused_before_anything_changes(removed: bytes) -> None:
+    """WS-53, WS-58: without rights, a directory that forbids it stops the landing at its beginning."""
+    with memory_place() as place:
+        place.chmod(0o755)
+        root, folder = place / "ws", LandingFolder(place / "l" / "l_1")
+        (root / "closed/deep").mkdir(parents=True)
+        (root / "closed/file").write_text("x")
+        if removed == b"closed/deep/file":
+            (root / "closed/deep/file").write_text("x")
+            (root / "closed/deep").chmod(0o555)
+        (root / "closed").chmod(0o555)
+        before = picture(root)
+        wanted = {removed: None, b"new": file(b"new")}
+        said = as_nobody(place, lambda: land(root, folder, wanted))
+        assert said.startswith("ReadOnly: ") and "nothing landed" in said and removed.decode() in said
+        assert picture(root) == before and not folder.path.exists()
+        assert land(root, folder, wanted).state == "done" and (root / "new").exists()
 
 
 def run_driver(*arguments: object) -> subprocess.CompletedProcess[str]:

@@ -146,6 +146,7 @@ class Applier:
         try:
             self._checkpoint("steps")
             self._folder.write_steps(steps)
+            self._refuse_forbidden(steps)
             self._stage(steps)
             self._checkpoint("prepared")
             self._folder.write_record(record)
@@ -248,6 +249,21 @@ class Applier:
         finally:
             os.close(source)
         return True
+
+    def _refuse_forbidden(self, steps: Sequence[Step]) -> None:
+        """Raise PermissionError for what this process may not do and staging would not find out."""
+        for action in ordered(steps):
+            path = steps[action.index].path
+            found = self._tree.lstat(path)
+            if action.verb == "chmod":
+                forbidden = found is not None and os.geteuid() not in (0, found.st_uid)
+            elif action.verb in ("remove", "rmdir") and found is not None:
+                holder, _ = self._tree.parent(path)
+                forbidden = not os.access(".", os.W_OK | os.X_OK, dir_fd=holder, effective_ids=True)
+            else:
+                continue
+            if forbidden:
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), os.fsdecode(path))
 
     # ------------------------------------------------------------ temporary files
 
