@@ -1,0 +1,62 @@
+"""Every benchmark, one after the other: what stands behind the figures of README and docs.
+
+    python benchmarks/run_all.py [--long] [--only NAME …]
+
+Wants an idle machine; the load is printed before each, and a figure taken under load is no figure. Without
+`--long` what takes more than a minute runs with a smaller count. Exit code 1 when one of them missed a bar.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+
+SHORT: dict[str, tuple[str, ...]] = {
+    "model_stream": (),
+    "agent_turn": (),
+    "journal": (),
+    "workspace_files": (),
+    "workspace_branches": (),
+    "sandbox": (),
+    "monty": (),
+    "capture_trials": ("--n", "50"),
+    "histories": ("--n", "500", "--jobs", "2"),
+    "kill_run": ("--n", "10"),
+}
+LONG: dict[str, tuple[str, ...]] = SHORT | {
+    "capture_trials": ("--n", "1000"),
+    "histories": ("--n", "10000", "--jobs", "2"),
+    "kill_run": ("--n", "200"),
+    "guards": (),
+    "real_project": (),
+}
+
+
+def main() -> int:
+    """Run them; print a line for each that missed a bar."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--long", action="store_true", help="full counts, an hour and more")
+    parser.add_argument("--only", nargs="+", metavar="NAME", choices=sorted(LONG), default=[])
+    chosen = parser.parse_args()
+    missed: list[str] = []
+    for name, arguments in (LONG if chosen.long or chosen.only else SHORT).items():
+        if chosen.only and name not in chosen.only:
+            continue
+        print(f"\n═══ {name} {' '.join(arguments)} (load {os.getloadavg()[0]:.1f})", flush=True)
+        begun = time.monotonic()
+        done = subprocess.run([sys.executable, str(HERE / f"{name}.py"), *arguments], check=False)
+        print(f"    [{time.monotonic() - begun:.0f} s]", flush=True)
+        if done.returncode != 0:
+            missed.append(f"{name} (exit code {done.returncode})")
+    print("\n" + ("all bars held" if not missed else "missed: " + ", ".join(missed)))
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
