@@ -8,6 +8,7 @@ reference of each line does the nearest ordinary thing in the same run, on the s
 
 import argparse
 import asyncio
+import contextlib
 import os
 import shutil
 import statistics
@@ -16,7 +17,7 @@ import sys
 import tempfile
 import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -88,38 +89,60 @@ def edit(branch: Branch, numbers: range, mark: str) -> None:
 # ---------------------------------------------------------------- measurements
 
 
-def measure_fork(place: Path, files: int) -> Timing:
-    """Fork and branch creation on a tree of `files`; returns the fork's median."""
-    root = place / f"tree{files}"
-    root.mkdir()
-    make_tree(root, files)
-    with Workspace(root, data_dir=place / f"data{files}") as workspace:
-        branch = workspace.branch()
-        edit(branch, range(min(20, files)), "fork")
-        branch.fork()
-        fork_ms = median(branch.fork, 50)
-        create_ms = median(workspace.branch, 50)
-        tracemalloc.start()
-        before = tracemalloc.get_traced_memory()[0]
-        child = branch.fork()
-        memory = tracemalloc.get_traced_memory()[0] - before
-        tracemalloc.stop()
-        child.discard()
-    if files <= 10_000:
-        copied = timed(lambda: subprocess.run(["cp", "-r", root, place / f"copy{files}"], check=True))
-        shutil.rmtree(place / f"copy{files}")
-        os.sync()
-        show(f"fork, {files:,} files", fork_ms, "5 ms", "cp -r of the tree", copied)
-    else:
-        walked = timed(lambda: sum(len(names) for _, _, names in os.walk(root)))
-        show(f"fork, {files:,} files", fork_ms, "5 ms", "os.walk of the tree", walked)
-    show(
-        f"branch of the workspace, {files:,} files", create_ms, "20 ms", f"a fork's memory: {memory:,} bytes"
-    )
-    if files != 10_000:
-        shutil.rmtree(root)
-        os.sync()
-    return fork_ms
+def measure_forks(place: Path, sizes: Sequence[int]) -> float:
+    """Fork and branch creation on trees of `sizes` files; returns in percent how flat the fork is.
+
+    All trees stand at once and take turns, so that whatever else the machine does falls on each alike.
+    """
+    forks: dict[int, list[Timing]] = {files: [] for files in sizes}
+    creations: dict[int, list[Timing]] = {files: [] for files in sizes}
+    with contextlib.ExitStack() as opened:
+        branches: dict[int, tuple[Workspace, Branch]] = {}
+        for files in sizes:
+            root = place / f"tree{files}"
+            root.mkdir()
+            make_tree(root, files)
+            workspace = opened.enter_context(Workspace(root, data_dir=place / f"data{files}"))
+            branches[files] = workspace, workspace.branch()
+            edit(branches[files][1], range(min(20, files)), "fork")
+            branches[files][1].fork()
+        for _ in range(50):
+            for files, (workspace, branch) in branches.items():
+                forks[files].append(timed(branch.fork))
+                creations[files].append(timed(workspace.branch))
+        for files, (_, branch) in branches.items():
+            memory = memory_of(branch.fork)
+            what, reference = copied(place, files)
+            show(f"fork, {files:,} files", middle(forks[files]), "5 ms", what, reference)
+            beside = f"a fork's memory: {memory:,} bytes"
+            show(f"branch of the workspace, {files:,} files", middle(creations[files]), "20 ms", beside)
+    for files in sizes:
+        if files != 10_000:
+            shutil.rmtree(place / f"tree{files}")
+    os.sync()
+    found = [middle(times).wall for times in forks.values()]
+    return (max(found) / min(found) - 1) * 100
+
+
+def memory_of(fork: Callable[[], Branch]) -> int:
+    """Return the bytes that one more fork takes."""
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    child = fork()
+    memory = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    child.discard()
+    return memory
+
+
+def copied(place: Path, files: int) -> tuple[str, Timing]:
+    """Return the reference of a fork and its time."""
+    root, copy = place / f"tree{files}", place / f"copy{files}"
+    if files > 10_000:
+        return "os.walk of the tree", timed(lambda: sum(len(names) for _, _, names in os.walk(root)))
+    taken = timed(lambda: subprocess.run(["cp", "-r", root, copy], check=True))
+    shutil.rmtree(copy)
+    return "cp -r of the tree", taken
 
 
 def git(root: Path, *arguments: str) -> None:
@@ -223,9 +246,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(dir=given.dir) as name:
         place = Path(name)
         sizes = [100, 10_000] if given.quick else [100, 100_000, 10_000]
-        forks = {files: measure_fork(place, files) for files in sizes}
-        found = [timing.wall for timing in forks.values()]
-        spread = (max(found) / min(found) - 1) * 100
+        spread = measure_forks(place, sizes)
         print(f"{'fork: slowest size over fastest':<46}{spread:>9.0f} %    bar 20 %")
         root = place / "tree10000"
         with Workspace(root, data_dir=place / "data") as workspace:
