@@ -69,11 +69,12 @@ def was_accepted(scene: Scene) -> bool:
     path = scene.directory / "data" / "agent.db"
     if not path.exists():
         return False
-    database = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+    # Not read-only: what a killed writer left in the log has to be taken in first.
+    database = sqlite3.connect(path, timeout=30)
     try:
+        if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'inbox'").fetchone():
+            return False  # killed before the tables were there
         return bool(database.execute("SELECT count(*) FROM inbox").fetchone()[0])
-    except sqlite3.OperationalError:  # killed before the tables were there
-        return False
     finally:
         database.close()
 
