@@ -86,15 +86,14 @@ def one_round(scene: Scene, chance: random.Random, whole_s: float) -> tuple[str,
     arguments = begin
     for _ in range(chance.choice((1, 1, 2))):
         if run(scene, *arguments, kill_after_s=chance.uniform(0.05, whole_s)) != -signal.SIGKILL:
-            break
+            return f"killed {killed} times" if killed else "not killed", check(scene)  # it was done before
         killed += 1
         arguments = ("resume", "--quiet") if was_accepted(scene) else begin
     for _ in range(2):
-        if killed and run(scene, *arguments) == 0:
+        if run(scene, *arguments) == 0:
             break
         arguments = ("resume", "--quiet") if was_accepted(scene) else begin
-    state = "not killed" if not killed else f"killed {killed} times"
-    return state, check(scene)
+    return f"killed {killed} times", check(scene)
 
 
 def main() -> int:

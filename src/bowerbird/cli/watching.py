@@ -4,12 +4,13 @@ Here: the loop over a session's events. Not here: drawing, how a question is rea
 """
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from bowerbird.core.errors import AlreadyAnswered, NoPendingRequest
-from bowerbird.core.events import ApprovalRequest
+from bowerbird.core.events import ApprovalAnswer, ApprovalRequest
 from bowerbird.sessions.live import Published, TurnMark
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class Watch:
         self._thread_id = thread_id
         self._events: AsyncGenerator[Published, None] = sessions.follow(thread_id, after)
         self._next: asyncio.Task[Published] | None = None
-        self._seen_end: set[str] = set()
+        self._kept: deque[Published] = deque()
 
     async def begin(self) -> None:
         """Subscribe now: events from here on are kept until they are asked for."""
@@ -79,7 +80,22 @@ class Watch:
         return turn.state == "waiting" and turn.stop_reason is None
 
     async def _answer(self, request: ApprovalRequest, ask: Ask) -> None:
-        answer = await ask(request)
+        """Ask the person, until they answer or someone at another door has; other news is shown after."""
+        asking = asyncio.ensure_future(ask(request))
+        try:
+            while not asking.done():
+                await self.begin()
+                assert self._next is not None
+                await asyncio.wait({asking, self._next}, return_when=asyncio.FIRST_COMPLETED)
+                if self._next.done():
+                    self._kept.append(self._next.result())
+                    self._next = None
+                    if _settles(self._kept[-1], request):
+                        return
+            answer = asking.result()
+        finally:
+            asking.cancel()
+            await asyncio.gather(asking, return_exceptions=True)
         if answer is None:
             return
         try:
@@ -88,6 +104,8 @@ class Watch:
             return  # someone at another door was faster
 
     async def _one(self) -> Published | None:
+        if self._kept:
+            return self._kept.popleft()
         await self.begin()
         assert self._next is not None
         done, _ = await asyncio.wait({self._next}, timeout=LOOK_AGAIN_S)
@@ -105,3 +123,14 @@ class Watch:
             await asyncio.gather(self._next, return_exceptions=True)
         async with aclosing(self._events):
             pass
+
+
+def _settles(published: Published, request: ApprovalRequest) -> bool:
+    """Whether this news makes the question moot: it has an answer, or its turn was stopped.
+
+    A turn that stopped to wait for the answer goes on asking.
+    """
+    event = published.event
+    if isinstance(event, ApprovalAnswer):
+        return event.id == request.id
+    return isinstance(event, TurnMark) and event.state in ("cancelled", "interrupted", "failed")
