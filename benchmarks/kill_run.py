@@ -30,6 +30,7 @@ WITHOUT_SENDING = [
     {**step, "tools": [tool for tool in step["tools"] if tool["name"] != "send"]} if "tools" in step else step
     for step in STEPS
 ]
+NOT_KILLED = "not killed"
 COMMAND = Path(sys.executable).with_name("bowerbird")
 
 
@@ -86,7 +87,7 @@ def one_round(scene: Scene, chance: random.Random, whole_s: float) -> tuple[str,
     arguments = begin
     for _ in range(chance.choice((1, 1, 2))):
         if run(scene, *arguments, kill_after_s=chance.uniform(0.05, whole_s)) != -signal.SIGKILL:
-            return f"killed {killed} times" if killed else "not killed", check(scene)  # it was done before
+            return f"killed {killed} times" if killed else NOT_KILLED, check(scene)  # it was done before
         killed += 1
         arguments = ("resume", "--quiet") if was_accepted(scene) else begin
     for _ in range(2):
@@ -117,7 +118,9 @@ def main() -> int:
             print((whole.directory / "command.log").read_text())
             return 1
         print(f"a whole run takes {whole_s:.2f} s; {options.n} rounds, seed {options.seed}")
-        for number in range(options.n):
+        number = -1
+        while rounds.total() - rounds[NOT_KILLED] < options.n:  # only what was really killed counts
+            number += 1
             policy = chance.choice(("review", "turn"))
             scene = Scene(Path(directory) / str(number), fake.anthropic_url, policy, WITHOUT_SENDING)
             state, wrong = one_round(scene, chance, whole_s)
@@ -129,7 +132,7 @@ def main() -> int:
                     scene.directory.rename(options.keep / f"round-{number}")
             if (number + 1) % 20 == 0:
                 print(f"{number + 1} rounds, {failures} wrong", flush=True)
-    print(f"{options.n} rounds: {dict(sorted(rounds.items()))}; wrong: {failures}")
+    print(f"{rounds.total()} rounds: {dict(sorted(rounds.items()))}; wrong: {failures}")
     return 1 if failures else 0
 
 

@@ -23,6 +23,7 @@ SHORT: dict[str, tuple[str, ...]] = {
     "workspace_branches": (),
     "sandbox": (),
     "monty": (),
+    "viewers": (),
     "capture_trials": ("--n", "50"),
     "histories": ("--n", "500", "--jobs", "2"),
     "kill_run": ("--n", "10"),

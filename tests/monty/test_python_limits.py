@@ -3,12 +3,14 @@
 import asyncio
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from support.abuse import patience, pulse
 from support.python_workers import workers
 
 from bowerbird.sandbox import PythonLimits, PythonRecord, PythonSessions
@@ -128,6 +130,31 @@ async def test_a_dead_worker_loses_the_session_only(python: PythonSessions) -> N
     assert (record.result, record.state) == ("2", "lost")
 
 
+def test_a_worker_that_the_host_gives_no_memory_loses_the_session_only() -> None:
+    """SB-45, acceptance 14: below the limit of the interpreter, but more than there is."""
+    code = (
+        "import asyncio, resource\n"
+        "from bowerbird.sandbox import PythonLimits, PythonSessions\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))\n"
+        "async def main():\n"
+        "    sessions = PythonSessions(PythonLimits(memory_bytes=1 << 60))\n"
+        "    await sessions.run('b', 'v = 7')\n"
+        "    tripped = await sessions.run('b', 'x = [0] * 10**9')\n"
+        "    print(tripped.state, 'gone' in tripped.error, tripped.error)\n"
+        "    print((await sessions.run('b', 'v')).error)\n"
+        "    print((await sessions.run('b', '1 + 1')).result)\n"
+        "    await sessions.aclose()\n"
+        "asyncio.run(main())\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    first, second, third = ran.stdout.splitlines()
+    assert first.startswith("lost True MemoryError")
+    assert (second, third) == ("NameError: name 'v' is not defined", "2")
+
+
 @pytest.mark.parametrize(
     "code",
     [
@@ -155,7 +182,7 @@ async def test_cancel_stops_a_snippet_within_100_ms(code: str) -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert time.monotonic() - started < 0.1
+    assert time.monotonic() - started < patience(0.1)
     assert cancelled.is_set() == ("hang" in code)
     assert (await sessions.run("b", "1")).state == "lost"
     await sessions.aclose()
@@ -173,12 +200,8 @@ async def test_a_cancelled_call_in_the_queue_harms_nobody(python: PythonSessions
 
 async def test_the_event_loop_stays_free_while_code_runs(python: PythonSessions) -> None:
     task = asyncio.create_task(python.run("b", "t = 0\nfor i in range(3_000_000): t += i"))
-    longest, last = 0.0, time.monotonic()
-    while not task.done():
-        await asyncio.sleep(0.001)
-        longest, last = max(longest, time.monotonic() - last), time.monotonic()
-    assert longest < 0.05
-    assert (await task).ok
+    async with pulse(most_s=0.05):
+        assert (await task).ok
 
 
 async def test_cold_and_warm_calls_keep_their_bars() -> None:
@@ -196,8 +219,8 @@ async def test_cold_and_warm_calls_keep_their_bars() -> None:
         await sessions.run("b0", "1")
         warm.append(time.perf_counter() - started)
     await sessions.aclose()
-    assert min(cold) < 0.02
-    assert min(warm) < 0.001
+    assert min(cold) < patience(0.02)
+    assert min(warm) < patience(0.001)
 
 
 async def test_no_worker_outlives_a_killed_server_for_long() -> None:

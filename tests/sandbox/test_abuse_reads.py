@@ -1,4 +1,9 @@
-"""SB-51: a command looks for what the host keeps from it. No secret may come out, by no way."""
+"""SB-51, acceptance 2: a command looks for what the host keeps from it. No secret may come out, by no way.
+
+The whole corpus SB-51 … SB-57 is in `test_abuse_*`, `test_network` (SB-55), `test_shell_backend`, `test_allowed` and
+`test_copy_tier` (SB-56), `tests/monty/test_python_limits` (SB-57). `benchmarks/guards.py` takes each guard away and
+shows that its cases then fail.
+"""
 
 import asyncio
 import os
@@ -73,13 +78,14 @@ while True:
 """
 
 
-def environment(desk: Desk, planted: Host) -> dict[str, str]:
-    return {**planted.names(), "DATA": str(desk.place / "data"), "WS": str(desk.root), "OTHER": other(desk)}
-
-
-def other(desk: Desk) -> str:
-    """The directory of another branch, which holds a secret."""
-    return str(desk.place / "data/branches" / desk.workspace.branch("other").id)
+async def environment(desk: Desk, planted: Host) -> dict[str, str]:
+    """What a hostile command is told, and another branch that holds the secret."""
+    other = desk.workspace.branch("other")
+    await other.write_file("planted", planted.secret)
+    directory = desk.place / "data/branches" / other.id
+    return {
+        **planted.names(), "DATA": str(desk.place / "data"), "WS": str(desk.root), "OTHER": str(directory),
+    }  # fmt: skip
 
 
 async def everything_in(desk: Desk) -> str:
@@ -96,10 +102,10 @@ async def everything_in(desk: Desk) -> str:
 @pytest.mark.parametrize("name", LOOKUPS)
 async def test_no_secret_of_the_host_comes_out(desk: Desk, planted: Host, name: str, monkeypatch):
     monkeypatch.setenv("BOWERBIRD_TEST_API_KEY", planted.secret)
-    told = environment(desk, planted)
+    told = await environment(desk, planted)
+    os.lseek(planted.inherited, 0, os.SEEK_SET)
     for place in (desk.place, desk.place / "data", desk.place / "data/branches"):
         (place / "planted").write_text(planted.secret)
-    await desk.workspace.branch("third").write_file("planted", planted.secret)
     async with pulse():
         result = await desk.run(LOOKUPS[name], env=told, stdin=b"", timeout=20)
     assert planted.secret not in result.output, result.output

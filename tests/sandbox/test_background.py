@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support.sandboxes import bench_of
 
-from bowerbird.core.errors import InvalidArgument, LimitExceeded
+from bowerbird.core.errors import BranchBusy, InvalidArgument, LimitExceeded
 from bowerbird.sandbox.background_record import OUTPUT_BYTES, BackgroundFile, BackgroundRun
 from bowerbird.sandbox.host import SandboxHost
 from bowerbird.workspace import Workspace
@@ -206,3 +206,28 @@ def test_a_broken_record_counts_as_none_and_old_ends_are_forgotten(tmp_path):
     file.save(runs)
     kept = [run.task_id for run in file.load()]
     assert len(kept) == 101 and kept[0] == "bg_0" and kept[-1] == "bg_149"
+
+
+async def test_what_needs_a_quiet_branch_is_refused_or_waits_as_asked(tmp_path):
+    """DE-31."""
+    async with bench_of(tmp_path, {"a": "1"}) as bench:
+        await bench.host.background_over(bench.branch.id)
+        runs = bench.sandbox.background
+        task = await runs.start(f"{WAIT_FOR_GO}; echo made > made.txt")
+        with pytest.raises(BranchBusy, match=task):
+            await bench.host.background_over(bench.branch.id)
+        waiting = asyncio.create_task(bench.host.background_over(bench.branch.id, wait=True))
+        await bench.sandbox.run("touch go")
+        async with asyncio.timeout(20):
+            await waiting
+        assert runs.poll(task)["status"] == "completed"
+        assert "/made.txt" in bench.branch.changes()["written"]
+
+
+async def test_whoever_stops_a_run_knows_of_its_end(tmp_path):
+    """DE-28: its end is reported as told."""
+    async with bench_of(tmp_path, {}) as bench:
+        runs = bench.sandbox.background
+        task = await runs.start("sleep 1000")
+        assert (await runs.stop(task))["status"] == "killed"
+        assert runs.untold() == [] and [run.told for run in bench.ended] == [True]

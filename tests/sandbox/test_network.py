@@ -92,10 +92,11 @@ async def test_a_listed_host_answers_and_every_request_is_an_event(tmp_path):
 async def test_closed_is_the_default_and_reaches_nothing(tmp_path):
     async with web_server() as web, bench_of(tmp_path) as bench:
         result = await bench.sandbox.run(
-            f"env | grep -ic proxy; (exec 3<>/dev/tcp/127.0.0.1/{web.port}); curl -sS http://good.test/"
+            f"env | grep -ic proxy; (exec 3<>/dev/tcp/127.0.0.1/{web.port}) && echo REACHED; "
+            f"curl -sS http://127.0.0.1:{web.port}/; curl -sS http://good.test/"
         )
         assert result.network == "closed" and result.output.startswith("0\n")
-        assert SECRET not in result.output and web.hosts == []
+        assert SECRET not in result.output and "REACHED" not in result.output and web.hosts == []
         assert (await bench.host.status()).network == "closed"
 
 
@@ -124,7 +125,14 @@ async def test_closed_is_the_default_and_reaches_nothing(tmp_path):
 )
 async def test_no_way_leads_past_the_allow_list(tmp_path, script):
     """SB-55: even with `*`, which is any public host."""
-    async with web_server(host="0.0.0.0") as web, open_bench(tmp_path, "*", "private.test") as bench:
+    async with web_server(host="0.0.0.0") as web:
+        # With the very port, so that nothing but the address is wrong with these names.
+        listed = [f"{name}:{web.port}" for name in ("private.test", "localhost")]
+        await go_past(tmp_path, web, ("*", *listed), script)
+
+
+async def go_past(tmp_path: Path, web: "Web", allow: tuple[str, ...], script: str) -> None:
+    async with open_bench(tmp_path, *allow) as bench:
         line = script.format(host="127.0.0.1", port=web.port, outer=own_address())
         result = await bench.sandbox.run(line)
         assert SECRET not in result.output and "REACHED" not in result.output

@@ -54,6 +54,7 @@ class BackgroundRuns:
         self._on_end = on_end
         self._commands: dict[str, RunningCommand] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._stopped: set[str] = set()
         self._closing = False
         self._runs = {run.task_id: run for run in self._file.load()}
         self._lose([run for run in self._runs.values() if not run.ended])
@@ -130,10 +131,15 @@ class BackgroundRuns:
         self._known(task_id)
         live = self._commands.get(task_id)
         if live is not None:
+            self._stopped.add(task_id)
             live.stop("cancel")
             await asyncio.shield(self._tasks[task_id])
-            self.mark_told([task_id])  # whoever stops it knows of its end
         return self.poll(task_id)
+
+    async def finished(self) -> None:
+        """Return when none runs any more."""
+        while self._tasks:
+            await asyncio.wait(list(self._tasks.values()))
 
     def untold(self) -> list[BackgroundRun]:
         """Return those that ended and of whose end nobody was told yet."""
@@ -181,6 +187,7 @@ class BackgroundRuns:
                 total_bytes=output.total_bytes,
                 truncated=output.truncated,
                 spill=output.spill,
+                told=task_id in self._stopped,  # whoever stops it knows of its end
             )
         )
         if self._on_end is not None:

@@ -26,7 +26,7 @@ class CommandResult(msgspec.Struct, frozen=True):
         output: stdout and stderr in order of arrival; `stdout`/`stderr` hold them apart when asked for.
         total_bytes: what the command printed; `output` is shorter when `truncated`.
         spill: name of the whole output for file tools and commands, or None.
-        reason: which limit ended it: "timeout", "memory", "disk", "cpu", or None.
+        reason: why it was ended: "timeout", "cancel", "memory", "pids", "disk", "cpu", or None.
         note: something a person should know, say a clamped timeout.
         written, deleted: virtual paths that the command changed.
     """
@@ -80,7 +80,7 @@ class Ending:
     cpu_ms: int = 0
     peak_bytes: int = 0
     stragglers: int = 0
-    stop: str | None = None  # why we ended it: "timeout", "cancel", "memory", "disk", "cpu"
+    stop: str | None = None  # why we ended it, as in `CommandResult.reason`
 
 
 def check_timeout(

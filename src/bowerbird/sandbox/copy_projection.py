@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from bowerbird.sandbox.host import SandboxHost
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/proc")
-# What the system is called. In the overlay tier these do not exist; here they do, and pip, for one, does not
-# expect a file that stands there but may not be read.
-_RELEASES = (
+# What the system is called, and two tables. In the overlay tier these do not exist; here they do, and pip,
+# for one, does not expect a file that stands there but may not be read.
+_PUBLIC = (
     "os-release", "lsb-release", "debian_version", "redhat-release", "fedora-release", "centos-release",
-    "alpine-release", "arch-release", "SuSE-release", "gentoo-release",
+    "alpine-release", "arch-release", "SuSE-release", "gentoo-release", "mime.types", "timezone",
 )  # fmt: skip
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 
 
 def landlock_rules(facts: HostFacts, *, write: list[str], read: list[str]) -> dict[str, list[str]]:
     """Return what commands may reach: their own trees, the system and toolchains, harmless devices."""
-    etc = [f"/etc/{name}" for name in (*facts.etc, "passwd", "group", *_RELEASES)]
+    etc = [f"/etc/{name}" for name in (*facts.etc, "passwd", "group", *_PUBLIC)]
     return {
         "write": write,
         "read": [*_SYSTEM, *etc, *facts.read_only, *read],

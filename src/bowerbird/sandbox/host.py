@@ -8,8 +8,9 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from bowerbird.core.errors import SandboxUnavailable
+from bowerbird.core.errors import BranchBusy, SandboxUnavailable
 from bowerbird.core.events import Egress, SandboxTier
 from bowerbird.core.timestamps import now_iso
 from bowerbird.sandbox.background_record import BackgroundRun
@@ -31,7 +32,9 @@ from bowerbird.sandbox.status import (
     choose_tier,
 )
 from bowerbird.sandbox.warden import Warden
-from bowerbird.workspace import Branch
+
+if TYPE_CHECKING:
+    from bowerbird.workspace import Branch
 
 _SWEEP_S = 5.0
 
@@ -133,7 +136,7 @@ class SandboxHost:
             probed_at=now_iso(),
         )
 
-    async def sandbox(self, branch: Branch) -> BranchSandbox:
+    async def sandbox(self, branch: "Branch") -> BranchSandbox:
         """Return the branch's sandbox; it starts with its first command.
 
         Raises:
@@ -150,7 +153,7 @@ class SandboxHost:
             self._sweeper = asyncio.create_task(self._sweep())
         return found
 
-    async def _make(self, branch: Branch, tier: Tier) -> BranchSandbox:
+    async def _make(self, branch: "Branch", tier: Tier) -> BranchSandbox:
         view = branch.processes()
         if tier == "overlay" and view.unavailable is not None:
             tier = await self._instead(view.unavailable)
@@ -211,9 +214,39 @@ class SandboxHost:
             await sandbox.turn_ended()
 
     @staticmethod
-    def had_background(branch: Branch) -> bool:
+    def had_background(branch: "Branch") -> bool:
         """Whether background commands of this branch are on record; starts nothing."""
         return (branch.processes().directory / BACKGROUND_FILE).exists()
+
+    async def background_over(self, branch_id: str, *, wait: bool = False) -> None:
+        """Make sure that no background command writes a branch, before it is landed or deleted (DE-31).
+
+        Args:
+            wait: wait for their ends; otherwise it is refused while one runs.
+
+        Raises:
+            BranchBusy: one runs; it is named.
+        """
+        sandbox = self._sandboxes.get(branch_id)
+        if sandbox is None or not sandbox.background.running:
+            return
+        if not wait:
+            raise BranchBusy(
+                f"background commands still write this branch ({', '.join(sandbox.background.running)}); "
+                "wait for them, or cancel them"
+            )
+        await sandbox.background.finished()
+
+    def ends_told(self, branch_id: str, task_ids: Sequence[str]) -> None:
+        """Remember that the ends of these background commands are on record; writes a small file."""
+        sandbox = self._sandboxes.get(branch_id)
+        if sandbox is not None:
+            sandbox.background.mark_told(task_ids)
+
+    def is_busy(self, branch_id: str) -> bool:
+        """Whether a command, a background one too, runs on a branch."""
+        sandbox = self._sandboxes.get(branch_id)
+        return sandbox is not None and sandbox.busy
 
     async def release(self, branch_id: str) -> None:
         """End a branch's sandbox and everything in it."""

@@ -56,7 +56,7 @@ MISSING = {
 
 _LOST = (
     "feed time limit", "turn time limit", "memory limit", "suspension limit", "sleep limit",
-    "maximum recursion depth",
+    "maximum recursion depth", "the worker exceeded its memory limit",
 )  # fmt: skip
 _PRELUDE = """
 def _make_open(_open):
@@ -285,6 +285,8 @@ def _translated(work: Callable[[], T]) -> T:
     try:
         return work()
     except pydantic_monty.MontyCrashedError as error:
+        raise WorkerGone(str(error)) from error
+    except RuntimeError as error:  # its other errors are no RuntimeError: the worker ended between two calls
         raise WorkerGone(str(error)) from error
     except (pydantic_monty.MontyRuntimeError, pydantic_monty.MontySyntaxError) as error:
         kind, _, message = error.display("type-msg").partition(": ")

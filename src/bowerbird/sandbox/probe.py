@@ -148,8 +148,8 @@ async def _try_inside(sandbox: WarmSandbox, facts: HostFacts, root: str, folder:
     command, ended = _launch(sandbox, "setsid sleep 1000 & sleep 1000", facts, root)
     sandbox.signal(command, 9)
     await ended
-    processes, _ = await sandbox.usage()
-    return "a killed command left processes behind" if processes else None
+    used = await sandbox.usage()
+    return "a killed command left processes behind" if used.processes else None
 
 
 # What the copy tier promises without namespaces: files, sockets and signals by Landlock and seccomp.
@@ -211,8 +211,8 @@ async def _try_copy(facts: HostFacts, program: bytes, folder: Path) -> str | Non
         command, ended = _launch(sandbox, "setsid sleep 1000 & sleep 1000", facts, root)
         sandbox.signal(command, 9)
         await ended
-        processes, _ = await sandbox.usage()
-        return "a killed command left processes behind" if processes else None
+        used = await sandbox.usage()
+        return "a killed command left processes behind" if used.processes else None
     finally:
         listener.close()
         sandbox.close()

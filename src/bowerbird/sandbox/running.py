@@ -7,6 +7,7 @@ its changes, which commands may run.
 import asyncio
 import contextlib
 import fcntl
+import math
 import os
 import time
 from collections.abc import Callable
@@ -37,11 +38,15 @@ class RunLimits:
     file_bytes: int = 2 << 30
     open_files: int = 4096
 
+    def cpu_s(self, timeout_s: float) -> float:
+        """Return the processor time that a command's whole tree may use; 8 × timeout unless set."""
+        return self.cpu_seconds if self.cpu_seconds is not None else 8 * timeout_s
+
     def rlimits(self, timeout_s: float) -> dict[str, int]:
-        """Return the kernel limits of one command; CPU time is 8 × timeout unless set."""
-        cpu = self.cpu_seconds if self.cpu_seconds is not None else 8 * timeout_s
+        """Return the kernel limits of each process of a command."""
         return {
-            "CPU": max(1, round(cpu)),
+            # The kernel counts each process alone, so the watcher, which counts the tree, comes first.
+            "CPU": math.ceil(self.cpu_s(timeout_s)) + 1,
             "CORE": 0,
             "NOFILE": self.open_files,
             "FSIZE": self.file_bytes,
@@ -232,16 +237,19 @@ class RunningCommand:
 
     async def _watch_limits(self) -> None:
         """Look every 250 ms; what is over a limit ends the command."""
+        cpu_ms = self._limits.cpu_s(self._request.timeout_s) * 1000
         while True:
             await asyncio.sleep(WATCH_S)
             try:
-                processes, memory = await self._sandbox.usage()
+                used = await self._sandbox.usage()
             except SandboxUnavailable:
                 return
-            if memory > self._limits.memory_bytes:
+            if used.memory_bytes > self._limits.memory_bytes:
                 self.stop("memory")
-            elif processes > 2 * self._limits.pids:
+            elif used.processes > 2 * self._limits.pids:
                 self.stop("pids")
+            elif used.cpu_ms.get(self._command, 0) > cpu_ms:
+                self.stop("cpu")
             elif self._disk_used is not None:
                 used = await asyncio.to_thread(self._disk_used)
                 if used > self._limits.disk_bytes:
@@ -260,11 +268,12 @@ class RunningCommand:
 
 
 def _kernel_limit(answer: Answer, limits: RunLimits, timeout_s: float) -> str | None:
-    sigxcpu, cpu = 24, limits.rlimits(timeout_s)["CPU"]
+    sigxcpu = 24
     if answer.get("signal") == sigxcpu:
         return "cpu"
-    # The kernel counts in ticks, so a command killed at its limit may have a little less on its account.
-    return "cpu" if answer.get("signal") == SIGKILL and answer["cpu_ms"] >= cpu * 950 else None
+    # The kernel holds its limit by samples, which on a busy machine are up to a fifth off the time it tells.
+    spent = answer["cpu_ms"] >= limits.cpu_s(timeout_s) * 800
+    return "cpu" if answer.get("signal") == SIGKILL and spent else None
 
 
 def _pipe() -> tuple[int, int]:

@@ -81,13 +81,16 @@ class Warden:
     def close(self) -> None:
         """End the helper and all that it started."""
         with self._lock:
-            if self._channel is not None:
-                self._channel.close()
-                self._channel = None
-            if self._process is not None:
-                self._process.kill()
-                self._process.wait()
-                self._process = None
+            self._drop()
+
+    def _drop(self) -> None:
+        if self._channel is not None:
+            self._channel.close()
+            self._channel = None
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
 
     def _ask(self, message: dict[str, Any], fds: list[int] | None = None) -> tuple[dict[str, Any], list[int]]:
         with self._lock:
@@ -96,12 +99,11 @@ class Warden:
                 channel.send(server, message, fds)
                 answer, received = channel.receive(server)
             except OSError as error:
+                self._drop()
                 raise SandboxUnavailable(f"the sandbox helper does not answer: {error}") from error
             if answer is None:
-                server.close()
-                self._channel = None
-        if answer is None:
-            raise SandboxUnavailable("the sandbox helper ended; the next command starts it anew")
+                self._drop()
+                raise SandboxUnavailable("the sandbox helper ended; the next command starts it anew")
         if answer["op"] == "failed":
             name = errno.errorcode.get(answer["errno"], str(answer["errno"]))
             raise SandboxUnavailable(f"{answer['error']} ({name})")

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from bowerbird.core.errors import SandboxUnavailable
@@ -24,6 +25,15 @@ _LOAD = "import sys; sys.path.insert(0, '/run/bowerbird/lib'); from inside.zygot
 Answer = dict[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What runs in a sandbox takes; `cpu_ms` is the processor time of each command's tree, by its id."""
+
+    processes: int
+    memory_bytes: int
+    cpu_ms: Mapping[str, int]
+
+
 class WarmSandbox:
     """One bubblewrap with a zygote; belongs to one event loop.
 
@@ -32,9 +42,9 @@ class WarmSandbox:
 
     def __init__(self, server: socket.socket) -> None:
         self._server = server
-        self._answers: asyncio.Queue[Answer | None] = asyncio.Queue()
+        self._answers: dict[int, asyncio.Future[Answer | None]] = {}
+        self._asked = 0
         self._running: dict[str, asyncio.Future[Answer]] = {}
-        self._asking = asyncio.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self.alive = True
         self.bridged = False
@@ -143,10 +153,10 @@ class WarmSandbox:
             await self._ask({"op": "bridge"})
             self.bridged = True
 
-    async def usage(self) -> tuple[int, int]:
-        """Return (processes, resident bytes) of everything that runs inside."""
+    async def usage(self) -> Usage:
+        """Return what everything that runs inside takes."""
         answer = await self._ask({"op": "usage"})
-        return int(answer["processes"]), int(answer["memory_bytes"])
+        return Usage(int(answer["processes"]), int(answer["memory_bytes"]), answer["cpu_ms"])
 
     @property
     def busy(self) -> bool:
@@ -159,7 +169,9 @@ class WarmSandbox:
             self.alive = False
             self._loop.remove_reader(self._server.fileno())
             self._server.close()
-            self._answers.put_nowait(None)
+            for answered in self._answers.values():
+                if not answered.done():
+                    answered.set_result(None)
             for ended in self._running.values():
                 if not ended.done():
                     ended.set_result({"op": "ended", "signal": 9, "cpu_ms": 0, "peak_bytes": 0, "lost": True})
@@ -169,12 +181,17 @@ class WarmSandbox:
                 self._loop.run_in_executor(None, self._process.wait)
 
     async def _ask(self, message: Answer, fds: list[int] | None = None) -> Answer:
-        async with self._asking:
-            try:
-                channel.send(self._server, message, fds)
-            except OSError as error:
-                raise SandboxUnavailable(f"the sandbox does not answer: {error}") from error
-            answer = await self._answers.get()
+        # By number: whoever asked may have been cancelled before the answer came.
+        self._asked += 1
+        number = self._asked
+        answered = self._answers[number] = self._loop.create_future()
+        try:
+            channel.send(self._server, {**message, "n": number}, fds)
+            answer = await answered
+        except OSError as error:
+            raise SandboxUnavailable(f"the sandbox does not answer: {error}") from error
+        finally:
+            del self._answers[number]
         if answer is None:
             raise SandboxUnavailable("the sandbox ended")
         if answer["op"] == "failed":
@@ -194,5 +211,7 @@ class WarmSandbox:
             ended = self._running.pop(message["id"])
             if not ended.done():
                 ended.set_result(message)
-        else:
-            self._answers.put_nowait(message)
+        else:  # perhaps nobody waits any more; an init that is killed after its report is reported again
+            answered = self._answers.get(message.get("n") or 0)
+            if answered is not None and not answered.done():
+                answered.set_result(message)

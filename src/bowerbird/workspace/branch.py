@@ -114,15 +114,16 @@ class Branch(BranchFiles):
         """
         return diff_records(self._selected(paths, since), self._house.rules)
 
-    def unified(self, paths: Sequence[PathInput] | None = None, context: int = 3) -> str:
-        """Return the changes as a patch that `git apply` takes (WS-36).
+    def unified(
+        self, paths: Sequence[PathInput] | None = None, context: int = 3, since: str | None = None
+    ) -> str:
+        """Return the changes as a patch for `git apply` (WS-36), with `context` unchanged lines around each.
 
-        Args:
-            context: unchanged lines around each change, 0 or more.
+        `since` is that of `diff`.
         """
         if context < 0:
             raise InvalidArgument(f"context is {context}; use 0 or more lines")
-        return unified_patch(self._selected(paths, None), context)
+        return unified_patch(self._selected(paths, since), context)
 
     def export(self, to: str | Path, format: Format = "patch") -> dict[str, Any]:  # noqa: A002 -- WS-39's name
         """Write the changes (`patch`, `tar`) or the whole view (`dir`) to `to` (WS-39).
@@ -167,29 +168,29 @@ class Branch(BranchFiles):
         return Branch(state, self._house)
 
     def merge(
-        self, child: "Branch | str", paths: Sequence[PathInput] | None = None, force: bool = False
+        self,
+        child: "Branch | str",
+        paths: Sequence[PathInput] | None = None,
+        force: bool = False,
+        whole: bool = False,
     ) -> dict[str, Any]:
         """Merge a descendant's changes into this branch, all or nothing (WS-45).
 
         Args:
             child: a branch forked from this one, or from its forks, or its id.
             paths: files or directories to merge, None = all; the rest can be merged later.
-            force: the child's version wins conflicts.
+            force: the child's version wins conflicts. whole: nothing at all when a path conflicts.
 
         Raises:
             NotRelated: it does not descend from this branch. BranchBusy: another process has it.
         """
         registry = self._house.registry
         other = registry.open(child) if isinstance(child, str) else child._state
-        chosen = None if paths is None else tuple(lexical(p, self._state.workspace) for p in paths)
-        result = merge(self._state, other, registry, chosen, force=force, turn=self._turn, call=self._call)
-        return result.record()
+        how: dict[str, Any] = {"force": force, "whole": whole, "turn": self._turn, "call": self._call}
+        return merge(self._state, other, registry, self._paths(paths), **how).record()
 
     def mark(self) -> str:
-        """Freeze what was changed and return the mark to go back to (WS-41).
-
-        While background processes write, nothing is frozen and the last mark is returned.
-        """
+        """Freeze the changes, unless background processes write; return the mark to go back to (WS-41)."""
         with self._state.writing():
             history = self._history()
             return history.last_mark() if self._is_held() else history.mark(self._turn)
@@ -379,9 +380,9 @@ class Branch(BranchFiles):
 
     # ------------------------------------------------------------ end
 
-    def discard(self) -> None:
-        """Move the branch to the trash for 7 days; its forks keep working (WS-44)."""
-        self._house.registry.discard(self.id)
+    def discard(self, *, keep: bool = True) -> None:
+        """Move the branch to the trash for 7 days, or (`keep=False`) remove it; its forks go on (WS-44)."""
+        self._house.registry.discard(self.id, keep=keep)
 
     def rebind(self, path: str | Path) -> None:
         """Go on over another directory, for when the workspace moved (WS-60).

@@ -10,7 +10,7 @@ so there is one pass, it opens each directory once, and builds nothing for entri
 import os
 import stat
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from bowerbird.core.errors import WorkspaceError
 from bowerbird.workspace import handles, owned
@@ -24,6 +24,7 @@ from bowerbird.workspace.view import MergedView
 _MANY = 16  # so many entries of one directory, and it is cheaper to list the one below than to ask for each
 
 _NOTHING = Base(None)
+_TOLD_KINDS = (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +36,9 @@ class Captured:
     special: tuple[str, ...]
 
 
-Told = dict[str, tuple[int, int]]
-"""Paths of the open layer that were reported, with ctime and mode as they were; of a directory the mode."""
+Told = dict[str, tuple[int, int, bool]]
+"""Paths of the open layer that were looked at: ctime (of a directory whether it hides what is below) and
+mode, as they were, and whether they said what is below."""
 
 
 class Capture:
@@ -82,6 +84,10 @@ class Capture:
             os.close(root)
             below.close()
             beneath.close()
+        for path, (_, mode, _) in self._before.items():
+            # Only this layer held it, and it holds it no more: there is no whiteout to see.
+            if path not in self.told and stat.S_IFMT(mode) in _TOLD_KINDS and stack.lookup(path) is None:
+                self._deleted.add(path)
         stack.orig.save_many(self._new)
         self.based = _sorted(self._new)
         self._deleted -= self._private
@@ -94,13 +100,17 @@ class Capture:
     ) -> None:
         white = is_whiteout(status)
         is_dir = stat.S_ISDIR(status.st_mode)
-        sign = (0 if is_dir or white else status.st_ctime_ns, status.st_mode)
-        known = self._before.get(path) == sign
-        self.told[path] = sign
-        if known and not is_dir:
+        before = self._before.get(path)
+        sign = (0 if white else status.st_ctime_ns, status.st_mode)
+        if not is_dir and before is not None and before[:2] == sign:
+            self.told[path] = before
             return
         old = below.entry(path, name)
         cut = not is_dir or (old is not None and old.kind == "dir" and _is_opaque_at(fd, name))
+        if is_dir:
+            sign = (int(cut), status.st_mode)
+        known = before is not None and before[:2] == sign
+        self.told[path] = (*sign, False)
         if is_dir and not cut and old is not None and old.kind == "dir":
             changed = old.mode != stat.S_IMODE(status.st_mode)
         else:
@@ -140,7 +150,8 @@ class Capture:
                 finally:
                     os.close(fd)
         kept = self._stack.orig.directory / str(blob) if blob is not None else None
-        return Base(replace(entry, source=kept, layer=None), late)
+        kind, mode, size = entry.kind, entry.mode, entry.size
+        return Base(Entry(kind, mode, size, entry.mtime_ns, entry.ctime_ns, entry.target, kept), late)
 
     # ------------------------------------------------------------ telling
 
@@ -156,7 +167,10 @@ class Capture:
             self._special.append(path)
         else:
             if old is not None and self._same(path, fd, name, status, old, below):
-                return
+                before = self._before.get(path)
+                self.told[path] = (*self.told[path][:2], True)
+                if before is None or before[2]:
+                    return  # what was changed and is now as below again was changed all the same
             self.steps.append(Step("write", path, "create" if old is None else "modify", status.st_size))
         if old is not None and old.kind == "dir":
             gone = below.view.subtree(path)

@@ -80,6 +80,7 @@ def merge(
     paths: Sequence[str] | None,
     *,
     force: bool,
+    whole: bool = False,
     turn: str | None = None,
     call: str | None = None,
 ) -> MergeResult:
@@ -87,6 +88,7 @@ def merge(
 
     Args:
         paths: virtual files and directories, None = all.
+        whole: merge nothing at all when a path is in conflict or skipped.
 
     Raises:
         NotRelated: `child` does not descend from `parent`.
@@ -109,6 +111,8 @@ def merge(
             planned = plan_merge(chosen, ours_of(view), names_of(view), force=force)
             result, wanted = outcome(planned, force=force)
             result.unknown.extend(unknown)
+            if whole and (result.conflicts or result.skipped):
+                return result.withheld()
             private = stack.private_paths()
             wanted = {path: side for path, side in wanted.items() if path not in private}
             settled = [p.path for p in planned if p.decision.action == "none" or p.path in wanted]

@@ -9,17 +9,23 @@ does nothing; one that has begun is completed, whole.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from bowerbird.core.errors import InvalidArgument
+from bowerbird.core.ids import new_id
 from bowerbird.workspace import file_reads
+from bowerbird.workspace.browsing import Browse
+from bowerbird.workspace.changes import changes_of
 from bowerbird.workspace.file_ops import FileOps, os_errors
 from bowerbird.workspace.journal import JournalRecords
 from bowerbird.workspace.listing import list_files
+from bowerbird.workspace.nodes import Entry
 from bowerbird.workspace.order import Ticket
 from bowerbird.workspace.paths import PathInput, lexical
+from bowerbird.workspace.private_files import sync_private
+from bowerbird.workspace.revert import revert
 from bowerbird.workspace.search import Search, wanted_of
 from bowerbird.workspace.spills import is_about_spills, search_spills
 from bowerbird.workspace.stack import Stack
@@ -67,6 +73,22 @@ class BranchFiles:
     def rollbacks(self) -> int:
         """How often this branch was taken back to a mark since it was opened here."""
         return self._state.rollbacks
+
+    @property
+    def stamp(self) -> tuple[int, ...]:
+        """A value that is another one after each change of the branch; it costs two stats.
+
+        What a command is still writing counts when the command has ended.
+        """
+        state = self._state
+        seen = [state.rollbacks, state.stack.direct_writes]
+        for path in (state.directory / "journal.jsonl", state.manifest.path):
+            try:
+                found = path.stat()
+            except FileNotFoundError:
+                continue
+            seen += [found.st_mtime_ns, found.st_size]
+        return tuple(seen)
 
     def call_mark(self) -> str:
         """Return the mark that `rollback` takes to undo what this handle's call changed.
@@ -203,6 +225,17 @@ class BranchFiles:
                 search.cancel()
             raise
 
+    def browse(self) -> Browse:
+        """Return a look at the present state for people; its calls block."""
+        stack = self._state.reading()
+
+        def changed() -> dict[str, Entry | None]:
+            own = stack.changed()
+            net = changes_of(stack, lambda path: not stack.ground.shows(path))
+            return {change.path: own.get(change.path) for change in net}
+
+        return Browse(stack.view, changed)
+
     def journal(self) -> JournalRecords:
         """Return copies of what was done on this branch, in order (WS-37)."""
         return self._state.journal.records()
@@ -287,10 +320,33 @@ class BranchFiles:
         """Set or clear a file's execute bits (WS-25); raises as `edit_file`."""
         return await self._change([path], lambda: self._ops.set_executable(path, on))
 
+    def take(self, files: Sequence[tuple[PathInput, Path]]) -> list[str]:
+        """Put host files (source second) at paths of the branch, all or none; blocks. Returns the paths.
+
+        Raises:
+            IsDirectory, NotDirectory, Hidden, ReadOnly, PathEscape, LimitExceeded, BranchBusy.
+        """
+        call = self._call if self._call is not None else new_id("u")
+        return FileOps(self._state, self._turn, call).take(files)
+
+    def revert(self, paths: Sequence[PathInput]) -> list[str]:
+        """Take the changes at or below `paths` back to what the branch started from; blocks.
+
+        Raises:
+            NotFound: nothing is changed at one of them; nothing was done. BranchBusy.
+        """
+        return revert(self._state, [lexical(path, self._state.workspace) for path in paths])
+
     def write_private(self, path: PathInput, content: str | bytes) -> None:
         """Put a file that every tool reads but no change, merge or landing shows (WS-9)."""
         with os_errors(lexical(path, self._state.workspace)):
             self._ops.write_private(path, content)
+
+    def sync_private(
+        self, directory: str, files: Mapping[str, bytes | None], *, complete: bool = True
+    ) -> None:
+        """Make a private directory hold these files; see `private_files.sync_private`. Blocks."""
+        sync_private(self._state, directory, files, complete=complete)
 
     # ------------------------------------------------------------ threads and order
 

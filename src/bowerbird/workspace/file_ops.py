@@ -8,8 +8,9 @@ rename in the open layer.
 """
 
 import errno
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from bowerbird.core.errors import (
@@ -30,7 +31,16 @@ from bowerbird.workspace.editing import edit
 from bowerbird.workspace.file_reads import read_all
 from bowerbird.workspace.journal import Step
 from bowerbird.workspace.nodes import Entry
-from bowerbird.workspace.paths import PathInput, Resolved, add_path, missing, resolve, shown_path, sort_paths
+from bowerbird.workspace.paths import (
+    PathInput,
+    Resolved,
+    add_path,
+    missing,
+    resolve,
+    shown,
+    shown_path,
+    sort_paths,
+)
 from bowerbird.workspace.stack import Stack
 from bowerbird.workspace.state import BranchState
 from bowerbird.workspace.text import encoded, hash_of
@@ -213,6 +223,35 @@ class FileOps:
                 stack.chmod(target.path, mode)
                 self._record([Step("chmod", target.path)])
             return add_path({}, "path", target.path) | {"mode": mode}
+
+    def take(self, files: Sequence[tuple[PathInput, Path]]) -> list[str]:
+        """Put host files at the given paths, all or none; returns the paths as shown (SV-16).
+
+        The operations must be bound to a call: what it did is taken back when a file cannot be put.
+        """
+        assert self._call is not None, "without a call nothing could be taken back"
+        try:
+            with self._state.writing() as stack:
+                targets = [self._target(stack, path) for path, _ in files]
+                for target, (_, source) in zip(targets, files, strict=True):
+                    self._take(stack, target, source)
+                return [shown(target.path) for target in targets]
+        except BaseException:
+            self._state.rollback_step(self._call, self._turn)
+            raise
+        finally:
+            with self._state.writing():
+                self._state.steps.settle(self._call)
+
+    def _take(self, stack: Stack, target: Resolved, source: Path) -> None:
+        size = source.stat().st_size
+        self._state.limits.check_write(size, target.path)
+        self._charge(stack, [target.path], size, target.path)
+        existed = stack.lookup(target.path)
+        made = self._save_step(stack, target.path)
+        stack.put_file(target.path, source, existed.mode if existed is not None else NEW_FILE, sync=True)
+        kind = "modify" if existed is not None else "create"
+        self._record([*made, Step("write", target.path, kind, size)])
 
     def write_private(self, path: PathInput, content: str | bytes) -> None:
         """Put a file that every tool reads but no change, diff, merge or landing shows (WS-9)."""

@@ -58,6 +58,12 @@ class MergeResult:
     unknown: list[str] = field(default_factory=list[str])
     details: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
 
+    def withheld(self) -> "MergeResult":
+        """Return this report of a merge that was not carried out."""
+        return MergeResult(
+            conflicts=self.conflicts, skipped=self.skipped, unknown=self.unknown, details=self.details
+        )
+
     def record(self) -> dict[str, Any]:
         """Return plain data."""
         names = ("written", "deleted", "conflicts", "skipped", "merged", "unknown")

@@ -170,6 +170,7 @@ class Mirror:
         written: set[str] = set()
         deleted: set[str] = set()
         seen: set[str] = set()
+        special: set[str] = set()
         adopted: set[str] = set()  # directories taken with all that is in them
         renewed = False
         unsure = self._read_unsure()
@@ -187,7 +188,7 @@ class Mirror:
                     continue  # what `hide` names exists for no branch
                 renewed = True
                 if kind_of(status.st_mode) == "special":
-                    self._special.add(path)
+                    special.add(path)
                     continue  # a row there is found missing below: something took its place
                 try:
                     if row is None and stat.S_ISDIR(status.st_mode) and stack.lookup(path) is None:
@@ -204,7 +205,7 @@ class Mirror:
                 entry = stack.lookup(path)
                 if entry is not None:
                     self._rows[path] = Row(_sign(status), _branch_sign(entry), digest)
-        gone = (self._rows.keys() - seen) | (self._rows.keys() & self._special)
+        gone = (self._rows.keys() - seen) | (self._rows.keys() & special)
         for path in sorted(gone - unsure, key=os.fsencode):
             del self._rows[path]
             if stack.lookup(path) is not None:
@@ -212,6 +213,7 @@ class Mirror:
             deleted.add(path)
         self._written = (self._written | written) - deleted
         self._deleted = (self._deleted | deleted) - written
+        self._special = (self._special | special) - written
         if renewed or deleted:
             self._save()
 

@@ -162,19 +162,12 @@ class OrigStore:
     def store(self, source: int | Path) -> int:
         """Keep the bytes of an open file, or of one that never changes; return their number."""
         blob, self._next = self._next, self._next + 1
-        kept = self.directory / str(blob)
-        kept.unlink(missing_ok=True)  # bytes without a line: the writer was killed between the two
-        if isinstance(source, Path):
-            try:
-                kept.hardlink_to(source)
-            except OSError:  # too many links, or another filesystem
-                fd = os.open(source, handles.FILE)
-                try:
-                    _copy_to(fd, kept)
-                finally:
-                    os.close(fd)
-        else:
-            _copy_to(source, kept)
+        kept = f"{self.directory}/{blob}"
+        try:
+            _keep(source, kept)
+        except FileExistsError:  # bytes without a line: the writer was killed between the two
+            Path(kept).unlink()
+            _keep(source, kept)
         return blob
 
     def forget(self, paths: Collection[str]) -> None:
@@ -238,7 +231,25 @@ def _line(row: list[Any]) -> bytes:
         return json.dumps(row).encode() + b"\n"
 
 
-def _copy_to(source: int, kept: Path) -> None:
+def _keep(source: int | Path, kept: str) -> None:
+    """Link a file that never changes, or copy an open one; raises FileExistsError."""
+    if isinstance(source, Path):
+        try:
+            os.link(source, kept)
+            return
+        except FileExistsError:
+            raise
+        except OSError:  # too many links, or another filesystem
+            fd = os.open(source, handles.FILE)
+            try:
+                _copy_to(fd, kept)
+            finally:
+                os.close(fd)
+    else:
+        _copy_to(source, kept)
+
+
+def _copy_to(source: int, kept: str) -> None:
     fd = os.open(kept, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         handles.copy_bytes(source, fd)

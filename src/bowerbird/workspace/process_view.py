@@ -6,19 +6,18 @@ mark is due.
 
 import os
 import time
-from collections.abc import Callable, Collection, Generator
+from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from bowerbird.workspace import owned
 from bowerbird.workspace.capture import Capture, Captured, Told
-from bowerbird.workspace.journal import Step
+from bowerbird.workspace.copy_use import CopyUse, taken_back
 from bowerbird.workspace.live_layer import LiveLayer
 from bowerbird.workspace.mask import Mask
 from bowerbird.workspace.mirror import Mirror
 from bowerbird.workspace.mounts import submounts
-from bowerbird.workspace.open_layer import OpenLayer
 from bowerbird.workspace.stack import Stack
 from bowerbird.workspace.state import BranchState
 
@@ -59,7 +58,7 @@ class ProcessView:
         self._state = state
         self._hold = hold
         self._writes = 0
-        self._told: tuple[tuple[int, int], Told] = ((-1, -1), {})
+        self._told: tuple[tuple[int, ...], Told] = ((), {})
         self._mask = Mask(state.directory / "mask", state.ground)
 
     @property
@@ -146,7 +145,7 @@ class ProcessView:
         """
         with self._state.writing() as stack:
             if mirror.exists:
-                mirror.take_back(stack)  # what a killed server left in it
+                mirror.take_back(stack)  # what was changed in it while nobody looked
             else:
                 mirror.check(stack, most_files, most_bytes)
             mirror.bring_in(stack)
@@ -155,22 +154,20 @@ class ProcessView:
     def live_copy(self, mirror: Mirror) -> Generator[None]:
         """Keep copy and branch equal at every call of the file tools until left."""
         with self._hold():
+            use = CopyUse(self.directory / "copy")
+            use.begin()
             self._state.mirror = mirror
             try:
                 yield
             finally:
                 self._state.mirror = None
+                use.end()
 
     def take_back(self, mirror: Mirror, *, turn: str | None = None, call: str | None = None) -> Captured:
         """Take what processes changed in the copy into the branch, and say what it was."""
         state = self._state
         with state.writing() as stack:
-            mirror.take_back(stack)
-            written, deleted, special = mirror.collect()
-            own = stack.private_paths()
-            captured = Captured(_sorted(written - own), _sorted(deleted - own), _sorted(special))
-            steps = [_written_step(stack, mirror, path) for path in captured.written]
-            steps += [Step("delete", path) for path in captured.deleted]
+            captured, steps = taken_back(stack, mirror)
             if steps:
                 state.account.forget()
                 state.record(steps, turn=turn, call=call, via="process")
@@ -192,27 +189,27 @@ class ProcessView:
             layer = stack.open_layer
             if isinstance(layer, LiveLayer):
                 layer.drop_staged()
-            done = Capture(stack, started_ns, self._told_of(layer))
+            done = Capture(stack, started_ns, self._told_of(stack))
             captured = done.run()
-            self._told = (_identity(layer), done.told)
+            self._told = (_identity(stack), done.told)
             if done.steps:
                 state.account.forget()
                 state.record(done.steps, turn=turn, call=call, via="process")
             return captured
 
-    def _told_of(self, layer: OpenLayer) -> Told:
+    def _told_of(self, stack: Stack) -> Told:
         """Return what was told of this layer; what file tools wrote before is not a process's change."""
         known, told = self._told
-        return told if known == _identity(layer) else {}
+        return told if known == _identity(stack) else {}
 
     def _look_before(self, stack: Stack) -> None:
         """Know what the open layer holds before the first command runs on it."""
         layer = stack.open_layer
-        if self._told[0] == _identity(layer) or layer.is_empty():
+        if self._told[0] == _identity(stack) or layer.is_empty():
             return
         done = Capture(stack, self.now(), {})
         done.run()
-        self._told = (_identity(layer), done.told)
+        self._told = (_identity(stack), done.told)
         found = frozenset(done.based)  # without a base: a command that a killed server did not see end
         self._state.record([step for step in done.steps if step.path in found], via="process")
 
@@ -222,17 +219,6 @@ class ProcessView:
         return time.time_ns()
 
 
-def _written_step(stack: Stack, mirror: Mirror, path: str) -> Step:
-    kind, size = mirror.kind_and_size(path)
-    if kind == "dir":
-        return Step("mkdir", path)
-    base = stack.orig.get(path)
-    return Step("write", path, "create" if base is None or base.entry is None else "modify", size)
-
-
-def _identity(layer: OpenLayer) -> tuple[int, int]:
-    return layer.number, os.fstat(layer.fd).st_ino
-
-
-def _sorted(paths: Collection[str]) -> tuple[str, ...]:
-    return tuple(sorted(paths, key=os.fsencode))
+def _identity(stack: Stack) -> tuple[int, ...]:
+    layer = stack.open_layer
+    return layer.number, os.fstat(layer.fd).st_ino, stack.direct_writes

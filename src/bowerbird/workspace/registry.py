@@ -87,8 +87,12 @@ class BranchRegistry:
         if root is not None and (root == self.data_dir or self.data_dir in root.parents):
             raise InvalidWorkspace(f"workdir lies inside the data directory {self.data_dir}: {root}")
 
-    def _masked_in(self, root: Path | None) -> str | None:
+    @property
+    def masked(self) -> str | None:
         """The data directory as a virtual path of the workspace, None when it lies elsewhere."""
+        return self._masked_in(self.root)
+
+    def _masked_in(self, root: Path | None) -> str | None:
         if root is None or root not in self.data_dir.parents:
             return None
         return "/" + self.data_dir.relative_to(root).as_posix()
@@ -201,6 +205,13 @@ class BranchRegistry:
             self._states[branch] = opened
         return opened
 
+    def forget(self, branch: str) -> None:
+        """Close a branch's state, if it is open; nobody may be working on it."""
+        with self._guard:
+            state = self._states.pop(branch, None)
+        if state is not None:
+            state.close()
+
     def _pile(self, manifest: Manifest) -> Pile:
         rows: list[tuple[str, int]] = [(row[0], int(row[1])) for row in manifest.extra.get("lower", ())]
         return Pile(tuple(FrozenLayer(self.directory(branch) / "layers" / str(n)) for branch, n in rows))
@@ -279,14 +290,20 @@ class BranchRegistry:
 
     # ------------------------------------------------------------ trash
 
-    def discard(self, branch: str) -> None:
-        """Put a branch into the trash; raises BranchBusy while another process writes it."""
+    def discard(self, branch: str, *, keep: bool = True) -> None:
+        """Put a branch into the trash, or remove it at once unless something stands on it.
+
+        Raises:
+            BranchBusy: another process writes it.
+        """
         state = self.open(branch)
         with state.writing():
             (state.directory / "discarded_at").write_text(now_iso())
         with self._guard:
             self._states.pop(branch, None)
         state.close()
+        if not keep and not self.referenced(branch):
+            shutil.rmtree(state.directory)
 
     def restore_discarded(self, branch: str) -> BranchState:
         """Take a branch out of the trash; raises NotFound when it is not there (any more)."""

@@ -4,12 +4,14 @@ Here: `BranchState`, made by creating or opening a branch directory, and the one
 changing it. Not here: what the calls do (`file_branch.py`, `branch.py`), which branches exist.
 """
 
+import contextlib
 import threading
 from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from bowerbird.core.errors import Hidden, ReadOnly
+from bowerbird.core.errors import BranchBusy, Hidden, ReadOnly
+from bowerbird.workspace.copy_use import CopyUse, taken_back
 from bowerbird.workspace.glob import compile_glob
 from bowerbird.workspace.ground import Ground, nothing_hidden
 from bowerbird.workspace.journal import Journal, Step, Via
@@ -97,6 +99,7 @@ class BranchState:
         self.mirror: Mirror | None = None  # set while processes work on a copy of the branch
         self.rollbacks = 0  # since it was opened
         self._swept = False
+        self._looked = False  # for a copy that a killed process left in use
         self._closing = threading.Lock()
         self._closed = False
 
@@ -142,8 +145,9 @@ class BranchState:
         with self.lock.hold():
             self.stack.refresh()
             if not self._swept:
-                self._swept = True
+                self._swept = self._looked = True
                 self.stack.sweep()
+                self._pick_up()
             if self.mirror is None:
                 yield self.stack
                 return
@@ -151,8 +155,24 @@ class BranchState:
             yield self.stack
             self.mirror.bring_in(self.stack)
 
+    def _pick_up(self) -> None:
+        """Take what commands of a killed process left in their copy, before anything builds on the branch."""
+        use = CopyUse(self.directory / "copy")
+        if self.mirror is None and use.was_killed:
+            mirror = Mirror(self.directory / "copy")
+            steps = taken_back(self.stack, mirror)[1] if mirror.exists else []
+            if steps:
+                self.account.forget()
+                self.record(steps, via="process")
+            use.end()
+
     def reading(self) -> Stack:
         """Return the stack with what other processes sealed or saved meanwhile."""
+        if not self._looked:
+            self._looked = True
+            if CopyUse(self.directory / "copy").was_killed:
+                with contextlib.suppress(BranchBusy), self.writing():  # busy: its process lives
+                    pass
         if self.mirror is not None:
             with self.lock.hold():  # what processes changed in their copy comes in first
                 self.stack.refresh()

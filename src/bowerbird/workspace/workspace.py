@@ -8,12 +8,17 @@ from pathlib import Path
 
 from bowerbird.core.errors import InvalidWorkspace
 from bowerbird.workspace.branch import Branch
+from bowerbird.workspace.browsing import Browse
 from bowerbird.workspace.flags import FlagRules
+from bowerbird.workspace.ground import Ground
 from bowerbird.workspace.house import House
 from bowerbird.workspace.landings import Landing, Landings
 from bowerbird.workspace.limits import WorkspaceLimits
+from bowerbird.workspace.nodes import EMPTY
 from bowerbird.workspace.policy import policy_of
 from bowerbird.workspace.registry import BranchInfo, BranchRegistry
+from bowerbird.workspace.state import hidden_by
+from bowerbird.workspace.view import MergedView
 
 
 class Workspace:
@@ -100,6 +105,10 @@ class Workspace:
         """
         return Branch(self._house.registry.open(branch_id), self._house)
 
+    def forget(self, branch_id: str) -> None:
+        """Close what is open of a branch; `open` opens it anew. Handles given out before are dead."""
+        self._house.registry.forget(branch_id)
+
     def branches(self) -> list[BranchInfo]:
         """Return the branches of this workspace, oldest first; `damaged` ones were repaired."""
         return self._house.registry.infos()
@@ -111,6 +120,18 @@ class Workspace:
     def restore_discarded(self, branch_id: str) -> Branch:
         """Take a branch out of the trash; raises NotFound when it is not there (any more)."""
         return Branch(self._house.registry.restore_discarded(branch_id), self._house)
+
+    def browse(self) -> Browse:
+        """Return a look at the directory itself, as branches see it; its calls block.
+
+        Raises:
+            InvalidWorkspace: there is no directory.
+        """
+        registry = self._house.registry
+        if registry.root is None:
+            raise InvalidWorkspace("this workspace has no directory")
+        ground = Ground(registry.root, masked=registry.masked, hidden=hidden_by(self._hide))
+        return Browse(MergedView(ground, EMPTY))
 
     def landings(self) -> list[Landing]:
         """Return the landings and undos of this workspace, oldest first."""

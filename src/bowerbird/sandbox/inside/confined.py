@@ -71,9 +71,17 @@ def _allow(ruleset: int, path: str, access: int) -> None:
 
 def descendants(*pids: int) -> "list[int]":
     """Return every living descendant of `pids`, children before their own children."""
+    return _below(_children_of_all(), list(pids))
+
+
+def trees(pids: "list[int]") -> "list[list[int]]":
+    """Return for each of `pids` its living descendants, all as of one look."""
     parents = _children_of_all()
+    return [_below(parents, [pid]) for pid in pids]
+
+
+def _below(parents: "dict[int, list[int]]", todo: "list[int]") -> "list[int]":
     found: list[int] = []
-    todo = list(pids)
     while todo:
         below = parents.get(todo.pop(), [])
         found += below
@@ -155,14 +163,14 @@ class Confined:
         """Fork an init."""
         return os.fork()
 
-    def be_init(self, zygote: socket.socket) -> None:
+    def be_init(self, zygote: socket.socket, server: socket.socket) -> None:
         """Be the reaper of one command's whole tree; stay outside its confinement, so it cannot be killed."""
         kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
         kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
         kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
         kernel.drop_all_capabilities()  # it acts in a command's place (`notified`)
         signal.signal(signal.SIGTERM, _pass_on_sigterm)
-        init.serve_one(zygote, self._start, self._finish)
+        init.serve_one(zygote, server, self._start, self._finish)
 
     def _finish(self) -> int:
         self.room.closed = True
@@ -224,11 +232,6 @@ class Confined:
             for each in orphans:
                 with contextlib.suppress(ChildProcessError):
                     os.waitpid(each, 0)
-
-    def own_pids(self, inits: "list[int]") -> "set[int]":
-        """Return the processes that are no command's: all but the descendants of the inits."""
-        commands = set(descendants(*inits))
-        return {int(name) for name in os.listdir("/proc") if name.isdigit()} - commands
 
 
 def _pass_on_sigterm(_number: int, _frame: object) -> None:

@@ -19,9 +19,12 @@ if TYPE_CHECKING:
 
 
 def serve_one(
-    zygote: socket.socket, start: "Callable[[Message, list[int]], int]", finish: "Callable[[], int]"
+    zygote: socket.socket,
+    server: socket.socket,
+    start: "Callable[[Message, list[int]], int]",
+    finish: "Callable[[], int]",
 ) -> None:
-    """Wait for a command, run it, report how it ended.
+    """Wait for a command, run it, report how it ended: to the server itself, who waits for it.
 
     Args:
         start: starts it and returns its process id; OSError = it cannot be run.
@@ -30,6 +33,18 @@ def serve_one(
     message, fds = channel.receive(zygote)
     if message is None:
         return
+    ended = _run(message, fds, start, finish)
+    with contextlib.suppress(OSError):  # the server is gone
+        channel.send(server, {"op": "ended", "id": message["id"], **ended})
+    channel.send(zygote, {"reported": True})
+
+
+def _run(
+    message: "Message",
+    fds: "list[int]",
+    start: "Callable[[Message, list[int]], int]",
+    finish: "Callable[[], int]",
+) -> "Message":
     try:
         child = start(message, fds)
     except (OSError, ValueError) as error:
@@ -39,8 +54,9 @@ def serve_one(
         with contextlib.suppress(OSError):
             os.write(fds[2], f"bowerbird: {what}\n".encode(errors="replace"))
         code = 127 if isinstance(error, FileNotFoundError) and not refused else 126
-        channel.send(zygote, {"code": code, "cpu_ms": 0, "peak_bytes": 0, "stragglers": 0})
-        return
+        for descriptor in fds:
+            os.close(descriptor)
+        return {"code": code, "cpu_ms": 0, "peak_bytes": 0, "stragglers": 0}
     for descriptor in fds:
         os.close(descriptor)
     pid, status = 0, 0
@@ -48,7 +64,7 @@ def serve_one(
         pid, status = os.waitpid(-1, 0)
     how = {"signal": os.WTERMSIG(status)} if os.WIFSIGNALED(status) else {"code": os.WEXITSTATUS(status)}
     left = finish()
-    channel.send(zygote, {**how, "stragglers": left, **spent(resource.getrusage(resource.RUSAGE_CHILDREN))})
+    return {**how, "stragglers": left, **spent(resource.getrusage(resource.RUSAGE_CHILDREN))}
 
 
 def spent(used: resource.struct_rusage) -> "Message":

@@ -30,10 +30,10 @@ class Namespaced:
         """Fork an init into namespaces of its own."""
         return kernel.clone_process(kernel.CLONE_NEWPID | kernel.CLONE_NEWNS)
 
-    def be_init(self, zygote: socket.socket) -> None:
+    def be_init(self, zygote: socket.socket, server: socket.socket) -> None:
         """Be pid 1: mount /proc, then serve one command.
 
-        Capabilities go and the filter comes on before the command starts, so both hold for it from its
+        Capabilities go and the filter comes on before there is a command, so both hold for it from its
         first instruction; what remains to be done here needs neither.
         """
         kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -46,7 +46,9 @@ class Namespaced:
         # that the host's kernel starts.
         kernel.mount("none", "/proc", "", flags | kernel.MS_REMOUNT | kernel.MS_BIND | kernel.MS_RDONLY)
         signal.signal(signal.SIGTERM, _pass_on_sigterm)
-        init.serve_one(zygote, self._start, _finish)
+        kernel.drop_all_capabilities()
+        kernel.install_seccomp(self.seccomp)
+        init.serve_one(zygote, server, self._start, _finish)
 
     def _limit_pids(self) -> None:
         # Kernels from 6.14 on have it per namespace; on older ones it is the host's, and RLIMIT_NPROC and
@@ -58,17 +60,16 @@ class Namespaced:
 
     def _start(self, message: "Message", fds: "list[int]") -> int:
         program = init.prepare(message)
-        kernel.drop_all_capabilities()
-        kernel.install_seccomp(self.seccomp)
         return init.spawn(program, message, fds)
 
     def signal(self, pid: int, number: int) -> None:
         """Signal a command's init: SIGKILL ends the tree, SIGTERM is passed on to all of it."""
         os.kill(pid, number)
 
-    def own_pids(self, inits: "list[int]") -> "set[int]":
-        """Return the processes that are no command's: bubblewrap's, this one, the inits."""
-        return {1, os.getpid(), *inits}
+    def command_pids(self, inits: "list[int]") -> "list[int]":
+        """Return the processes of all commands: all but bubblewrap's, this one, the inits."""
+        own = {1, os.getpid(), *inits}
+        return [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) not in own]
 
 
 def _finish() -> int:

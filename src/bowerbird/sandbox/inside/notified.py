@@ -65,6 +65,9 @@ class Room:
 
     Args:
         most: that number. count: counts those that live, which takes milliseconds.
+
+    Attributes:
+        closed: the command has ended and its tree is being killed; who asks now gets no answer any more.
     """
 
     def __init__(self, most: int, count: "Callable[[], int]") -> None:
@@ -78,7 +81,7 @@ class Room:
         """Count one more; OSError when there is no room."""
         if self._at_most >= self._most and time.monotonic() - self._counted > _RECOUNT_S:
             self._at_most, self._counted = self._count(), time.monotonic()
-        if self.closed or self._at_most >= self._most:
+        if self._at_most >= self._most:
             raise OSError(errno.EAGAIN, "too many processes")
         self._at_most += 1
 
@@ -166,6 +169,8 @@ class _Calls:
         try:
             name = self.names[call.number]
             if name == "clone":
+                if self.room.closed:
+                    return  # a refusal would be said in the command's output before the kill comes
                 self.room.take()
                 flags = _CONTINUE  # what it asks for is in registers, which nobody else can change
             else:

@@ -1,4 +1,4 @@
-"""How much memory processes take, read from /proc: what they hold alone, and shared memory once.
+"""How much memory and processor time processes take, read from /proc; shared memory counts once.
 
 Not here: limits and what happens at them (`bowerbird.sandbox.running`).
 """
@@ -30,6 +30,25 @@ def of_processes(pids: "list[int]") -> "Message":
     if _system_shared() > _WORTH_A_LOOK:
         together = max(together, _unmapped(pids))
     return {"processes": processes, "memory_bytes": alone + together}
+
+
+def cpu_ms(top: int, below: "list[int]") -> int:
+    """Return the processor time of a tree: of what lives, and of the dead that its members collected.
+
+    Args:
+        top: the init, whose own time is nobody's. below: its living descendants.
+    """
+    ticks = sum(_times(top)[2:]) + sum(sum(_times(pid)) for pid in below)
+    return ticks * 1000 // os.sysconf("SC_CLK_TCK")
+
+
+def _times(pid: int) -> "tuple[int, ...]":
+    """Return user and system time of a process, then those of its dead children; zeros when it is gone."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="latin-1") as file:
+            return tuple(int(word) for word in file.read().rpartition(")")[2].split()[11:15])
+    except OSError:
+        return (0, 0, 0, 0)
 
 
 def _shared(pid: int) -> int:

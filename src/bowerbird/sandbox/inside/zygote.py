@@ -72,7 +72,7 @@ class Zygote:
 
     def handle(self, message: "Message", fds: "list[int]") -> "Init | None":
         """Do one request; return the init of a command just started."""
-        operation = message["op"]
+        operation, number = message["op"], message.get("n")
         try:
             if operation == "run":
                 return self.run(message, fds)
@@ -80,17 +80,19 @@ class Zygote:
                 self.signal(message["id"], message["signal"])
             elif operation == "attach":
                 self.attach(message["targets"], fds)
-                self.send({"op": "attached"})
+                self.send({"op": "attached", "n": number})
             elif operation == "configure":
                 self.configure(message, os.pread(fds[0], 1 << 16, 0))
-                self.send({"op": "ready"})
+                self.send({"op": "ready", "n": number})
             elif operation == "bridge":
                 self.open_bridge()
-                self.send({"op": "bridged"})
+                self.send({"op": "bridged", "n": number})
             elif operation == "usage":
-                self.send({"op": "usage", **self.usage()})
+                self.send({"op": "usage", "n": number, **self.usage()})
         except OSError as error:
-            self.send({"op": "failed", "id": message.get("id"), "errno": error.errno, "error": str(error)})
+            command = message["id"] if operation == "run" else None
+            told = {"id": command, "n": number, "errno": error.errno, "error": str(error)}
+            self.send({"op": "failed", **told})
         finally:
             for descriptor in fds:
                 os.close(descriptor)
@@ -137,10 +139,10 @@ class Zygote:
         if pid == 0:
             code = 127
             try:
-                kept = theirs.fileno()
-                os.closerange(3, kept)
-                os.closerange(kept + 1, 1 << 16)
-                self.world.be_init(theirs)
+                low, high = sorted((theirs.fileno(), self.server.fileno()))
+                for first, end in ((3, low), (low + 1, high), (high + 1, 1 << 16)):
+                    os.closerange(first, end)
+                self.world.be_init(theirs, self.server)
                 code = 0
             finally:
                 os._exit(code)
@@ -150,20 +152,26 @@ class Zygote:
     def run(self, message: "Message", fds: "list[int]") -> "Init":
         """Hand a command to the init kept ready."""
         ready, self.spare = self.spare or self.prepare(), None
-        channel.send(ready.channel, message, fds)
+        try:
+            channel.send(ready.channel, message, fds)
+        except OSError:  # it was killed while it waited, say for its memory
+            ready.channel.close()
+            self.ending.add(ready.pid)
+            ready = self.prepare()
+            channel.send(ready.channel, message, fds)
         return ready
 
     def report_end(self, command: str, ended_init: "Init") -> None:
-        """Tell the server how a command ended; its init reported, or was killed and closed the channel."""
+        """Tell the server how a command ended whose init was killed before it could itself."""
         with ended_init.channel:
-            ended, _ = channel.receive(ended_init.channel)
-        if ended is None:
-            _, _, used = os.wait4(ended_init.pid, 0)
-            ended = {"signal": signal.SIGKILL, "stragglers": 0, **init.spent(used)}
-            if isinstance(self.world, Confined):
-                self.world.sweep(self.inits())
-        else:
+            reported, _ = channel.receive(ended_init.channel)
+        if reported is not None:
             self.ending.add(ended_init.pid)
+            return
+        _, _, used = os.wait4(ended_init.pid, 0)
+        if isinstance(self.world, Confined):
+            self.world.sweep(self.inits())
+        ended = {"signal": signal.SIGKILL, "stragglers": 0, **init.spent(used)}
         self.send({"op": "ended", "id": command, **ended})
 
     def reap(self) -> None:
@@ -178,11 +186,20 @@ class Zygote:
         return [*found, self.spare.pid] if self.spare is not None else found
 
     def usage(self) -> "Message":
-        """Memory and process count of all that commands run; what runs them is left out."""
+        """Memory and process count of all that commands run, and each one's processor time."""
         if self.world is None:
-            return {"processes": 0, "memory_bytes": 0}
-        own = {*self.world.own_pids(self.inits()), self.bridge}
-        return usage.of_processes([int(n) for n in os.listdir("/proc") if n.isdigit() and int(n) not in own])
+            return {"processes": 0, "memory_bytes": 0, "cpu_ms": {}}
+        running = list(self.commands.values())
+        below, *trees = confined.trees([os.getpid(), *(started.pid for _, started in running)])
+        if isinstance(self.world, Namespaced):  # whatever is not this sandbox's own
+            pids = self.world.command_pids(self.inits())
+        else:  # /proc is the whole host's
+            pids = sorted({*below} - {*self.inits()})
+        spent = {
+            name: usage.cpu_ms(started.pid, tree)
+            for (name, started), tree in zip(running, trees, strict=True)
+        }
+        return {**usage.of_processes([pid for pid in pids if pid != self.bridge]), "cpu_ms": spent}
 
 
 def main(channel_fd: int, *, namespaces: bool = True) -> None:

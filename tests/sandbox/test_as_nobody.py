@@ -1,0 +1,44 @@
+"""The issue's "as a non-root user as well as root": the corpus again, by a user without rights.
+
+What root's sandbox refuses, another's may not, and the other way round: who owns `/usr`, which limits the
+kernel applies, which namespaces may be made. Skipped where the suite itself runs without rights: then all
+other files are this test.
+"""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.unprivileged import Unprivileged
+
+pytestmark = [
+    pytest.mark.skipif(os.getuid() != 0, reason="the whole suite runs without rights already"),
+    pytest.mark.timeout(240),
+]
+# Files, and which of their cases; few processes, because each starts an interpreter and probes the host.
+SELECTED = {
+    "reads-writes-kernel": ("abuse_reads abuse_writes abuse_kernel", ""),
+    "exhaustion-capture": (
+        "abuse_processes abuse_exhaustion capture",
+        "fork or more_processes or outlives or cancelled or quota or closed or shared or odd or background or hidden "
+        "or inside or kinds or absolute",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def nobody() -> Iterator[Unprivileged]:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
+        yield Unprivileged(Path(place))
+
+
+@pytest.mark.parametrize("name", SELECTED)
+def test_the_same_holds_for_a_user_without_rights(nobody: Unprivileged, name: str):
+    files, cases = SELECTED[name]
+    words = ["-m", "pytest", "-p", "no:cacheprovider", "-x", "-rs"]
+    words += [f"tests/sandbox/test_{file}.py" for file in files.split()]
+    ran = nobody.run([*words, "-k", cases] if cases else words, timeout=220)
+    assert ran.returncode == 0, ran.stdout[-6000:] + ran.stderr[-2000:]
+    assert "passed" in ran.stdout or "100%" in ran.stdout

@@ -1,0 +1,88 @@
+"""Running Python as a user without rights, wherever this interpreter and this project are kept.
+
+Here: a copy of what is needed, readable by everybody, and the command that runs it as `nobody`. A home
+directory may be closed to others, so nothing of it is relied on.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+NOBODY = 65534
+_PROJECT = Path(__file__).parents[2]
+_UNNEEDED = shutil.ignore_patterns(
+    "__pycache__", "test", "tests", "idlelib", "tkinter", "lib2to3", "ensurepip", "turtledemo", "config-*",
+    "site-packages", "*.a",
+)  # fmt: skip
+_LARGE = (
+    "xllamacpp*",
+    "anthropic*",
+    "openai*",
+    "mkdocs*",
+    "material*",
+    "nodejs*",
+    "ruff*",
+    "pyright*",
+    "uv*",
+)
+
+
+class Unprivileged:
+    """A place of `nobody`'s with this project in it.
+
+    Args:
+        place: an empty directory; must be reachable by everybody. Made readable.
+    """
+
+    def __init__(self, place: Path) -> None:
+        self._place = place
+        place.chmod(0o755)
+        self._project = place / "project"
+        for name in ("src", "tests"):
+            ignored = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(_PROJECT / name, self._project / name, ignore=ignored)
+        shutil.copy(_PROJECT / "pyproject.toml", self._project)
+        self.work = place / "work"
+        self.work.mkdir(mode=0o700)
+        os.chown(self.work, NOBODY, NOBODY)
+        self._python = sys.executable
+        self._path = [str(self._project / "src"), str(self._project / "tests")]
+        if self.run(["-c", "import msgspec, pytest, pyseccomp, pygit2"]).returncode != 0:
+            self._copy_interpreter()
+
+    def _copy_interpreter(self) -> None:
+        base = self._place / "python"
+        version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+        shutil.copytree(Path(sys.base_prefix) / "lib" / version, base / "lib" / version, ignore=_UNNEEDED)
+        (base / "bin").mkdir()
+        for library in (Path(sys.base_prefix) / "lib").glob("libpython*.so*"):
+            shutil.copy(library, base / "lib")
+        shutil.copy(Path(sys.executable).resolve(), base / "bin" / version)
+        packages = base / "packages"
+        shutil.copytree(
+            _site_packages(),
+            packages,
+            ignore=shutil.ignore_patterns("__pycache__", *_LARGE),
+        )
+        self._python = str(base / "bin" / version)
+        self._path.append(str(packages))
+
+    def run(self, words: list[str], *, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+        """Run this interpreter as `nobody` with these arguments."""
+        return subprocess.run(
+            [self._python, "-B", *words],
+            user=NOBODY, group=NOBODY, extra_groups=[], cwd=self._project,
+            env={
+                "PATH": os.environ["PATH"], "HOME": str(self.work), "PYTHONPATH": ":".join(self._path),
+                "TMPDIR": str(self.work), "LANG": "C.UTF-8",
+            },
+            capture_output=True, text=True, timeout=timeout, check=False,
+        )  # fmt: skip
+
+
+def _site_packages() -> Path:
+    import msgspec
+
+    return Path(msgspec.__file__).parents[1]
