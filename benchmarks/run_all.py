@@ -24,6 +24,7 @@ SHORT: dict[str, tuple[str, ...]] = {
     "sandbox": (),
     "monty": (),
     "viewers": (),
+    "subagents": ("--runs", "3", "--files", "100", "10000"),
     "capture_trials": ("--n", "50"),
     "histories": ("--n", "500", "--jobs", "2"),
     "kill_run": ("--n", "10"),
@@ -33,6 +34,7 @@ LONG: dict[str, tuple[str, ...]] = SHORT | {
     "histories": ("--n", "10000", "--jobs", "2"),
     "kill_run": ("--n", "200"),
     "guards": (),
+    "subagents": (),
     "real_project": (),
 }
 

@@ -17,7 +17,9 @@ from bowerbird.core.ids import new_id
 from bowerbird.core.messages import Message, message_to_data
 
 if TYPE_CHECKING:
+    from bowerbird.agent.delegates import LibraryDelegate
     from bowerbird.app import Application
+    from bowerbird.app.mcp import McpServers
     from bowerbird.config import AppConfig, Loaded
     from bowerbird.models.protocol import Model
     from bowerbird.sessions.values import Receipt, TurnInfo
@@ -39,6 +41,9 @@ class Agent(BoundAgent):
             return model, False
         return await asyncio.to_thread(_model_from_settings, model, self._options.workdir), True
 
+    async def _new_delegate(self) -> "LibraryDelegate | None":
+        return await asyncio.to_thread(_delegation_from_settings, self, self._handle.setup)
+
     async def _process_setup(self) -> "ProcessSetup":
         return await asyncio.to_thread(_setup_from_settings, self._options.workdir)
 
@@ -53,6 +58,25 @@ def _setup_from_settings(workdir: Path | None) -> "ProcessSetup":
     return ProcessSetup(sandbox_settings(settings), process_settings(settings))
 
 
+def _delegation_from_settings(agent: Agent, setup: "ProcessSetup | None") -> "LibraryDelegate":
+    """Return what runs the subagents of `agent` as the settings for its directory say."""
+    from bowerbird.app.subagents import subagent_rules
+    from bowerbird.config import load_settings
+    from bowerbird.delegation.delegation import LibraryDelegation
+    from bowerbird.delegation.in_process import InProcessRunner
+
+    options = agent._options  # pyright: ignore[reportPrivateUsage] - this module is the class's second half
+    settings = load_settings(workspace=options.workdir).settings
+    runner = InProcessRunner(
+        agent,
+        setup if setup is not None else _setup_from_settings(options.workdir),
+        model=settings.agent.subagent_model,
+        tiers=tuple(sorted(settings.model_router.tiers)) if settings.model_router.enabled else (),
+    )
+    rules = subagent_rules(settings, max_depth=options.max_subagent_depth)
+    return LibraryDelegation(runner, rules, runner.forks)
+
+
 def _model_from_settings(name: str | None, workdir: Path | None) -> "Model":
     """Open the model called `name`, or the configured one; raises NoModel when it cannot be asked."""
     from bowerbird.app import choose_model, model_settings
@@ -63,23 +87,26 @@ def _model_from_settings(name: str | None, workdir: Path | None) -> "Model":
     settings = model_settings(loaded)
     if name is None and settings.router.enabled:
         return open_router(settings)
+    if name is not None and name.startswith("tier:"):
+        return open_router(settings).switch(name.removeprefix("tier:"))
     return open_model(choose_model(loaded, name).name, settings)
 
 
-async def create_agent(config: "AppConfig") -> "tuple[ThreadAgent, Checkpointer, None]":
+async def create_agent(config: "AppConfig") -> "tuple[ThreadAgent, Checkpointer, McpServers | None]":
     """Return an agent whose threads are durable, the store they are in, and the MCP client (AG-68).
 
     Args:
         config: settings, say `load_settings().settings`.
 
     Returns:
-        The agent, its checkpointer (the journal's store), and None: there is no MCP client yet.
+        The agent, its checkpointer (the journal's store), and the client of the MCP servers, None when
+        there are none configured. Closing the checkpointer closes that too.
 
     Raises:
         ConfigError: settings or a default tier are unusable; what was opened is closed.
 
     Example:
-        agent, checkpointer, _ = await create_agent(load_settings().settings)
+        agent, checkpointer, mcp_client = await create_agent(load_settings().settings)
         answer = await agent.ainvoke(
             {"messages": [{"role": "user", "content": "hello"}]},
             config={"configurable": {"thread_id": "telegram_12345"}},
@@ -103,7 +130,8 @@ async def create_agent(config: "AppConfig") -> "tuple[ThreadAgent, Checkpointer,
         workspace = Path(config.agent.workspace)
         await asyncio.to_thread(workspace.mkdir, parents=True, exist_ok=True)
         held = opening.pop_all()
-    return ThreadAgent(application, workspace), Checkpointer(held), None
+    servers = application.maker.mcp
+    return ThreadAgent(application, workspace), Checkpointer(held), servers if servers.specs else None
 
 
 class Checkpointer:

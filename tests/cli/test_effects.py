@@ -175,13 +175,12 @@ ELSEWHERE = {
     "budgets.*": "tests/sessions", "limits.*": "tests/sessions", "retention.*": "tests/sessions",
     "turn.*": "tests/sessions", "inbox.*": "tests/sessions", "resume.*": "tests/sessions",
     "shutdown.*": "tests/sessions", "journal.*": "tests/store", "memory.protected": "tests/memory",
-    "web.*": "tests/tools", "telemetry.*": "tests/models", "cli.vi_mode": "seen at the prompt only",
+    "mcp.*": "tests/protocols", "mcp_servers.*": "tests/protocols", "web.*": "tests/tools", "telemetry.*": "tests/models", "cli.vi_mode": "seen at the prompt only",
     "cli.theme": "seen at the prompt only", "server.port": "doctor", "server.host": "doctor",
 }  # fmt: skip
 # Accepted now, with an effect once their part is built.
 LATER = (
-    "server.", "channels.", "scheduler.", "gateway.", "claude_code.", "transcription.", "mcp.",
-    "mcp_servers.",
+    "server.", "channels.", "scheduler.", "gateway.", "claude_code.", "transcription.",
     "protocols.", "acp.", "sandbox.", "tools.", "delegation.", "teams.", "outbox.", "avatar.", "logging.",
     "agent.subagent_", "agent.teammate_", "agent.max_teammates", "agent.compact_temperature", "memory.idle_s",
     "workspace.cleanup", "workspace.registered",

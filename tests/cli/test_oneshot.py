@@ -172,7 +172,7 @@ def test_kill_9_in_a_turn_then_resume_repeats_no_step(desk, written):
 def test_sigterm_stops_the_turn_and_leaves_it_resumable(desk):
     """UI-61: exit 143, the provider's stream closed, no process left."""
     desk.fake.script({"text": "word " * 500, "deltas": 500, "gap_s": 0.05})
-    process = desk.start("talk")
+    process = desk.start("speak on")
     desk.fake.wait_requests(1)
     process.send_signal(signal.SIGTERM)
     out, err = process.communicate(timeout=20)
@@ -184,7 +184,7 @@ def test_sigterm_stops_the_turn_and_leaves_it_resumable(desk):
 
 def test_ctrl_c_ends_with_130(desk):
     desk.fake.script({"hang": True})
-    process = desk.start("talk")
+    process = desk.start("speak on")
     desk.fake.wait_requests(1)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=20)
@@ -194,7 +194,7 @@ def test_ctrl_c_ends_with_130(desk):
 def test_a_closed_pipe_ends_quietly(desk):
     """UI-58."""
     desk.fake.script({"text": "word " * 2000, "deltas": 400, "gap_s": 0.005})
-    process = desk.start("talk", "--output", "stream-json")
+    process = desk.start("speak on", "--output", "stream-json")
     assert process.stdout is not None
     process.stdout.readline()
     process.stdout.close()

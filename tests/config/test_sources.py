@@ -284,7 +284,7 @@ def test_mcp_servers_of_the_file_of_their_own_are_added(place, errors):
     """CF-46, CF-50: blanks of the template are nothing, `${…}` is replaced, a name in both is refused."""
     place.write(
         "mcp_servers.json",
-        '{"servers": {"a": {"transport": "http", "mode": "remote", "command": "", "args": [], "env": {},'
+        '{"servers": {"a": {"transport": "http", "mode": "client", "command": "", "args": [], "env": {},'
         ' "url": "https://h/${P}", "headers": {"X": "k"}, "authorization_token": ""}}}',
     )
     server = place.load("mcp_servers: {b: {command: x}}", env={"P": "mcp"}).settings.mcp_servers["a"]

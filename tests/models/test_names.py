@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bowerbird.core.errors import ConfigError, NoModel
+from bowerbird.core.model_presets import PRESETS
 from bowerbird.models import (
     ModelPool,
     ModelSettings,
@@ -16,7 +17,6 @@ from bowerbird.models import (
     parse_model_name,
     resolve_name,
 )
-from bowerbird.models.names import PRESETS
 
 
 @pytest.mark.parametrize(

@@ -127,6 +127,12 @@ def test_the_formats_of_common_keys_are_recognised(text, kind):
     assert "MIIE" not in redacted and "abcdefghijklmnop0123" not in redacted
 
 
+@pytest.mark.parametrize("key", ["sk-proj-abcdefghijklmnop0123", "AKIAIOSFODNN7EXAMPLE", "ghp_" + "x" * 36])
+def test_a_key_after_a_line_break_that_json_has_written_out_is_recognised(key):
+    """A log line in JSON, or the repr of a request: there the break is a backslash and an n."""
+    assert key not in Redactor().text(json.dumps({"message": f"first line\n{key}\nlast line"}))
+
+
 @pytest.mark.parametrize(
     "text", [PATH, HASH, "msg_01m7vv0pknrkwqbdsxe0capnra", "task-1", "the bearer of news", "disk-usage"]
 )

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import sqlite3
 from pathlib import Path
 
 import pytest
@@ -14,12 +13,8 @@ from bowerbird.core.events import TextLive
 from bowerbird.sessions.live import TurnMark
 
 
-def rows(home: Place, query: str) -> list[tuple[object, ...]]:
-    connection = sqlite3.connect(home.data / "agent.db")
-    try:
-        return connection.execute(query).fetchall()
-    finally:
-        connection.close()
+async def rows(home: Place, query: str) -> list[tuple[object, ...]]:
+    return await home.store.read(lambda c: [tuple(row) for row in c.exec_driver_sql(query).all()])
 
 
 async def test_a_turn_is_journalled_step_by_step_and_ends_with_a_snapshot(home: Place) -> None:
@@ -42,7 +37,7 @@ async def test_a_turn_is_journalled_step_by_step_and_ends_with_a_snapshot(home: 
     assert branch.changes() == {"written": ["/a.txt"], "deleted": []}
     assert [s["id"] for s in branch.snapshots()] == [turn.snapshot_id]
     assert not (home.project / "a.txt").exists()
-    [(snapshot, seq, paths)] = rows(home, "SELECT snapshot_id, seq, paths FROM snapshots")
+    [(snapshot, seq, paths)] = await rows(home, "SELECT snapshot_id, seq, paths FROM snapshots")
     assert (snapshot, seq, paths) == (turn.snapshot_id, records[-1].seq, 1)
 
 
@@ -52,7 +47,7 @@ async def test_a_turn_without_changes_points_at_the_layer_before(home: Place) ->
     thread = await home.session()
     first, second = await home.ask(thread), await home.ask(thread)
     assert first.snapshot_id == second.snapshot_id
-    found = rows(home, "SELECT turn_id, layer FROM snapshots ORDER BY seq")
+    found = await rows(home, "SELECT turn_id, layer FROM snapshots ORDER BY seq")
     assert [turn for turn, _ in found] == [first.turn_id, second.turn_id]
     assert found[0][1] == found[1][1]
 
@@ -80,7 +75,9 @@ async def test_messages_to_one_session_run_in_order_and_sessions_side_by_side(ho
         texts = [r.body["content"][0]["text"] for r in records if r.type == "user"]
         assert texts == [f"m{i}" for i in range(6)]
     spans = {
-        thread: rows(home, f"SELECT started_at, ended_at FROM turns WHERE thread_id = '{thread}' ORDER BY n")
+        thread: await rows(
+            home, f"SELECT started_at, ended_at FROM turns WHERE thread_id = '{thread}' ORDER BY n"
+        )
         for thread in (first, second)
     }
     assert any(a[0] < b[1] and b[0] < a[1] for a in spans[first] for b in spans[second])  # type: ignore[operator]
@@ -220,7 +217,7 @@ async def test_usage_is_a_row_per_model_call_and_a_sum_in_the_turn(home: Place) 
     )
     thread = await home.session()
     turn = await home.ask(thread)
-    found = rows(home, "SELECT input_tokens, output_tokens, purpose, priced FROM usage ORDER BY id")
+    found = await rows(home, "SELECT input_tokens, output_tokens, purpose, priced FROM usage ORDER BY id")
     assert [row[:3] for row in found] == [(100, 10, "main"), (50, 5, "main")]
     assert turn.usage is not None
     assert (turn.usage["input_tokens"], turn.usage["model_calls"], turn.usage["tool_calls"]) == (150, 2, 1)

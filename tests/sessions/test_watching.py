@@ -25,7 +25,7 @@ async def test_an_event_is_shown_only_after_its_commit(home: Place) -> None:
             if isinstance(published.event, TurnMark) and published.event.has_stopped:
                 assert published.turn_id == receipt.turn_id
                 break
-    assert seen[:2] == ["TurnMark", "UserStep"]
+    assert seen[:3] == ["InputMark", "TurnMark", "UserStep"]
     assert seen.index("ToolIntent") < seen.index("ToolOutcome") < seen.index("TextLive")
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import sqlite3
 from pathlib import Path
 
 import msgspec
@@ -16,12 +15,13 @@ from bowerbird.store.leases import release_lease, take_lease
 from bowerbird.store.threads import SessionRow, insert_session
 
 
-def rows(directory: Path, query: str) -> list[tuple[object, ...]]:
-    connection = sqlite3.connect(directory / "agent.db")
-    try:
-        return connection.execute(query).fetchall()
-    finally:
-        connection.close()
+async def rows(store: Store, query: str) -> list[tuple[object, ...]]:
+    return await store.read(lambda c: [tuple(row) for row in c.exec_driver_sql(query).all()])
+
+
+async def alter(store: Store, *statements: str) -> None:
+    for statement in statements:
+        await store.write(lambda c, sql=statement: c.exec_driver_sql(sql))
 
 
 async def test_seq_starts_at_1_and_has_no_gap_however_many_tasks_append(store: Store) -> None:
@@ -96,7 +96,7 @@ async def test_ledger_and_usage_rows_are_in_the_commit_of_their_record(store: St
     epoch = await with_lease(store)
     intent = Intent("c1", TURN, "bash", "branch", "m_1")
     await store.append(Append(THREAD, epoch, (text_record("", kind="tool_intent"),), intents=(intent,)))
-    assert rows(tmp_path, "SELECT call_id, class, state, intent_seq, outcome_seq, mark FROM effects") == [
+    assert await rows(store, "SELECT call_id, class, state, intent_seq, outcome_seq, mark FROM effects") == [
         ("c1", "branch", "intent", 1, None, "m_1")
     ]
     await store.append(
@@ -104,8 +104,8 @@ async def test_ledger_and_usage_rows_are_in_the_commit_of_their_record(store: St
     )
     usage = UsageRow(TURN, "main", "main", "p:m", 10, 5, 2, 1, None)
     await store.append(Append(THREAD, epoch, (text_record("", kind="assistant"),), usage=(usage,)))
-    assert rows(tmp_path, "SELECT state, intent_seq, outcome_seq FROM effects") == [("outcome", 1, 2)]
-    assert rows(tmp_path, "SELECT input_tokens, cost, priced, estimated FROM usage") == [(10, None, 0, 0)]
+    assert await rows(store, "SELECT state, intent_seq, outcome_seq FROM effects") == [("outcome", 1, 2)]
+    assert await rows(store, "SELECT input_tokens, cost, priced, estimated FROM usage") == [(10, None, 0, 0)]
 
 
 async def test_an_intent_of_a_second_attempt_replaces_the_first(store: Store, tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ async def test_an_intent_of_a_second_attempt_replaces_the_first(store: Store, tm
     for mark in ("step:a", "step:b"):
         intent = Intent("c1", TURN, "write_file", "branch", mark)
         await store.append(Append(THREAD, epoch, (text_record("", kind="tool_intent"),), intents=(intent,)))
-    assert rows(tmp_path, "SELECT intent_seq, mark FROM effects") == [(2, "step:b")]
+    assert await rows(store, "SELECT intent_seq, mark FROM effects") == [(2, "step:b")]
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ async def test_a_large_body_is_in_the_blobs_before_the_commit_and_whole_when_rea
     text = "ä" * 300_000
     (written,) = await say(store, text, epoch=epoch)
     assert written.body["content"][0]["text"] == text
-    [(raw,)] = rows(tmp_path, "SELECT body FROM journal")
+    [(raw,)] = await rows(store, "SELECT body FROM journal")
     inline = json.loads(str(raw))
     assert len(str(raw)) < 3_000
     assert inline["content"][0]["text"].startswith("ääää")
@@ -186,28 +186,25 @@ async def test_a_corrupt_record_is_set_aside_and_its_neighbours_are_read(
     """SE-59."""
     epoch = await with_lease(store)
     await say(store, "one", "two", "three", "four", epoch=epoch)
-    connection = sqlite3.connect(tmp_path / "agent.db")
-    connection.execute("UPDATE journal SET body = '{\"content' WHERE seq = 2")
-    connection.execute("UPDATE journal SET body = CAST(x'7bff80' AS TEXT) WHERE seq = 3")
-    connection.commit()
-    connection.close()
+    await alter(store, "UPDATE journal SET body = '{\"content' WHERE seq = 2")
+    if store.dialect == "sqlite":  # PostgreSQL stores no text that is not one
+        await alter(store, "UPDATE journal SET body = CAST(x'7bff80' AS TEXT) WHERE seq = 3")
+    else:
+        await alter(store, "UPDATE journal SET body = 'null' WHERE seq = 3")
     for _ in range(2):
         records = await store.records(THREAD)
         assert [r.type for r in records] == ["user", CORRUPT, CORRUPT, "user"]
-    aside = rows(tmp_path, "SELECT source, key, raw FROM quarantine ORDER BY id")
+    aside = await rows(store, "SELECT source, key, raw FROM quarantine ORDER BY id")
     assert aside == [
         ("journal", f"{THREAD}:2", '{"content'),
-        ("journal", f"{THREAD}:3", "{\\xff\\x80"),
+        ("journal", f"{THREAD}:3", "{\\xff\\x80" if store.dialect == "sqlite" else "null"),
     ]
 
 
 async def test_a_missing_record_is_a_gap_with_its_number(store: Store, tmp_path: Path) -> None:
     epoch = await with_lease(store)
     await say(store, "one", "two", "three", epoch=epoch)
-    connection = sqlite3.connect(tmp_path / "agent.db")
-    connection.execute("DELETE FROM journal WHERE seq = 2")
-    connection.commit()
-    connection.close()
+    await alter(store, "DELETE FROM journal WHERE seq = 2")
     records = await store.records(THREAD)
     assert [(r.seq, r.type) for r in records] == [(1, "user"), (2, CORRUPT), (3, "user")]
 

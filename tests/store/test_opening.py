@@ -36,7 +36,7 @@ async def open_and_close(directory: Path, **options: object) -> None:
 
 async def test_a_new_database_has_every_table_of_the_chapter(tmp_path: Path) -> None:
     await open_and_close(tmp_path)
-    assert set(metadata.tables) == set(SECTION_2)
+    assert set(SECTION_2) <= set(metadata.tables)
     engine = create_engine(f"sqlite:///{tmp_path}/agent.db")
     with engine.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []
@@ -47,7 +47,7 @@ async def test_every_foreign_key_has_an_index(tmp_path: Path) -> None:
     """SE §2."""
     await open_and_close(tmp_path)
     connection = sqlite3.connect(tmp_path / "agent.db")
-    for table in SECTION_2:
+    for table in metadata.tables:
         indexed = {
             connection.execute(f"PRAGMA index_info('{index[1]}')").fetchone()[2]
             for index in connection.execute(f"PRAGMA index_list('{table}')")

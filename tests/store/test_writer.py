@@ -121,19 +121,18 @@ async def test_a_locked_database_is_waited_for_then_busy_without_sql(tmp_path: P
         await say(store, "hello")
 
 
-async def test_a_lock_of_another_process_that_ends_in_time_is_not_noticed(
-    store: Store, tmp_path: Path
-) -> None:
+async def test_a_lock_of_another_process_that_ends_in_time_is_not_noticed(tmp_path: Path) -> None:
     """SE-15."""
-    await with_lease(store)
-    other = sqlite3.connect(tmp_path / "agent.db", isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-    waiting = asyncio.create_task(say(store, "hello"))
-    await asyncio.sleep(0.05)
-    assert not waiting.done()
-    other.execute("ROLLBACK")
-    other.close()
-    assert len(await waiting) == 1
+    async with opened(tmp_path) as store:
+        await with_lease(store)
+        other = sqlite3.connect(tmp_path / "agent.db", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        waiting = asyncio.create_task(say(store, "hello"))
+        await asyncio.sleep(0.05)
+        assert not waiting.done()
+        other.execute("ROLLBACK")
+        other.close()
+        assert len(await waiting) == 1
 
 
 async def test_a_closed_store_commits_what_it_has_and_refuses_more(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ Kill points, `name` or `name:number` (the n-th time, 1 = the first):
     settled         before a call's saved entries are dropped
     frozen          after the branch was frozen, before the end is recorded
     landing POINT   at a write point of a landing
+    any:NUMBER      at the so-manieth point of any name
 """
 
 import asyncio
@@ -23,6 +24,7 @@ import signal
 import sys
 import threading
 import traceback
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +55,7 @@ class Killer:
         self._left = int(number or 1)
 
     def at(self, name: str) -> None:
-        if name == self._name:
+        if self._name in (name, "any"):
             self._left -= 1
             if self._left == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
@@ -174,7 +176,8 @@ async def drive(config: dict[str, Any]) -> None:
         await store.aclose()
 
 
-def serve() -> None:
+def serve(drive: Callable[[dict[str, Any]], Coroutine[Any, Any, None]]) -> None:
+    """Drive a first scene, then fork a child for each further one."""
     asyncio.run(drive(json.loads(sys.stdin.readline())))
     assert threading.active_count() == 1, "a child inherits one thread only"
     for line in sys.stdin:
@@ -197,4 +200,4 @@ def serve() -> None:
 
 
 if __name__ == "__main__":
-    serve()
+    serve(drive)

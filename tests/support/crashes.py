@@ -51,12 +51,13 @@ class Forks:
     """The server of children; one at a time.
 
     Args:
-        warm: a scene of its own, for the turn that the server drives itself.
+        warm: configuration of a scene of its own, for the turn that the server drives itself.
+        program: the server.
     """
 
-    def __init__(self, warm: "Scene") -> None:
+    def __init__(self, warm: dict[str, Any], program: Path = CHILD) -> None:
         self._server = subprocess.Popen(
-            [sys.executable, str(CHILD)],
+            [sys.executable, str(program)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -64,7 +65,7 @@ class Forks:
             bufsize=1,
         )
         assert self._server.stdin is not None
-        self._server.stdin.write(json.dumps(warm.config()) + "\n")
+        self._server.stdin.write(json.dumps(warm) + "\n")
 
     def run(self, config: dict[str, Any], kill_after_s: float | None = None) -> int:
         """Run a child to its end, killed from outside after a while if asked; return its wait status."""
@@ -101,15 +102,11 @@ def _kill(pid: int) -> None:
 def forks(models: str) -> Iterator[Forks]:
     """Start the server of children; `models` is the scripted model's URL."""
     with tempfile.TemporaryDirectory() as directory:
-        server = Forks(Scene(Path(directory) / "warm", models))
-        yield from _closing(server)
-
-
-def _closing(server: Forks) -> Iterator[Forks]:
-    try:
-        yield server
-    finally:
-        server.close()
+        server = Forks(Scene(Path(directory) / "warm", models).config())
+        try:
+            yield server
+        finally:
+            server.close()
 
 
 @dataclass
@@ -220,7 +217,7 @@ def _check_files(scene: Scene, branch: str, bodies: list[tuple[str, dict[str, An
     wrong = [
         f"{name} is {found!r}, not {content!r}"
         for name, content in expected.items()
-        if (found := _effective(directory, project, name)) != content
+        if (found := effective_content(directory, project, name)) != content
     ]
     landed = {name: (project / name).read_bytes() if (project / name).exists() else None for name in expected}
     if scene.policy == "review":
@@ -237,7 +234,7 @@ def _check_files(scene: Scene, branch: str, bodies: list[tuple[str, dict[str, An
     return wrong + ([f"left behind: {left}"] if left else [])
 
 
-def _effective(directory: Path, project: Path, name: str) -> bytes | None:
+def effective_content(directory: Path, project: Path, name: str) -> bytes | None:
     """Content of a file by hand: the newest layer that has it, whiteouts hide, else the workspace."""
     manifest = json.loads((directory / "manifest.json").read_bytes())
     layers = [

@@ -9,7 +9,7 @@ from typing import Any
 
 from support.agent_turns import NAME, settings_for
 from support.fake_models import FakeModels
-from support.stores import opened
+from support.stores import URL, opened
 
 from bowerbird.agent.limits import Limits
 from bowerbird.agent.policy import Policy
@@ -110,12 +110,17 @@ async def place(
     settings: SessionSettings = QUICK,
     attended: bool = True,
     store_options: dict[str, Any] | None = None,
+    url: str = URL,
     **maker: Any,
 ) -> AsyncIterator[Place]:
-    """Open a service on `directory`; opening it twice in a row is a restart."""
+    """Open a service on `directory`; opening it twice in a row is a restart.
+
+    Args:
+        url: of the database; a SQLite file in the directory when not given.
+    """
     data, project = directory / "data", directory / "project"
-    project.mkdir(exist_ok=True)
-    async with opened(data, **(store_options or {})) as store:
+    project.mkdir(parents=True, exist_ok=True)
+    async with opened(data, url=url, **(store_options or {})) as store:
         made = PlainMaker(settings_for(fake), **maker)
         service = SessionService(store, made, settings=settings, attended=attended)
         try:

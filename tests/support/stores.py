@@ -16,8 +16,8 @@ TURN = "t_01j00000000000000000000000"
 
 
 @asynccontextmanager
-async def opened(directory: Path, **options: Any) -> AsyncIterator[Store]:
-    store = await Store.open(URL, data_dir=directory, options=StoreOptions(min_free_mb=0, **options))
+async def opened(directory: Path, *, url: str = URL, **options: Any) -> AsyncIterator[Store]:
+    store = await Store.open(url, data_dir=directory, options=StoreOptions(min_free_mb=0, **options))
     try:
         yield store
     finally:

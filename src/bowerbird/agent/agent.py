@@ -5,7 +5,6 @@ what a run consists of (`library_run`), settings: `bowerbird.api` gives the clas
 """
 
 import asyncio
-import threading
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
@@ -14,14 +13,16 @@ from typing import TYPE_CHECKING, Any, Self
 
 from bowerbird.agent.busy import in_use
 from bowerbird.agent.config import options_from_config, options_to_config, parameter_names
+from bowerbird.agent.delegates import Approver, ChildRun
+from bowerbird.agent.delegating import Delegating
+from bowerbird.agent.handle import Handle
 from bowerbird.agent.inputs import chat_messages, is_chat
-from bowerbird.agent.interpreters import KeptNames
 from bowerbird.agent.library_run import Begin, agent_tools, begin, data_begin, run_events, turn_run
 from bowerbird.agent.options import DEFAULT_ITERATIONS, AgentOptions, LandingPolicy
 from bowerbird.agent.policy import Mode, Policy
 from bowerbird.agent.prompt import get_default_instructions
 from bowerbird.agent.result import RunDone, RunResult, StepResult
-from bowerbird.agent.turn import Approver, Limits, StopSignal
+from bowerbird.agent.turn import Limits
 from bowerbird.core.errors import InvalidArgument, NoModel
 from bowerbird.core.events import RunEvent
 from bowerbird.core.messages import message_from_data
@@ -31,10 +32,10 @@ if TYPE_CHECKING:
     from bowerbird.models.protocol import Model
     from bowerbird.skills import SkillLibrary
     from bowerbird.tools.process_family import Processes, ProcessSetup
-    from bowerbird.workspace import Branch, Workspace
+    from bowerbird.workspace import Branch
 
 
-class Agent:
+class Agent(Delegating):
     """An agent on a branch of a directory; nothing lands until you say so.
 
     All arguments are keywords; an agent never changes, see `replace`.
@@ -75,7 +76,7 @@ class Agent:
 
     __slots__ = ("_handle", "_options")
 
-    _handle: "_Handle"
+    _handle: Handle
     _options: AgentOptions
 
     def __init__(
@@ -119,7 +120,7 @@ class Agent:
             raise InvalidArgument("branch and sandbox are both given; they are two names of one parameter")
         options = AgentOptions(**{key: given[key] for key in parameter_names()})
         object.__setattr__(self, "_options", options)
-        object.__setattr__(self, "_handle", _Handle(options, branch if branch is not None else sandbox))
+        object.__setattr__(self, "_handle", Handle(options, branch if branch is not None else sandbox))
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"an Agent does not change; use agent.replace({name}=…)")
@@ -239,6 +240,16 @@ class Agent:
             async for event in events:
                 yield event
 
+    async def stream_child(
+        self, task: str, child: ChildRun, approver: Approver | None = None
+    ) -> AsyncGenerator[RunEvent, None]:
+        """Yield the events of a run as somebody's subagent, as `stream`; for `bowerbird.delegation`."""
+        self._handle.setup = child.setup
+        start = begin(self._options, task)
+        async with aclosing(self._events(start, task, None, None, approver, child)) as events:
+            async for event in events:
+                yield event
+
     async def step(
         self,
         messages: Any,
@@ -294,6 +305,7 @@ class Agent:
         branch: "Branch | None",
         deadline_s: float | None,
         approver: Approver | None,
+        child: ChildRun | None = None,
     ) -> AsyncGenerator[RunEvent, None]:
         options, on = self._options, branch if branch is not None else self.branch
         async with AsyncExitStack() as stack:
@@ -303,11 +315,16 @@ class Agent:
             try:
                 python = await stack.enter_async_context(self._handle.names.of_run(on, options.timeout))
                 processes = await self._enter_sandbox(stack, on)
+                mine = await self._delegate() if child is None else None
+                delegate = mine if child is None else child.delegate
                 first = start if start is not None else await data_begin(options, on, inputs)
                 run = await turn_run(
                     options, on, model, first, data=start is None, skills=self._skills(), python=python,
-                    processes=processes, approver=approver, deadline_s=deadline_s, stop=StopSignal(),
+                    processes=processes, approver=approver, deadline_s=deadline_s, delegate=delegate,
+                    child=child,
                 )  # fmt: skip
+                if mine is not None:
+                    stack.push_async_callback(mine.ended, run.turn)
                 whole = options if not first.one_step else self._shown_whole()
                 before = len(first.history) + len(first.new)
                 async with aclosing(run_events(whole, run, inputs, before)) as events:
@@ -360,35 +377,3 @@ class Agent:
         if self._options.return_inputs_with_trajectory:
             return self._options
         return self.replace(return_inputs_with_trajectory=True)._options
-
-
-class _Handle:
-    """The branch of an agent: given, or opened at first use and closed with the agent."""
-
-    def __init__(self, options: AgentOptions, given: "Branch | None") -> None:
-        self.given = given
-        self._options = options
-        self.names = KeptNames()
-        self.setup: ProcessSetup | None = None
-        self._workspace: Workspace | None = None
-        self._opened: Branch | None = None
-        self._lock = threading.Lock()
-
-    def branch(self) -> "Branch":
-        """Return the branch; raises InvalidWorkspace when the directory is gone."""
-        if self.given is not None:
-            return self.given
-        with self._lock:
-            if self._opened is None:
-                from bowerbird.workspace import Workspace
-
-                self._workspace = Workspace(self._options.workdir)
-                self._opened = self._workspace.branch(self._options.name, policy=self._options.landing)
-            return self._opened
-
-    def close(self) -> None:
-        """Close what was opened here; a later use opens a new branch."""
-        with self._lock:
-            if self._workspace is not None:
-                self._workspace.close()
-            self._workspace = self._opened = None

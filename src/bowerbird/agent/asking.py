@@ -1,4 +1,4 @@
-"""Questions to a person while a batch runs: approvals and `ask_user` (AG-62, AG-63, TO-36).
+"""Questions to a person while a batch runs: approvals, `ask_user`, what running calls ask (AG-62, AG-63).
 
 Here: requests, the tasks that wait for their answers, what an answer means in words. Not here: how
 long is waited and through which door (`turn.Approver`), what runs after a yes (`tool_batch`).
@@ -18,6 +18,14 @@ APPROVE = frozenset(("approve", "auto_approve"))
 DENIED = "User denied this tool call"
 NOBODY = "denied: nobody can answer here ({reason})"
 NO_ANSWERER = "nobody can answer questions in this run; decide yourself and say what you assumed"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Wanted:
+    """A running call asks a person; `said` gets the words of the answer, None when there was none."""
+
+    request: ApprovalRequest
+    said: "asyncio.Future[str | None]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +52,21 @@ class Questions:
         """Start waiting for the answer to `request`, whose event was committed."""
         self._open[request.id] = asyncio.create_task(self._wait(request), name=f"ask {request.kind}")
 
-    def closed(self, answered: Answered) -> None:
-        """Forget a question whose end was reported; raises what its door raised."""
-        del self._open[answered.request.id]
+    def closed(self, answered: Answered) -> bool:
+        """Forget a question whose end was reported; raises what its door raised.
+
+        Returns:
+            Whether someone still waited for it: False after `withdraw`.
+        """
+        if self._open.pop(answered.request.id, None) is None:
+            return False
         if answered.failure is not None:
             raise answered.failure
+        return True
+
+    def withdraw(self, request_id: str) -> None:
+        """Stop waiting for an answer that nobody needs any more."""
+        self._open.pop(request_id).cancel()
 
     def close(self) -> None:
         """Stop waiting."""
@@ -79,6 +97,17 @@ def question(outcome: ToolOutcome, ask: AskUser) -> ApprovalRequest:
     """Return the request of an `ask_user` call."""
     tool = {"name": outcome.tool, "input": {"options": list(ask.options)}, "id": outcome.call}
     return ApprovalRequest(new_id("r"), "user", (outcome.call,), (tool,), ask.question)
+
+
+def wanted(call: str, tool: str, text: str, options: Sequence[str]) -> ApprovalRequest:
+    """Return the request of a running call that needs a person's word."""
+    about = {"name": tool, "input": {"options": list(options)}, "id": call}
+    return ApprovalRequest(new_id("r"), "user", (call,), (about,), text)
+
+
+def unanswered(request: ApprovalRequest) -> ApprovalAnswer:
+    """Return what closes a request of a running call that nobody answered."""
+    return ApprovalAnswer(request.id, "deny", "system", "nobody answered in time")
 
 
 def denial(answer: ApprovalAnswer) -> str:

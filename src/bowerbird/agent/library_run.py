@@ -11,13 +11,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from bowerbird.agent.branch_files import BranchStore
+from bowerbird.agent.delegates import Approver, ChildRun, Delegate
 from bowerbird.agent.history import History, HistoryBuilder
 from bowerbird.agent.inputs import PromptParts, chat_messages, data_message, examples_text, is_chat
 from bowerbird.agent.loop import run_turn
 from bowerbird.agent.options import AgentOptions
-from bowerbird.agent.prompt import get_default_instructions, get_subagent_tools_guidance, system_blocks
+from bowerbird.agent.prompt import delegation_block, get_default_instructions, system_blocks
 from bowerbird.agent.result import RunDone, RunResult
-from bowerbird.agent.turn import Approver, OutputSpec, StopSignal, TurnRun
+from bowerbird.agent.turn import OutputSpec, TurnRun
 from bowerbird.core.errors import InvalidArgument, LandingRefused, WorkspaceError
 from bowerbird.core.events import Done, Notice, RunEvent, ToolIntent, ToolOutcome
 from bowerbird.core.ids import new_id
@@ -52,19 +53,21 @@ def agent_tools(
     processes: "Processes | None" = None,
     *,
     answerable: bool = False,
+    delegation: Sequence[str] = (),
 ) -> Toolset:
     """Return the tools of a run: built-in ones first, then the agent's own.
 
     Args:
         options: of the agent. skills: its skills, None for none.
         python: the run's interpreters; None only to learn names. processes: the run's sandbox.
-        answerable: a person can be asked.
+        answerable: a person can be asked. delegation: names of the tools for subagents.
     """
     from bowerbird.tools.code import code_tools
     from bowerbird.tools.files import file_tools
     from bowerbird.tools.plan import plan_tools
     from bowerbird.tools.python import python_tools
     from bowerbird.tools.skills import skill_tools
+    from bowerbird.tools.subagents import subagent_tools
     from bowerbird.tools.think import think_tools
 
     commands = processes.tools if processes is not None else ()
@@ -79,6 +82,7 @@ def agent_tools(
     if answerable:
         wanted.add("ask_user")
     built_in += [tool for tool in plan_tools() if tool.name in wanted]
+    built_in += subagent_tools(delegation) if delegation else []
     return Toolset(
         (*built_in, *options.own_tools), absent=processes.absent if processes is not None else None
     )
@@ -108,26 +112,32 @@ async def turn_run(
     processes: "Processes",
     approver: Approver | None,
     deadline_s: float | None,
-    stop: StopSignal,
+    delegate: Delegate | None,
+    child: ChildRun | None,
 ) -> TurnRun:
-    """Return everything the loop needs for one run of an agent."""
-    tools = agent_tools(options, skills, python, processes, answerable=approver is not None)
+    """Return everything the loop needs for one run of an agent, perhaps as a subagent."""
+    offers = delegate.offers if delegate is not None else ()
+    tools = agent_tools(
+        options, skills, python, processes, answerable=approver is not None, delegation=offers
+    )
+    if child is not None:
+        tools = tools.without(*child.without)
     limits = options.effective_limits
     store = BranchStore(branch)
-    given = frozenset(tool.name for tool in options.own_tools if not tool.classed)
-    return TurnRun(
+    guidance = delegation_block(delegate.guidance, options.mode) if delegate is not None else ""
+    run = TurnRun(
         model=model,
         tools=tools,
         branch=branch,
-        system=await _system(options, branch, tools, skills, processes.line, data=data),
+        system=await _system(options, branch, tools, skills, processes.line, guidance, data=data),
         history=History(start.history),
         new=start.new,
         limits=limits if deadline_s is None else replace(limits, deadline_s=deadline_s),
-        policy=replace(options.policy, given=given),
+        policy=options.effective_policy,
         mode=options.mode,
         approver=approver,
         transcripts=store,
-        stop=stop,
+        delegate=delegate,
         output=_output(options),
         temperature=float(options.temperature),
         thinking=Thinking(enabled=True, effort=options.effort) if options.effort else None,
@@ -141,6 +151,11 @@ async def turn_run(
         read_blob=store.read_blob,
         notices=processes.notices,
     )
+    if child is None:
+        return run
+    budget = child.budget(model) if child.budget is not None else None
+    own: dict[str, Any] = {"session": child.session, "stop": child.stop, "budget": budget}
+    return replace(run, purpose="subagent", **own, **child.changes)
 
 
 async def run_events(
@@ -238,6 +253,7 @@ async def _system(
     tools: Toolset,
     skills: "SkillLibrary | None",
     sandbox: str,
+    subagents: str,
     *,
     data: bool,
 ) -> tuple[str, ...]:
@@ -254,7 +270,7 @@ async def _system(
             sandbox=sandbox,
             memory=[(file.name, file.text) for file in files],
             skills=prompt_lines(offered) if offered else "",
-            subagents=get_subagent_tools_guidance() if "spawn_subagents" in tools else "",
+            subagents=subagents,
         )
     )
     if not data and options.examples:  # data messages carry them themselves

@@ -25,7 +25,7 @@ from bowerbird.agent.stuck import judge
 from bowerbird.agent.summarise import compact
 from bowerbird.agent.tool_batch import run_batch
 from bowerbird.agent.turn import TurnRun
-from bowerbird.core.events import Injected, RunError, RunEvent, UserStep
+from bowerbird.core.events import Injected, Notice, RunError, RunEvent, UserStep
 from bowerbird.core.messages import user_text
 
 REPEATING = (
@@ -72,6 +72,9 @@ async def run_turn(run: TurnRun) -> AsyncGenerator[RunEvent, None]:
 async def _until_done(turn: Turn) -> Flow:
     for message in turn.run.new:
         yield UserStep(message)
+    if turn.run.more_tools is not None:
+        for warning in turn.take_tools(await turn.stop.guard(turn.run.more_tools.gather())):
+            yield Notice("tools", warning)
     if turn.history.pending_calls:
         yield _tools(turn)
     while turn.done is None:

@@ -89,6 +89,11 @@ class AgentOptions:
             raise InvalidArgument("streaming=True with a schema is refused; use agent.stream(inputs) instead")
 
     @property
+    def effective_policy(self) -> Policy:
+        """`policy`, with the tools that the program handed over without saying what they do."""
+        return replace(self.policy, given=frozenset(t.name for t in self.own_tools if not t.classed))
+
+    @property
     def effort(self) -> Effort | None:
         """`reasoning_effort` as models know it: `xhigh` is `max` (MO-22)."""
         known: dict[str, Effort] = {

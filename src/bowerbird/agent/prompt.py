@@ -98,6 +98,15 @@ def get_subagent_tools_guidance() -> str:
     )
 
 
+def delegation_block(types: str, mode: str) -> str:
+    """Return the system block of a run with subagents; plan mode offers `task` alone (AG-11, AG-64).
+
+    Args:
+        types: the lines that name the types of subagents.
+    """
+    return types if mode == "plan" else f"{get_subagent_tools_guidance()}\n\n{types}"
+
+
 def get_subagent_instructions() -> str:
     """Return the instructions that a subagent starts from."""
     return (

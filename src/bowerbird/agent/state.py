@@ -5,7 +5,7 @@ steps (`model_step`, `tool_batch`, `summarise`) change it through the few method
 """
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from bowerbird.agent.history import PARTIAL, History, HistoryBuilder
@@ -13,13 +13,14 @@ from bowerbird.agent.permissions import offered
 from bowerbird.agent.policy import Mode, Policy
 from bowerbird.agent.stop import StopSignal
 from bowerbird.agent.stuck import KEPT_ROUNDS, Round
-from bowerbird.agent.turn import TurnRun
+from bowerbird.agent.turn import Found, TurnRun
 from bowerbird.core.events import (
     AssistantStep,
     Done,
     RunError,
     RunEvent,
     RunStop,
+    SubagentEnd,
     TextLive,
     ThinkingLive,
     ToolIntent,
@@ -31,6 +32,7 @@ from bowerbird.core.requests import ModelRequest, ToolSpec
 from bowerbird.core.usage import Usage
 from bowerbird.models.budget import PriceOf
 from bowerbird.tools.context import ReadTracker
+from bowerbird.tools.toolset import Toolset
 
 if TYPE_CHECKING:
     from bowerbird.models.protocol import Model
@@ -93,7 +95,7 @@ class Turn:
         self.history = HistoryBuilder(run.history)
         self.system = run.system() if callable(run.system) else run.system
         self.usage = run.used
-        self.iterations = run.used.model_calls
+        self.iterations = run.used.own_calls
         self.compact_focus = run.compact
 
     def record(self, event: RunEvent) -> None:
@@ -109,6 +111,8 @@ class Turn:
                     self.reply = Reply(event.message, event.stop_reason, event.invalid_calls)
             case UsageStep():
                 self._spend(event.usage)
+            case SubagentEnd():
+                self.usage += event.usage.as_subagents
             case ToolIntent():
                 self.tools_started.append(event.tool)
                 self.usage += Usage(tool_calls=1)
@@ -127,6 +131,15 @@ class Turn:
         if key not in self._specs:
             self._specs[key] = tuple(t.spec for t in self.run.tools if offered(t, self.mode, self.policy))
         return self._specs[key]
+
+    def take_tools(self, found: Found) -> tuple[str, ...]:
+        """Add what servers offer to this turn's tools; return what a person should be told."""
+        tools = self.run.tools
+        fresh = [tool for tool in found.tools if not any(n in tools for n in (tool.name, *tool.aliases))]
+        joined = Toolset((*tools, *fresh), absent={**tools.absent, **found.absent})
+        self.run = replace(self.run, tools=joined)
+        self._specs.clear()
+        return found.warnings
 
     @property
     def window(self) -> int:

@@ -19,9 +19,11 @@ from bowerbird.agent.asking import (
     NOBODY,
     Answered,
     Questions,
+    Wanted,
     approval,
     denial,
     question,
+    unanswered,
 )
 from bowerbird.agent.controls import apply_control
 from bowerbird.agent.flow import Flow
@@ -31,7 +33,16 @@ from bowerbird.agent.state import Turn
 from bowerbird.agent.stop import Stopped
 from bowerbird.agent.stuck import round_of
 from bowerbird.agent.tool_call import Finished, Runner
-from bowerbird.core.events import ApprovalAnswer, OutcomeStatus, RunEvent, ToolOutcome, ToolProgress
+from bowerbird.core.events import (
+    ApprovalAnswer,
+    OutcomeStatus,
+    RunEvent,
+    SubagentEnd,
+    SubagentStart,
+    ToolOutcome,
+    ToolProgress,
+    UsageStep,
+)
 from bowerbird.core.messages import ToolUseBlock
 from bowerbird.tools.control import AskUser
 
@@ -81,6 +92,7 @@ class _Batch:
         self.asking: list[Prepared] = []
         self.outcomes: list[ToolOutcome] = []
         self._asked: dict[str, ToolOutcome] = {}  # request id → the ask_user call it belongs to
+        self._wanted: dict[str, Wanted] = {}  # request id → what a running call waits for
 
     @property
     def unfinished(self) -> bool:
@@ -90,7 +102,7 @@ class _Batch:
         """Judge every call; return the outcomes of those not run."""
         unreadable = self.turn.reply.invalid_calls if self.turn.reply else {}
         limit = self.turn.run.limits.max_tool_calls
-        room = limit - self.turn.usage.tool_calls
+        room = limit - self.turn.usage.own_tool_calls
         for call in self.calls:
             prepared = prepare(call, self.turn.run.tools, unreadable.get(call.id))
             if prepared.problem is None and len(self.ready) + len(self.asking) >= room:
@@ -113,22 +125,31 @@ class _Batch:
 
     def on(self, news: object) -> Iterator[RunEvent]:
         """Return what follows from a report of a call or an answer of a person."""
-        if isinstance(news, ToolProgress):
+        if isinstance(news, ToolProgress | UsageStep | SubagentStart | SubagentEnd):
             yield news
+        elif isinstance(news, Wanted):
+            yield news.request
+            self._wanted[news.request.id] = news
+            self.questions.ask(news.request)
         elif isinstance(news, Finished):
             yield from self._finished(news)
-        elif isinstance(news, Answered):
-            self.questions.closed(news)
-            if news.request.id in self._asked:
+        elif isinstance(news, Answered) and self.questions.closed(news):
+            if news.request.id in self._wanted:
+                yield from self._was_wanted(news)
+            elif news.request.id in self._asked:
                 yield from self._user_said(news)
             else:
                 yield from self._approval_came(news.answer)
 
     async def interrupted(self) -> list[RunEvent]:
-        """Stop what runs; return an outcome for every call that has none."""
-        ended = {f.outcome.call: f.outcome for f in await self.runner.stop() if f.control is None}
+        """Stop what runs; return the ends of its children and an outcome for every call that has none."""
+        left = await self.runner.stop()
+        ended = {
+            f.outcome.call: f.outcome for f in left if isinstance(f, Finished) and f.control is None
+        }  # fmt: skip
         told = {o.call for o in self.outcomes}
-        return [
+        children: list[RunEvent] = [e for e in left if isinstance(e, SubagentEnd)]
+        return children + [
             ended.get(call.id)
             or ToolOutcome(
                 call=call.id,
@@ -156,7 +177,24 @@ class _Batch:
             self.asking.append(prepared)
         return None
 
+    def _was_wanted(self, news: Answered) -> Iterator[RunEvent]:
+        waits = self._wanted.pop(news.request.id)
+        answer = news.answer
+        yield answer if answer is not None else unanswered(news.request)
+        if not waits.said.done():
+            said = None if answer is None or answer.decision == "deny" else answer.feedback or answer.decision
+            waits.said.set_result(said)
+
+    def _withdrawn(self, call: str) -> Iterator[RunEvent]:
+        """Close what an ended call still asked: nobody is waiting for the answer."""
+        for request_id, waits in list(self._wanted.items()):
+            if call in waits.request.calls:
+                del self._wanted[request_id]
+                self.questions.withdraw(request_id)
+                yield unanswered(waits.request)
+
     def _finished(self, news: Finished) -> Iterator[RunEvent]:
+        yield from self._withdrawn(news.outcome.call)
         if isinstance(news.control, AskUser):
             yield from self._ask_user(news.outcome, news.control)
             return

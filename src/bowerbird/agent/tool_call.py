@@ -6,14 +6,25 @@ second, killing on stop. Not here: judging (`tool_batch`), the tools.
 
 import asyncio
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bowerbird.agent.arguments import Prepared
-from bowerbird.agent.asking import Answered
+from bowerbird.agent.asking import Answered, Wanted, wanted
+from bowerbird.agent.delegates import Caller, free
+from bowerbird.agent.sampling import sample
 from bowerbird.agent.state import Turn
-from bowerbird.core.events import OutcomeStatus, ToolIntent, ToolOutcome, ToolProgress
+from bowerbird.core.events import (
+    OutcomeStatus,
+    SubagentEnd,
+    SubagentStart,
+    ToolIntent,
+    ToolOutcome,
+    ToolProgress,
+    UsageStep,
+)
 from bowerbird.tools.context import ToolContext
 from bowerbird.tools.control import Control
 from bowerbird.tools.result import ToolResult
@@ -34,7 +45,7 @@ class Finished:
     control: Control | None = None
 
 
-Event = Finished | ToolProgress | Answered
+Event = Finished | ToolProgress | Answered | Wanted | UsageStep | SubagentStart | SubagentEnd
 
 
 class Runner:
@@ -107,7 +118,7 @@ class Runner:
         self._events.put_nowait(event)
 
     async def next_event(self) -> Event:
-        """Return the next report of a call, or the answer of a person."""
+        """Return the next report or question of a call, or the answer of a person."""
         event = await self._events.get()
         if isinstance(event, Finished):
             self._reporting.discard(event.outcome.call)
@@ -119,10 +130,10 @@ class Runner:
         if branch is not None and call in self._marked:
             branch.settle(call)
 
-    async def stop(self) -> list[Finished]:
-        """Cancel what runs, wait for it within the grace, and return what had ended by itself."""
+    async def stop(self) -> list[Event]:
+        """Cancel what runs, wait for it within the grace, and return what was reported and not taken."""
         await self.close()
-        return [e for e in _drain(self._events) if isinstance(e, Finished)]
+        return _drain(self._events)
 
     async def close(self) -> None:
         """Cancel what still runs. A tool that ignores it is left behind and its result dropped."""
@@ -168,6 +179,12 @@ class Runner:
     def _context(self, prepared: Prepared) -> ToolContext:
         run, call = self._turn.run, prepared.call.id
         optional: dict[str, Any] = {} if run.secret is None else {"secret": run.secret}
+        if run.approver is not None:
+            optional["ask"] = self._asker(prepared)
+        if run.changes is not None:
+            optional["change"] = partial(run.changes.run, call, prepared.name)
+        if run.delegate is not None and (branch := self._branches.get(call)) is not None:
+            optional["subagents"] = run.delegate.calls(self._caller(call, branch))
         return ToolContext(
             branch=self._branches.get(call),
             session=run.session,
@@ -182,8 +199,35 @@ class Runner:
             reads=self._turn.reads,
             result_chars=run.limits.tool_result_chars,
             offered=self._offered,
+            sample=lambda request: sample(self._turn, request, self.report),
             **optional,
         )
+
+    def _caller(self, call: str, branch: "Branch") -> Caller:
+        turn, run = self._turn, self._turn.run
+        return Caller(
+            branch=branch,
+            session=run.session,
+            turn=run.turn,
+            call=call,
+            agent=run.agent,
+            mode=turn.mode,
+            policy=turn.policy,
+            limits=run.limits,
+            spent=turn.usage,
+            stop=turn.stop,
+            approver=run.approver,
+            price=turn.price() if run.limits.max_cost is not None else free,
+            emit=self.report,
+        )
+
+    def _asker(self, prepared: Prepared) -> "Callable[[str, tuple[str, ...]], Awaitable[str | None]]":
+        async def ask(text: str, options: tuple[str, ...] = ()) -> str | None:
+            said: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+            self.report(Wanted(wanted(prepared.call.id, prepared.name, text, options), said))
+            return await said
+
+        return ask
 
     def _progress(self, call: str) -> "_Progress":
         return _Progress(call, self._events)

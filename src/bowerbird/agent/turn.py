@@ -8,11 +8,12 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from bowerbird.agent.delegates import Approver, Delegate
 from bowerbird.agent.history import History
 from bowerbird.agent.limits import Limits
 from bowerbird.agent.policy import Mode, Policy
 from bowerbird.agent.stop import StopSignal
-from bowerbird.core.events import ApprovalAnswer, ApprovalRequest, Injected, UserStep
+from bowerbird.core.events import ApprovalAnswer, Injected, UserStep
 from bowerbird.core.messages import Message
 from bowerbird.core.requests import ModelInfo, Purpose, Thinking
 from bowerbird.core.usage import Usage
@@ -20,24 +21,14 @@ from bowerbird.models.budget import Budget, BudgetRefusal, PriceOf, Reservation
 
 if TYPE_CHECKING:
     from bowerbird.models.protocol import Model
-    from bowerbird.tools import Toolset
+    from bowerbird.tools import Tool, ToolResult, Toolset
     from bowerbird.workspace import Branch
 
 __all__ = [
-    "Approver", "Budget", "BudgetRefusal", "History", "Inbox", "Limits", "Mode", "Notices", "OutputSpec",
-    "Policy", "Reservation", "StopSignal", "Transcripts", "TurnRun",
+    "Approver", "Budget", "BudgetRefusal", "Changes", "Delegate", "Found", "History", "Inbox", "Limits",
+    "Mode", "MoreTools", "Notices", "OutputSpec", "Policy", "Reservation", "StopSignal", "Transcripts",
+    "TurnRun",
 ]  # fmt: skip
-
-
-class Approver(Protocol):
-    """Where a person can answer. A run without one denies what would ask (AG-63)."""
-
-    async def ask(self, request: ApprovalRequest) -> ApprovalAnswer | None:
-        """Return the answer to `request`, or None when nobody answered in time.
-
-        The request's event was yielded, hence committed, before this is called.
-        """
-        ...
 
 
 class Inbox(Protocol):
@@ -57,6 +48,41 @@ class Notices(Protocol):
 
     async def told(self) -> None:
         """Say that what `poll` gave last is stored: it is not given again."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What servers of tools offer this turn.
+
+    Attributes:
+        tools: in the order they are offered, after the run's own; those whose name is taken are left out.
+        absent: why a tool they have is not offered, by name; told when a model calls it all the same.
+        warnings: what a person should see, say a server that is left out; one sentence each.
+    """
+
+    tools: "tuple[Tool, ...]" = ()
+    absent: Mapping[str, str] = field(default_factory=dict[str, str])
+    warnings: tuple[str, ...] = ()
+
+
+class MoreTools(Protocol):
+    """Tools that other programs offer, known only once these run (PT-18)."""
+
+    async def gather(self) -> Found:
+        """Return what is offered now; asked once, when the turn begins, and waits only so long."""
+        ...
+
+
+class Changes(Protocol):
+    """Where a change of the store and its call's outcome become one transaction (SE-25)."""
+
+    async def run(self, call: str, tool: str, change: "Callable[[Any], ToolResult]") -> "ToolResult":
+        """Run `change` on the store's connection and record what it returns as the outcome of `call`.
+
+        Raises:
+            Exception: what `change` raises; nothing is stored then, and the call has no outcome yet.
+        """
         ...
 
 
@@ -97,6 +123,7 @@ class TurnRun:
 
     Args:
         model, tools, branch: who answers, what may be called, what the calls act on.
+        more_tools: joins `tools` when the turn begins and stays as it is until it ends.
         system: system blocks, built anew per turn (`prompt.build_system`); the loop adds the last
             one, which names the running model (MO-46).
         history: what was said before. If it ends with calls without results, exactly these run
@@ -104,7 +131,7 @@ class TurnRun:
         new: messages that begin the turn; yielded as `UserStep`s. Empty when a turn is resumed.
         used: what earlier attempts of this turn used; its `model_calls` count as iterations.
         answers: decisions already journalled, by call id: those calls do not ask again.
-        approver, notices, inbox, budget, transcripts: see the protocols; None = not there.
+        approver, notices, inbox, budget, delegate, transcripts, changes: see the protocols; None = not there.
         stop: set it to end the run; see `StopSignal`.
         router, tier: for models with tiers; the tier active when the run begins.
         compact_model: writes summaries; None = `model`.
@@ -122,6 +149,7 @@ class TurnRun:
 
     model: "Model"
     tools: "Toolset"
+    more_tools: MoreTools | None = None
     branch: "Branch | None" = None
     system: tuple[str, ...] | Callable[[], tuple[str, ...]] = ()
     history: History = field(default_factory=History)
@@ -135,7 +163,9 @@ class TurnRun:
     notices: Notices | None = None
     inbox: Inbox | None = None
     budget: Budget | None = None
+    delegate: Delegate | None = None
     transcripts: Transcripts | None = None
+    changes: Changes | None = None
     stop: StopSignal = field(default_factory=StopSignal)
     output: OutputSpec | None = None
     compact_model: "Model | None" = None

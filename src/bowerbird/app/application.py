@@ -10,16 +10,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bowerbird.app.background import BackgroundEnds
+from bowerbird.app.boards import SessionRecords
 from bowerbird.app.maker import SettingsTurnMaker
-from bowerbird.app.mapping import landing_rules, session_settings, store_options, workspace_limits
+from bowerbird.app.mapping import (
+    landing_rules,
+    model_settings,
+    session_settings,
+    store_options,
+    workspace_limits,
+)
 from bowerbird.app.sandboxes import SandboxNews, open_sandboxes
+from bowerbird.app.subagents import session_children
+from bowerbird.app.tracing import Traces
 from bowerbird.config import Loaded
 from bowerbird.core.errors import StoreError
 from bowerbird.sandbox.host import SandboxHost
+from bowerbird.sessions.background import BackgroundDesk
 from bowerbird.sessions.branches import Branches
+from bowerbird.sessions.discarding import discard_changes
 from bowerbird.sessions.service import SessionService
 from bowerbird.store.store import Store
-from bowerbird.store.threads import get_session, update_session
 
 if TYPE_CHECKING:
     from bowerbird.workspace import Workspace
@@ -34,7 +45,7 @@ class Application:
         store: the open database. sessions: the session service over it.
         maker: models and turns. branches: open handles. sandboxes: what runs on them.
         data_dir: where everything is kept.
-        mine: threads whose turns this process runs.
+        mine: threads whose turns this process runs. drives_all: it runs those of every session.
     """
 
     loaded: Loaded
@@ -45,7 +56,18 @@ class Application:
     sandboxes: SandboxHost
     data_dir: Path
     mine: set[str]
+    drives_all: bool = False
     _started: bool = False
+
+    async def start(self) -> None:
+        """Take the turns that this process runs, now and from now on; a second call does nothing."""
+        if not self._started:
+            self._started = True
+            await self.sessions.start()
+            if self.maker.records is not None:
+                self.maker.records.news.start()
+            if self.drives_all and self.maker.background is not None:
+                await self.maker.background.start()
 
     async def drive(self, thread_id: str) -> None:
         """Run the turns of this session in this process from now on.
@@ -53,33 +75,33 @@ class Application:
         A command drives its own sessions only: what other commands left is theirs to resume.
         """
         self.mine.add(thread_id)
-        if not self._started:
-            self._started = True
-            await self.sessions.start()
+        await self.start()
 
     async def discard_changes(self, thread_id: str) -> str:
         """Move a session's branch to the trash and give it a fresh one; return the old branch's id.
 
         Raises:
-            BranchBusy: a turn writes the branch. UnknownSession: there is no such session.
+            TurnRunning, BranchBusy: a turn writes the branch. UnknownSession: there is no such session.
         """
-        row = await self.store.read(lambda c: get_session(c, thread_id))
-        old = await self.branches.of(row)
-        policy, hide = old.policy, old.hide
-        await self.branches.discard(row)
-        fresh = await self.branches.create(row.workspace, name=None, policy=policy, hide=hide)
-        await self.store.write(lambda c: update_session(c, thread_id, branch_id=fresh.id))
-        return old.id
+        return await discard_changes(self.store, self.branches, thread_id)
 
     async def aclose(self) -> None:
         """Stop turns (they stay resumable), then close everything."""
+        if self.maker.background is not None:
+            self.maker.background.quiet()
         try:
             if self._started:
                 await self.sessions.stop(0.0)
             else:
                 self.sessions.live.close()
                 await self.branches.aclose()
+            if self.maker.background is not None:
+                await self.maker.background.aclose()
+            if self.maker.records is not None:
+                await self.maker.records.news.aclose()
             await self.maker.aclose()
+            if self.maker.traces is not None:
+                await self.maker.traces.aclose()
         finally:
             await self.store.aclose()
 
@@ -99,7 +121,12 @@ class Application:
 
 @asynccontextmanager
 async def open_application(
-    loaded: Loaded, *, workspace: Path | None = None, model: str = "", attended: bool = False
+    loaded: Loaded,
+    *,
+    workspace: Path | None = None,
+    model: str = "",
+    attended: bool = False,
+    drives_all: bool = False,
 ) -> AsyncGenerator[Application, None]:
     """Open everything a command needs; it is closed in reverse order.
 
@@ -108,6 +135,7 @@ async def open_application(
         workspace: directory the command works in; settings files in use there are flagged at landing.
         model: what sessions without a model of their own run on, by `choose_model`.
         attended: a person can answer questions here.
+        drives_all: run the turns of every session, as a server does; the caller starts the service.
 
     Raises:
         ConfigError, StoreError: nothing stays open.
@@ -134,16 +162,32 @@ async def open_application(
         loaded, model=model, attended=attended, blobs=store.blobs.get, sandboxes=sandboxes, news=news
     )
     mine: set[str] = set()
+    drives = None if drives_all else mine.__contains__
     service = SessionService(
-        store, maker, branches=branches, settings=times, attended=attended, drives=mine.__contains__
+        store, maker, branches=branches, settings=times, attended=attended, drives=drives
     )
     news.connect(service.live)
-    application = Application(loaded, store, service, maker, branches, sandboxes, data_dir, mine)
+    maker.traces = Traces(store, model_settings(loaded))
+    maker.traces.connect(service.live)
+    application = Application(loaded, store, service, maker, branches, sandboxes, data_dir, mine, drives_all)
+    _keep_records(application, news)
+    maker.children = session_children(application)
+    service.bury = maker.children.bury
     try:
         yield application
     finally:
         # Shielded: a command that is interrupted twice still commits and ends its processes.
         await asyncio.shield(application.aclose())
+
+
+def _keep_records(application: Application, news: SandboxNews) -> None:
+    """Bind boards, lists and background commands to the sessions that have them."""
+    store, service, maker = application.store, application.sessions, application.maker
+    maker.records = SessionRecords(store, Path(application.loaded.settings.agent.workspace))
+    maker.records.connect(service.live)
+    desk = BackgroundDesk(store, service.live, lambda turn: service.resume(turn.turn_id))
+    maker.background = BackgroundEnds(store, application.sandboxes, application.branches, desk)
+    news.background = maker.background.heard
 
 
 def make_data_dir(path: str) -> Path:

@@ -7,14 +7,18 @@ journal, who drives the turn.
 import asyncio
 import logging
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from bowerbird.agent.branch_files import BranchStore
 from bowerbird.agent.prompt import files_block, load_preset, system_blocks
 from bowerbird.agent.turn import TurnRun
-from bowerbird.app.mapping import model_settings, turn_limits, turn_policy, web_settings
+from bowerbird.app.families import ToolFamilies
+from bowerbird.app.mapping import model_settings, turn_limits, turn_policy
+from bowerbird.app.mcp import McpServers
 from bowerbird.app.sandboxes import SandboxNews, session_processes
+from bowerbird.app.sdks import import_sdks
 from bowerbird.config import Loaded
 from bowerbird.core.errors import ConfigError, InvalidArgument
 from bowerbird.core.requests import Effort, Thinking
@@ -25,10 +29,14 @@ from bowerbird.tools import Tool, Toolset
 from bowerbird.tools.process_family import Processes
 
 if TYPE_CHECKING:
+    from bowerbird.app.background import BackgroundEnds
+    from bowerbird.app.boards import SessionRecords
+    from bowerbird.app.tracing import Traces
     from bowerbird.models.content import BlobReader
     from bowerbird.models.protocol import Model
     from bowerbird.sandbox.host import SandboxHost
     from bowerbird.sandbox.python_sessions import PythonSessions
+    from bowerbird.sessions.children import Children
     from bowerbird.sessions.setup import TurnContext
     from bowerbird.store.threads import SessionRow
     from bowerbird.workspace import Branch
@@ -44,6 +52,14 @@ class SettingsTurnMaker:
         attended: a person can be asked. blobs: reads files that messages name.
         sandboxes: run commands; whoever made them closes them. None = no commands.
         news: learns whose branch is whose.
+
+    Attributes:
+        mcp: the MCP servers; the first turn that may use one starts it.
+        traces: records model calls of sessions that want it; None = nobody does.
+        records: task boards and lists. background: ends of background commands. None = not kept.
+
+    Raises:
+        ConfigError: an MCP server has neither command nor url, or both.
     """
 
     def __init__(
@@ -63,6 +79,11 @@ class SettingsTurnMaker:
         self._model = model
         self._attended = attended
         self._python: PythonSessions | None = None
+        self.mcp = McpServers(loaded.settings, sandboxes)
+        self.traces: Traces | None = None
+        self.records: SessionRecords | None = None
+        self.background: BackgroundEnds | None = None
+        self.children: Children | None = None
 
     def model_of(self, session: "SessionRow") -> str:
         """Return the name of the model that `session` runs on."""
@@ -86,7 +107,10 @@ class SettingsTurnMaker:
         settings, session = self.settings, context.session
         flags = {**session.flags, **context.changes}
         name = self.model_of(session)
+        await import_sdks(name, self.pool.settings)
         model, tier = self._open(name, context.tier or str(flags.get("tier") or ""))
+        if flags.get("enable_tracing") and self.traces is not None:
+            model = await self.traces.traced(model, session.thread_id, context.turn.turn_id)
         library = self._skills(context.branch)
         processes = await self._processes(context, flags)
         tools = self._tools(library, processes, plan=bool(flags.get("enable_plan_mode")))
@@ -98,9 +122,10 @@ class SettingsTurnMaker:
         system = await self._system(session, context.branch, library, processes.line, memory=remember)
         if model.info.small:
             system = (*system, await files_block(context.branch))
-        return TurnRun(
+        run = TurnRun(
             model=model,
             tools=tools,
+            more_tools=self.mcp.for_turn(context.branch),
             branch=context.branch,
             system=system,
             compact=flags.get("compact"),
@@ -109,7 +134,8 @@ class SettingsTurnMaker:
             mode="plan" if flags.get("enable_plan_mode") else "normal",
             transcripts=files,
             spill=files.spill,
-            notices=processes.notices,
+            notices=processes.notices if self.background is None else await self.background.notices(context),
+            notes=None if self.records is None else await self.records.turn(context),
             router=router,
             tier=tier,
             compact_model=self.pool.get(agent.compact_model) if agent.compact_model else None,
@@ -121,6 +147,7 @@ class SettingsTurnMaker:
             },
             tail=f"Date: {datetime.now(UTC):%Y-%m-%d}",
         )  # fmt: skip
+        return run if self.children is None else self.children.completed(run, context)
 
     def _open(self, name: str, tier: str) -> "tuple[Model, str]":
         if not name.startswith("tier:"):
@@ -154,7 +181,12 @@ class SettingsTurnMaker:
             attended=self._attended,
             plan=plan,
             tiers=self._tiers(),
+            families=self._families,
         )
+
+    @cached_property
+    def _families(self) -> ToolFamilies:
+        return ToolFamilies(self.settings, self._interpreters(), self.records)
 
     def _interpreters(self) -> "PythonSessions":
         if self._python is None:
@@ -166,6 +198,9 @@ class SettingsTurnMaker:
 
     async def turn_ended(self, branch_id: str) -> None:
         """See `sessions.setup.TurnMaker`."""
+        await self.mcp.turn_ended(branch_id)
+        if self.records is not None:
+            self.records.turn_ended(branch_id)
         if self._sandboxes is not None:
             await self._sandboxes.turn_ended(branch_id)
         if self._python is None:
@@ -177,6 +212,8 @@ class SettingsTurnMaker:
 
     async def rolled_back(self, branch_id: str) -> None:
         """See `sessions.setup.TurnMaker`."""
+        if self.records is not None:
+            self.records.went_back(branch_id)
         await self._interpreters().rolled_back(branch_id)
 
     def _tiers(self) -> tuple[str, ...]:
@@ -212,7 +249,8 @@ class SettingsTurnMaker:
         return Thinking(enabled=enabled, effort=cast("Effort", "max" if effort == "xhigh" else effort))
 
     async def aclose(self) -> None:
-        """Close interpreters and models."""
+        """Close MCP servers, interpreters and models."""
+        await self.mcp.aclose()
         if self._python is not None:
             await self._python.aclose()
         await self.pool.aclose()
@@ -232,6 +270,7 @@ def offered_tools(
     attended: bool,
     plan: bool = False,
     tiers: tuple[str, ...] = (),
+    families: ToolFamilies | None = None,
 ) -> Toolset:
     """Return the tools that sessions are offered, in their fixed order.
 
@@ -240,22 +279,16 @@ def offered_tools(
         processes: tools that run commands, or why there are none.
         attended: a person can answer.
         plan: the turn is in plan mode. tiers: of the router.
+        families: made before, for all turns of a process; None makes them.
     """
-    from bowerbird.tools.code import code_tools
-    from bowerbird.tools.files import file_tools
-    from bowerbird.tools.plan import model_tools, plan_tools
-    from bowerbird.tools.python import python_tools
-    from bowerbird.tools.skills import skill_tools
-    from bowerbird.tools.think import think_tools
-    from bowerbird.tools.web import web_tools
+    from bowerbird.tools.plan import model_tools
 
-    runs = processes or Processes()
-    tools: list[Tool] = [*file_tools(), *code_tools(), *runs.tools, *python_tools(python), *think_tools()]
-    tools += skill_tools(library) if library is not None else []
-    tools += web_tools(web_settings(settings))
+    runs, made = processes or Processes(), families or ToolFamilies(settings, python)
+    tools: list[Tool] = [*made.files, *runs.tools, *made.python, *made.think]
+    tools += [*made.skills(library), *made.web, *made.records]
     wanted = {"compact", "exit_plan_mode" if plan else "enter_plan_mode"}
     if attended:
         wanted.add("ask_user")
-    tools += [tool for tool in plan_tools() if tool.name in wanted]
+    tools += [tool for tool in made.plan if tool.name in wanted]
     tools += model_tools(tiers) if tiers else []
     return Toolset(tools, absent=runs.absent)

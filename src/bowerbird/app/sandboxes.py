@@ -6,7 +6,7 @@ sandbox does, what tools run in it.
 
 import asyncio
 import subprocess
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from bowerbird.app.mapping import landing_rules, workspace_limits
 from bowerbird.config import Loaded, Settings
 from bowerbird.core.errors import SandboxUnavailable
-from bowerbird.core.events import BackgroundResult, Egress, SandboxTier
+from bowerbird.core.events import Egress, SandboxTier
 from bowerbird.sandbox.host import SandboxHost
 from bowerbird.sandbox.running import RunLimits
 from bowerbird.sandbox.settings import SandboxSettings
@@ -162,6 +162,7 @@ class SandboxNews:
     def __init__(self) -> None:
         self._threads: dict[str, str] = {}  # branch → thread
         self._live: Live | None = None
+        self.background: Callable[[str, BackgroundRun], None] | None = None  # records ends, then shows them
 
     def connect(self, live: "Live") -> None:
         """Publish to `live` from now on."""
@@ -176,10 +177,11 @@ class SandboxNews:
         self._publish(branch_id, event)
 
     def on_background(self, branch_id: str, run: "BackgroundRun") -> None:
-        """Publish that a background command ended (DE-29)."""
-        self._publish(branch_id, BackgroundResult((run.notification(),)))
+        """Hand on that a background command ended (DE-29)."""
+        if self.background is not None:
+            self.background(branch_id, run)
 
-    def _publish(self, branch_id: str, event: Egress | SandboxTier | BackgroundResult) -> None:
+    def _publish(self, branch_id: str, event: Egress | SandboxTier) -> None:
         if self._live is None:
             return
         known = self._threads

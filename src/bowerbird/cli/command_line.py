@@ -14,7 +14,8 @@ from bowerbird.cli.exits import USAGE, CliExit
 
 COMMANDS = (
     "run", "diff", "land", "undo", "landings", "discard", "sessions", "show", "rename", "delete", "resume",
-    "fork", "doctor", "config", "model", "sandbox", "tools", "skills", "completion", "complete-words",
+    "fork", "doctor", "config", "model", "sandbox", "serve", "tail", "send", "cancel", "approve", "deny",
+    "token", "mcp", "state", "attempt", "subagents", "tools", "skills", "completion", "complete-words",
 )  # fmt: skip
 _VALUED = ("--config", "--env-file", "--data-dir")
 _PLAIN = ("--no-color",)

@@ -12,9 +12,14 @@ import typer
 from typer import Argument, Option
 from typer._click import exceptions as click_errors  # typer carries its parser's errors here
 
+from bowerbird.cli.attempt_options import add_attempt
 from bowerbird.cli.command_line import join_optional_values
 from bowerbird.cli.exits import PIPE, USAGE, CliExit
+from bowerbird.cli.live_options import add_live_commands
+from bowerbird.cli.mcp_options import mcp_group
 from bowerbird.cli.shell import Shell
+from bowerbird.cli.state_options import state_group
+from bowerbird.cli.token_options import token_group
 
 _EPILOG = (
     "Anywhere: --config FILE, --env-file FILE, --data-dir DIR, --no-color. "
@@ -79,9 +84,15 @@ def _application(shell: Shell) -> typer.Typer:
     _add_landings(application, call)
     _add_sessions(application, call)
     _add_rest(application, call)
+    _add_serve(application, call)
+    add_live_commands(application, call)
+    add_attempt(application, call)
     application.add_typer(_config(call), name="config")
     application.add_typer(_model(call), name="model")
     application.add_typer(_sandbox(call), name="sandbox")
+    application.add_typer(mcp_group(call), name="mcp")
+    application.add_typer(token_group(call), name="token")
+    application.add_typer(state_group(call), name="state")
     return application
 
 
@@ -341,6 +352,19 @@ def flags_of(path: Sequence[str]) -> list[str]:
         option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)
     ]
     return [option for option in options if option.startswith("--")]
+
+
+def _add_serve(application: typer.Typer, call: Call) -> None:
+    @application.command("serve")
+    def serve(  # pyright: ignore[reportUnusedFunction] - registered
+        host: Annotated[
+            str | None, Option("--host", help="Address to listen on; default: server.host.")
+        ] = None,
+        port: Annotated[int | None, Option("--port", help="Port; default: server.port.")] = None,
+        workspace: Where = None,
+    ) -> int:
+        """Serve HTTP and WebSocket until stopped."""
+        return call("serve", "serve", host=host, port=port, workspace=workspace)
 
 
 def _sandbox(call: Call) -> typer.Typer:

@@ -157,6 +157,14 @@ def _mcp(settings: Settings) -> Iterator[Finding]:
         if bool(server.command) == bool(server.url):
             got = "both" if server.command else "neither"
             yield Finding("error", where, f"needs one of command and url (got {got})")
+        elif server.transport is not None and (server.transport == "stdio") != bool(server.command):
+            wanted = "command" if server.transport == "stdio" else "url"
+            yield Finding("error", (*where, wanted), f"is missing; transport {server.transport} needs it")
+        if server.mode == "remote":
+            why = "the model's provider would call the server, past permission and the effect ledger"
+            yield Finding("error", (*where, "mode"), f"remote is refused: {why} (allowed: client)")
+        if server.authorization_token and any(name.lower() == "authorization" for name in server.headers):
+            yield Finding("error", (*where, "authorization_token"), "is given twice: also in headers")
         if server.transport == "sse":
             yield Finding(
                 "warning", (*where, "transport"), "sse is old; use streamable_http where the server has it"

@@ -16,6 +16,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from bowerbird.config.fields import Secret, Section, Url, is_secret_name
+from bowerbird.core.model_presets import PRESETS
 
 Path = tuple[str, ...]
 Kind = Literal["int", "float", "bool", "text", "choice", "list", "secret", "url", "any"]
@@ -37,23 +38,15 @@ PREFIX = "BOWERBIRD_"
 OTHER_NAMES = frozenset({"BOWERBIRD_CONFIG", "BOWERBIRD_URL", "BOWERBIRD_TOKEN", "BOWERBIRD_DEBUG"})
 # Variables of model providers and agents (PR-1); entries are open, so these are no rows of the tree.
 PROVIDER_VARIABLES: Mapping[str, Path] = {
-    "ANTHROPIC_API_KEY": ("providers", "anthropic", "api_key"),
+    **{p.key_variable: ("providers", p.name, "api_key") for p in PRESETS.values() if p.key_variable},
     "ANTHROPIC_BASE_URL": ("providers", "anthropic", "base_url"),
-    "OPENAI_API_KEY": ("providers", "openai", "api_key"),
     "OPENAI_BASE_URL": ("providers", "openai", "base_url"),
-    "OPENROUTER_API_KEY": ("providers", "openrouter", "api_key"),
-    "GROQ_API_KEY": ("providers", "groq", "api_key"),
-    "DEEPSEEK_API_KEY": ("providers", "deepseek", "api_key"),
     "DEEPSEEK_BASE_URL": ("providers", "deepseek", "base_url"),
-    "MISTRAL_API_KEY": ("providers", "mistral", "api_key"),
     "DASHSCOPE_API_KEY": ("providers", "qwen", "api_key"),
     "QWEN_API_KEY": ("providers", "qwen", "api_key"),
     "QWEN_BASE_URL": ("providers", "qwen", "base_url"),
-    "GOOGLE_API_KEY": ("providers", "google-genai", "api_key"),
     "GEMINI_API_KEY": ("providers", "gemini", "api_key"),
     "GOOGLE_GEMINI_BASE_URL": ("providers", "gemini", "base_url"),
-    "VLLM_API_KEY": ("providers", "vllm", "api_key"),
-    "OPENAI_COMPATIBLE_API_KEY": ("providers", "openai-compatible", "api_key"),
     "OLLAMA_BASE_URL": ("providers", "ollama", "base_url"),
     "OLLAMA_DEFAULT_MODEL": ("providers", "ollama", "model"),
     "PERPLEXITY_API_KEY": ("providers", "perplexity", "api_key"),

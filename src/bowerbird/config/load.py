@@ -156,7 +156,7 @@ def inspect_settings(
     layers.append(_flag_layer(flags or {}))
     leaves = merge(layers)
     _keys_by_other_names(leaves, sources)
-    more = _mcp_file(leaves, files, place.base, at_home, variables)
+    more = _mcp_file(leaves, files, place.base, at_home, variables, works_in)
     resolved = resolve(
         leaves, [*_still_missing(missing, leaves), *more], base=place.base, home=at_home, command=command
     )
@@ -217,12 +217,28 @@ def _flag_layer(flags: Mapping[str, Any]) -> dict[KeyPath, Leaf]:
 
 
 def _mcp_file(
-    leaves: dict[KeyPath, Leaf], files: FileLayers, base: Path, home: Path, variables: Mapping[str, str]
+    leaves: dict[KeyPath, Leaf],
+    files: FileLayers,
+    base: Path,
+    home: Path,
+    variables: Mapping[str, str],
+    workspace: Path | None,
 ) -> list[Missing]:
-    """Add the servers of `mcp.file` to `leaves`; return values that lack a variable."""
+    """Add the servers of `mcp.file` to `leaves`; return values that lack a variable.
+
+    A file that lies in the command's workspace and that nobody named belongs to the project: an agent
+    could have written it, so its servers are never started (PT-17).
+    """
     leaf = leaves.get(("mcp", "file"))
     name = str(leaf.value) if leaf else "mcp_servers.json"
     file = home / name[2:] if name.startswith("~/") else base / name
+    if leaf is None and workspace is not None and file.is_relative_to(workspace):
+        if os.path.lexists(file):
+            text = (
+                f"{file} belongs to the project and was not read; copy it with: bowerbird mcp import {file}"
+            )
+            files.findings.append(Finding("note", ("mcp", "file"), text))
+        return []
     present = {path[1] for path in leaves if path[0] == "mcp_servers" and len(path) > 1}
     found = read_mcp_file(file, leaf is not None, present)
     files.findings += found.findings

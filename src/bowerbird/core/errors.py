@@ -289,6 +289,10 @@ class QueueFull(SessionError):
         self.retry_after_s = retry_after_s
 
 
+class NotQueued(SessionError):
+    """The input no longer waits: its turn has begun, or it was taken back before."""
+
+
 class AlreadyAnswered(SessionError):
     """Someone answered this request before."""
 

@@ -122,13 +122,14 @@ class Compaction(Tagged, frozen=True, tag="compaction"):
 
 
 class ApprovalRequest(Tagged, frozen=True, tag="request"):
-    """Calls that wait for a person's decision (AG-62)."""
+    """Calls that wait for a person's decision (AG-62); `expires_at` once it is recorded."""
 
     id: str
     kind: Literal["approval", "plan", "effect", "budget", "user"]
     calls: tuple[str, ...] = ()
     tools: tuple[dict[str, Any], ...] = ()
     text: str = ""
+    expires_at: str | None = None
 
 
 class ApprovalAnswer(Tagged, frozen=True, tag="answer"):
@@ -209,12 +210,48 @@ class BackgroundResult(Tagged, frozen=True, tag="background_result"):
     notifications: tuple[dict[str, str], ...]
 
 
+class SubagentStart(Tagged, frozen=True, tag="subagent_start"):
+    """A subagent begins its task (DE-17); `subagent_id` is its session, `parent_id` its caller's."""
+
+    subagent_id: str
+    task: str
+    agent_type: str
+    handle: str
+    parent_id: str
+
+
+class SubagentEnd(Tagged, frozen=True, tag="subagent_end"):
+    """A subagent ended; `usage` joins its caller's totals, `elapsed` is in seconds (DE-17)."""
+
+    subagent_id: str
+    summary: str
+    agent_type: str
+    usage: Usage
+    handle: str
+    parent_id: str
+    status: str
+    tool_count: int
+    elapsed: float
+
+
+class TaskUpdate(Tagged, frozen=True, tag="task_update"):
+    """The workspace's task board as it is now, every task in the form of DE-32 (DE-42)."""
+
+    tasks: tuple[dict[str, Any], ...]
+
+
 class SandboxTier(Tagged, frozen=True, tag="sandbox_tier"):
     """Processes are isolated another way than before; `reasons` says why no better one (SB-6)."""
 
     tier: str
     minimum: str
     reasons: dict[str, str | None]
+
+
+class Trace(Tagged, frozen=True, tag="trace"):
+    """A request to a model or its answer, as recorded while tracing is on (MO-34)."""
+
+    record: dict[str, Any]
 
 
 # ---------------------------------------------------------------- the end
@@ -261,6 +298,10 @@ LiveEvent = (
     | ModelFallback
     | Egress
     | BackgroundResult
+    | TaskUpdate
+    | SubagentStart
+    | SubagentEnd
     | SandboxTier
+    | Trace
 )
 RunEvent = StepEvent | LiveEvent | Done

@@ -47,6 +47,21 @@ class Usage(msgspec.Struct, frozen=True):
         )
 
     @property
+    def as_subagents(self) -> "Usage":
+        """This use as a caller counts it: in the totals, and again as the part of its children."""
+        return msgspec.structs.replace(self, subagents=msgspec.structs.replace(self, subagents=None))
+
+    @property
+    def own_calls(self) -> int:
+        """Model calls without those of children."""
+        return self.model_calls - (self.subagents.model_calls if self.subagents else 0)
+
+    @property
+    def own_tool_calls(self) -> int:
+        """Tool calls without those of children."""
+        return self.tool_calls - (self.subagents.tool_calls if self.subagents else 0)
+
+    @property
     def context_tokens(self) -> int:
         """Input of one call as the model saw it: uncached + cache read + cache write (MO-15)."""
         return self.input_tokens + self.cache_read_tokens + self.cache_write_tokens

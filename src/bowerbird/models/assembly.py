@@ -9,13 +9,14 @@ from functools import partial
 from urllib.parse import urlsplit
 
 from bowerbird.core.errors import ConfigError
+from bowerbird.core.model_presets import Preset
 from bowerbird.models import anthropic_model, openai_model
 from bowerbird.models.adapter import WireModel
 from bowerbird.models.catalog import Traits, traits_of
 from bowerbird.models.connection import Endpoint
 from bowerbird.models.content import BlobReader
 from bowerbird.models.failures import Asked
-from bowerbird.models.names import ModelName, Preset, preset_of
+from bowerbird.models.names import ModelName, preset_of
 from bowerbird.models.prices import is_priced, pricer
 from bowerbird.models.redact import redactor_of
 from bowerbird.models.settings import ModelSettings, ProviderSettings, is_loopback

@@ -9,9 +9,9 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from bowerbird.core.model_presets import Preset, ThinkingForm
 from bowerbird.core.requests import ModelInfo
-from bowerbird.models.names import Preset
-from bowerbird.models.settings import ModelOverride, ThinkingForm
+from bowerbird.models.settings import ModelOverride
 
 _DEFAULT_WINDOW = 200_000
 _DEFAULT_OUTPUT = 16_384

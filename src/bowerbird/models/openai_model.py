@@ -9,12 +9,12 @@ from types import ModuleType
 from typing import Any, cast
 
 from bowerbird.core.errors import ModelError
+from bowerbird.core.model_presets import Preset
 from bowerbird.core.requests import ModelRequest
 from bowerbird.models.adapter import Fold
 from bowerbird.models.answer import Answer
 from bowerbird.models.catalog import Traits
 from bowerbird.models.connection import Connection, Endpoint, SdkClient, http_client_options
-from bowerbird.models.names import Preset
 from bowerbird.models.openai_fold import OpenAIFold
 from bowerbird.models.openai_wire import OPTIONAL_FIELDS, build_request
 from bowerbird.models.redact import Redactor

@@ -15,11 +15,11 @@ from bowerbird.core.messages import (
     ToolResultBlock,
     ToolUseBlock,
 )
+from bowerbird.core.model_presets import Preset
 from bowerbird.core.requests import ModelRequest
 from bowerbird.models.catalog import Traits
 from bowerbird.models.content import IMAGE_TYPES, base64_of, described, wire_id
 from bowerbird.models.encoding import compact_json
-from bowerbird.models.names import Preset
 from bowerbird.models.thinking import thinking_fields
 
 OPTIONAL_FIELDS = frozenset(

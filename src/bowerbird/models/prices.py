@@ -5,12 +5,16 @@ model has no price: never 0, never another model's.
 """
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
-from functools import partial
+from datetime import UTC, datetime
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING
 
+from bowerbird.core.model_presets import PRESETS
 from bowerbird.core.usage import Usage
-from bowerbird.models.names import PRESETS
 from bowerbird.models.settings import ModelOverride, Price
+
+if TYPE_CHECKING:
+    from genai_prices.types import ModelInfo, Provider
 
 _MILLION = 1_000_000
 
@@ -82,7 +86,16 @@ def _from_package(usage: Usage, provider: str, model: str, at: datetime | None) 
         output_tokens=usage.output_tokens,
     )
     try:
-        found = genai_prices.calc_price(counted, model, provider_id=provider, genai_request_timestamp=at)
+        seller, sold = _entry(provider, model)
+        found = sold.calc_price(counted, seller, genai_request_timestamp=at or datetime.now(UTC))
     except (LookupError, ValueError):
         return None
     return float(found.total_price)
+
+
+@lru_cache(maxsize=256)
+def _entry(provider: str, model: str) -> "tuple[Provider, ModelInfo]":
+    """Return a model's entry in the package's table; finding one compares it with hundreds of patterns."""
+    from genai_prices.data_snapshot import get_snapshot
+
+    return get_snapshot().find_provider_model(model, None, provider, None)

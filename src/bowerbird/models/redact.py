@@ -18,15 +18,17 @@ from bowerbird.models.settings import ModelSettings
 SHORTEST_SECRET = 4  # a shorter value would blank ordinary words
 _SHORTEST_ENCODED = 6
 
+# Where a word begins, also after a line break that JSON or repr has written out as `\n`.
+_EDGE = r"(?:\b|(?<=\\[nrt]))"
 # Each needs a mark that ordinary text lacks: a prefix, armour, or three dotted base64 parts.
 _FORMATS: tuple[tuple[str, str], ...] = (
     ("pem", r"-----BEGIN [A-Z0-9 ]{0,40}-----.*?(?:-----END [A-Z0-9 ]{0,40}-----|\Z)"),
-    ("jwt", r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"),
-    ("bearer", r"(?i:\bbearer\s+)[A-Za-z0-9._~+/=-]{8,}"),
-    ("key", r"\bsk-[A-Za-z0-9_-]{16,}"),
-    ("aws", r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"),
-    ("github", r"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,})"),
-    ("slack", r"\bxox[a-z]-[A-Za-z0-9-]{10,}"),
+    ("jwt", _EDGE + r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"),
+    ("bearer", _EDGE + r"(?i:bearer\s+)[A-Za-z0-9._~+/=-]{8,}"),
+    ("key", _EDGE + r"sk-[A-Za-z0-9_-]{16,}"),
+    ("aws", _EDGE + r"(?:AKIA|ASIA)[A-Z0-9]{16}\b"),
+    ("github", _EDGE + r"(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,})"),
+    ("slack", _EDGE + r"xox[a-z]-[A-Za-z0-9-]{10,}"),
 )
 _FORMAT = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _FORMATS), re.DOTALL)
 # One cheap look decides whether the pattern above can match at all.

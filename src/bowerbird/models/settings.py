@@ -9,12 +9,10 @@ Keys and prices are values here; nothing in this package logs or prints them, an
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 from urllib.parse import urlsplit
 
 from bowerbird.core.errors import InvalidArgument
-
-ThinkingForm = Literal["effort", "adaptive", "budget", "reasoning_effort", "reasoning", "none"]
+from bowerbird.core.model_presets import ThinkingForm
 
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 from bowerbird.core.errors import InvalidArgument
+from bowerbird.core.model_presets import ThinkingForm
 from bowerbird.core.requests import Effort, Thinking
-from bowerbird.models.settings import ThinkingForm
 
 EFFORTS: tuple[Effort, ...] = ("low", "medium", "high", "max")
 SESSION_EFFORTS: tuple[Effort, ...] = ("high", "max")

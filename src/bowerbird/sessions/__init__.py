@@ -14,14 +14,39 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bowerbird.sessions.dispatcher import Dispatcher, Executor, LocalDispatcher, Signal, TurnRef
-    from bowerbird.sessions.live import Published
+    from bowerbird.sessions.live import InputMark, Lagged, Published, TurnMark
+    from bowerbird.sessions.outbox import Deliverer, DeliveryFailed, Outbox
+    from bowerbird.sessions.parcels import Parcel
     from bowerbird.sessions.service import SessionService
     from bowerbird.sessions.settings import SessionSettings
     from bowerbird.sessions.setup import TurnContext, TurnMaker
     from bowerbird.sessions.threads import thread_of_chat
-    from bowerbird.sessions.values import NewSession, Receipt, SessionInfo
+    from bowerbird.sessions.values import (
+        CallView,
+        MessageView,
+        NewSession,
+        PendingRequest,
+        QueuedInput,
+        Receipt,
+        SessionInfo,
+        Tokens,
+        TurnInfo,
+    )
 
 _HOMES = {
+    "CallView": "values",
+    "InputMark": "live",
+    "Lagged": "live",
+    "MessageView": "values",
+    "PendingRequest": "values",
+    "QueuedInput": "values",
+    "Tokens": "values",
+    "TurnInfo": "values",
+    "TurnMark": "live",
+    "Deliverer": "outbox",
+    "DeliveryFailed": "outbox",
+    "Outbox": "outbox",
+    "Parcel": "parcels",
     "Dispatcher": "dispatcher",
     "Executor": "dispatcher",
     "LocalDispatcher": "dispatcher",
@@ -39,8 +64,10 @@ _HOMES = {
 }
 
 __all__ = (
-    "Dispatcher", "Executor", "LocalDispatcher", "NewSession", "Published", "Receipt", "SessionInfo",
-    "SessionService", "SessionSettings", "Signal", "TurnContext", "TurnMaker", "TurnRef", "thread_of_chat",
+    "CallView", "Deliverer", "DeliveryFailed", "Dispatcher", "Executor", "InputMark", "Lagged",
+    "LocalDispatcher", "MessageView", "NewSession", "Outbox", "Parcel", "PendingRequest", "Published",
+    "QueuedInput", "Receipt", "SessionInfo", "SessionService", "SessionSettings", "Signal", "Tokens",
+    "TurnContext", "TurnInfo", "TurnMaker", "TurnMark", "TurnRef", "thread_of_chat",
 )  # fmt: skip
 
 

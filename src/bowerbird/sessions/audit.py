@@ -42,32 +42,35 @@ def audit_lines(records: Iterable[Record], channel: str | None) -> list[AuditLin
         channel: the session's channel or kind.
     """
     lines: list[AuditLine] = []
-    answers: dict[str | None, str] = {}
+    answers: dict[str | None, AnswerText] = {}
     for record in records:
         if record.type == "user":
             sender = cast("dict[str, Any]", record.body.get("sender") or {})
             text = content_text(record.body.get("content"))
             lines.append(AuditLine("user", text, record.at, channel, sender.get("id")))
         elif record.type == "assistant":
-            answers[record.turn] = _answer(answers.get(record.turn), record)
+            answers[record.turn] = answers.get(record.turn, AnswerText()).plus(record)
         elif record.type == "turn_ended" and record.body.get("state") == "done":
-            text = answers.pop(record.turn, "").lstrip(_CUT)
-            if text:
-                lines.append(AuditLine("assistant", text, record.at, channel, None))
+            answer = answers.pop(record.turn, None)
+            if answer is not None and answer.text:
+                lines.append(AuditLine("assistant", answer.text, record.at, channel, None))
     return lines
 
 
-_CUT = "\0"  # marks the piece of an answer that the next record continues
+class AnswerText(msgspec.Struct, frozen=True):
+    """What a turn answers, as its assistant records come: the text after the last tool call."""
 
+    text: str = ""
+    is_cut: bool = False  # the next record continues this text
 
-def _answer(before: str | None, record: Record) -> str:
-    blocks = cast("list[dict[str, Any]]", record.body.get("content") or [])
-    if any(block.get("type") == "tool_use" for block in blocks):
-        return ""
-    text = content_text([block for block in blocks if block.get("type") == "text"])
-    if before is not None and before.startswith(_CUT):
-        text = before[1:] + text
-    return _CUT + text if record.body.get("stop_reason") == "max_tokens" else text
+    def plus(self, record: Record) -> "AnswerText":
+        """Return the answer after one more assistant record."""
+        blocks = cast("list[dict[str, Any]]", record.body.get("content") or [])
+        if any(block.get("type") == "tool_use" for block in blocks):
+            return AnswerText()
+        text = content_text([block for block in blocks if block.get("type") == "text"])
+        whole = self.text + text if self.is_cut else text
+        return AnswerText(whole, record.body.get("stop_reason") == "max_tokens")
 
 
 def content_text(content: Any) -> str:
@@ -110,6 +113,12 @@ class AuditLog:
             _log.warning("audit log %s: %s", self.path(thread_id), error.strerror)
             return False
         return True
+
+    def remove(self, thread_ids: Iterable[str]) -> None:
+        """Remove the files of sessions that are gone for good."""
+        for thread_id in thread_ids:
+            for path in (self.path(thread_id), self.path(thread_id).with_suffix(".jsonl.corrupt")):
+                path.unlink(missing_ok=True)
 
     def repair(self, thread_id: str, expected: Sequence[AuditLine]) -> int:
         """Set a torn last line aside and append what is missing; returns how many lines that were.

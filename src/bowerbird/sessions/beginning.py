@@ -15,7 +15,13 @@ from bowerbird.core.timestamps import now_iso
 from bowerbird.sessions.records import user_record
 from bowerbird.sessions.settings import SessionSettings
 from bowerbird.store.journal import Append, NewRecord, Record, append_one
-from bowerbird.store.threads import SessionRow, find_session, lock_session, update_session
+from bowerbird.store.threads import (
+    SessionRow,
+    count_messages,
+    find_session,
+    lock_session,
+    update_session,
+)
 from bowerbird.store.turns import (
     OPEN,
     InboxRow,
@@ -121,6 +127,7 @@ def begin(
     records = () if append is None else append_one(connection, append)
     if append is not None:
         update_inputs(connection, [row.id for row in waiting.inputs], state="taken")
+        count_messages(connection, session.thread_id, len(waiting.inputs))
     left = inputs_of(connection, turn_id=turn.turn_id, states=("queued",), kinds=("answer", "notification"))
     return Begun(
         session=session,

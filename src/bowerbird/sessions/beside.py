@@ -9,12 +9,21 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection
 
-from bowerbird.core.events import ApprovalAnswer, ApprovalRequest, ModeChange, StepEvent, UserStep
+from bowerbird.core.events import (
+    ApprovalAnswer,
+    ApprovalRequest,
+    Compaction,
+    ModeChange,
+    StepEvent,
+    UserStep,
+)
 from bowerbird.core.ids import new_id
 from bowerbird.sessions.budget import add_money
 from bowerbird.sessions.inputs import ANSWER_DOOR
+from bowerbird.sessions.parcels import has_address, request_parcels
 from bowerbird.sessions.settings import SessionSettings
-from bowerbird.store.threads import find_session, get_session, update_session
+from bowerbird.store.outbox import insert_parcels
+from bowerbird.store.threads import SessionRow, count_messages, find_session, get_session, update_session
 from bowerbird.store.turns import (
     InboxRow,
     TurnRow,
@@ -36,6 +45,7 @@ def beside(
     event: StepEvent,
     turn: TurnRow,
     *,
+    session: SessionRow,
     steers: Mapping[str, InboxRow],
     requests: Mapping[str, ApprovalRequest],
     settings: SessionSettings,
@@ -47,13 +57,41 @@ def beside(
         requests: open requests by id.
     """
     if isinstance(event, UserStep) and (row := steers.get(event.message.id)) is not None:
-        return lambda c: update_inputs(c, [row.id], state="taken")
+        return lambda c: _joined(c, turn.thread_id, row)
+    if isinstance(event, Compaction) and event.reason == "user":
+        # Somebody asked for one summary, and this is it.
+        return lambda c: _change_flags(c, turn.thread_id, {"compact": None})
     if isinstance(event, ModeChange):
         return lambda c: _change_flags(c, turn.thread_id, event.changes)
+    if isinstance(event, ApprovalRequest) and has_address(session):
+        return lambda c: _ask_the_chat(c, session, turn, event)
     if isinstance(event, ApprovalAnswer):
         request = requests.get(event.id)
         return lambda c: _answered(c, turn, event, request, settings)
     return None
+
+
+def together(one: Change | None, other: Change | None) -> Change | None:
+    """Return both changes as one, None for none."""
+    if one is None or other is None:
+        return one or other
+
+    def both(connection: Connection) -> None:
+        one(connection)
+        other(connection)
+
+    return both
+
+
+def _joined(connection: Connection, thread_id: str, row: InboxRow) -> None:
+    update_inputs(connection, [row.id], state="taken")
+    count_messages(connection, thread_id, 1)
+
+
+def _ask_the_chat(
+    connection: Connection, session: SessionRow, turn: TurnRow, request: ApprovalRequest
+) -> None:
+    insert_parcels(connection, request_parcels(session, turn, request))
 
 
 def _change_flags(connection: Connection, thread_id: str, changes: Mapping[str, Any]) -> None:

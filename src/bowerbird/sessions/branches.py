@@ -5,7 +5,8 @@ can do (`workspace`), rows of sessions.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -90,21 +91,66 @@ class Branches:
                 self._branches[session.branch_id] = branch
         return branch
 
-    async def fork(self, parent: "SessionRow", snapshot: str | None, name: str | None) -> "Branch":
-        """Return a new branch that stands on a snapshot of the parent's."""
-        branch = await self.of(parent)
-        child = await asyncio.to_thread(branch.fork, name, snapshot=snapshot)
+    async def workspace(self, path: str | None) -> "Workspace":
+        """Return the open workspace of a directory, for its landings and files; do not close it.
+
+        Raises:
+            InvalidWorkspace: the directory is missing or no directory.
+        """
+        async with self._opening:
+            return await asyncio.to_thread(self._workspace, path)
+
+    async def release(self, session: "SessionRow", is_idle: Callable[[], Awaitable[bool]]) -> bool:
+        """End what runs on a session's branch and close its handle; the branch stays as it is.
+
+        Args:
+            is_idle: asked while nobody can open the branch; a turn that begins afterwards opens it anew.
+
+        Returns:
+            Whether it was idle, and is released.
+        """
+        if session.branch_id is None:
+            return True
+        async with self._opening:
+            if not await is_idle():
+                return False
+            if self._sandboxes is not None:
+                await self._sandboxes.release(session.branch_id)
+            if self._branches.pop(session.branch_id, None) is not None:
+                workspace = await asyncio.to_thread(self._workspace, session.workspace)
+                await asyncio.to_thread(workspace.forget, session.branch_id)
+            return True
+
+    async def fork(
+        self, parent: "SessionRow", snapshot: str | None, name: str | None, branch_id: str | None = None
+    ) -> "Branch":
+        """Return a new branch that stands on a snapshot of the parent's.
+
+        Args:
+            snapshot: None = the present state.
+            branch_id: the branch that has the snapshot, when the session's own was discarded since;
+                it is taken out of the trash for a moment.
+
+        Raises:
+            NotFound: that branch is gone for good.
+        """
+        if branch_id in (None, parent.branch_id):
+            branch = await self.of(parent)
+            child = await asyncio.to_thread(branch.fork, name, snapshot=snapshot)
+        else:
+            workspace = await asyncio.to_thread(self._workspace, parent.workspace)
+            child = await in_thread(_fork_of_discarded, workspace, branch_id, name, snapshot)
         self._branches[child.id] = child
         return child
 
-    async def discard(self, session: "SessionRow") -> None:
-        """Move a session's branch to the trash, if it has one."""
+    async def discard(self, session: "SessionRow", *, keep: bool = True) -> None:
+        """Move a session's branch to the trash, if it has one; `keep=False` removes it for good."""
         if session.branch_id is None:
             return
         branch = await self.of(session)
         if self._sandboxes is not None:
             await self._sandboxes.release(branch.id)
-        await asyncio.to_thread(branch.discard)
+        await in_thread(partial(branch.discard, keep=keep))
         self._branches.pop(session.branch_id, None)
 
     async def restore(self, session: "SessionRow") -> None:
@@ -131,6 +177,17 @@ class Branches:
             )
             self._workspaces[path] = found
         return found
+
+
+def _fork_of_discarded(
+    workspace: "Workspace", branch_id: str, name: str | None, snapshot: str | None
+) -> "Branch":
+    # What stands on a discarded branch keeps it from being removed, so it can go back at once.
+    old = workspace.restore_discarded(branch_id)
+    try:
+        return old.fork(name, snapshot=snapshot)
+    finally:
+        old.discard()
 
 
 def _close_all(workspaces: list[Any]) -> None:

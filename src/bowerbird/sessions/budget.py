@@ -4,6 +4,7 @@ Here: which limits a turn counts against, and the loop's `Budget` over the store
 arithmetic (`models/budget.py`), token limits of a turn (the loop's own), who is asked.
 """
 
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
 from sqlalchemy import Connection
@@ -13,29 +14,42 @@ from bowerbird.core.events import ApprovalAnswer, ApprovalRequest
 from bowerbird.core.usage import Usage
 from bowerbird.models.budget import BudgetRefusal, PriceOf, Reservation, Scope, fit
 from bowerbird.sessions.settings import SessionSettings
+from bowerbird.sessions.threads import root_of
 from bowerbird.store.store import Store
 from bowerbird.store.threads import SessionRow
 from bowerbird.store.turns import TurnRow
+from bowerbird.store.turnstile import pass_alone
 from bowerbird.store.usage import SETTLED, MoneyScope, add_to_limit, finish_reservations, hold, standings
+from bowerbird.store.usage_report import standing_limits
 
 
 def money_scopes(
-    session: SessionRow, turn: TurnRow, settings: SessionSettings, today: str | None = None
+    session: SessionRow,
+    turn: TurnRow,
+    settings: SessionSettings,
+    today: str | None = None,
+    *,
+    standing: Mapping[tuple[str, str], float] | None = None,
 ) -> tuple[MoneyScope, ...]:
     """Return the limits in USD that apply to a turn; empty when none is set.
 
     Args:
         today: the UTC day, the clock's when None.
+        standing: limits that people set, by (scope, key); they stand in place of the settings'.
     """
     day = today or datetime.now(UTC).date().isoformat()
+    given = standing or {}
     wanted = (
-        ("session", session.thread_id, "", settings.session_usd),
+        ("session", root_of(session.thread_id), "", settings.session_usd),
         ("user", session.owner or "", day, settings.user_day_usd),
         ("schedule", session.thread_id, day, settings.schedule_day_usd if turn.kind == "schedule" else None),
         ("deployment", "", day, settings.deployment_day_usd),
     )
+    limits = [(scope, key, window, given.get((scope, key), limit)) for scope, key, window, limit in wanted]
+    if turn.kind != "schedule":
+        limits = [row for row in limits if row[0] != "schedule"]
     return tuple(
-        MoneyScope(scope, key, window, limit) for scope, key, window, limit in wanted if limit is not None
+        MoneyScope(scope, key, window, limit) for scope, key, window, limit in limits if limit is not None
     )
 
 
@@ -53,7 +67,7 @@ def add_money(
     except ValueError:
         return
     named = request.tools[0].get("scope") if request.tools else None
-    for scope in money_scopes(session, turn, settings):
+    for scope in money_scopes(session, turn, settings, standing=standing_limits(connection)):
         if scope.scope == named and 0 < amount < float("inf"):
             add_to_limit(connection, scope.scope, scope.key, scope.window, amount)
 
@@ -82,6 +96,7 @@ class StoreBudget:
         price = self._price()
 
         def decide(connection: Connection) -> tuple[Reservation, list[int]] | BudgetRefusal:
+            pass_alone(connection, "budgets")
             where = standings(connection, self._scopes)
             scopes = [Scope(s.scope.scope, "usd", s.limit_usd, s.spent, s.held) for s in where]
             allowed = self._run.limits.allow_unpriced
@@ -98,10 +113,21 @@ class StoreBudget:
         self._held[reservation.id] = ids
         return reservation
 
+    def settle_last(self) -> Callable[[Connection], None] | None:
+        """Return what settles the newest reservation, for the transaction that has its usage row (SE-43).
+
+        So a process that dies there leaves the reservation or the usage, never both.
+        """
+        if not self._held:
+            return None
+        _, ids = self._held.popitem()
+        return lambda c: finish_reservations(c, ids, SETTLED)
+
     async def settle(self, reservation: str, usage: Usage) -> None:
-        """See `Budget.settle`: the usage row was committed with the call's record."""
-        ids = self._held.pop(reservation, [])
-        await self._store.write(lambda c: finish_reservations(c, ids, SETTLED))
+        """See `Budget.settle`; nothing is left to do when the call's record settled it."""
+        ids = self._held.pop(reservation, None)
+        if ids:
+            await self._store.write(lambda c: finish_reservations(c, ids, SETTLED))
 
     def _price(self) -> PriceOf:
         info = self._run.model.info

@@ -10,14 +10,17 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from sqlalchemy import Connection
 
-from bowerbird.core.errors import InvalidArgument
+from bowerbird.core.errors import InvalidArgument, UnknownSession
+from bowerbird.core.events import ModeChange
 from bowerbird.core.ids import new_thread_id
-from bowerbird.sessions.forks import fork_session, restore_session
+from bowerbird.sessions.branches import in_thread
+from bowerbird.sessions.forks import branch_of, fork_session, restore_session
 from bowerbird.sessions.house import House
+from bowerbird.sessions.live import Published
 from bowerbird.sessions.threads import chat_of_thread, thread_of_chat
 from bowerbird.sessions.values import NewSession, SessionInfo
-from bowerbird.sessions.views import session_by_prefix, session_info
-from bowerbird.store.journal import Append, NewRecord
+from bowerbird.sessions.views import session_by_prefix, session_info, session_infos
+from bowerbird.store.journal import Append, NewRecord, Record, append_one
 from bowerbird.store.store import Store
 from bowerbird.store.threads import (
     SessionRow,
@@ -26,12 +29,16 @@ from bowerbird.store.threads import (
     get_session,
     insert_session,
     list_sessions,
+    lock_session,
     raise_counter,
     update_session,
 )
 
 if TYPE_CHECKING:
     from bowerbird.workspace import Branch
+
+LISTED = ("chat", "web", "cli", "scheduler")  # subagents and teammates belong to another session
+_COLUMNS = ("title", "thinking_effort", "auto_approve", "system_prompt")
 
 
 class Catalogue:
@@ -77,30 +84,96 @@ class Catalogue:
         kinds: Sequence[str] = (),
         before: str | None = None,
         query: str | None = None,
+        owner: str | None = None,
         limit: int = 1000,
     ) -> list[SessionInfo]:
-        """Return living sessions, the most recently used first; arguments narrow the list."""
+        """Return living sessions, the most recently used first; arguments narrow the list.
+
+        Args:
+            kinds: none = all but subagents and teammates, who belong to another session.
+            before: a thread id: only what comes after it in the list, for paging.
+            query: title or id contains it, any case. owner: only of this user.
+        """
 
         def select(connection: Connection) -> list[SessionInfo]:
             rows = list_sessions(
-                connection, workspace=workspace, kinds=kinds, before=before, query=query, limit=limit
+                connection,
+                workspace=workspace,
+                kinds=kinds or LISTED,
+                before=before,
+                query=query,
+                owner=owner,
+                limit=limit,
             )
-            return [session_info(connection, row) for row in rows]
+            return session_infos(connection, rows)
 
         return await self.store.read(select)
 
     async def rename(self, thread_id: str, title: str) -> None:
         """Give a session a title of its own (SE-24)."""
-        await self._change(thread_id, title=title)
+        await self.set_flags(thread_id, {"title": title})
 
     async def set_flags(self, thread_id: str, changes: Mapping[str, Any], by: str = "user") -> None:
-        """Change a session's flags and record it; `auto_approve` and `thinking_effort` too."""
-        columns = {k: v for k, v in changes.items() if k in ("auto_approve", "thinking_effort")}
-        flags = {k: v for k, v in changes.items() if k not in columns}
-        session = await self.store.read(lambda c: get_session(c, thread_id))
-        await self._change(thread_id, flags={**session.flags, **flags}, **columns)
-        record = NewRecord("settings", {**changes, "by": by})
-        await self.store.append(Append(thread_id, None, (record,)))
+        """Change a session's settings durably; every viewer is told (SV-22, SV-38).
+
+        Flags, columns and the `settings` record are one transaction. A running turn goes on with
+        what it began with.
+
+        Args:
+            changes: `enable_plan_mode`, `enable_teams`, `enable_tracing`, `enable_approval`,
+                `enable_thinking`, `model` and other flags; None takes a flag back to the settings'
+                default. `title`, `thinking_effort`, `auto_approve`, `system_prompt` are columns.
+            by: `user` or `tool`.
+
+        Raises:
+            UnknownSession: there is no such session.
+        """
+        wanted = dict(changes)
+        if not wanted:
+            return
+        columns = {key: value for key, value in wanted.items() if key in _COLUMNS}
+        flags = {key: value for key, value in wanted.items() if key not in _COLUMNS}
+        append = await self.store.prepared(
+            Append(thread_id, None, (NewRecord("settings", {**wanted, "by": by}),))
+        )
+
+        def change(connection: Connection) -> Record:
+            session = lock_session(connection, thread_id)
+            update_session(connection, thread_id, flags={**session.flags, **flags}, **columns)
+            (record,) = append_one(connection, append)
+            return record
+
+        record = await self.store.write(change)
+        said = ModeChange(wanted, "tool" if by == "tool" else "user")
+        self._house.live.publish(Published(thread_id, None, record.seq, said))
+
+    async def require_owner(self, thread_id: str, owner: str | None) -> SessionInfo:
+        """Return the session when it is this user's; another's is as unknown as none (SV-56).
+
+        Args:
+            owner: None with auth off: every session is the one user's.
+
+        Raises:
+            UnknownSession: there is none, or it is somebody else's.
+        """
+        info = await self.store.read(lambda c: session_info(c, get_session(c, thread_id)))
+        if owner is not None and info.owner != owner:
+            raise UnknownSession(f"no session {thread_id}")
+        return info
+
+    async def note_changes(self, thread_id: str) -> int:
+        """Count the changed files of a session's branch anew, say after a landing; returns the count."""
+        row = await self.store.read(lambda c: get_session(c, thread_id))
+        count = 0
+        if row.branch_id is not None:
+            branch = await self._house.branches.of(row)
+            changes = await in_thread(branch.changes)
+            count = len(changes["written"]) + len(changes["deleted"])
+        await self.store.write(
+            lambda c: update_session(c, thread_id, changed_files=count, updated_at=row.updated_at),
+            flush=False,
+        )
+        return count
 
     async def fork(self, thread_id: str, turn_id: str | None = None, title: str | None = None) -> SessionInfo:
         """Return a new session that goes on from the end of a turn (default: the last ended one).
@@ -145,14 +218,7 @@ class Catalogue:
     async def branch(self, thread_id: str) -> "Branch":
         """Return the session's open branch, for diff, landing and export; do not close it."""
         row = await self.store.read(lambda c: get_session(c, thread_id))
-        return await self._house.branches.of(row)
-
-    async def _change(self, thread_id: str, **values: Any) -> None:
-        def change(connection: Connection) -> None:
-            get_session(connection, thread_id)
-            update_session(connection, thread_id, **values)
-
-        await self.store.write(change)
+        return await branch_of(self._house, row)
 
 
 def _require_new(connection: Connection, thread_id: str) -> None:

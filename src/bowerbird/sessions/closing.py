@@ -8,17 +8,23 @@ in place when the end is shown; landed parts are the branch's new base and do no
 """
 
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from sqlalchemy import Connection
+
 from bowerbird.core.errors import BowerbirdError, LandingRefused
-from bowerbird.core.events import Notice
+from bowerbird.core.events import ApprovalRequest, Notice
 from bowerbird.sessions.audit import AuditLine
 from bowerbird.sessions.branches import in_thread
-from bowerbird.sessions.ending import Ending, Frozen, Pause, end_turn, leave_turn, pause_turn
+from bowerbird.sessions.ending import Ended, Ending, Frozen, Pause, end_turn, leave_turn, pause_turn
 from bowerbird.sessions.house import House
 from bowerbird.sessions.lease import Lease
 from bowerbird.sessions.live import Published, SessionEvent, TurnMark
+from bowerbird.sessions.parcels import answer_parcels, error_parcels, has_address, request_parcels
 from bowerbird.sessions.records import events_of
+from bowerbird.store.journal import Record
+from bowerbird.store.outbox import OutboxRow, insert_parcels
 from bowerbird.store.threads import SessionRow
 from bowerbird.store.turns import TurnRow
 
@@ -33,6 +39,7 @@ class Closer:
 
     def __init__(self, house: House, turn: TurnRow, session: SessionRow, lease: Lease) -> None:
         self.branch: Branch | None = None
+        self._changed = False
         self._house = house
         self._turn = turn
         self._session = session
@@ -45,13 +52,23 @@ class Closer:
             LeaseLost: another process drives the turn; nothing was recorded.
         """
         turn = self._turn
-        self._lease.check()
+        await self._lease.confirm()
         frozen = await self._freeze()
         if self.branch is not None:
             await self._house.maker.turn_ended(self.branch.id)
         if ending.state == "done":
             await self.land(("turn", "step"))
-        ended = await self._house.store.write(lambda c: end_turn(c, turn, self._lease.epoch, ending, frozen))
+        frozen = await self._counted(frozen)
+        parcels = self._parcels(ending)
+
+        def commit(connection: Connection) -> Ended:
+            ended = end_turn(connection, turn, self._lease.epoch, ending, frozen)
+            insert_parcels(connection, parcels)
+            return ended
+
+        ended = await self._house.store.write(commit)
+        if parcels:
+            self._house.outbox.look()
         self._lease.was_released()
         if ending.state == "done" and ending.text:
             channel = self._session.channel or self._session.kind
@@ -73,7 +90,17 @@ class Closer:
 
     async def pause(self, pause: Pause) -> None:
         """Let the turn wait for a person, without a lease (SE-20)."""
-        record = await self._house.store.write(lambda c: pause_turn(c, self._turn, self._lease.epoch, pause))
+        session, turn = self._session, self._turn
+
+        def commit(connection: Connection) -> Record | None:
+            record = pause_turn(connection, turn, self._lease.epoch, pause)
+            for _, event in events_of([] if record is None else [record]):
+                if isinstance(event, ApprovalRequest):
+                    insert_parcels(connection, request_parcels(session, turn, event))
+            return record
+
+        record = await self._house.store.write(commit)
+        self._house.outbox.look()
         self._lease.was_released()
         if record is not None:
             for found, event in events_of([record]):
@@ -105,6 +132,18 @@ class Closer:
             if landing is not None:
                 self._publish(None, Notice("landing", landing))
 
+    def _parcels(self, ending: Ending) -> tuple[OutboxRow, ...]:
+        """What the session's chat must be told of the end."""
+        session, turn = self._session, self._turn
+        if not has_address(session):
+            return ()
+        if ending.text and ending.state != "failed":
+            parts = self._house.outbox.parts(session.channel, ending.text)
+            return answer_parcels(session, turn, parts)
+        if ending.error is not None:
+            return error_parcels(session, turn, ending.error.message)
+        return ()
+
     async def _freeze(self) -> Frozen | None:
         branch = self.branch
         if branch is None:
@@ -116,7 +155,16 @@ class Closer:
             # turn's end freezes them.
             _log.warning("turn %s: the branch was not frozen: %s", self._turn.turn_id, error)
             return None
+        self._changed = snapshot.turn == self._turn.turn_id
         return Frozen(snapshot.id, branch.id, snapshot.n, snapshot.paths, snapshot.bytes)
+
+    async def _counted(self, frozen: Frozen | None) -> Frozen | None:
+        """Add how many paths differ now, when this turn changed any."""
+        branch = self.branch
+        if branch is None or frozen is None or not self._changed:
+            return frozen
+        changes = await in_thread(branch.changes)
+        return replace(frozen, changed=len(changes["written"]) + len(changes["deleted"]))
 
     def _publish(self, seq: int | None, event: SessionEvent) -> None:
         turn = self._turn

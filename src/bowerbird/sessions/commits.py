@@ -21,14 +21,13 @@ class Writer:
     agent: str = "main"
 
 
-def append_of(event: StepEvent, writer: Writer, seqs: MessageSeqs, expires_at: str | None = None) -> Append:
+def append_of(event: StepEvent, writer: Writer, seqs: MessageSeqs) -> Append:
     """Return what to append for `event`.
 
     Args:
         seqs: where the messages so far are; needed for compactions.
-        expires_at: for a request: when it can no longer be answered.
     """
-    record = to_record(event, writer.turn_id, seqs, expires_at)
+    record = to_record(event, writer.turn_id, seqs)
     return Append(
         writer.thread_id,
         writer.epoch,

@@ -44,7 +44,7 @@ class TurnRef(msgspec.Struct, frozen=True):
 class Signal(msgspec.Struct, frozen=True):
     """Something the driver of a turn must know at once."""
 
-    kind: Literal["cancel", "interrupt", "answer"]
+    kind: Literal["cancel", "disconnect", "interrupt", "answer"]
     request_id: str | None = None
 
 

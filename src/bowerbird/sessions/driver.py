@@ -7,10 +7,12 @@ loop itself (`agent`), what each transaction writes (`beginning.py`, `commits.py
 
 import asyncio
 import logging
+from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, get_args
 
+import msgspec
 from sqlalchemy import Connection
 
 from bowerbird.agent.loop import run_turn
@@ -24,19 +26,24 @@ from bowerbird.core.events import (
     Done,
     LiveEvent,
     StepEvent,
+    SubagentEnd,
     ToolIntent,
     ToolOutcome,
 )
 from bowerbird.core.usage import Usage
+from bowerbird.delegation.purse import BothBudgets
 from bowerbird.sessions.audit import audit_lines
 from bowerbird.sessions.beginning import Begun, begin, first_records, look
-from bowerbird.sessions.beside import beside
+from bowerbird.sessions.beside import beside, together
 from bowerbird.sessions.branches import in_thread
 from bowerbird.sessions.budget import StoreBudget, money_scopes
+from bowerbird.sessions.changes import OutcomeChanges
+from bowerbird.sessions.child_records import used_by_children
 from bowerbird.sessions.closing import Closer
 from bowerbird.sessions.commits import Writer, append_of
 from bowerbird.sessions.dispatcher import Signal, TurnRef
 from bowerbird.sessions.ending import Ending, Pause, conclude, crash_loop, failure
+from bowerbird.sessions.forks import branch_of
 from bowerbird.sessions.history import Loaded, load
 from bowerbird.sessions.house import House
 from bowerbird.sessions.lease import Lease
@@ -45,6 +52,7 @@ from bowerbird.sessions.opening import Ready, expires_at, opened, unanswered
 from bowerbird.sessions.questions import DoorApprover, DoorInbox, notes_of
 from bowerbird.sessions.records import events_of
 from bowerbird.sessions.setup import TurnContext
+from bowerbird.sessions.values import DISCONNECTED
 from bowerbird.store.journal import Append, Record, append_one
 from bowerbird.store.threads import update_session
 from bowerbird.store.turns import TurnRow, update_turn
@@ -54,7 +62,11 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _LIVE: tuple[type, ...] = get_args(LiveEvent)
-_STOPS: dict[str, StopReason] = {"cancel": "cancelled", "interrupt": "interrupted"}
+_STOPS: dict[str, StopReason] = {
+    "cancel": "cancelled",
+    "disconnect": "cancelled",
+    "interrupt": "interrupted",
+}
 
 
 class Drained(Exception):
@@ -74,11 +86,13 @@ class Driver:
         self._house = house
         self._stop = StopSignal()
         self._draining = False
+        self._left = False  # nobody asked for the stop: the last viewer went away
         self._attempt: Attempt | None = None
 
     def signal(self, signal: Signal) -> None:
         """Obey a signal at once: stop, or look for an answer."""
         if signal.kind in _STOPS:
+            self._left = self._left or (signal.kind == "disconnect" and self._stop.reason is None)
             self._stop.set(_STOPS[signal.kind])
         elif self._attempt is not None:
             self._attempt.approver.look_again()
@@ -105,7 +119,7 @@ class Driver:
             begun = await self._begin(lease)
             if begun is None:
                 return None
-            self._attempt = Attempt(house, begun, lease, self._stop, self._draining)
+            self._attempt = Attempt(house, begun, lease, self._stop, self._draining, lambda: self._left)
             return await self._attempt.drive()
         except LeaseLost as error:
             _log.warning("turn %s: %s", self.ref.turn_id, error)
@@ -138,15 +152,18 @@ class Attempt:
     lease: Lease
     stop: StopSignal
     draining: bool
+    was_left: Callable[[], bool]
     usage: Usage = field(default_factory=Usage)
     asked: dict[str, ApprovalRequest] = field(default_factory=dict[str, ApprovalRequest])
     alias: dict[str, str] = field(default_factory=dict[str, str])
     open_calls: set[str] = field(default_factory=set[str])
     loaded: Loaded | None = None
+    budget: StoreBudget | None = None
     turn: TurnRow = field(init=False)
     approver: DoorApprover = field(init=False)
     inbox: DoorInbox = field(init=False)
     closer: Closer = field(init=False)
+    changes: OutcomeChanges = field(init=False)
 
     def __post_init__(self) -> None:
         store = self.house.store
@@ -155,6 +172,8 @@ class Attempt:
         self.approver = DoorApprover(store, self.turn.turn_id, timeout_s, self.alias, self._show_wait)
         self.inbox = DoorInbox(store, self.turn.turn_id)
         self.closer = Closer(self.house, self.turn, self.begun.session, self.lease)
+        writer = Writer(self.turn.thread_id, self.turn.turn_id, self.lease.epoch)
+        self.changes = OutcomeChanges(store, writer, self._note)
 
     async def drive(self) -> TurnRow | None:
         """Carry the attempt out and record how it stops.
@@ -164,6 +183,8 @@ class Attempt:
         """
         try:
             verdict = await self._verdict()
+            if verdict.stop_reason == "cancelled" and self.was_left():
+                verdict = replace(verdict, stop_reason=DISCONNECTED)
             if isinstance(verdict, Pause):
                 verdict = await self._pause_or_end(verdict)
             if isinstance(verdict, Pause):
@@ -183,14 +204,15 @@ class Attempt:
 
     async def _verdict(self) -> Ending | Pause:
         try:
-            self._publish(None, TurnMark("running"))
+            started = next((r.seq for r in self.begun.records if r.type == "turn_started"), None)
+            self._publish(started, TurnMark("running", head=self.begun.session.last_seq))
             await self._show(self.begun.records)
             records = await self.house.store.records(self.turn.thread_id)
             self.loaded = loaded = load(records, self.turn.turn_id)
             self.usage = loaded.turn.used
             if self.begun.crash_loop:
                 return crash_loop(self.turn.attempt - 1, loaded.turn.last_intent, self.usage)
-            branch = await self.house.branches.of(self.begun.session)
+            branch = await branch_of(self.house, self.begun.session)
             self.closer.branch = bound = branch.bound(turn=self.turn.turn_id)
             await in_thread(bound.begin_turn)
             return await self._work(loaded, bound)
@@ -210,7 +232,7 @@ class Attempt:
         ready = await opened(self.house, self.begun, loaded, branch, self.commit)
         if not isinstance(ready, Ready):
             return ready
-        self.loaded, self.usage = ready.loaded, ready.used
+        self.loaded, self.usage = ready.loaded, ready.used + await used_by_children(self.house.store, self.turn)
         state = ready.loaded.turn
         if state.final:
             # Everything was said before the process died; only the end was missing.
@@ -223,26 +245,29 @@ class Attempt:
             tier=state.tier,
             sender=ready.sender,
         )
-        done = await self._loop(self._completed(await self.house.maker.make(context), ready, branch))
+        run = self._completed(await self.house.maker.make(context), ready, branch)
+        done = await self._loop(run)
         newest = next(reversed(self.asked.values()), None)
         return conclude(done, None if newest is None else newest.kind)
 
     def _completed(self, run: TurnRun, ready: Ready, branch: "Branch") -> TurnRun:
         """Return the maker's run with everything that is the session's."""
         session, settings = self.begun.session, self.house.settings
-        scopes = money_scopes(session, self.turn, settings)
+        scopes = money_scopes(session, self.turn, settings, standing=ready.limits)
         budget = run.budget
-        if budget is None and scopes:
-            budget = StoreBudget(self.house.store, self.turn.turn_id, scopes, run)
+        if scopes:
+            self.budget = StoreBudget(self.house.store, self.turn.turn_id, scopes, run)
+            budget = self.budget if budget is None else BothBudgets(budget, self.budget)
         return replace(
             run,
             branch=branch,
             history=ready.loaded.history,
             new=(),
-            used=ready.used,
+            used=self.usage,
             answers=ready.loaded.turn.answers,
             approver=self.approver if self.house.attended else None,
             inbox=self.inbox,
+            changes=self.changes,
             budget=budget,
             policy=run.policy.approved() if session.auto_approve else run.policy,
             tier=ready.loaded.turn.tier or run.tier,
@@ -258,6 +283,8 @@ class Attempt:
             async for event in events:
                 if isinstance(event, Done):
                     return event
+                if isinstance(event, SubagentEnd):
+                    self.usage += event.usage.as_subagents
                 if isinstance(event, _LIVE):
                     self._publish(None, event)  # pyright: ignore[reportArgumentType]  narrowed by the union's members
                 else:
@@ -269,7 +296,7 @@ class Attempt:
             return
         self.house.store.require_space()
         if isinstance(event, ToolIntent):
-            self.lease.check()  # a process that was stopped for long must do nothing more (SE-29)
+            await self.lease.confirm()  # a process that was stopped for long must do nothing more (SE-29)
             self.open_calls.add(event.call)
         await self.commit(event)
         if isinstance(event, ToolOutcome):
@@ -284,11 +311,22 @@ class Attempt:
     async def commit(self, event: StepEvent) -> None:
         """Commit one step with everything that belongs to it, then show it."""
         assert self.loaded is not None, "steps come after loading"
+        if isinstance(event, ToolOutcome) and await self.changes.has_outcome(event.call):
+            return  # recorded and shown with the change that the call made
         store, settings = self.house.store, self.house.settings
-        writer = Writer(self.turn.thread_id, self.turn.turn_id, self.lease.epoch)
-        until = expires_at(settings) if isinstance(event, ApprovalRequest) else None
-        append = append_of(event, writer, self.loaded.seqs, until)
-        change = beside(event, self.turn, steers=self.inbox.taken, requests=self.asked, settings=settings)
+        if isinstance(event, ApprovalRequest):
+            event = msgspec.structs.replace(event, expires_at=expires_at(settings))
+        append = append_of(event, self.changes.writer, self.loaded.seqs)
+        change = beside(
+            event,
+            self.turn,
+            session=self.begun.session,
+            steers=self.inbox.taken,
+            requests=self.asked,
+            settings=settings,
+        )
+        if isinstance(event, AssistantStep) and self.budget is not None:
+            change = together(change, self.budget.settle_last())
         if change is None:
             records = await store.append(append)
         else:
@@ -310,6 +348,7 @@ class Attempt:
             self.usage += event.usage
         elif isinstance(event, ApprovalRequest):
             self.asked[event.id] = event
+            self.house.outbox.look()
         elif isinstance(event, ApprovalAnswer):
             self.asked.pop(event.id, None)
         self._publish(seq, event)

@@ -17,7 +17,7 @@ from bowerbird.sessions.inputs import requeue_steers
 from bowerbird.store.journal import Append, NewRecord, Record, append_one
 from bowerbird.store.leases import release_lease
 from bowerbird.store.signals import drop_signals
-from bowerbird.store.threads import update_session
+from bowerbird.store.threads import count_messages, update_session
 from bowerbird.store.turns import (
     OPEN,
     SnapshotRow,
@@ -57,13 +57,18 @@ class Pause:
 
 @dataclass(frozen=True, slots=True)
 class Frozen:
-    """The branch's state at the end, as rows know it; None in `Ended` when there is no branch."""
+    """The branch's state at the end, as rows know it; None in `Ended` when there is no branch.
+
+    Attributes:
+        changed: how many paths of the branch differ from the workspace; None = as before.
+    """
 
     snapshot_id: str
     branch_id: str
     layer: int
     paths: int
     bytes: int
+    changed: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +163,12 @@ def end_turn(
     _close_inputs(connection, turn)
     drop_signals(connection, turn.turn_id)
     following = next(iter(turns_of(connection, turn.thread_id, OPEN)), None)
-    status = ending.state if following is None else "queued"
-    update_session(connection, turn.thread_id, status=status)
+    values: dict[str, Any] = {"status": ending.state if following is None else "queued"}
+    if frozen is not None and frozen.changed is not None:
+        values["changed_files"] = frozen.changed
+    update_session(connection, turn.thread_id, **values)
+    if ending.text and ending.state != "failed":
+        count_messages(connection, turn.thread_id, 1)
     release_lease(connection, turn.thread_id, epoch)
     return Ended(record, following)
 

@@ -31,13 +31,15 @@ async def follow(
     with live.subscribe(thread_id) as viewer:
         known = await store.records(thread_id, after=after or 0)
         cursor = known[-1].seq if known else after or 0
+        viewer.skip_to(cursor)  # deltas of a message that the journal has whole by now
         if after is not None:
             for published in _committed(thread_id, known):
                 yield published
         while True:
             arrived = await _next(viewer)
-            is_live = arrived is not None and arrived.seq is None and not isinstance(arrived.event, Lagged)
-            if arrived is not None and (is_live or arrived.seq == cursor + 1):
+            is_news = arrived is None or isinstance(arrived.event, Lagged)
+            is_live = arrived is not None and arrived.seq is None
+            if arrived is not None and not is_news and (is_live or arrived.seq == cursor + 1):
                 cursor = arrived.seq or cursor
                 yield arrived
             elif arrived is None or arrived.seq is None or arrived.seq > cursor:

@@ -4,20 +4,30 @@ Here: the order of branch and rows, so that a crash leaves the whole operation o
 here: which turn or session a person meant (`service.py`).
 """
 
-from typing import Any
+import logging
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from sqlalchemy import Connection
 
-from bowerbird.core.errors import TurnRunning, UnknownSession
+from bowerbird.core.errors import NotFound, TurnRunning, UnknownSession, WorkspaceError
 from bowerbird.core.ids import new_thread_id
 from bowerbird.core.timestamps import now_iso
 from bowerbird.sessions.house import House
-from bowerbird.store.journal import last_seq_of_turn
-from bowerbird.store.threads import SessionRow, find_session, get_session, insert_session, update_session
+from bowerbird.store.records import last_seq_of_turn
+from bowerbird.store.threads import (
+    SessionRow,
+    deleting_sessions,
+    find_session,
+    get_session,
+    insert_session,
+    lock_session,
+    update_session,
+)
 from bowerbird.store.turns import (
     ENDED,
     OPEN,
+    SnapshotRow,
     TurnRow,
     find_snapshot,
     inputs_of,
@@ -26,7 +36,13 @@ from bowerbird.store.turns import (
     update_turn,
 )
 
+if TYPE_CHECKING:
+    from bowerbird.workspace import Branch
+
 NOT_INHERITED = ("enable_approval",)
+DELETING = "deleting"  # tombstoned, its branch not yet in the trash
+
+_log = logging.getLogger(__name__)
 
 
 async def fork_session(house: House, thread_id: str, turn_id: str | None, title: str | None) -> SessionRow:
@@ -37,13 +53,16 @@ async def fork_session(house: House, thread_id: str, turn_id: str | None, title:
     Raises:
         TurnRunning: the turn has not ended. UnknownSession: no such session or turn.
     """
-    parent, turn, seq = await house.store.read(lambda c: _fork_point(c, thread_id, turn_id))
+    parent, turn, seq, row = await house.store.read(lambda c: _fork_point(c, thread_id, turn_id))
     child_id = new_thread_id()
     branch_id: str | None = None
     if parent.branch_id is not None:
         # First the branch: without its session it is nothing but an empty directory in the store.
-        snapshot = None if turn is None else turn.snapshot_id
-        branch_id = (await house.branches.fork(parent, snapshot, f"fork of {thread_id}")).id
+        snapshot, of_branch = None if turn is None else turn.snapshot_id, row.branch_id if row else None
+        if turn_id is None and of_branch != parent.branch_id:
+            # The last turn's files were discarded since: by default a fork goes on from what is there now.
+            snapshot, of_branch = None, None
+        branch_id = (await house.branches.fork(parent, snapshot, f"fork of {thread_id}", of_branch)).id
     now = now_iso()
     child = msgspec.structs.replace(
         parent,
@@ -62,6 +81,8 @@ async def fork_session(house: House, thread_id: str, turn_id: str | None, title:
         parent_seq=seq,
         created_at=now,
         updated_at=now,
+        bytes=0,
+        messages=parent.messages if turn is None else 2 * turn.n,
     )
     await house.store.write(lambda c: insert_session(c, child))
     return child
@@ -69,7 +90,7 @@ async def fork_session(house: House, thread_id: str, turn_id: str | None, title:
 
 def _fork_point(
     connection: Connection, thread_id: str, turn_id: str | None
-) -> tuple[SessionRow, TurnRow | None, int]:
+) -> tuple[SessionRow, TurnRow | None, int, SnapshotRow | None]:
     session = get_session(connection, thread_id)
     turns = turns_of(connection, thread_id)
     if turn_id is None:
@@ -83,11 +104,26 @@ def _fork_point(
         if not chosen.is_ended:
             raise TurnRunning(f"turn {turn_id} has not ended; wait for it or name an earlier one")
     if chosen is None:
-        return session, None, session.last_seq
+        return session, None, session.last_seq, None
     row = find_snapshot(connection, chosen.turn_id)
     if row is None:  # ended without a branch: the journal alone says where
-        return session, chosen, last_seq_of_turn(connection, thread_id, chosen.turn_id)
-    return session, chosen, row.seq
+        return session, chosen, last_seq_of_turn(connection, thread_id, chosen.turn_id), None
+    return session, chosen, row.seq, row
+
+
+async def branch_of(house: House, session: SessionRow) -> "Branch":
+    """Return a session's open branch; an imported session without one gets its own now."""
+    if session.branch_id is not None:
+        return await house.branches.of(session)
+    made = await house.branches.create(session.workspace, name=None, policy="review", hide=())
+
+    def note(connection: Connection) -> SessionRow:
+        present = lock_session(connection, session.thread_id)
+        if present.branch_id is None:
+            update_session(connection, session.thread_id, branch_id=made.id, updated_at=present.updated_at)
+        return get_session(connection, session.thread_id)
+
+    return await house.branches.of(await house.store.write(note))
 
 
 async def delete_session(house: House, thread_id: str) -> None:
@@ -105,10 +141,38 @@ async def delete_session(house: House, thread_id: str) -> None:
             )
         left = inputs_of(connection, thread_id=thread_id, states=("queued", "taken"))
         update_inputs(connection, [row.id for row in left], state="cancelled")
-        update_session(connection, thread_id, deleted_at=now_iso(), status="deleted")
+        update_session(connection, thread_id, deleted_at=now_iso(), status=DELETING)
 
     await house.store.write(bury)
-    await house.branches.discard(session)
+    await _put_away(house, session)
+
+
+async def finish_deletions(house: House) -> int:
+    """Put away the branches of sessions whose deletion was cut short; returns how many."""
+    rows = await house.store.read(deleting_sessions)
+    done = 0
+    for session in rows:
+        try:
+            await _put_away(house, session)
+        except WorkspaceError as error:  # in use elsewhere, or gone: the next start looks again
+            _log.warning("branch %s of deleted session %s: %s", session.branch_id, session.thread_id, error)
+        else:
+            done += 1
+    return done
+
+
+async def _put_away(house: House, session: SessionRow) -> None:
+    try:
+        await house.branches.discard(session)
+    except NotFound:
+        _log.info("branch %s was in the trash already", session.branch_id)
+
+    def note(connection: Connection) -> None:
+        present = find_session(connection, session.thread_id, deleted=True)
+        if present is not None and present.status == DELETING:
+            update_session(connection, session.thread_id, status="deleted", updated_at=present.updated_at)
+
+    await house.store.write(note)
 
 
 async def restore_session(house: House, thread_id: str) -> SessionRow:

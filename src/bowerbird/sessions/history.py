@@ -22,6 +22,7 @@ from bowerbird.core.events import (
 from bowerbird.core.usage import Usage
 from bowerbird.sessions.records import MessageSeqs, events_of, ledger_class
 from bowerbird.sessions.resume import EffectAnswer, LedgerCall
+from bowerbird.sessions.values import DISCONNECTED
 from bowerbird.store.journal import Record
 
 _EFFECT_ANSWERS: dict[str, EffectAnswer] = {
@@ -103,7 +104,7 @@ def _unsent(pairs: Sequence[tuple[Record, StepEvent | None]], turn_id: str) -> s
             partial.setdefault(record.turn, []).append(event.message.id)
         if record.type == "turn_ended":
             ended = partial.pop(record.turn, [])
-            if record.body.get("state") == "failed":
+            if record.body.get("state") == "failed" or record.body.get("stop_reason") == DISCONNECTED:
                 failed[record.turn] = ended
     unsent.update(failed.get(turn_id, ()))
     return unsent

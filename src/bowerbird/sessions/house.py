@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from bowerbird.sessions.audit import AuditLog
 from bowerbird.sessions.branches import Branches
 from bowerbird.sessions.live import Live
+from bowerbird.sessions.outbox import Outbox
 from bowerbird.sessions.settings import SessionSettings
 from bowerbird.sessions.setup import TurnMaker
 from bowerbird.store.store import Store
@@ -29,4 +30,5 @@ class House:
     live: Live
     audit: AuditLog
     executor_id: str
+    outbox: Outbox
     attended: bool = True

@@ -4,7 +4,7 @@ Here: the rules of acceptance as functions of a connection, run inside the store
 here: waking a driver, checking a message's form (`service.py`), SQL (`store`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -15,8 +15,10 @@ from bowerbird.core.errors import (
     AlreadyAnswered,
     InvalidArgument,
     NoPendingRequest,
+    NotQueued,
     QueueFull,
     SessionError,
+    UnknownSession,
 )
 from bowerbird.core.ids import new_id
 from bowerbird.core.messages import ImageBlock, TextBlock, block_to_data, blocks_from_data
@@ -30,11 +32,14 @@ from bowerbird.store.turns import (
     TurnRow,
     count_waiting,
     find_input,
+    get_turn,
+    inputs_of,
     insert_input,
     insert_turn,
     last_turn_number,
     move_queue_back,
     turns_of,
+    update_inputs,
     update_turn,
 )
 
@@ -78,6 +83,29 @@ class Accepted:
     wake: TurnRow | None = None
     interrupt: TurnRow | None = None
     superseded: TurnRow | None = None
+
+
+def take_back(connection: Connection, thread_id: str, inbox_id: str) -> InboxRow:
+    """Cancel an accepted input whose turn has not begun; its turn ends without a record.
+
+    Raises:
+        UnknownSession: no such input. NotQueued: its turn has begun, or it was taken back before.
+    """
+    lock_session(connection, thread_id)
+    rows = inputs_of(connection, thread_id=thread_id)
+    row = next((row for row in rows if row.id == inbox_id), None)
+    if row is None:
+        raise UnknownSession(f"session {thread_id} has no input {inbox_id}")
+    if row.state != "queued" or row.kind not in ("message", "steer", "interrupt"):
+        raise NotQueued(f"input {inbox_id} is {row.state}; only what waits can be taken back")
+    update_inputs(connection, [row.id], state="cancelled")
+    turn = None if row.turn_id is None else get_turn(connection, row.turn_id)
+    # A steer message joins a turn that others began: only that message goes.
+    if turn is not None and turn.state == "queued" and turn.started_at is None:
+        update_turn(connection, turn.turn_id, state="cancelled", stop_reason="cancelled", ended_at=now_iso())
+        if not turns_of(connection, thread_id, OPEN):
+            update_session(connection, thread_id, status="idle")
+    return row
 
 
 def accept(connection: Connection, offered: Offered, limits: SessionSettings) -> Accepted:
@@ -184,6 +212,11 @@ def _require_room(connection: Connection, session: SessionRow, limits: SessionSe
             f"session {session.thread_id} has {limits.max_records} records, the most a session may have; "
             "fork it or begin another"
         )
+    if session.bytes >= limits.max_bytes:
+        raise SessionError(
+            f"session {session.thread_id} holds {limits.max_bytes >> 20} MB of records, the most a session "
+            "may have; fork it or begin another"
+        )
     if count_waiting(connection, session.thread_id) >= limits.queue_per_session:
         raise QueueFull(
             f"{limits.queue_per_session} inputs wait in this session (limits.queue_per_session); "
@@ -219,9 +252,13 @@ def _input(offered: Offered, turn_id: str) -> InboxRow:
     )
 
 
-def _position(open_turns: list[TurnRow], turn_id: str | None) -> int:
-    ids = [turn.turn_id for turn in open_turns]
-    return ids.index(turn_id) if turn_id in ids else 0
+def positions(open_turns: Sequence[TurnRow]) -> dict[str, int]:
+    """Return how many turns run or wait before each of a session's open turns."""
+    return {turn.turn_id: index for index, turn in enumerate(open_turns)}
+
+
+def _position(open_turns: Sequence[TurnRow], turn_id: str | None) -> int:
+    return positions(open_turns).get(turn_id or "", 0)
 
 
 def _superseded_key(turn: TurnRow) -> str:

@@ -46,8 +46,16 @@ class Lease:
         epoch = await store.write(lambda c: take_lease(c, thread_id, holder, settings.lease_s))
         return None if epoch is None else cls(store, thread_id, epoch, settings, on_lost)
 
-    def check(self) -> None:
-        """Raise LeaseLost when the lease is lost or has run out unnoticed (a stopped process)."""
+    async def confirm(self) -> None:
+        """Return when the lease certainly holds; a term that may have run out is renewed first.
+
+        Raises:
+            LeaseLost: it is over, or another's: a process that was stopped for long finds out here.
+        """
+        tries = 3  # a renewal that waited for the database may itself come too late
+        while not self._lost and _now() > self._until and tries:
+            tries -= 1
+            await self._renew()
         if self._lost or _now() > self._until:
             self._lose()
             raise LeaseLost(
@@ -68,19 +76,22 @@ class Lease:
             await self._store.write(lambda c: release_lease(c, self.thread_id, self.epoch), flush=False)
 
     async def _keep(self) -> None:
-        while True:
+        while not self._lost:
             await asyncio.sleep(self._settings.heartbeat_s)
-            asked_at = _now()
             try:
-                renewed = await self._store.write(
-                    lambda c: renew_lease(c, self.thread_id, self.epoch, self._settings.lease_s), flush=False
-                )
+                await self._renew()
             except StoreError:
-                continue  # `check` gives up when the lease has run out
-            if not renewed:
-                self._lose()
-                return
+                continue  # `confirm` gives up when the lease has run out
+
+    async def _renew(self) -> None:
+        asked_at = _now()
+        renewed = await self._store.write(
+            lambda c: renew_lease(c, self.thread_id, self.epoch, self._settings.lease_s), flush=False
+        )
+        if renewed:
             self._until = asked_at + self._settings.lease_s
+        else:
+            self._lose()
 
     def _lose(self) -> None:
         if not self._lost:

@@ -1,19 +1,23 @@
 """What happens in sessions right now, for whoever watches in this process (SE-14, 33).
 
-Here: subscriptions and their queues. Not here: events of other processes (`follow.py` reads
-them from the journal), translation for a door.
+Here: subscriptions and their queues, the text so far of the message under way. Not here: how
+events reach other processes (`store/notify.py`; `follow.py` reads their records from the
+journal), translation for a door.
 
 A slow viewer delays nobody: adjacent deltas of one message are merged in its queue, and when
-that is full all the same it is told to read on from the journal.
+that is full all the same it is told to read on from the journal. A viewer that comes late gets
+the text so far of the message under way first (SV-46).
 """
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import msgspec
 
-from bowerbird.core.events import LiveEvent, RunError, StepEvent, TextLive, ThinkingLive
+from bowerbird.core.events import AssistantStep, LiveEvent, RunError, StepEvent, TextLive, ThinkingLive
 from bowerbird.core.usage import Usage
 
 MAX_EVENTS = 1000
@@ -25,6 +29,7 @@ class TurnMark(msgspec.Struct, frozen=True, tag="turn"):
     Attributes:
         state: as in the turns table. stop_reason: in the journal's words, when it stopped.
         text: the final answer of a turn that is `done`. snapshot: the branch's state then.
+        head: of a turn that runs: number of the session's newest record when it began.
     """
 
     state: str
@@ -34,6 +39,7 @@ class TurnMark(msgspec.Struct, frozen=True, tag="turn"):
     usage: Usage | None = None
     text: str = ""
     error: RunError | None = None
+    head: int = 0
 
     @property
     def has_stopped(self) -> bool:
@@ -45,7 +51,25 @@ class Lagged(msgspec.Struct, frozen=True, tag="lagged"):
     """The viewer was too slow: events are missing; committed ones can be read from the journal."""
 
 
-SessionEvent = StepEvent | LiveEvent | TurnMark | Lagged
+class InputMark(msgspec.Struct, frozen=True, tag="input"):
+    """An input was accepted, or taken back before its turn began (SV-47: `turn_queued`).
+
+    Attributes:
+        state: `queued`, or `cancelled` when somebody took it back.
+        position: turns of the session that run or wait before it.
+        sender: `id`, `name`, `door`. text: what was said.
+    """
+
+    inbox_id: str
+    turn_id: str
+    position: int = 0
+    kind: str = "message"
+    state: Literal["queued", "cancelled"] = "queued"
+    sender: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
+    text: str = ""
+
+
+SessionEvent = StepEvent | LiveEvent | TurnMark | InputMark | Lagged
 
 
 class Published(msgspec.Struct, frozen=True):
@@ -70,10 +94,10 @@ class Subscription:
                 ...
     """
 
-    def __init__(self, hub: "Live", thread_id: str) -> None:
+    def __init__(self, hub: "Live", thread_id: str, so_far: tuple[Published, ...] = ()) -> None:
         self._hub = hub
         self._thread_id = thread_id
-        self._events: deque[Published] = deque()
+        self._events: deque[Published] = deque(so_far)
         self._wake = asyncio.Event()
         self._closed = False
 
@@ -100,6 +124,16 @@ class Subscription:
         self._hub.forget(self._thread_id, self)
         self._wake.set()
 
+    def skip_to(self, seq: int) -> None:
+        """Drop what is queued up to the newest event committed as `seq` or before.
+
+        For who has read the journal up to `seq`: deltas that came before such an event belong to
+        messages that were read whole.
+        """
+        last = max((i for i, p in enumerate(self._events) if p.seq is not None and p.seq <= seq), default=-1)
+        for _ in range(last + 1):
+            self._events.popleft()
+
     def put(self, published: Published) -> None:
         """Queue one event; for the hub."""
         merged = _merged(self._events[-1], published) if self._events else None
@@ -113,24 +147,120 @@ class Subscription:
         self._wake.set()
 
 
+class Tap:
+    """A viewer that takes each event in the publisher's own call instead of queueing it.
+
+    Args:
+        sink: must return at once and never raise.
+        ended: called when the service stops.
+    """
+
+    __slots__ = ("_closed", "_ended", "_hub", "_sink", "_thread_id")
+
+    def __init__(
+        self, hub: "Live", thread_id: str, sink: Callable[[Published], None], ended: Callable[[], None]
+    ) -> None:
+        self._hub = hub
+        self._thread_id = thread_id
+        self._sink = sink
+        self._ended = ended
+        self._closed = False
+
+    def put(self, published: Published) -> None:
+        """Hand the event on."""
+        self._sink(published)
+
+    def close(self) -> None:
+        """Stop watching."""
+        if not self._closed:
+            self._closed = True
+            self._hub.forget(self._thread_id, self)
+            self._ended()
+
+
+@dataclass(slots=True)
+class _UnderWay:
+    """The message that a turn's model is saying: its pieces, not yet joined."""
+
+    turn_id: str | None
+    pieces: list[TextLive | ThinkingLive] = field(default_factory=list[TextLive | ThinkingLive])
+
+
 class Live:
     """The hub of one process; owned by the session service."""
 
     def __init__(self) -> None:
-        self._subscriptions: dict[str, list[Subscription]] = {}
+        self._subscriptions: dict[str, list[Subscription | Tap]] = {}
+        self._under_way: dict[str, _UnderWay] = {}
+        self._relays: list[Callable[[Published], None]] = []
+        self._heads: dict[str, int] = {}
 
     def subscribe(self, thread_id: str) -> Subscription:
-        """Return a queue of everything published for `thread_id` from now on."""
-        subscription = Subscription(self, thread_id)
+        """Return a queue of everything published for `thread_id` from now on.
+
+        It begins with the text so far of the message under way, if there is one.
+        """
+        subscription = Subscription(self, thread_id, self.so_far(thread_id))
         self._subscriptions.setdefault(thread_id, []).append(subscription)
         return subscription
 
+    def tap(self, thread_id: str, sink: Callable[[Published], None], ended: Callable[[], None]) -> Tap:
+        """Hand everything published for `thread_id` to `sink`, first what `subscribe` would begin with."""
+        tap = Tap(self, thread_id, sink, ended)
+        for published in self.so_far(thread_id):
+            tap.put(published)
+        self._subscriptions.setdefault(thread_id, []).append(tap)
+        return tap
+
+    def head(self, thread_id: str) -> int | None:
+        """Return the newest record that was published of a session whose turn is shown live here.
+
+        A record that is in the journal already may be published a moment later. None: no turn runs that
+        this process is told of.
+        """
+        return self._heads.get(thread_id)
+
+    def so_far(self, thread_id: str) -> tuple[Published, ...]:
+        """Return the deltas of the message under way, adjacent ones of a kind as one."""
+        found = self._under_way.get(thread_id)
+        if found is None:
+            return ()
+        joined: list[Published] = []
+        for piece in found.pieces:
+            published = Published(thread_id, found.turn_id, None, piece)
+            merged = _merged(joined[-1], published) if joined else None
+            if merged is None:
+                joined.append(published)
+            else:
+                joined[-1] = merged
+        found.pieces = [event.event for event in joined if isinstance(event.event, TextLive | ThinkingLive)]
+        return tuple(joined)
+
+    def viewers(self, thread_id: str) -> int:
+        """Return how many watch a session in this process."""
+        return len(self._subscriptions.get(thread_id, ()))
+
+    def watched(self) -> tuple[str, ...]:
+        """Return the sessions that somebody watches in this process."""
+        return tuple(self._subscriptions)
+
     def publish(self, published: Published) -> None:
         """Hand an event to every viewer; committed ones only after their commit."""
+        self.show(published)
+        for relay in self._relays:
+            relay(published)
+
+    def show(self, published: Published) -> None:
+        """Hand an event of another process to this one's viewers; it is not relayed again."""
+        self._note(published)
         for subscription in tuple(self._subscriptions.get(published.thread_id, ())):
             subscription.put(published)
 
-    def forget(self, thread_id: str, subscription: Subscription) -> None:
+    def relay(self, relay: Callable[[Published], None]) -> None:
+        """Have each event of this process handed on, say to other processes."""
+        self._relays.append(relay)
+
+    def forget(self, thread_id: str, subscription: Subscription | Tap) -> None:
         """Take a viewer off the list."""
         watching = self._subscriptions.get(thread_id, [])
         if subscription in watching:
@@ -143,6 +273,24 @@ class Live:
         for subscriptions in tuple(self._subscriptions.values()):
             for subscription in tuple(subscriptions):
                 subscription.close()
+
+    def _note(self, published: Published) -> None:
+        event, thread_id = published.event, published.thread_id
+        if isinstance(event, TextLive | ThinkingLive):
+            found = self._under_way.get(thread_id)
+            if found is None or found.turn_id != published.turn_id:
+                found = self._under_way[thread_id] = _UnderWay(published.turn_id)
+            found.pieces.append(event)
+            return
+        if isinstance(event, AssistantStep | TurnMark):
+            self._under_way.pop(thread_id, None)
+        if isinstance(event, TurnMark):
+            if event.state in ("running", "waiting") and event.stop_reason is None:
+                self._heads[thread_id] = max(self._heads.get(thread_id, 0), published.seq or event.head)
+            else:
+                self._heads.pop(thread_id, None)
+        elif published.seq is not None and thread_id in self._heads:
+            self._heads[thread_id] = max(self._heads[thread_id], published.seq)
 
 
 def _merged(last: Published, new: Published) -> Published | None:

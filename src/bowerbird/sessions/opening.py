@@ -5,7 +5,7 @@ Not here: the resume decision (`resume.py`), the commits (given as a function).
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ from bowerbird.sessions.settings import SessionSettings
 from bowerbird.store.journal import NewRecord
 from bowerbird.store.turns import InboxRow
 from bowerbird.store.usage import TurnUsage, turn_usage
+from bowerbird.store.usage_report import standing_limits
 
 if TYPE_CHECKING:
     from bowerbird.workspace import Branch
@@ -38,11 +39,16 @@ CANCELLED = "not executed: the turn was cancelled"
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """A turn the loop can go on with; `used` counts every earlier attempt."""
+    """A turn the loop can go on with; `used` counts every earlier attempt.
+
+    Attributes:
+        limits: in USD, by (scope, key), that people set.
+    """
 
     loaded: Loaded
     used: Usage
     sender: dict[str, Any]
+    limits: dict[tuple[str, str], float] = field(default_factory=dict[tuple[str, str], float])
 
 
 async def opened(
@@ -54,7 +60,8 @@ async def opened(
         commit: commits one step event; what it raises is passed on.
     """
     thread, turn = begun.session.thread_id, begun.turn.turn_id
-    used = _usage(await house.store.read(lambda c: turn_usage(c, turn)), loaded)
+    totals, limits = await house.store.read(lambda c: (turn_usage(c, turn), standing_limits(c)))
+    used = _usage(totals, loaded)
     if begun.notes:
         return await unanswered(loaded, begun.notes, used, commit)
     if begun.answers:
@@ -73,7 +80,7 @@ async def opened(
         return _ask_what_happened(loaded, recovery, used, turn, house.settings)
     if recovery.outcomes:
         loaded = load(await house.store.records(thread), turn)
-    return Ready(loaded, used, begun.sender)
+    return Ready(loaded, used, begun.sender, limits)
 
 
 async def unanswered(loaded: Loaded, notes: tuple[InboxRow, ...], used: Usage, commit: Commit) -> Ending:

@@ -110,15 +110,12 @@ class MessageSeqs:
 # ---------------------------------------------------------------- event → record
 
 
-def to_record(
-    event: StepEvent, turn: str, seqs: MessageSeqs, expires_at: str | None = None
-) -> NewRecord | None:
+def to_record(event: StepEvent, turn: str, seqs: MessageSeqs) -> NewRecord | None:
     """Return the record of a step event, None for one that only has ledger or usage rows.
 
     Args:
         turn: the running turn's id.
         seqs: where the messages so far are; needed for compactions.
-        expires_at: of a request, when its turn stops holding a driver.
     """
     match event:
         case UserStep():
@@ -143,7 +140,8 @@ def to_record(
             }  # fmt: skip
             body |= {"transcript": event.transcript} if event.transcript else {}
         case ApprovalRequest():
-            body = {"id": event.id, "kind": event.kind, "calls": list(event.calls), "expires_at": expires_at}
+            body = {"id": event.id, "kind": event.kind, "calls": list(event.calls)}
+            body |= {"expires_at": event.expires_at}
             body |= {"tools": list(event.tools)} if event.tools else {}
             body |= {"text": event.text} if event.text else {}
         case ApprovalAnswer():
@@ -302,7 +300,8 @@ def _compaction(body: Mapping[str, Any], places: MessageSeqs) -> Compaction:
 def _request(record: Record) -> ApprovalRequest:
     body = record.body
     calls, tools = tuple(body["calls"]), tuple(body.get("tools", ()))
-    return ApprovalRequest(body["id"], body["kind"], calls, tools, body.get("text", ""))
+    until = body.get("expires_at")
+    return ApprovalRequest(body["id"], body["kind"], calls, tools, body.get("text", ""), until)
 
 
 def _answer(record: Record) -> ApprovalAnswer:

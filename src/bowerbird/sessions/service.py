@@ -5,40 +5,42 @@ driven (`driver.py`), rules of acceptance (`inputs.py`), wire forms.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bowerbird.core.errors import InvalidArgument, SessionError
 from bowerbird.core.ids import new_id
 from bowerbird.sessions.answers import check_decision, find_request
 from bowerbird.sessions.audit import AuditLog
+from bowerbird.sessions.beginning import sender_of
 from bowerbird.sessions.branches import Branches
-from bowerbird.sessions.catalogue import Catalogue
 from bowerbird.sessions.dispatcher import Dispatcher, LocalDispatcher, Signal, TurnRef
 from bowerbird.sessions.driver import Driver
 from bowerbird.sessions.follow import follow
-from bowerbird.sessions.forks import delete_session
+from bowerbird.sessions.forks import delete_session, finish_deletions
 from bowerbird.sessions.house import House
-from bowerbird.sessions.inputs import Offered, accept, accept_answer, content_of
-from bowerbird.sessions.live import Live, Published, Subscription, TurnMark
+from bowerbird.sessions.inputs import Offered, accept, accept_answer, content_of, take_back
+from bowerbird.sessions.live import InputMark, Live, Published, Subscription, TurnMark
+from bowerbird.sessions.outbox import Outbox
+from bowerbird.sessions.reader import Reader
+from bowerbird.sessions.relay import Relay
+from bowerbird.sessions.retention import Removed, keep_tidy, tidy
 from bowerbird.sessions.settings import SessionSettings
 from bowerbird.sessions.setup import TurnMaker
-from bowerbird.sessions.startup import forget_old_inputs, mend_audit_logs, raise_counters
-from bowerbird.sessions.stopping import cancel_waiting, queue_again
+from bowerbird.sessions.startup import mend_audit_logs, raise_counters
+from bowerbird.sessions.stopping import cancel_undriven, queue_again
 from bowerbird.sessions.values import InputKind, Receipt, TurnInfo
-from bowerbird.sessions.views import all_turns, turn_info
-from bowerbird.store.journal import Record
+from bowerbird.sessions.views import turn_info
 from bowerbird.store.store import Store
 from bowerbird.store.turns import OPEN, TurnRow, get_turn, turns_of
 
-if TYPE_CHECKING:
-    pass
-
 LOOK_AGAIN_S = 0.25
+# Deletes what belongs to a deleted session: (thread id, how one session is deleted).
+Bury = Callable[[str, Callable[[str], Awaitable[None]]], Awaitable[None]]
 
 
-class SessionService(Catalogue):
+class SessionService(Reader):
     """Durable sessions over one store.
 
     Args:
@@ -71,6 +73,10 @@ class SessionService(Catalogue):
         self.settings = settings or SessionSettings()
         self.live = Live()
         self._drivers: dict[str, Driver] = {}
+        self._relayed = False
+        self._draining = False
+        self.bury: Bury | None = None
+        self._tidying: asyncio.Task[None] | None = None
         local = LocalDispatcher(store, self.settings, deliver=self._deliver, drain=self._drain, drives=drives)
         self._dispatcher: Dispatcher = dispatcher or local
         self._house = House(
@@ -81,8 +87,14 @@ class SessionService(Catalogue):
             live=self.live,
             audit=AuditLog(store.data_dir / "sessions"),
             executor_id=local.executor.executor_id,
+            outbox=Outbox(store, local.executor.executor_id, max_age_h=self.settings.outbox_age_h),
             attended=attended,
         )
+
+    @property
+    def outbox(self) -> Outbox:
+        """What delivers to doors without a connection; a door calls `outbox.serve(deliverer)`."""
+        return self._house.outbox
 
     # ------------------------------------------------------------ life
 
@@ -90,14 +102,27 @@ class SessionService(Catalogue):
         """Mend what a crash left, then take queued and orphaned turns."""
         await raise_counters(self.store, self._house.audit.directory)
         await mend_audit_logs(self.store, self._house.audit)
-        await forget_old_inputs(self.store, self.settings.dedupe_days)
+        await finish_deletions(self._house)
+        if self.store.notices is not None and not self._relayed:
+            self._relayed = True
+            await Relay(self.store.notices, self.live).start()
         await self._dispatcher.start(self._drive)
+        await self.outbox.start()
+        self._tidying = asyncio.create_task(keep_tidy(self.tidy), name="bowerbird-retention")
 
     async def stop(self, grace_s: float | None = None) -> None:
         """Stop driving within the grace; running turns stay resumable. Closes branches."""
         await self._dispatcher.stop(self.settings.grace_s if grace_s is None else grace_s)
+        await self.outbox.stop()
+        if self._tidying is not None:
+            self._tidying.cancel()
+            await asyncio.gather(self._tidying, return_exceptions=True)
         self.live.close()
         await self._house.branches.aclose()
+
+    async def tidy(self) -> Removed:
+        """Remove what is older than settings keep it; runs by itself at start and every hour (SE-48)."""
+        return await tidy(self.store, self._house.audit, self.settings, self.delete)
 
     async def __aenter__(self) -> "SessionService":
         await self.start()
@@ -149,6 +174,7 @@ class SessionService(Catalogue):
             turn_kind=turn_kind,
         )
         accepted = await self.store.write(lambda c: accept(c, offered, self.settings))
+        self._tell(offered, accepted.receipt)
         if accepted.interrupt is not None:
             await self._signal(accepted.interrupt, Signal("interrupt"))
         if accepted.superseded is not None:
@@ -156,6 +182,17 @@ class SessionService(Catalogue):
         if accepted.wake is not None:
             await self._wake(accepted.wake)
         return accepted.receipt
+
+    async def take_back(self, thread_id: str, inbox_id: str) -> None:
+        """Cancel an accepted input before its turn begins; every viewer is told (SV-62).
+
+        Raises:
+            UnknownSession: no such input. NotQueued: its turn has begun.
+        """
+        row = await self.store.write(lambda c: take_back(c, thread_id, inbox_id))
+        turn_id = row.turn_id or ""
+        mark = InputMark(row.id, turn_id, kind=row.kind, state="cancelled", sender=sender_of(row))
+        self.live.publish(Published(thread_id, turn_id or None, None, mark))
 
     async def answer(
         self,
@@ -189,20 +226,40 @@ class SessionService(Catalogue):
             await self._wake(turn)
 
     async def cancel(self, thread_id: str) -> str:
-        """Stop the running or waiting turn; what it finished stays. Returns its id.
+        """Stop the running or waiting turn, or the one about to run; returns its id.
+
+        What it finished stays; what is queued behind it runs next.
 
         Raises:
             SessionError: nothing runs.
         """
-        active = await self._active(thread_id)
+        open_turns = await self.store.read(lambda c: turns_of(c, thread_id, OPEN))
+        first = open_turns[0] if open_turns else None
+        active = next((turn for turn in open_turns if turn.state in ("running", "waiting")), first)
         if active is None:
             raise SessionError(f"nothing runs in session {thread_id}")
-        await self._signal(active, Signal("cancel"))
-        if active.turn_id not in self._drivers:
-            waiting = await self.store.write(lambda c: cancel_waiting(c, active.turn_id))
-            if waiting is not None:
-                await self._wake(waiting)
+        if active.turn_id in self._drivers:
+            await self._signal(active, Signal("cancel"))
+            return active.turn_id
+        stopped = await self.store.write(lambda c: cancel_undriven(c, active.turn_id))
+        if stopped.state == "running":  # another process drives it
+            await self._signal(active, Signal("cancel"))
+        elif stopped.state == "cancelled":
+            mark = TurnMark("cancelled", stop_reason="cancelled")
+            self.live.publish(Published(thread_id, active.turn_id, None, mark))
+        else:
+            await self._signal(active, Signal("cancel"))
+            await self._wake(stopped)
         return active.turn_id
+
+    async def disconnect(self, turn_id: str) -> None:
+        """Stop a running turn because its last viewer left; it ends as `disconnected`, resumable (SV-49).
+
+        Nothing happens to a turn that has ended, or that waits for a person without being driven.
+        """
+        turn = await self.store.read(lambda c: get_turn(c, turn_id))
+        if turn.turn_id in self._drivers or turn.state == "running":
+            await self._signal(turn, Signal("disconnect"))
 
     async def resume(self, turn_id: str | None = None, *, thread_id: str | None = None) -> TurnInfo:
         """Go on with a turn that failed or whose process died, under its own id (SE-22).
@@ -224,15 +281,9 @@ class SessionService(Catalogue):
             await self.cancel(thread_id)
             await self.wait(active.turn_id)
         await delete_session(self._house, thread_id)
+        if self.bury is not None:
+            await self.bury(thread_id, lambda child: delete_session(self._house, child))
         self.live.publish(Published(thread_id, None, None, TurnMark("cancelled", stop_reason="deleted")))
-
-    async def turn(self, turn_id: str) -> TurnInfo:
-        """Return a turn; raises UnknownSession."""
-        return await self.store.read(lambda c: turn_info(get_turn(c, turn_id)))
-
-    async def turns(self, thread_id: str) -> list[TurnInfo]:
-        """Return the turns of a session's history in order."""
-        return await self.store.read(lambda c: all_turns(c, thread_id))
 
     async def wait(self, turn_id: str) -> TurnInfo:
         """Return the turn once it has ended or waits for a person, whichever process drives it."""
@@ -245,10 +296,6 @@ class SessionService(Catalogue):
                 await _news_of(viewer, turn_id)
 
     # ------------------------------------------------------------ reading along
-
-    async def history(self, thread_id: str, *, after: int = 0, limit: int | None = None) -> list[Record]:
-        """Return a session's records with seq > `after`, in order, a fork's inherited ones included."""
-        return await self.store.records(thread_id, after=after, limit=limit)
 
     def subscribe(self, thread_id: str) -> Subscription:
         """Watch what this process does in a session, from now on."""
@@ -272,6 +319,16 @@ class SessionService(Catalogue):
         if following is not None:
             await self._wake(following)
 
+    async def drive(self, ref: TurnRef) -> None:
+        """Drive a turn here until it stops, outside of the dispatcher's slots: a subagent's, for its caller."""
+        if self._draining:
+            await asyncio.Event().wait()  # nothing more is begun here: whoever waits is cancelled soon
+        await self._drive(ref)
+
+    async def tell(self, ref: TurnRef, signal: Signal) -> None:
+        """Let a signal reach the driver of a turn."""
+        await self._dispatcher.signal(ref, signal)
+
     def _deliver(self, ref: TurnRef, signal: Signal) -> bool:
         driver = self._drivers.get(ref.turn_id)
         if driver is None:
@@ -280,8 +337,22 @@ class SessionService(Catalogue):
         return True
 
     def _drain(self) -> None:
+        self._draining = True
         for driver in self._drivers.values():
             driver.drain()
+
+    def _tell(self, offered: Offered, receipt: Receipt) -> None:
+        if receipt.duplicate:
+            return
+        mark = InputMark(
+            receipt.inbox_id,
+            receipt.turn_id,
+            receipt.position,
+            offered.kind,
+            sender={**offered.sender, "door": offered.door},
+            text=offered.text,
+        )
+        self.live.publish(Published(offered.thread_id, receipt.turn_id, None, mark))
 
     async def _wake(self, turn: TurnRow) -> None:
         await self._dispatcher.submit(TurnRef(turn.thread_id, turn.turn_id, turn.attempt))

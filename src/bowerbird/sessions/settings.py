@@ -21,8 +21,9 @@ class SessionSettings:
         resume_external: `resume.external`: `tell` the model, or `ask` a person.
         approval_timeout_s, approval_expiry_days: how long a question keeps the turn, then waits.
         grace_s: `shutdown.grace_s`.
-        dedupe_days: `inbox.dedupe_days`.
-        deleted_days: `retention.deleted_days`.
+        dedupe_days: `inbox.dedupe_days`. outbox_age_h: `outbox.max_age_h`.
+        deleted_days, sessions_days, detail_days: `retention.*`; sessions_days 0 keeps them for ever.
+        max_records, max_bytes: of one session, a fork's inherited ones not counted.
         session_usd … deployment_day_usd: `budgets.*`, None = no limit.
         turn_tokens: `agent.max_token_budget`, 0 = no limit.
     """
@@ -41,7 +42,11 @@ class SessionSettings:
     approval_expiry_days: int = 7
     grace_s: float = 10.0
     dedupe_days: int = 30
+    outbox_age_h: float = 24.0
     deleted_days: int = 7
+    sessions_days: int = 0
+    detail_days: int = 90
+    max_bytes: int = 1 << 30
     session_usd: float | None = None
     user_day_usd: float | None = None
     schedule_day_usd: float | None = None

@@ -1,21 +1,19 @@
-"""What is mended before a service takes turns: counters, audit logs, old inputs (SE-4, 17, 40).
+"""What is mended before a service takes turns: counters and audit logs (SE-4, SE-40).
 
 Here: comparing what the store says with what files say. Not here: orphaned turns (dispatcher),
 branches and landings (`workspace` mends its own at opening).
 """
 
 import asyncio
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from sqlalchemy import Connection
 
-from bowerbird.core.timestamps import from_iso, to_iso
+from bowerbird.core.timestamps import from_iso
 from bowerbird.sessions.audit import AuditLog, audit_lines
 from bowerbird.sessions.threads import chat_of_thread
 from bowerbird.store.store import Store
 from bowerbird.store.threads import SessionRow, list_sessions, raise_counter, thread_ids
-from bowerbird.store.turns import forget_inputs
 
 _EVERY = 1_000_000
 
@@ -52,12 +50,6 @@ async def mend_audit_logs(store: Store, audit: AuditLog) -> int:
         lines = audit_lines(records, row.channel or row.kind)
         mended += await asyncio.to_thread(audit.repair, row.thread_id, lines)
     return mended
-
-
-async def forget_old_inputs(store: Store, dedupe_days: int) -> int:
-    """Drop finished inputs whose keys need not be known any more (SE-17); returns how many."""
-    before = to_iso(datetime.now(UTC) - timedelta(days=dedupe_days))
-    return await store.write(lambda c: forget_inputs(c, before), flush=False)
 
 
 def _older_than_session(audit: AuditLog, rows: list[SessionRow]) -> list[SessionRow]:

@@ -7,7 +7,9 @@ from sqlalchemy import Connection
 
 from bowerbird.core.errors import InvalidArgument, SessionError, TurnRunning
 from bowerbird.core.ids import new_id
+from bowerbird.core.timestamps import now_iso
 from bowerbird.sessions.inputs import ANSWER_DOOR
+from bowerbird.sessions.values import DISCONNECTED
 from bowerbird.store.leases import lease_is_free
 from bowerbird.store.threads import lock_session, update_session
 from bowerbird.store.turns import (
@@ -15,34 +17,49 @@ from bowerbird.store.turns import (
     InboxRow,
     TurnRow,
     get_turn,
+    inputs_of,
     insert_input,
     turns_of,
+    update_inputs,
     update_turn,
 )
 
 
-def cancel_waiting(connection: Connection, turn_id: str) -> TurnRow | None:
-    """Let a waiting turn end as cancelled when it is driven next; None when it does not wait."""
+def cancel_undriven(connection: Connection, turn_id: str) -> TurnRow:
+    """Cancel a turn that no driver of this process has; returns it as it is now.
+
+    One that never began is over at once (`cancelled`). A waiting one is queued, with a note, and ends
+    as cancelled when it is driven next. A running one is left: its driver must be told.
+    """
     turn = get_turn(connection, turn_id)
     lock_session(connection, turn.thread_id)
     turn = get_turn(connection, turn_id)
-    if turn.state != "waiting":
-        return None
+    if turn.state == "queued" and turn.started_at is None:
+        update_turn(connection, turn_id, state="cancelled", stop_reason="cancelled", ended_at=now_iso())
+        left = inputs_of(connection, turn_id=turn_id, states=("queued",))
+        update_inputs(connection, [row.id for row in left], state="cancelled")
+        if not turns_of(connection, turn.thread_id, OPEN):
+            update_session(connection, turn.thread_id, status="idle")
+    elif turn.state in ("waiting", "queued"):
+        _note_cancel(connection, turn)
+        update_turn(connection, turn_id, state="queued", waiting_for=None)
+    return get_turn(connection, turn_id)
+
+
+def _note_cancel(connection: Connection, turn: TurnRow) -> None:
     insert_input(
         connection,
         InboxRow(
             id=new_id("i"),
             thread_id=turn.thread_id,
             door=ANSWER_DOOR,
-            dedupe_key=f"cancel:{turn_id}:{turn.attempt}:{new_id('i')}",
+            dedupe_key=f"cancel:{turn.turn_id}:{turn.attempt}:{new_id('i')}",
             kind="notification",
             sender="{}",
             body='{"cancel":true}',
-            turn_id=turn_id,
+            turn_id=turn.turn_id,
         ),
     )
-    update_turn(connection, turn_id, state="queued", waiting_for=None)
-    return get_turn(connection, turn_id)
 
 
 def queue_again(connection: Connection, turn_id: str | None, thread_id: str | None) -> TurnRow:
@@ -60,7 +77,7 @@ def queue_again(connection: Connection, turn_id: str | None, thread_id: str | No
             raise TurnRunning(f"turn {turn.turn_id} is running; watch it, or cancel it")
     elif turn.state == "waiting":
         raise SessionError(f"turn {turn.turn_id} waits for {turn.waiting_for}; answer that")
-    elif turn.state != "failed":
+    elif turn.state != "failed" and turn.stop_reason != DISCONNECTED:
         raise SessionError(f"turn {turn.turn_id} ended ({turn.state}); send a new message")
     later = [t for t in turns_of(connection, turn.thread_id) if t.n > turn.n and t.started_at is not None]
     if later:

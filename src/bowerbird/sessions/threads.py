@@ -16,6 +16,7 @@ _CHANNEL = re.compile(r"[a-z][a-z0-9-]{0,31}")
 _SAFE = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._@-")
 _ENDS_LIKE_A_RESET = re.compile(r"_s[0-9]+$")
 _CHAT = re.compile(r"(?P<channel>[a-z][a-z0-9-]{0,31})_(?P<chat>.+?)(?:_s(?P<counter>[1-9][0-9]*))?")
+_BELOW = re.compile(r"(?:\.sub[0-9]+|\.team\.[a-z0-9_-]+)+$")
 _SCHEDULER = "scheduler"
 
 
@@ -82,6 +83,16 @@ def thread_of_subagent(parent: str, number: int) -> str:
 def thread_of_teammate(parent: str, name: str) -> str:
     """Return the thread id of a teammate of a thread."""
     return _bounded(f"{parent}.team.{name}")
+
+
+def root_of(thread_id: str) -> str:
+    """Return the session that a subagent or teammate works for, through all depths; else the same id.
+
+    Example:
+        >>> root_of("3f2a9c41d0b7.sub1.sub0")
+        '3f2a9c41d0b7'
+    """
+    return _BELOW.sub("", thread_id)
 
 
 def _encoded(chat_id: str) -> str:

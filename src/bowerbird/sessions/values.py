@@ -10,6 +10,7 @@ import msgspec
 
 InputKind = Literal["message", "steer", "interrupt", "answer", "notification"]
 TurnState = Literal["queued", "running", "waiting", "done", "failed", "cancelled", "interrupted"]
+DISCONNECTED = "disconnected"  # stop reason of a turn whose last viewer left (SV-49); it can be resumed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +56,15 @@ class Receipt(msgspec.Struct, frozen=True):
 
 
 class SessionInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """One session as lists show it."""
+    """One session as lists show it.
+
+    Attributes:
+        turns: number of its newest turn, a fork's inherited ones counted.
+        queued: turns that have not begun. messages: what people said and were answered.
+        cost: USD of all its model calls, None when one of them has no price.
+        pending: kind of the request that waits for a person, None for none.
+        changed_files: paths of its branch that differ from the workspace.
+    """
 
     thread_id: str
     kind: str
@@ -74,6 +83,86 @@ class SessionInfo(msgspec.Struct, frozen=True, kw_only=True):
     parent: str | None
     created_at: str
     updated_at: str
+    system_prompt: str | None = None
+    thinking_effort: str | None = None
+    messages: int = 0
+    pending: str | None = None
+    changed_files: int = 0
+
+
+class Tokens(msgspec.Struct, frozen=True):
+    """Totals of every model call of a session, whoever made it (SV-9)."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    calls: int = 0
+    cost: float | None = 0.0
+
+
+class MessageView(msgspec.Struct, frozen=True, kw_only=True):
+    """One message of a session for people: what was typed, or what was answered (SV-9).
+
+    Attributes:
+        cursor: seq of its record. content: its text; images as `[image: name]`.
+        sender: of a user's message: `id`, `name`, `door`.
+        final: whether an assistant's message ended its turn (others came before tool calls).
+    """
+
+    id: str
+    role: Literal["user", "assistant"]
+    content: str
+    created_at: str
+    turn_id: str | None
+    cursor: int
+    sender: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
+    final: bool = True
+    thinking: str = ""
+
+
+class CallView(msgspec.Struct, frozen=True, kw_only=True):
+    """One tool call with its full input and result (SV-24); `status` None while it runs."""
+
+    call_id: str
+    turn_id: str | None
+    tool: str
+    input: Any
+    status: str | None = None
+    content: list[dict[str, Any]] = msgspec.field(default_factory=list[dict[str, Any]])
+    data: dict[str, Any] | None = None
+    truncated: bool = False
+    tainted: bool = False
+    ms: int = 0
+    blob: str | None = None
+    cursor: int = 0
+
+
+class PendingRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A question that waits for a person (SV-29)."""
+
+    request_id: str
+    thread_id: str
+    turn_id: str
+    kind: str
+    calls: tuple[str, ...] = ()
+    tools: tuple[dict[str, Any], ...] = ()
+    text: str = ""
+    asked_at: str = ""
+    expires_at: str | None = None
+    cursor: int = 0
+
+
+class QueuedInput(msgspec.Struct, frozen=True, kw_only=True):
+    """An accepted input whose turn has not begun."""
+
+    inbox_id: str
+    turn_id: str
+    position: int
+    kind: str
+    text: str
+    sender: dict[str, Any]
+    received_at: str
 
 
 class TurnInfo(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,8 +12,7 @@ from sqlalchemy import Connection
 from bowerbird.core.errors import UnknownSession
 from bowerbird.sessions.values import SessionInfo, TurnInfo
 from bowerbird.store.threads import SessionRow, find_session, sessions_like
-from bowerbird.store.turns import OPEN, TurnRow, last_turn_number, turns_of
-from bowerbird.store.usage import session_cost
+from bowerbird.store.turns import TurnRow, TurnSums, last_turn_number, turn_sums, turns_of
 
 LEAST_PREFIX = 4
 
@@ -40,7 +39,19 @@ def session_by_prefix(connection: Connection, prefix: str) -> SessionRow:
 
 def session_info(connection: Connection, row: SessionRow) -> SessionInfo:
     """Return one session as lists show it."""
-    queued = turns_of(connection, row.thread_id, OPEN)
+    return session_infos(connection, [row])[0]
+
+
+def session_infos(connection: Connection, rows: Sequence[SessionRow]) -> list[SessionInfo]:
+    """Return sessions as lists show them, in the given order; few queries, however many rows."""
+    sums = turn_sums(connection, [row.thread_id for row in rows])
+    return [_info(connection, row, sums.get(row.thread_id, TurnSums())) for row in rows]
+
+
+def _info(connection: Connection, row: SessionRow, sums: TurnSums) -> SessionInfo:
+    last = sums.last_n
+    if last is None:  # nothing asked yet: the number of a fork's history is its ancestors'
+        last = 0 if row.parent_thread_id is None else last_turn_number(connection, row.thread_id)
     return SessionInfo(
         thread_id=row.thread_id,
         kind=row.kind,
@@ -52,13 +63,18 @@ def session_info(connection: Connection, row: SessionRow) -> SessionInfo:
         owner=row.owner,
         flags=row.flags,
         auto_approve=row.auto_approve,
-        turns=last_turn_number(connection, row.thread_id),
-        queued=sum(1 for turn in queued if turn.state == "queued"),
-        cost=session_cost(connection, row.thread_id),
+        turns=last,
+        queued=sums.queued,
+        cost=sums.cost,
         last_seq=row.last_seq,
         parent=row.parent_thread_id,
         created_at=row.created_at,
         updated_at=row.updated_at,
+        system_prompt=row.system_prompt,
+        thinking_effort=row.thinking_effort,
+        messages=row.messages,
+        pending=sums.waiting_for,
+        changed_files=row.changed_files,
     )
 
 

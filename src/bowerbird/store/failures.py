@@ -18,8 +18,36 @@ _NO_ROOM = {sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_TRUNCATE, sqlite3
 _PRIMARY = 0xFF  # extended result codes carry the primary one in their low byte
 
 
+# PostgreSQL's states (SQLSTATE): the server is away or will be back; two writers collided.
+_OUTAGES = ("08", "57P01", "57P02", "57P03", "25P03", "53300")
+_RACES = ("40001", "40P01")
+_STATES: dict[str, type[StoreError]] = {"53100": StorageFull, "55P03": StoreBusy, "57014": StoreBusy}
+
+_STATE_TEXTS = {
+    "53100": "{where}: the server's disk is full; free some space and try again",
+    "55P03": "{where} stayed locked longer than store.busy_timeout_s; the turn can be resumed",
+    "57014": "{where} took longer than it may; the turn can be resumed",
+}
+
+
 class Conflict(StoreError):
     """Two writers wanted the same row; the caller looks again and decides."""
+
+
+def is_outage(error: BaseException) -> bool:
+    """Whether the server could not be reached or ended the connection: asking again may help."""
+    if isinstance(error, DBAPIError):
+        return error.connection_invalidated or _state(error).startswith(_OUTAGES)
+    return isinstance(error, OSError | TimeoutError)
+
+
+def is_race(error: BaseException) -> bool:
+    """Whether two transactions of several processes collided; doing this one again is right."""
+    return isinstance(error, DBAPIError) and _state(error) in _RACES
+
+
+def _state(error: DBAPIError) -> str:
+    return str(getattr(error.orig, "sqlstate", None) or "")
 
 
 def store_error(error: BaseException, where: str) -> StoreError:
@@ -34,6 +62,11 @@ def store_error(error: BaseException, where: str) -> StoreError:
     original = error.orig if isinstance(error, DBAPIError) else error
     code = getattr(original, "sqlite_errorcode", None)
     primary = code & _PRIMARY if isinstance(code, int) else None
+    state = _state(error) if isinstance(error, DBAPIError) else ""
+    if state in _STATES:
+        return _STATES[state](_STATE_TEXTS[state].format(where=where))
+    if state.startswith("XX"):
+        return StoreCorrupt(f"{where} reports damaged data; restore it from a backup of the server")
     if primary in _BUSY:
         return StoreBusy(f"{where} stayed locked longer than store.busy_timeout_s; the turn can be resumed")
     if primary == sqlite3.SQLITE_FULL or code in _NO_ROOM:

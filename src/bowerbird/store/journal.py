@@ -1,8 +1,8 @@
 """The journal: records that are appended once and never changed (SE-7, 8, 28, 59).
 
-Here: the record's form, appending a group of records under the lease's fence, reading them
-back, forks' referenced history included. Not here: what a record's body means (`sessions`),
-transactions and batching (`writer.py`), blobs.
+Here: the record's form, appending a group of records under the lease's fence. Not here: reading
+them back (`records.py`), what a record's body means (`sessions`), transactions and batching
+(`writer.py`), blobs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, cast
 
 import msgspec
-from sqlalchemy import Connection, and_, bindparam, func, select
+from sqlalchemy import Connection, and_, bindparam, select
 
 from bowerbird.core.errors import LeaseLost, StoreError, UnknownSession
 from bowerbird.core.timestamps import now_iso
@@ -160,8 +160,8 @@ _INSERT_USAGE = Prepared(
 _LAST_SEQ = Prepared(
     sessions.update()
     .where(sessions.c.thread_id == bindparam("b_thread"))
-    .values(last_seq=bindparam("b_seq")),
-    ("b_seq", "b_thread"),
+    .values(last_seq=bindparam("b_seq"), bytes=sessions.c.bytes + bindparam("b_more")),
+    ("b_seq", "b_more", "b_thread"),
 )
 
 _Row = tuple[Any, ...]
@@ -183,6 +183,7 @@ class _Rows:
 
     records: list[_Row] = field(default_factory=list[_Row])
     heads: dict[str, int] = field(default_factory=dict[str, int])
+    grown: dict[str, int] = field(default_factory=dict[str, int])
     forgotten: list[_Row] = field(default_factory=list[_Row])
     intents: list[_Row] = field(default_factory=list[_Row])
     settled: list[_Row] = field(default_factory=list[_Row])
@@ -250,6 +251,7 @@ def _refusal(append: Append, row: _Fence | None) -> StoreError | UnknownSession 
 def _collect(rows: _Rows, append: Append, records: tuple[Record, ...], at: str) -> None:
     thread = append.thread_id
     bodies = append.bodies or tuple(encode_body(r.body) for r in append.records)
+    rows.grown[thread] = rows.grown.get(thread, 0) + sum(map(len, bodies))
     for r, body in zip(records, bodies, strict=True):
         rows.records.append((thread, r.seq, r.turn, r.epoch, r.v, r.type, r.at, body))
         rows.heads[thread] = r.seq
@@ -274,82 +276,7 @@ def _execute(connection: Connection, rows: _Rows) -> None:
     _INSERT_INTENT.run(connection, rows.intents)
     _SETTLE.run(connection, rows.settled)
     _INSERT_USAGE.run(connection, rows.usage)
-    _LAST_SEQ.run(connection, [(seq, thread) for thread, seq in rows.heads.items()])
-
-
-# ---------------------------------------------------------------- reading
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """Records of one thread with `after` < seq ≤ `upto` (None: no end)."""
-
-    thread_id: str
-    after: int
-    upto: int | None
-
-
-def lineage(connection: Connection, thread_id: str) -> list[Span]:
-    """Return where the history of a session lies, oldest first: its ancestors' part, then its own."""
-    spans: list[Span] = []
-    upto: int | None = None
-    thread: str | None = thread_id
-    while thread is not None:
-        row = connection.execute(_PARENT, {"b_thread": thread}).first()
-        if row is None:
-            raise UnknownSession(f"no session {thread}")
-        spans.append(Span(thread, row.parent_seq or 0, upto))
-        thread, upto = row.parent_thread_id, row.parent_seq
-    return spans[::-1]
-
-
-def read_records(
-    connection: Connection,
-    thread_id: str,
-    *,
-    after: int = 0,
-    upto: int | None = None,
-    limit: int | None = None,
-) -> list[Record]:
-    """Return the records of a session in order, with the history that a fork refers to.
-
-    A record that cannot be read, or is missing, is replaced by one of type `corrupt` whose body
-    is `{"reason", "raw", "thread"}`; its neighbours are not affected (SE-59).
-
-    Args:
-        after, upto: only records with `after` < seq ≤ `upto`.
-        limit: at most so many, the oldest first.
-    """
-    records: list[Record] = []
-    for span in lineage(connection, thread_id):
-        low = max(after, span.after)
-        high = min((b for b in (upto, span.upto) if b is not None), default=None)
-        rows = connection.execute(
-            _READ, {"b_thread": span.thread_id, "b_low": low, "b_high": _NO_END if high is None else high}
-        ).all()
-        expected = low + 1
-        for row in rows:
-            records.extend(_missing(span.thread_id, expected, row.seq))
-            records.append(_decoded(span.thread_id, row))
-            expected = row.seq + 1
-        if high is not None and span.thread_id != thread_id:
-            records.extend(_missing(span.thread_id, expected, high + 1))
-        if limit is not None and len(records) >= limit:
-            return records[:limit]
-    return records
-
-
-def last_seq_of_turn(connection: Connection, thread_id: str, turn_id: str) -> int:
-    """Return the seq of a turn's newest record, 0 when it has none."""
-    newest = select(func.max(journal.c.seq)).where(
-        journal.c.thread_id == thread_id, journal.c.turn_id == turn_id
-    )
-    return int(connection.scalar(newest) or 0)
-
-
-def decode_record(line: bytes | str) -> Record:
-    """Return the record of one JSON line; raises msgspec.DecodeError for anything else."""
-    return msgspec.json.decode(line, type=Record)
+    _LAST_SEQ.run(connection, [(seq, rows.grown[thread], thread) for thread, seq in rows.heads.items()])
 
 
 def _without_surrogates(value: Any) -> Any:
@@ -367,34 +294,3 @@ def _without_surrogates(value: Any) -> Any:
 
 
 _encoder = msgspec.json.Encoder(enc_hook=str, order=None)
-_decode_body = msgspec.json.Decoder(dict[str, Any]).decode
-_NO_END = (1 << 63) - 1
-_PARENT = select(sessions.c.parent_thread_id, sessions.c.parent_seq).where(
-    sessions.c.thread_id == bindparam("b_thread")
-)
-_READ = (
-    select(journal)
-    .where(
-        journal.c.thread_id == bindparam("b_thread"),
-        journal.c.seq > bindparam("b_low"),
-        journal.c.seq <= bindparam("b_high"),
-    )
-    .order_by(journal.c.seq)
-)
-
-
-def _decoded(thread_id: str, row: Any) -> Record:
-    try:
-        body = _decode_body(row.body)
-        return Record(row.v, row.seq, row.turn_id, row.type, row.at, row.epoch, body)
-    except (msgspec.MsgspecError, UnicodeError, TypeError) as error:
-        return _stand_in(thread_id, row.seq, row.turn_id, f"unreadable: {error}", str(row.body))
-
-
-def _missing(thread_id: str, expected: int, found: int) -> list[Record]:
-    return [_stand_in(thread_id, seq, None, "missing", "") for seq in range(expected, found)]
-
-
-def _stand_in(thread_id: str, seq: int, turn: str | None, reason: str, raw: str) -> Record:
-    body = {"reason": reason, "raw": raw, "thread": thread_id}
-    return Record(VERSION, seq, turn, CORRUPT, "", 0, body)

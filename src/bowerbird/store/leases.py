@@ -17,6 +17,8 @@ from bowerbird.core.timestamps import now_iso
 from bowerbird.store.clock import DbNow
 from bowerbird.store.tables import executors, leases, sessions
 
+_AFTER_OUTAGE_S = 15  # long enough for each driver to renew its own
+
 
 @dataclass(frozen=True, slots=True)
 class Executor:
@@ -36,9 +38,14 @@ class Executor:
 
 def this_executor() -> Executor:
     """Return a new executor identity for the present process."""
-    pid = os.getpid()
     now = now_iso()
-    return Executor(f"{pid}-{_start_ticks(pid)}-{os.urandom(4).hex()}", this_host(), pid, now, now)
+    return Executor(f"{_identity()}-{os.urandom(4).hex()}", this_host(), os.getpid(), now, now)
+
+
+def _identity() -> str:
+    """What begins the ids of this process's executors."""
+    pid = os.getpid()
+    return f"{pid}-{_start_ticks(pid)}"
 
 
 def this_host() -> str:
@@ -152,6 +159,18 @@ def renew_lease(connection: Connection, thread_id: str, epoch: int, ttl_s: int) 
         .values(expires_at=DbNow(ttl_s))
     )
     return changed.rowcount == 1
+
+
+def lengthen_all(connection: Connection) -> None:
+    """Give the leases of this process a new term after the database was away (SE-58).
+
+    A lease that another process took meanwhile has another holder, and is not touched.
+    """
+    ours = executors.c.executor_id.startswith(f"{_identity()}-", autoescape=True)
+    mine = select(executors.c.executor_id).where(executors.c.host == this_host(), ours)
+    connection.execute(
+        leases.update().where(leases.c.holder.in_(mine)).values(expires_at=DbNow(_AFTER_OUTAGE_S))
+    )
 
 
 def lease_is_free(connection: Connection, thread_id: str, dead: Callable[[Executor], bool] = is_dead) -> bool:

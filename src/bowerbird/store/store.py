@@ -5,25 +5,25 @@ Here: opening and closing, `write`, `append`, `read`, `records`. Not here: any t
 """
 
 import asyncio
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, cast
 
 import msgspec
-from sqlalchemy import Connection, Engine, event
+from sqlalchemy import Connection
 
-from bowerbird.core.errors import ConfigError, StorageFull, StoreError
+from bowerbird.core.errors import StorageFull, StoreError
 from bowerbird.core.timestamps import now_iso
 from bowerbird.store.blobs import Blobs
-from bowerbird.store.failures import translated
-from bowerbird.store.journal import CORRUPT, Append, Record, encode_body, read_records
-from bowerbird.store.migrate import is_current, upgrade
+from bowerbird.store.journal import CORRUPT, Append, Record, encode_body
 from bowerbird.store.quarantine import set_aside
+from bowerbird.store.records import read_records
 from bowerbird.store.space import DiskSpace
-from bowerbird.store.sqlite import database_file, open_engine, refuse_unusable
-from bowerbird.store.writer import GroupCommit, SqliteCommitter, Write
+from bowerbird.store.writer import GroupCommit, Write
+
+if TYPE_CHECKING:
+    from bowerbird.store.notify import Notices
 
 T = TypeVar("T")
 
@@ -50,8 +50,24 @@ class StoreOptions:
     inline_max_kb: int = 256
 
 
+class Reads(Protocol):
+    """Runs queries, each on one consistent view of the database."""
+
+    async def run(self, query: Callable[[Connection], T]) -> T:
+        """Return what `query` returns."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        ...
+
+
 class Store:
     """An open database; belongs to the event loop that opened it.
+
+    Attributes:
+        name: the database as people know it. dialect: `sqlite` or `postgresql`.
+        notices: to other processes on the same database, None where there is no such thing (SQLite).
 
     Example:
         store = await Store.open("sqlite:///./agent.db", data_dir=Path("data"))
@@ -62,16 +78,23 @@ class Store:
     """
 
     def __init__(
-        self, name: str, writer: GroupCommit, reader: Engine, data_dir: Path, options: StoreOptions
+        self,
+        name: str,
+        writer: GroupCommit,
+        reader: "Reads",
+        data_dir: Path,
+        options: StoreOptions,
+        notices: "Notices | None" = None,
     ) -> None:
         self.name = name
         self.data_dir = data_dir
         self.options = options
         self.blobs = Blobs(data_dir / "blobs")
         self.space = DiskSpace(data_dir, options.min_free_mb << 20)
+        self.notices = notices
+        self.dialect: Literal["sqlite", "postgresql"] = "sqlite"
         self._writer = writer
         self._reader = reader
-        self._threads = ThreadPoolExecutor(4, thread_name_prefix="bowerbird-store")
         self._closed = False
         # A character has at most four bytes: up to here nothing can be over the limit.
         self._inline_chars = (options.inline_max_kb << 10) // 4
@@ -89,8 +112,14 @@ class Store:
             ConfigError: unusable URL, network filesystem, foreign tables.
             StoreTooNew, StoreCorrupt: nothing was changed. StoreBusy: locked for too long.
         """
+        from bowerbird.store.opening import open_parts
+
         chosen = options or StoreOptions()
-        return await asyncio.to_thread(_open_sqlite, cls, url, data_dir, chosen)
+        parts = await open_parts(url, data_dir, chosen)
+        store = cls(parts.name, GroupCommit(parts.committer), parts.reader, data_dir, chosen, parts.notices)
+        store.dialect = parts.dialect
+        await asyncio.to_thread(store.space.take_reserve)
+        return store
 
     async def write(self, change: Callable[[Connection], T], *, flush: bool = True) -> T:
         """Run `change` in the next batch's transaction and return its result after the commit.
@@ -121,9 +150,14 @@ class Store:
         encoded = _encoded(append)
         return encoded if encoded.size <= self._inline_chars else await self._inlined(encoded)
 
+    async def stored_bodies(self, records: Sequence[Record]) -> tuple[str, ...]:
+        """Return the bodies of records of elsewhere as they are stored here, large ones in the blobs."""
+        bodies = [encode_body(record.body) for record in records]
+        return tuple([await self._inlined_body(body) for body in bodies])
+
     async def read(self, query: Callable[[Connection], T]) -> T:
         """Run `query` on a read-only connection in a worker thread: one consistent view."""
-        return await asyncio.get_running_loop().run_in_executor(self._threads, self._read, query)
+        return await self._reader.run(query)
 
     async def records(
         self, thread_id: str, *, after: int = 0, upto: int | None = None, limit: int | None = None
@@ -154,14 +188,11 @@ class Store:
         if self._closed:
             return
         self._closed = True
+        if self.notices is not None:
+            await self.notices.aclose()
         await self._writer.aclose()
-        await asyncio.to_thread(self._reader.dispose)
-        self._threads.shutdown()
+        await self._reader.aclose()
         self.space.free_reserve()
-
-    def _read(self, query: Callable[[Connection], T]) -> T:
-        with translated(self.name), self._reader.connect() as connection, connection.begin():
-            return query(connection)
 
     async def _inlined(self, append: Append) -> Append:
         bodies = [await self._inlined_body(body) for body in append.bodies]
@@ -176,9 +207,10 @@ class Store:
         return encode_body({**_preview(whole), "blob": name, "inline": False})
 
     def _all_whole(self, records: list[Record]) -> list[Record]:
-        return [self._whole(record) for record in records]
+        return [self.whole(record) for record in records]
 
-    def _whole(self, record: Record) -> Record:
+    def whole(self, record: Record) -> Record:
+        """Return a record with its body from the blobs, if it is there; reads a file."""
         if record.body.get("inline") is not False:
             return record
         try:
@@ -205,36 +237,3 @@ def _preview(value: Any) -> Any:
     if isinstance(value, dict):
         return {k: _preview(v) for k, v in list(cast("dict[str, Any]", value).items())[:_PREVIEW_ITEMS]}
     return value
-
-
-def _open_sqlite(cls: type[Store], url: str, data_dir: Path, options: StoreOptions) -> Store:
-    data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path = database_file(url, data_dir)
-    if path is None:
-        raise ConfigError("store.url: only sqlite is supported by this release (sqlite:///./agent.db)")
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    refuse_unusable(path)
-    writer = open_engine(path, options.busy_timeout_s, writer=True)
-    try:
-        with translated(str(path)), writer.connect() as connection, connection.begin():
-            if not is_current(connection):
-                upgrade(connection, adopt=options.adopt)
-    except BaseException:
-        writer.dispose()
-        raise
-    path.chmod(0o600)
-    reader = open_engine(path, options.busy_timeout_s, writer=False)
-    event.listen(reader, "connect", _tolerant_text)
-    committer = SqliteCommitter(writer, str(path), full=options.durability == "full")
-    store = cls(str(path), GroupCommit(committer), reader, data_dir, options)
-    store.space.take_reserve()
-    return store
-
-
-def _tolerant_text(raw: Any, _record: Any) -> None:
-    # One damaged text must not keep its neighbours from being read (SE-59).
-    raw.text_factory = _text
-
-
-def _text(content: bytes) -> str:
-    return content.decode("utf-8", "surrogateescape")

@@ -56,6 +56,9 @@ sessions = Table(
     Column("created_at", Text, nullable=False),
     Column("updated_at", Text, nullable=False, index=True),
     Column("deleted_at", Text),
+    Column("changed_files", Integer, nullable=False, default=0, server_default="0"),
+    Column("messages", Integer, nullable=False, default=0, server_default="0"),
+    Column("bytes", BigInteger, nullable=False, default=0, server_default="0"),
     Index(None, "channel", "chat_id"),
 )
 
@@ -233,6 +236,17 @@ bridge_states = Table(
     Column("body", Text, nullable=False),
 )
 
+memory_versions = Table(
+    "memory_versions",
+    metadata,
+    Column("id", RowId, primary_key=True, autoincrement=True),
+    Column("owner", Text, nullable=False),
+    Column("workspace", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("at", Text, nullable=False),
+    Index(None, "owner", "workspace", "id"),
+)
+
 quarantine = Table(
     "quarantine",
     metadata,
@@ -250,4 +264,122 @@ meta = Table(
     metadata,
     Column("key", Text, primary_key=True),
     Column("value", Text, nullable=False),
+)
+
+answers = Table(  # to repeated requests of the HTTP door (SV-3)
+    "answers",
+    metadata,
+    Column("user_id", Text, primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("fingerprint", Text, nullable=False),
+    Column("status", Integer, nullable=False),
+    Column("content_type", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("at", Text, nullable=False, index=True),
+)
+
+traces = Table(  # requests and answers of models, where tracing is on (SV-33)
+    "traces",
+    metadata,
+    Column("thread_id", Text, ForeignKey("sessions.thread_id"), primary_key=True),
+    Column("n", BigInteger, primary_key=True, autoincrement=False),
+    Column("turn_id", Text),
+    Column("at", Text, nullable=False, index=True),
+    Column("bytes", Integer, nullable=False),
+    Column("body", Text, nullable=False),
+)
+
+tokens = Table(  # credentials of programs and people; the secret itself is nowhere (SV-55)
+    "tokens",
+    metadata,
+    Column("token_id", Text, primary_key=True),
+    Column("sha256", Text, nullable=False, unique=True),
+    Column("name", Text, nullable=False, index=True),
+    Column("role", Text, nullable=False),  # viewer user admin
+    Column("user", Text, nullable=False),
+    Column("created_at", Text, nullable=False),
+    Column("expires_at", Text),
+    Column("revoked_at", Text),
+)
+
+tickets = Table(  # one-time entrances for sockets, made from a credential (SV-54)
+    "tickets",
+    metadata,
+    Column("sha256", Text, primary_key=True),
+    Column("caller", Text, nullable=False),  # JSON
+    Column("expires_at", Text, nullable=False, index=True),
+)
+
+boards = Table(  # one task board per workspace (DE-32)
+    "boards",
+    metadata,
+    Column("board", Text, primary_key=True),  # the workspace's path, or `session:` and a thread id
+    Column("next_id", BigInteger, nullable=False),
+    Column("revision", BigInteger, nullable=False),
+    Column("created_at", Text, nullable=False),
+)
+
+tasks = Table(
+    "tasks",
+    metadata,
+    Column("board", Text, ForeignKey("boards.board"), primary_key=True),
+    Column("id", BigInteger, primary_key=True, autoincrement=False),
+    Column("subject", Text, nullable=False),
+    Column("description", Text, nullable=False),
+    Column("status", Text, nullable=False),  # pending in_progress completed
+    Column("owner", Text, nullable=False),
+    Column("active_form", Text, nullable=False),  # "" = follows from the subject
+    Column("metadata", Text, nullable=False),  # JSON
+    Column("session", Text, nullable=False),
+    Column("version", BigInteger, nullable=False),
+    Column("created_at", Text, nullable=False),
+    Column("updated_at", Text, nullable=False),
+)
+
+task_edges = Table(
+    "task_edges",
+    metadata,
+    Column("board", Text, ForeignKey("boards.board"), primary_key=True),
+    Column("blocker", BigInteger, primary_key=True, autoincrement=False),
+    Column("blocked", BigInteger, primary_key=True, autoincrement=False),
+    Index(None, "board", "blocked"),
+)
+
+todos = Table(  # the list of one session (DE-45)
+    "todos",
+    metadata,
+    Column("thread_id", Text, ForeignKey("sessions.thread_id"), primary_key=True),
+    Column("items", Text, nullable=False),  # JSON
+    Column("updated_at", Text, nullable=False),
+)
+
+notifications = Table(  # what a session's model is told once, before its next call (DE-29)
+    "notifications",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("thread_id", Text, ForeignKey("sessions.thread_id"), nullable=False),
+    Column("source", Text, nullable=False),  # background
+    Column("key", Text, nullable=False),
+    Column("body", Text, nullable=False),  # JSON: what viewers are told
+    Column("content", Text, nullable=False),  # what the model is told
+    Column("wakes", Boolean, nullable=False),
+    Column("state", Text, nullable=False),  # pending delivered
+    Column("created_at", Text, nullable=False),
+    UniqueConstraint("thread_id", "source", "key"),
+    Index(None, "state", "thread_id"),
+)
+
+subagents = Table(  # who a session's children are, and what became of them (DE-4)
+    "subagents",
+    metadata,
+    Column("parent", Text, ForeignKey("sessions.thread_id"), primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("thread_id", Text, ForeignKey("sessions.thread_id"), nullable=False),
+    Column("root", Text, nullable=False),
+    Column("root_turn", Text, nullable=False),
+    Column("state", Text, nullable=False),  # running finished failed merged discarded
+    Column("body", Text, nullable=False),  # JSON: the whole record
+    UniqueConstraint("thread_id"),
+    Index(None, "root", "state"),
+    Index(None, "root_turn"),
 )

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, RowMapping, func, or_, select
+from sqlalchemy import Connection, RowMapping, and_, func, or_, select
 
 from bowerbird.core.errors import UnknownSession
 from bowerbird.core.timestamps import now_iso
@@ -39,6 +39,9 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True):
     created_at: str = msgspec.field(default_factory=now_iso)
     updated_at: str = msgspec.field(default_factory=now_iso)
     deleted_at: str | None = None
+    changed_files: int = 0
+    messages: int = 0
+    bytes: int = 0
 
 
 def _row(row: RowMapping) -> SessionRow:
@@ -90,6 +93,12 @@ def sessions_like(connection: Connection, prefix: str) -> list[SessionRow]:
     return [_row(row) for row in connection.execute(statement).mappings()]
 
 
+def deleting_sessions(connection: Connection) -> list[SessionRow]:
+    """Return deleted sessions whose branch may not be put away yet."""
+    statement = select(sessions).where(sessions.c.deleted_at.is_not(None), sessions.c.status == "deleting")
+    return [_row(row) for row in connection.execute(statement).mappings()]
+
+
 def thread_ids(connection: Connection) -> list[str]:
     """Return the ids of all sessions, deleted ones included."""
     return list(connection.scalars(select(sessions.c.thread_id)))
@@ -102,6 +111,7 @@ def list_sessions(
     kinds: Sequence[str] = (),
     before: str | None = None,
     query: str | None = None,
+    owner: str | None = None,
     limit: int = 1000,
 ) -> list[SessionRow]:
     """Return living sessions, the most recently used first.
@@ -110,6 +120,7 @@ def list_sessions(
         workspace: only those of this directory. kinds: only these kinds.
         before: only those used earlier than this one (a thread id), for paging.
         query: only those whose title or id contains it, any case.
+        owner: only those of this user.
         limit: at most so many.
     """
     statement = select(sessions).where(sessions.c.deleted_at.is_(None))
@@ -117,9 +128,13 @@ def list_sessions(
         statement = statement.where(sessions.c.workspace == workspace)
     if kinds:
         statement = statement.where(sessions.c.kind.in_(kinds))
+    if owner is not None:
+        statement = statement.where(sessions.c.owner == owner)
     if before is not None:
         mark = select(sessions.c.updated_at).where(sessions.c.thread_id == before).scalar_subquery()
-        statement = statement.where(sessions.c.updated_at < mark)
+        # Those used at the same instant follow in the order of their ids, as below.
+        same = and_(sessions.c.updated_at == mark, sessions.c.thread_id > before)
+        statement = statement.where(or_(sessions.c.updated_at < mark, same))
     if query:
         statement = statement.where(
             or_(
@@ -137,6 +152,12 @@ def update_session(connection: Connection, thread_id: str, **values: Any) -> Non
         values["flags"] = msgspec.json.encode(values["flags"]).decode()
     values.setdefault("updated_at", now_iso())
     connection.execute(sessions.update().where(sessions.c.thread_id == thread_id).values(**values))
+
+
+def count_messages(connection: Connection, thread_id: str, more: int) -> None:
+    """Count `more` messages of a session: what people said and were answered."""
+    here = sessions.c.thread_id == thread_id
+    connection.execute(sessions.update().where(here).values(messages=sessions.c.messages + more))
 
 
 # ---------------------------------------------------------------- counters

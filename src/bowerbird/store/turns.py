@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, and_, func, or_, select
+from sqlalchemy import Connection, and_, case, func, select
 
 from bowerbird.core.errors import UnknownSession
 from bowerbird.core.timestamps import now_iso
@@ -138,6 +138,44 @@ def last_turn_number(connection: Connection, thread_id: str) -> int:
     return 0
 
 
+class TurnSums(msgspec.Struct, frozen=True):
+    """What lists say about a session's own turns.
+
+    Attributes:
+        cost: USD of its turns, None when one of them has no price; `waiting_for` of the open one.
+    """
+
+    last_n: int | None = None
+    queued: int = 0
+    waiting_for: str | None = None
+    cost: float | None = 0.0
+
+
+def turn_sums(connection: Connection, thread_ids: Sequence[str]) -> dict[str, TurnSums]:
+    """Return the sums of many sessions; those without a turn are left out."""
+    found: dict[str, TurnSums] = {}
+    unpriced = case((and_(turns.c.usage.is_not(None), turns.c.cost.is_(None)), 1), else_=0)
+    queued = case((turns.c.state == "queued", 1), else_=0)
+    waiting = case((turns.c.state == "waiting", turns.c.waiting_for))
+    for at in range(0, len(thread_ids), 500):
+        rows = connection.execute(
+            select(
+                turns.c.thread_id,
+                func.max(turns.c.n),
+                func.sum(queued),
+                func.max(waiting),
+                func.coalesce(func.sum(turns.c.cost), 0.0),
+                func.sum(unpriced),
+            )
+            .where(turns.c.thread_id.in_(thread_ids[at : at + 500]))
+            .group_by(turns.c.thread_id)
+        )
+        for thread, last, waits, asked, cost, unknown in rows:
+            total = None if unknown else float(cost)
+            found[thread] = TurnSums(int(last), int(waits), asked, total)
+    return found
+
+
 def move_queue_back(connection: Connection, thread_id: str, running_n: int) -> int:
     """Make room for one turn directly after `running_n`, ahead of the queue (SE-19).
 
@@ -169,6 +207,8 @@ def drivable_turns(connection: Connection, limit: int = 1000) -> list[tuple[str,
         select(turns.c.thread_id, turns.c.turn_id, turns.c.attempt)
         .join(first, and_(first.c.thread_id == turns.c.thread_id, first.c.n == turns.c.n))
         .where(turns.c.state.in_(("queued", "running")))
+        # A subagent's turn is driven by the call of its caller, never by itself.
+        .where(turns.c.kind != "subagent")
         .order_by(turns.c.turn_id)
         .limit(limit)
     )
@@ -234,13 +274,6 @@ def count_waiting(connection: Connection, thread_id: str | None = None) -> int:
     if thread_id is not None:
         statement = statement.where(inbox.c.thread_id == thread_id)
     return int(connection.scalar(statement) or 0)
-
-
-def forget_inputs(connection: Connection, received_before: str) -> int:
-    """Drop finished inputs older than a time; their keys are free again (`inbox.dedupe_days`)."""
-    finished = or_(inbox.c.state == "done", inbox.c.state == "cancelled")
-    gone = connection.execute(inbox.delete().where(finished, inbox.c.received_at < received_before))
-    return int(gone.rowcount)
 
 
 # ---------------------------------------------------------------- snapshots

@@ -7,7 +7,7 @@ here: whether a call fits (`models/budget.py`), prices.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, Connection, and_, func, select
+from sqlalchemy import ColumnElement, Connection, and_, case, func, or_, select
 
 from bowerbird.store.tables import budgets, reservations, sessions, turns, usage
 
@@ -55,26 +55,29 @@ class TurnUsage:
 
 def turn_usage(connection: Connection, turn_id: str) -> TurnUsage:
     """Return what a turn used so far, every attempt included."""
+    return _totals(connection, usage.c.turn_id == turn_id)
+
+
+def _totals(connection: Connection, which: ColumnElement[bool]) -> TurnUsage:
     columns = (
         usage.c.input_tokens,
         usage.c.output_tokens,
         usage.c.cache_read_tokens,
         usage.c.cache_write_tokens,
     )
+    guessed = case((usage.c.estimated.is_(True), 1), else_=0)
     row = (
         connection.execute(
             select(
                 func.count().label("calls"),
                 func.count(usage.c.cost).label("priced"),
                 func.coalesce(func.sum(usage.c.cost), 0.0).label("cost"),
+                func.coalesce(func.sum(guessed), 0).label("guessed"),
                 *(func.coalesce(func.sum(column), 0).label(column.name) for column in columns),
-            ).where(usage.c.turn_id == turn_id)
+            ).where(which)
         )
         .mappings()
         .one()
-    )
-    guessed = connection.scalar(
-        select(func.count()).where(usage.c.turn_id == turn_id, usage.c.estimated.is_(True))
     )
     return TurnUsage(
         calls=int(row["calls"]),
@@ -83,18 +86,21 @@ def turn_usage(connection: Connection, turn_id: str) -> TurnUsage:
         cache_read_tokens=int(row["cache_read_tokens"]),
         cache_write_tokens=int(row["cache_write_tokens"]),
         cost=float(row["cost"]) if row["calls"] == row["priced"] else None,
-        estimated=bool(guessed),
+        estimated=bool(row["guessed"]),
     )
 
 
-def session_cost(connection: Connection, thread_id: str) -> float | None:
-    """Return what a session cost so far, None when a call of it has no price."""
-    row = connection.execute(
-        select(func.count(), func.count(usage.c.cost), func.coalesce(func.sum(usage.c.cost), 0)).where(
-            usage.c.thread_id == thread_id
-        )
-    ).one()
-    return float(row[2]) if row[0] == row[1] else None
+def session_usage(connection: Connection, thread_id: str) -> TurnUsage:
+    """Return what all model calls of a session used, its subagents' and teammates' included."""
+    return _totals(connection, _with_children(thread_id))
+
+
+def _with_children(thread_id: str) -> ColumnElement[bool]:
+    return or_(
+        usage.c.thread_id == thread_id,
+        usage.c.thread_id.startswith(f"{thread_id}.sub", autoescape=True),
+        usage.c.thread_id.startswith(f"{thread_id}.team.", autoescape=True),
+    )
 
 
 # ---------------------------------------------------------------- money limits
@@ -179,7 +185,7 @@ def _spent(connection: Connection, scope: MoneyScope) -> float:
     statement = select(func.coalesce(func.sum(usage.c.cost), 0.0))
     conditions: list[ColumnElement[bool]] = []
     if scope.scope == "session":
-        conditions.append(usage.c.thread_id == scope.key)
+        conditions.append(_with_children(scope.key))
     elif scope.scope == "user":
         statement = statement.join(sessions, sessions.c.thread_id == usage.c.thread_id)
         conditions.append(func.coalesce(sessions.c.owner, "") == scope.key)

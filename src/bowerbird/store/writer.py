@@ -19,7 +19,7 @@ from sqlalchemy import Connection, Engine, Transaction
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, InterfaceError, ProgrammingError
 
 from bowerbird.core.errors import BowerbirdError, StoreError
-from bowerbird.store.failures import store_error
+from bowerbird.store.failures import is_outage, store_error
 from bowerbird.store.journal import Append, append_group, append_one
 from bowerbird.store.sqlite import set_synchronous
 
@@ -178,7 +178,7 @@ class SqliteCommitter:
                 return [_guarded(connection.begin(), connection, batch[0], self._name)]
             with connection.begin():
                 return apply_batch(connection, batch, self._name)
-        except (DBAPIError, sqlite3.Error) as error:
+        except (DBAPIError, sqlite3.Error, OSError) as error:
             raise store_error(error, self._name) from error
 
     def _close(self) -> None:
@@ -213,7 +213,9 @@ def _append_all(connection: Connection, appends: Sequence[Append], name: str) ->
     savepoint = connection.begin_nested()
     try:
         results = append_group(connection, appends)
-    except _OWN_MISTAKES:
+    except _OWN_MISTAKES as error:
+        if is_outage(error):
+            raise
         savepoint.rollback()
         # One of them breaks a constraint: find out which, so that only its caller hears of it.
         return [_guarded(connection.begin_nested(), connection, append, name) for append in appends]
@@ -221,20 +223,27 @@ def _append_all(connection: Connection, appends: Sequence[Append], name: str) ->
     return results
 
 
+def apply_alone(connection: Connection, job: Job, name: str) -> tuple[Result, bool]:
+    """Do one job in the present transaction; False: it failed, and the transaction must be taken back."""
+    try:
+        return (append_one(connection, job) if isinstance(job, Append) else job.change(connection)), True
+    except BowerbirdError as error:
+        return error, False
+    except _OWN_MISTAKES as error:
+        if is_outage(error):
+            raise
+        return store_error(error, name), False
+    except (DBAPIError, OSError):
+        raise  # locked, full, damaged or away: it concerns the whole batch
+    except Exception as error:  # noqa: BLE001  a caller's mistake reaches that caller, not its batch
+        return error, False
+
+
 def _guarded(transaction: Transaction, connection: Connection, job: Job, name: str) -> Result:
     """Do one job; its failure ends `transaction` only, and is returned."""
-    try:
-        result = append_one(connection, job) if isinstance(job, Append) else job.change(connection)
-    except BowerbirdError as error:
+    result, is_done = apply_alone(connection, job, name)
+    if is_done:
+        transaction.commit()
+    else:
         transaction.rollback()
-        return error
-    except _OWN_MISTAKES as error:
-        transaction.rollback()
-        return store_error(error, name)
-    except DBAPIError:
-        raise  # locked, full or damaged: it concerns the whole batch
-    except Exception as error:  # noqa: BLE001  a caller's mistake reaches that caller, not its batch
-        transaction.rollback()
-        return error
-    transaction.commit()
     return result

@@ -40,7 +40,7 @@ class BackgroundNotices:
             return []
         ended = runs.untold()
         self._given = [run.task_id for run in ended]
-        return [Injected("background", user_text(_text(run)), ids=(run.task_id,)) for run in ended]
+        return [Injected("background", user_text(end_text(run)), ids=(run.task_id,)) for run in ended]
 
     async def told(self) -> None:
         """Say that what `poll` gave last is in the record: it is not given again."""
@@ -58,7 +58,8 @@ class BackgroundNotices:
             return None  # it is told with the first turn that can run commands again
 
 
-def _text(run: "BackgroundRun") -> str:
+def end_text(run: "BackgroundRun") -> str:
+    """Return what a model is told of a command that ended."""
     code = "" if run.exit_code is None else f" exit_code={run.exit_code}"
     lost = (
         "\nThe server stopped while it ran; what it printed until then was kept."

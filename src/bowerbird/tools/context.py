@@ -10,6 +10,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from bowerbird.core.requests import End, ModelRequest
+    from bowerbird.tools.result import ToolResult
+    from bowerbird.tools.subagents import Subagents
     from bowerbird.workspace import Branch
 
 RESULT_CHARS = 50_000
@@ -75,6 +78,13 @@ class ToolContext:
         reads: what this agent has read so far.
         result_chars: most characters of a result that the model is shown.
         offered: canonical names of the tools this run really offers.
+        ask: asks a person while the call runs: (question, options) → what was said, None when nobody
+            answered; None = nobody can answer in this run.
+        subagents: starts and merges subagents for this call; None where the run has none.
+        sample: asks the turn's model once, within the turn's budget; raises ToolError when that is spent.
+        change: runs a change of the store, a function of its connection that returns this call's result,
+            and records that result as the call's outcome in the same transaction (SE-25); None = no such
+            record is kept, and whoever has the store writes to it directly.
 
     Example:
         >>> async def where(context: ToolContext) -> str:
@@ -96,6 +106,10 @@ class ToolContext:
     reads: ReadTracker = field(default_factory=ReadTracker)
     result_chars: int = RESULT_CHARS
     offered: frozenset[str] = frozenset()
+    ask: Callable[[str, tuple[str, ...]], Awaitable[str | None]] | None = None
+    sample: "Callable[[ModelRequest], Awaitable[End]] | None" = None
+    change: "Callable[[Callable[[Any], ToolResult]], Awaitable[ToolResult]] | None" = None
+    subagents: "Subagents | None" = None
 
     @property
     def files(self) -> "Branch":

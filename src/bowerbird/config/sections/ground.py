@@ -284,6 +284,15 @@ class CliSection(Section):
     timeout: Float = key(1800, "Longest one-shot run.", unit="s", ge=1, le=604_800)
 
 
+class SubagentType(Section):
+    """A type of subagents beside the built-in ones."""
+
+    description: Text = key("", "What it is for, as models are told.")
+    tools: Names | None = key(None, "Its only tools; unset = all of its caller's.")
+    instructions: Text | None = key(None, "Its instructions; unset = the usual ones.")
+    model: Text | None = key(None, "Its model; unset = as other subagents.")
+
+
 class DelegationSection(Section):
     """Subagents."""
 
@@ -292,6 +301,9 @@ class DelegationSection(Section):
     per_turn: Int = key(32, "Subagents of one turn.", ge=1, le=10_000)
     unmerged: Int = key(64, "Finished subagents waiting to be merged.", ge=1, le=10_000)
     child_s: Float = key(1800, "Longest run of one.", unit="s", ge=1, le=604_800)
+    types: dict[Text, SubagentType] = key({}, "Further types by name.")
+    checks: Names = key((), "Shell commands that judge tournaments which name none.")
+    test_globs: Names = key((), "Files that such checks read; empty = the usual names of tests.")
 
 
 class TeamsSection(Section):

@@ -1,0 +1,138 @@
+"""Subagents of an `Agent` for programs (DE-20): the same records as the tools return.
+
+Here: the methods, and when they are refused. Not here: what they do (`bowerbird.delegation`).
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from bowerbird.agent.delegates import Approver, Caller, LibraryDelegate
+from bowerbird.agent.options import AgentOptions
+from bowerbird.core.errors import InvalidArgument
+from bowerbird.core.ids import new_call_id, new_id
+
+if TYPE_CHECKING:
+    from bowerbird.agent.handle import Handle
+    from bowerbird.tools.subagents import Subagents
+    from bowerbird.workspace import Branch
+
+
+Do = Callable[["Subagents"], Awaitable[dict[str, Any]]]
+
+
+class Delegating:
+    """The part of `Agent` that has subagents."""
+
+    __slots__ = ()
+
+    _options: AgentOptions
+    _handle: "Handle"
+
+    @property
+    def subagents(self) -> "Mapping[str, Branch]":
+        """The branches of the subagents that were not discarded, by handle; read them as you like."""
+        held = self._handle
+        return held.delegate.branches(held.branch().id) if held.delegate is not None else {}
+
+    async def spawn_subagents(
+        self, tasks: Sequence[Any], *, approver: Approver | None = None
+    ) -> dict[str, Any]:
+        """Run subagents at the same time, each on a fork of this agent's branch.
+
+        Args:
+            tasks: texts, or `{"task": …, "agent_type"?: …, "model_tier"?: …}`.
+            approver: answers their questions; None = what would ask is denied.
+
+        Returns:
+            `{"subagents": [{"handle", "task", "result", "diff"} or {"handle", "task", "error"}]}`.
+
+        Raises:
+            InvalidArgument: `max_subagent_depth` is 0.
+
+        Example:
+            made = await agent.spawn_subagents(["Write tests for a.py", "Write tests for b.py"])
+            await agent.merge_subagent(made["subagents"][0]["handle"])
+        """
+        return await self._delegated(lambda calls: calls.spawn(tasks), approver)
+
+    async def merge_subagent(
+        self, handle: str, paths: Sequence[str] | None = None, force: bool = False
+    ) -> dict[str, Any]:
+        """Merge what a subagent changed into this agent's branch.
+
+        Args:
+            handle: of the subagent. paths: files or directories, None = all.
+            force: take the subagent's version of what conflicts.
+
+        Returns:
+            `{"written", "deleted", "conflicts", "skipped", "merged", "unknown"}`, or `{"error"}`.
+        """
+        return await self._delegated(lambda calls: calls.merge(handle, paths, force))
+
+    async def discard_subagent(self, handle: str) -> dict[str, Any]:
+        """Drop a subagent and its fork; return `{"discarded": handle}` or `{"error"}`."""
+        return await self._delegated(lambda calls: calls.discard(handle))
+
+    async def run_tournament(
+        self,
+        task: str,
+        *,
+        attempts: int = 3,
+        checks: Sequence[str] = (),
+        models: Sequence[str] = (),
+        merge: str = "none",
+        approver: Approver | None = None,
+    ) -> dict[str, Any]:
+        """Let several subagents attempt one task; rank them by commands that check the result (DE-21).
+
+        Args:
+            task: what each attempts. attempts: 2 to 8.
+            checks: shell commands that exit with 0 on success; none = those of settings.
+            models: used in turn; none = the agent's. merge: `none`, or `best` = merge a winner.
+
+        Returns:
+            `{"winner", "ranking"}`, or `{"error"}`.
+        """
+        return await self._delegated(
+            lambda calls: calls.tournament(task, attempts, checks, models, merge), approver
+        )
+
+    async def _delegated(self, do: Do, approver: Approver | None = None) -> dict[str, Any]:
+        if self._options.max_subagent_depth < 1:
+            raise InvalidArgument("max_subagent_depth is 0: this agent has no subagents; use 1 or more")
+        delegate = await self._delegate()
+        if delegate is None:
+            raise InvalidArgument("this agent runs without subagents; use bowerbird.Agent")
+        caller = self._as_caller(approver)
+        try:
+            return await do(delegate.calls(caller))
+        finally:
+            await delegate.ended(caller.turn)
+
+    async def _delegate(self) -> LibraryDelegate | None:
+        """Return what runs subagents, made at first use; None where depth or class give none."""
+        held = self._handle
+        if held.delegate is None and self._options.max_subagent_depth > 0:
+            made = await self._new_delegate()
+            # Another call may have been first meanwhile: numbers are counted in one place.
+            held.delegate = held.delegate or made
+        return held.delegate
+
+    async def _new_delegate(self) -> LibraryDelegate | None:
+        """Return what runs this agent's subagents; `bowerbird.Agent` binds it."""
+        return None
+
+    def _as_caller(self, approver: Approver | None) -> Caller:
+        options, turn, call = self._options, new_id("t"), new_call_id()
+        branch = self._handle.branch()
+        return Caller(
+            branch=branch.bound(turn=turn, call=call),
+            session=branch.id,
+            turn=turn,
+            call=call,
+            agent=options.name or "agent",
+            mode=options.mode,
+            policy=options.effective_policy,
+            limits=options.effective_limits,
+            approver=approver,
+        )

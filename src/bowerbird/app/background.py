@@ -1,0 +1,143 @@
+"""Background commands of sessions, from the sandboxes to their records (DE-29, DE-30).
+
+Here: ends as sandboxes report them, and those that a process which died could not report. Not here:
+running commands (`sandbox/`), what comes of an end (`sessions/background.py`).
+"""
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bowerbird.core.errors import BowerbirdError, BranchBusy, SandboxUnavailable
+from bowerbird.sandbox.background_record import BackgroundFile
+from bowerbird.sandbox.branch_sandbox import BACKGROUND_FILE
+from bowerbird.sessions.background import BackgroundDesk, CommandEnd, StoredNotices
+from bowerbird.store.owners import sessions_of_branches
+from bowerbird.store.threads import find_session
+from bowerbird.tools.background_notices import end_text
+from bowerbird.workspace.lock import WriterLock
+
+if TYPE_CHECKING:
+    from bowerbird.sandbox.background_record import BackgroundRun
+    from bowerbird.sandbox.host import SandboxHost
+    from bowerbird.sessions.branches import Branches
+    from bowerbird.sessions.setup import TurnContext
+    from bowerbird.store.store import Store
+    from bowerbird.workspace import Branch
+
+_log = logging.getLogger(__name__)
+
+
+class BackgroundEnds:
+    """Ends of background commands of one process.
+
+    Args:
+        desk: records them. branches: opens those whose process died.
+    """
+
+    def __init__(
+        self, store: "Store", host: "SandboxHost", branches: "Branches", desk: BackgroundDesk
+    ) -> None:
+        self._store = store
+        self._host = host
+        self._branches = branches
+        self._desk = desk
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def heard(self, branch_id: str, run: "BackgroundRun") -> None:
+        """Take an end that a sandbox reports; returns at once."""
+        task = asyncio.get_running_loop().create_task(self._record_safely(branch_id, [run]))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def look(self, branch: "Branch") -> None:
+        """Record the ends on a branch that nobody recorded, before its next turn."""
+        if await asyncio.to_thread(self._host.had_background, branch):
+            await self._look(branch)
+
+    async def notices(self, context: "TurnContext") -> StoredNotices:
+        """Return what a turn's model is told of ends, those that nobody recorded included."""
+        await self.look(context.branch)
+        return StoredNotices(self._store, context.session.thread_id)
+
+    async def start(self) -> None:
+        """Record the ends that a process which died could not: they are `lost`, once (DE-30).
+
+        Commands of processes that live are left alone.
+        """
+        for branch_id in await asyncio.to_thread(_unrecorded, self._store.data_dir):
+            try:
+                await self._recover(branch_id)
+            except BranchBusy:
+                continue  # its process lives
+            except (BowerbirdError, OSError) as error:
+                _log.warning("background commands of branch %s: %s", branch_id, error)
+        await self._desk.start()
+
+    def quiet(self) -> None:
+        """Start no more turns: the process is about to end."""
+        self._desk.quiet()
+
+    async def aclose(self) -> None:
+        """Wait until what was reported is on record."""
+        while self._tasks:
+            await asyncio.wait(list(self._tasks))
+        await self._desk.aclose()
+
+    async def _recover(self, branch_id: str) -> None:
+        owners = await self._store.read(lambda c: sessions_of_branches(c, [branch_id]))
+        if branch_id not in owners:
+            return
+        session = await self._store.read(lambda c: find_session(c, owners[branch_id][0]))
+        if session is not None:
+            await self._look(await self._branches.of(session))
+
+    async def _look(self, branch: "Branch") -> None:
+        # Whoever runs a command on a branch holds its lock; without it nothing of it can be running.
+        await asyncio.to_thread(_require_free, branch.processes().directory / "lock")
+        try:
+            runs = (await self._host.sandbox(branch)).background
+        except SandboxUnavailable:
+            return  # said with the first turn that can run commands again
+        await self._record(branch.id, runs.untold())
+
+    async def _record_safely(self, branch_id: str, runs: "list[BackgroundRun]") -> None:
+        try:
+            await self._record(branch_id, runs)
+        except (BowerbirdError, OSError) as error:
+            # It stays untold in the branch's file: the next turn or start finds it there.
+            _log.warning("the end of a background command on branch %s: %s", branch_id, error)
+
+    async def _record(self, branch_id: str, runs: "Iterable[BackgroundRun]") -> None:
+        owners = await self._store.read(lambda c: sessions_of_branches(c, [branch_id]))
+        if branch_id not in owners:
+            return
+        for run in runs:
+            await self._desk.ended(
+                CommandEnd(
+                    thread_id=owners[branch_id][0],
+                    task_id=run.task_id,
+                    body=run.notification(),
+                    content=end_text(run),
+                    wakes=run.notify,
+                    known=run.told,
+                )
+            )
+            await asyncio.to_thread(self._host.ends_told, branch_id, [run.task_id])
+
+
+def _require_free(lock: Path) -> None:
+    with WriterLock(lock).hold():
+        return
+
+
+def _unrecorded(data_dir: Path) -> list[str]:
+    """Return the branches on which commands ran or ended without a record of their end."""
+    paths = sorted((data_dir / "branches").glob(f"*/{BACKGROUND_FILE}"))
+    return [
+        path.parent.name
+        for path in paths
+        if any(not run.ended or not run.told for run in BackgroundFile(path).load())
+    ]

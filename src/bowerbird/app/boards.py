@@ -1,0 +1,242 @@
+"""Task boards and lists of a process's sessions: their tools, copies and events (DE-32 … DE-45).
+
+Here: what a turn gets of them, and who is shown a changed board. Not here: boards and lists themselves
+(`delegation/`), the tools' texts.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bowerbird.core.errors import BowerbirdError
+from bowerbird.core.events import Notice, TaskUpdate
+from bowerbird.delegation.board_desk import BoardDesk
+from bowerbird.delegation.board_rules import board_lines
+from bowerbird.delegation.boards import BoardKey, Boards, BoardState, board_of
+from bowerbird.delegation.todos import Todos, todo_lines
+from bowerbird.sessions.live import Published
+from bowerbird.store.board import boards_of_threads, revisions
+from bowerbird.tools.board import board_tools
+from bowerbird.tools.todo import todo_tools
+
+if TYPE_CHECKING:
+    from bowerbird.sessions.live import Live
+    from bowerbird.sessions.setup import TurnContext
+    from bowerbird.store.store import Store
+    from bowerbird.tools import Tool
+
+_log = logging.getLogger(__name__)
+
+EVERY_S = 0.25  # at most four events a second (DE-42), and how often other processes are looked after
+MOST_KNOWN = 1_000  # boards and sessions remembered, beyond those that somebody looks at
+Notes = Callable[[], Awaitable[Mapping[str, str]]]
+
+
+@dataclass(slots=True)
+class _Viewed:
+    """What a session's viewers were shown last."""
+
+    board: str
+    revision: int = 0
+    at: float = float("-inf")
+    timer: asyncio.TimerHandle | None = None
+
+
+@dataclass(slots=True)
+class _Known:
+    """A board as this process knows it."""
+
+    key: BoardKey
+    state: BoardState = field(default_factory=lambda: BoardState(0, ()))
+
+
+class BoardNews:
+    """Shows each changed board to the viewers of its workspace's sessions (DE-42).
+
+    Changes of other processes are found by looking at the boards' revisions, while anybody watches.
+    """
+
+    def __init__(self, store: "Store") -> None:
+        self._store = store
+        self._live: Live | None = None
+        self._known: dict[str, _Known] = {}
+        self._viewed: dict[str, _Viewed] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._watching: asyncio.Task[None] | None = None
+        self.refresh: Callable[[BoardKey], Awaitable[object]] | None = None
+
+    def connect(self, live: "Live") -> None:
+        """Publish to `live` from now on."""
+        self._live = live
+
+    def start(self) -> None:
+        """Look after what other processes change, until `aclose`."""
+        if self._watching is None:
+            self._watching = asyncio.get_running_loop().create_task(self._watch(), name="task boards")
+
+    async def aclose(self) -> None:
+        """Stop looking and showing."""
+        for viewed in self._viewed.values():
+            if viewed.timer is not None:
+                viewed.timer.cancel()
+        left = [*self._tasks, *([self._watching] if self._watching is not None else [])]
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+
+    def begins(self, thread_id: str, key: BoardKey) -> None:
+        """Say which board a session whose turn begins works on."""
+        self._known.setdefault(key.name, _Known(key))
+        if thread_id not in self._viewed:
+            self._viewed[thread_id] = _Viewed(key.name)
+
+    def heard(self, key: BoardKey, state: BoardState) -> None:
+        """Take a board's present state; `Boards` tells it."""
+        known = self._known.setdefault(key.name, _Known(key))
+        self._forget_unseen(key)
+        if state.revision <= known.state.revision:
+            return
+        known.state = state
+        # A call's own session is shown the board between the call's result and what follows (SV-44).
+        for thread_id, viewed in list(self._viewed.items()):
+            if viewed.board == key.name:
+                self._offer(thread_id, viewed)
+        task = asyncio.get_running_loop().create_task(self._spread(known))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _spread(self, known: _Known) -> None:
+        live = self._live
+        watched = live.watched() if live is not None else ()
+        if not watched:
+            return
+        try:
+            owners = await self._store.read(lambda c: boards_of_threads(c, watched))
+        except BowerbirdError as error:
+            _log.warning("board %s was not shown: %s", known.key.name, error)
+            return
+        for session in owners:
+            if board_of(session).name == known.key.name:
+                viewed = self._viewed.setdefault(session.thread_id, _Viewed(known.key.name))
+                self._offer(session.thread_id, viewed)
+
+    def _offer(self, thread_id: str, viewed: _Viewed) -> None:
+        """Show the board, now or a quarter of a second after the last time."""
+        if viewed.timer is not None:
+            return  # what it shows then is the newest
+        wait_s = viewed.at + EVERY_S - time.monotonic()
+        if wait_s > 0:
+            loop = asyncio.get_running_loop()
+            viewed.timer = loop.call_later(wait_s, self._show, thread_id, viewed)
+        else:
+            self._show(thread_id, viewed)
+
+    def _show(self, thread_id: str, viewed: _Viewed) -> None:
+        viewed.timer = None
+        known = self._known.get(viewed.board)
+        if known is None or self._live is None:
+            return
+        state = known.state
+        if state.revision <= viewed.revision or not self._live.viewers(thread_id):
+            return
+        viewed.revision, viewed.at = state.revision, time.monotonic()
+        # Shown, not published: other processes look for themselves.
+        self._live.show(Published(thread_id, None, None, TaskUpdate(state.tasks)))
+
+    def _forget_unseen(self, present: BoardKey) -> None:
+        """Keep what nobody looks at from growing: it is found again when somebody does."""
+        live = self._live
+        if live is not None and len(self._viewed) > MOST_KNOWN:
+            unseen = [t for t, v in self._viewed.items() if v.timer is None and not live.viewers(t)]
+            for thread_id in unseen:
+                del self._viewed[thread_id]
+        if len(self._known) > MOST_KNOWN:
+            kept = {viewed.board for viewed in self._viewed.values()} | {present.name}
+            self._known = {name: known for name, known in self._known.items() if name in kept}
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(EVERY_S)
+            try:
+                await self._look()
+            except BowerbirdError as error:
+                _log.warning("the task boards could not be looked at: %s", error)
+
+    async def _look(self) -> None:
+        watched = self._live.watched() if self._live is not None else ()
+        if not watched or self.refresh is None:
+            return
+        present = await self._store.read(revisions)
+        changed = {
+            name for name, revision in present.items()
+            if name not in self._known or self._known[name].state.revision < revision
+        }  # fmt: skip
+        if not changed:
+            return
+        for session in await self._store.read(lambda c: boards_of_threads(c, watched)):
+            key = board_of(session)
+            if key.name in changed:
+                changed.discard(key.name)
+                await self.refresh(key)
+
+
+class SessionRecords:
+    """Boards and lists for the turns of a process.
+
+    Args:
+        own: the server's own workspace (`WORKSPACE_DIR`).
+
+    Attributes:
+        boards: every board. news: shows what changed.
+    """
+
+    def __init__(self, store: "Store", own: Path) -> None:
+        self.news = BoardNews(store)
+        self._todos = Todos(store)
+        self.boards = Boards(store, own=own, heard=self.news.heard)
+        self.news.refresh = self.boards.refresh
+        self._live: Live | None = None
+
+    def connect(self, live: "Live") -> None:
+        """Show changes and warnings to the viewers of `live`."""
+        self._live = live
+        self.news.connect(live)
+
+    @cached_property
+    def tools(self) -> "tuple[Tool, ...]":
+        """The tools, shared by all turns."""
+        return (*board_tools(BoardDesk(self.boards)), *todo_tools(self._todos))
+
+    async def turn(self, context: "TurnContext") -> Notes:
+        """Bring a session's copies up to date; return what its summaries must keep (AG-56)."""
+        thread_id = context.session.thread_id
+        key = board_of(context.session)
+        for warning in await self.boards.open(key):
+            if self._live is not None:
+                self._live.publish(Published(thread_id, context.turn.turn_id, None, Notice("tasks", warning)))
+        self.news.begins(thread_id, key)
+        await self.boards.attach(key, context.branch)
+
+        async def notes() -> Mapping[str, str]:
+            state = await self.boards.state(key)
+            tasks = [task for task in state.tasks if task["status"] != "completed"]
+            items = await self._todos.items(thread_id)
+            return {
+                "Open tasks": board_lines(tasks) if tasks else "",
+                "Todo list": todo_lines(items) if items else "",
+            }
+
+        return notes
+
+    def turn_ended(self, branch_id: str) -> None:
+        """Write no more copies on a branch until its next turn."""
+        self.boards.detach(branch_id)
+
+    def went_back(self, branch_id: str) -> None:
+        """Say that a branch was taken back to an earlier state."""
+        self.boards.went_back(branch_id)

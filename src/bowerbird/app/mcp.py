@@ -1,0 +1,136 @@
+"""From settings to MCP servers (PT-17, CF-50).
+
+Here: the map of `mcp_servers` to values, and what takes secrets out of their messages. Not here: starting
+or calling them (`protocols/mcp_client`), files of servers (`cli/mcp.py` edits those).
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from bowerbird.agent.turn import Found, MoreTools
+from bowerbird.config import Settings
+from bowerbird.protocols.mcp_client import McpClient, ServerSpec
+
+if TYPE_CHECKING:
+    from bowerbird.config.sections.doors import McpServer
+    from bowerbird.models.redact import Redactor
+    from bowerbird.sandbox.host import SandboxHost
+    from bowerbird.tools import Tool
+    from bowerbird.workspace import Branch
+
+
+class McpServers:
+    """The MCP servers of a process: one client of each for all sessions, save those of `sandbox: true`.
+
+    These run on the branch of a turn, so each branch has its own, and they end with the turn.
+
+    Args:
+        settings: whose enabled servers these are; nothing is started by this.
+        sandboxes: run those of `sandbox: true`; None = they are left out.
+
+    Raises:
+        ConfigError: an entry has neither command nor url, or both; server and key are named.
+    """
+
+    def __init__(self, settings: Settings, sandboxes: "SandboxHost | None" = None) -> None:
+        self.specs = tuple(server_specs(settings))
+        self._redact = masking(settings)
+        self._apart = tuple(spec for spec in self.specs if spec.sandbox) if sandboxes is not None else ()
+        self._sandboxes = sandboxes
+        self.shared = McpClient([spec for spec in self.specs if spec not in self._apart], self._redact)
+        self._of_branch: dict[str, McpClient] = {}
+
+    def for_turn(self, branch: "Branch") -> MoreTools | None:
+        """Return what gives a turn on `branch` the servers' tools; None when no server is configured."""
+        if not self.specs:
+            return None
+        if not self._apart or self._sandboxes is None:
+            return self.shared
+        own = self._of_branch.get(branch.id)
+        if own is None:
+            from bowerbird.protocols.mcp_client.sandboxed import BranchHome
+
+            own = McpClient(self._apart, self._redact, BranchHome(self._sandboxes, branch))
+            self._of_branch[branch.id] = own
+        return _Both(self.shared, own)
+
+    def known(self) -> "tuple[Tool, ...]":
+        """Return the tools of the shared servers that have been started, for lists; starts none."""
+        return self.shared.known()
+
+    async def turn_ended(self, branch_id: str) -> None:
+        """End the servers that ran on the branch, so that it can be frozen."""
+        own = self._of_branch.pop(branch_id, None)
+        if own is not None:
+            await own.aclose()
+
+    async def aclose(self) -> None:
+        """End all servers; may be called more than once."""
+        clients = [self.shared, *self._of_branch.values()]
+        self._of_branch.clear()
+        await asyncio.gather(*(client.aclose() for client in clients))
+
+
+@dataclass(frozen=True, slots=True)
+class _Both:
+    """Two clients as one, waited for together."""
+
+    first: McpClient
+    second: McpClient
+
+    async def gather(self) -> Found:
+        """See `agent.turn.MoreTools`."""
+        first, second = await asyncio.gather(self.first.gather(), self.second.gather())
+        tools = sorted((*first.tools, *second.tools), key=lambda tool: tool.name)
+        return Found(tuple(tools), {**first.absent, **second.absent}, (*first.warnings, *second.warnings))
+
+
+def server_specs(settings: Settings) -> list[ServerSpec]:
+    """Return the enabled servers, by name.
+
+    Raises:
+        ConfigError: an entry has neither command nor url, or both; server and key are named.
+    """
+    entries = sorted(settings.mcp_servers.items())
+    return [server_spec(name, entry) for name, entry in entries if entry.enabled]
+
+
+def server_spec(name: str, entry: "McpServer") -> ServerSpec:
+    """Return the server that `entry` describes, enabled or not."""
+    headers = {key: value.reveal() for key, value in entry.headers.items()}
+    if entry.authorization_token:
+        headers["Authorization"] = f"Bearer {entry.authorization_token.reveal()}"
+    transport = entry.transport or ("stdio" if entry.command else "streamable_http")
+    return ServerSpec(
+        name=name,
+        transport="streamable_http" if transport == "http" else transport,
+        command=entry.command or "",
+        args=entry.args,
+        env={key: value.reveal() for key, value in entry.env.items()},
+        cwd=entry.cwd,
+        url=entry.url.reveal() if entry.url else "",
+        headers=headers,
+        start_timeout_s=entry.start_timeout,
+        call_timeout_s=entry.call_timeout,
+        allow=entry.tools.allow,
+        deny=entry.tools.deny,
+        approval=entry.approval,
+        trusted=entry.trusted,
+        sampling=entry.sampling,
+        sandbox=entry.sandbox,
+    )
+
+
+def masking(settings: Settings) -> Callable[[str], str]:
+    """Return what takes every configured secret out of a text; its patterns are made at the first use."""
+
+    @cache
+    def redactor() -> "Redactor":
+        from bowerbird.models.redact import Redactor
+
+        return Redactor(settings.secrets())
+
+    return lambda text: redactor().text(text)

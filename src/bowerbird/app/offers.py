@@ -1,0 +1,126 @@
+"""What conversations of the server are offered, from settings (SV-6, 7, 11 … 13).
+
+Here: models, presets, tools and skills as values for doors. Not here: the turns themselves (`maker.py`).
+"""
+
+import asyncio
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bowerbird.agent.permissions import offered
+from bowerbird.agent.prompt import list_presets, load_preset
+from bowerbird.app.maker import SettingsTurnMaker, offered_tools
+from bowerbird.app.mapping import turn_policy
+from bowerbird.app.sandboxes import process_settings
+from bowerbird.core.errors import ConfigError, InvalidArgument
+from bowerbird.core.model_presets import PRESETS
+from bowerbird.models.registry import resolve_name
+from bowerbird.server.context import Named
+from bowerbird.skills import SkillLibrary
+from bowerbird.tools import Toolset
+from bowerbird.tools.process_family import Processes
+from bowerbird.tools.processes import PROCESS_TOOLS, process_tools, processes_unavailable
+
+if TYPE_CHECKING:
+    from bowerbird.sandbox.host import SandboxHost
+    from bowerbird.store.threads import SessionRow
+
+
+class SettingsOffers:
+    """`server.context.Offers` over one process's settings and maker.
+
+    Args:
+        name: `provider:model` that conversations run on which name none.
+    """
+
+    def __init__(self, maker: SettingsTurnMaker, sandboxes: "SandboxHost", name: str) -> None:
+        self._maker = maker
+        self._sandboxes = sandboxes
+        self._name = name
+        self._settings = maker.settings
+
+    @property
+    def model(self) -> str:
+        """See `Offers`; the name as settings have it (CF-20)."""
+        configured = self._settings.provider.model
+        return configured if self._name.endswith(f":{configured}") else self._name
+
+    def model_of(self, session: "SessionRow") -> str:
+        """See `Offers`."""
+        return self._maker.model_of(session)
+
+    @property
+    def model_pattern(self) -> str:
+        """See `Offers`."""
+        own = [name for name, entry in self._maker.pool.settings.providers.items() if entry.base_url]
+        known = "|".join(map(re.escape, sorted({*PRESETS, *own})))
+        tiers = self._settings.model_router.tiers if self._settings.model_router.enabled else ()
+        tier = "".join(f"|tier:{re.escape(name)}" for name in sorted(tiers))
+        bare = "[A-Za-z0-9][A-Za-z0-9._@+/-]*"
+        return f"^(?:(?:{known})[:/][A-Za-z0-9][A-Za-z0-9._:@+/-]*|{bare}{tier})$"
+
+    def knows_model(self, name: str) -> str | None:
+        """See `Offers`; whether the provider has the model shows at the first call."""
+        if name.startswith("tier:"):
+            router = self._settings.model_router
+            known = name.removeprefix("tier:") in router.tiers if router.enabled else False
+            return None if known else f"there is no tier {name!r}"
+        try:
+            resolve_name(name, self._maker.pool.settings)
+        except ConfigError as error:
+            return str(error)
+        return None
+
+    def presets(self) -> Sequence[Named]:
+        """See `Offers`; a preset that cannot be read is left out."""
+        prompts = Path(self._settings.agent.prompts_dir)
+        found: list[Named] = []
+        for name in list_presets(prompts):
+            try:
+                found.append(Named(name, load_preset(name, prompts).description))
+            except InvalidArgument:
+                continue  # said when a conversation asks for it
+        return found
+
+    async def tools(self, session: "SessionRow | None" = None) -> Toolset:
+        """See `Offers`; tools of MCP servers join when a turn begins."""
+        flags = session.flags if session is not None else {}
+        plan = bool(flags.get("enable_plan_mode"))
+        router = self._maker.pool.router
+        every = offered_tools(
+            self._settings,
+            await asyncio.to_thread(self.skills),
+            processes=await self._processes(),
+            attended=True,
+            plan=plan,
+            tiers=router.tiers if router is not None else (),
+        )
+        policy = turn_policy(self._settings, flags)
+        return Toolset(
+            [tool for tool in every if offered(tool, "plan" if plan else "normal", policy)],
+            absent=every.absent,
+        )
+
+    async def _processes(self) -> Processes:
+        status = await self._sandboxes.status()
+        reason = processes_unavailable(status)
+        if reason is not None:
+            return Processes((), dict.fromkeys(PROCESS_TOOLS, reason), status=status)
+        tools = process_tools(self._sandboxes, process_settings(self._settings))
+        return Processes(tuple(tools), status=status)
+
+    def skills(self) -> SkillLibrary | None:
+        """See `Offers`."""
+        section = self._settings.skills
+        if not section.enabled:
+            return None
+        return SkillLibrary(Path(self._settings.agent.workspace), section.directory)
+
+    def skills_dir(self) -> Path | None:
+        """See `Offers`."""
+        section = self._settings.skills
+        if not section.enabled:
+            return None
+        return Path(self._settings.agent.workspace) / section.directory

@@ -1,0 +1,309 @@
+"""The server of one process: settings in, a listening server out (SV, SE-34).
+
+Here: the values the server takes from settings, the context, the order of starting and ending. Not here:
+routes and sockets (`server/`), the sessions below (`application.py`).
+"""
+
+import asyncio
+import contextlib
+import logging
+import socket
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import uvicorn
+
+from bowerbird.app.application import Application, open_application
+from bowerbird.app.choice import choose_model
+from bowerbird.app.mapping import model_settings
+from bowerbird.app.offers import SettingsOffers
+from bowerbird.config import Loaded, Settings
+from bowerbird.config.database import driver_of
+from bowerbird.core.errors import BowerbirdError, NoModel
+from bowerbird.models.registry import resolve_name
+from bowerbird.server.application import create_server
+from bowerbird.server.cleanup import Cleaner
+from bowerbird.server.context import Defaults, Life, ServerContext, ServerSettings
+from bowerbird.server.metrics import ServerMetrics
+from bowerbird.server.presence import Presence
+from bowerbird.server.uploads import remove_stale
+from bowerbird.store.traces import forget_traces
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+    from sqlalchemy import Connection
+
+_log = logging.getLogger(__name__)
+
+PING_S = 20.0  # SV-51: a viewer that is silent for twice as long is dead
+MAX_FRAME = 1 << 20
+LEAVE_S = 1.0  # viewers are told that the server ends, and close
+HOUR_S = 3600.0
+
+
+def server_settings(settings: Settings) -> ServerSettings:
+    """Return what `server` needs (CF-65, CF-68, CF-71, CF-72)."""
+    section, agent, limits, budgets = settings.server, settings.agent, settings.limits, settings.budgets
+    approval = settings.approval.default == "unsafe"
+    token = section.metrics_token
+    return ServerSettings(
+        host=section.host,
+        port=section.port,
+        root_path=section.root_path,
+        # The client id alone turns sign-in with Google on (SV-54).
+        auth="oidc" if section.auth == "none" and section.google_client_id else section.auth,
+        oidc_issuer=section.oidc_issuer.reveal(),
+        google_client_id=section.google_client_id,
+        insecure=section.insecure,
+        origins=section.origins,
+        hosts=section.hosts,
+        allowed_emails=section.allowed_emails,
+        allowed_domains=section.allowed_domains,
+        metrics_token=token.reveal() if token is not None else None,
+        max_rss_mb=section.max_rss_mb,
+        on_disconnect=section.on_disconnect,
+        workspace=str(Path(agent.workspace).resolve()),
+        registered=dict(settings.workspace.registered),
+        landing=settings.workspace.landing,
+        cleanup=settings.workspace.cleanup,
+        cleanup_delay_s=settings.workspace.cleanup_delay,
+        hide=settings.workspace.hide,
+        upload_bytes=int(limits.upload_mb * (1 << 20)),
+        parallel_turns=limits.parallel_turns,
+        queue_total=limits.queue_total,
+        traces_days=settings.retention.traces_days,
+        budgets={
+            "session": budgets.session_usd,
+            "user": budgets.user_day_usd,
+            "schedule": budgets.schedule_day_usd,
+            "deployment": budgets.deployment_day_usd,
+        },
+        defaults=Defaults(
+            preset=agent.preset,
+            enable_approval=approval,
+            enable_thinking=agent.thinking_enabled,
+            thinking_effort=agent.thinking_effort,
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """An open server: its ASGI application and what it stands on."""
+
+    app: "FastAPI"
+    context: ServerContext
+    application: Application
+
+
+@asynccontextmanager
+async def open_server(
+    loaded: Loaded,
+    adjust: Callable[[ServerSettings], ServerSettings] = lambda settings: settings,
+    *,
+    version: str = "",
+) -> AsyncGenerator[Serving, None]:
+    """Open everything a server needs and start its sessions; it does not listen yet.
+
+    Args:
+        adjust: changes what the settings tree has no key for, say rates.
+        version: of the program, shown to clients.
+
+    Raises:
+        ConfigError, StoreError: nothing stays open.
+
+    Example:
+        async with open_server(loaded) as serving:
+            await listen(serving)
+    """
+    settings = loaded.settings
+    chosen = adjust(server_settings(settings))
+    workspace = Path(settings.agent.workspace)
+    await asyncio.to_thread(workspace.mkdir, parents=True, exist_ok=True)
+    name = _model_name(loaded)
+    async with open_application(
+        loaded, workspace=workspace, model=name, attended=True, drives_all=True
+    ) as application:
+        cleaner = Cleaner(application.store, application.branches, application.sandboxes, chosen.cleanup)
+        presence = Presence(chosen.cleanup_delay_s, cleaner.release)
+        context = ServerContext(
+            settings=chosen,
+            sessions=application.sessions,
+            store=application.store,
+            branches=application.branches,
+            offers=SettingsOffers(application.maker, application.sandboxes, name),
+            sandboxes=application.sandboxes,
+            sandbox_status=application.sandboxes.status,
+            data_dir=application.data_dir,
+            version=version,
+            store_kind=driver_of(loaded.database_url),
+            presence=presence,
+            metrics=ServerMetrics(),
+            life=Life(),
+        )
+        context.metrics.gauge("open_viewers", "Viewers of conversations.", presence.total)
+        await asyncio.to_thread(remove_stale, application.data_dir)
+        keepers = [
+            asyncio.create_task(_probe(application), name="probe of the sandbox"),
+            asyncio.create_task(_forget_old(context), name="retention"),
+        ]
+        try:
+            await application.start()
+            context.life.ready.set()
+            yield Serving(create_server(context), context, application)
+        finally:
+            context.life.draining.set()
+            for keeper in keepers:
+                keeper.cancel()
+            await asyncio.gather(*keepers, return_exceptions=True)
+            await presence.aclose()
+
+
+def _model_name(loaded: Loaded) -> str:
+    """Return what conversations run on; a missing key is said at their first model call (CF-16)."""
+    try:
+        chosen = choose_model(loaded)
+    except NoModel as error:
+        _log.warning("%s", error)
+        return str(resolve_name(None, model_settings(loaded)))
+    if chosen.note:
+        _log.warning("%s", chosen.note)
+    return chosen.name
+
+
+async def _probe(application: Application) -> None:
+    """Find out what isolation the host gives while nobody waits for it; keep what cannot be met named."""
+    try:
+        (await application.sandboxes.status()).require()
+    except BowerbirdError as error:
+        _log.warning("%s", error)
+
+
+async def _forget_old(context: ServerContext) -> None:
+    """Drop traces beyond their days and bytes, now and then."""
+    days = context.settings.traces_days
+    while True:
+        await asyncio.sleep(HOUR_S)
+
+        def forget(connection: "Connection") -> int:
+            return forget_traces(connection, _days_ago(days) if days else None)
+
+        with contextlib.suppress(BowerbirdError):
+            await context.store.write(forget, flush=False)
+
+
+def _days_ago(days: float) -> str:
+    from datetime import UTC, datetime, timedelta
+
+    from bowerbird.core.timestamps import to_iso
+
+    return to_iso(datetime.now(UTC) - timedelta(days=days))
+
+
+# ---------------------------------------------------------------- listening
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """Return a listening socket; raises OSError when the address is taken or not this machine's."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    return socket.create_server((host, port), family=family, backlog=2048)
+
+
+async def listen(
+    serving: Serving,
+    sock: socket.socket | None = None,
+    on_ready: "Callable[[str, Listening], None] | None" = None,
+) -> None:
+    """Serve until the process is told to stop; ends within the grace of running turns and a moment.
+
+    Args:
+        sock: listening already; None binds `server.host` and `server.port`.
+        on_ready: called with the address, and with the server, whose `should_exit` ends it.
+    """
+    settings = serving.context.settings
+    bound = sock if sock is not None else bind(settings.host, settings.port)
+    address = _url(bound)
+    grace = serving.application.sessions.settings.grace_s
+    config = uvicorn.Config(
+        serving.app,
+        loop="none",
+        http="httptools",
+        ws="websockets-sansio",
+        ws_max_size=MAX_FRAME,
+        ws_per_message_deflate=False,  # small frames hardly shrink, and each socket would hold 300 KB
+        ws_ping_interval=PING_S,
+        ws_ping_timeout=PING_S,
+        lifespan="off",
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=max(1, round(grace)),
+        backlog=2048,
+    )
+    server = Listening(config, serving)
+    if on_ready is not None:
+        on_ready(address, server)
+    await server.serve([bound])
+
+
+def _url(bound: socket.socket) -> str:
+    host, port = bound.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+class Listening(uvicorn.Server):
+    """A server that tells its viewers and turns before it ends (SE-34, SV-50)."""
+
+    def __init__(self, config: uvicorn.Config, serving: Serving) -> None:
+        super().__init__(config)
+        self._serving = serving
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Refuse new work, send viewers away, stop turns at a step's end, then close."""
+        context = self._serving.context
+        context.life.draining.set()
+        for listener in self.servers:
+            listener.close()
+        stopping = asyncio.create_task(self._serving.application.sessions.stop())
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LEAVE_S):
+                await context.presence.deserted()
+        await super().shutdown(sockets)
+        await stopping
+
+
+async def serve(
+    loaded: Loaded, version: str, on_ready: Callable[[str, ServerContext], None] | None = None
+) -> None:
+    """Run a server of these settings until a signal ends it.
+
+    Args:
+        version: of the program. on_ready: called with the address once it is served.
+
+    Raises:
+        ConfigError, StoreError: it cannot be opened. OSError: the address cannot be listened on.
+    """
+    section = loaded.settings.server
+    bound = bind(section.host, section.port)  # first: nothing is started for an address that is taken
+    try:
+        async with open_server(loaded, version=version) as serving:
+
+            def ready(address: str, _: Listening) -> None:
+                if on_ready is not None:
+                    on_ready(address, serving.context)
+
+            await listen(serving, bound, ready)
+    finally:
+        bound.close()
+
+
+def run(main: "Callable[[], Any]") -> None:
+    """Run a coroutine function on the fast event loop."""
+    import uvloop
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(main())

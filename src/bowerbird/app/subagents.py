@@ -1,0 +1,70 @@
+"""Subagents from settings: caps, types, checks.
+
+Here: which key becomes which value. Not here: running subagents (`delegation`, `sessions.children`).
+"""
+
+from typing import TYPE_CHECKING
+
+from bowerbird.config import Settings
+from bowerbird.delegation.checks import TEST_GLOBS
+from bowerbird.delegation.roles import AgentType
+from bowerbird.delegation.tree import Rules
+from bowerbird.delegation.wanted import Caps
+from bowerbird.sessions.children import Children
+
+if TYPE_CHECKING:
+    from bowerbird.app.application import Application
+
+SESSION_DEPTH = 1  # DE-2: subagents of sessions have none of their own
+
+
+def subagent_rules(settings: Settings, *, max_depth: int) -> Rules:
+    """Return what `delegation.*` says (DE-14, DE-16, DE-21).
+
+    Args:
+        max_depth: how deep subagents may nest.
+
+    Raises:
+        InvalidArgument: a custom type has the name of another.
+    """
+    section = settings.delegation
+    types = (
+        AgentType(
+            name=name,
+            description=entry.description,
+            tools=None if entry.tools is None else frozenset(entry.tools),
+            instructions=entry.instructions or "",
+            model=entry.model or "",
+        )
+        for name, entry in section.types.items()
+    )
+    return Rules(
+        max_depth=max_depth,
+        caps=Caps(
+            tasks_per_call=section.tasks_per_call,
+            parallel=section.parallel,
+            per_turn=section.per_turn,
+            unmerged=section.unmerged,
+            child_s=section.child_s,
+        ),
+        types=tuple(types),
+        checks=section.checks,
+        test_globs=section.test_globs or TEST_GLOBS,
+    )
+
+
+def session_children(application: "Application") -> Children:
+    """Return what runs the subagents of an application's sessions."""
+    settings, maker = application.loaded.settings, application.maker
+    tiers = settings.model_router.tiers if settings.model_router.enabled else ()
+    return Children(
+        application.store,
+        application.branches,
+        application.sessions,
+        rules=subagent_rules(settings, max_depth=SESSION_DEPTH),
+        model_of=maker.model_of,
+        model=settings.agent.subagent_model,
+        temperature=settings.agent.subagent_temperature,
+        tiers=tuple(sorted(tiers)),
+        sandboxes=application.sandboxes,
+    )

@@ -1,0 +1,81 @@
+"""Traces of model calls: recorded while a conversation wants it, shown live and kept (MO-34, SV-33, SV-41).
+
+Here: from a turn's model to one that leaves records, and where these go. Not here: the records
+(`models/tracing.py`), how long they stay (`store/traces.py`).
+"""
+
+import asyncio
+import itertools
+import logging
+from typing import TYPE_CHECKING, Any
+
+from bowerbird.core.errors import BowerbirdError
+from bowerbird.core.events import Trace
+from bowerbird.models.redact import redactor_of
+from bowerbird.models.tracing import TracingModel
+from bowerbird.sessions.live import Published
+from bowerbird.store.traces import add_trace, last_trace_seq
+
+if TYPE_CHECKING:
+    from bowerbird.models.protocol import Model
+    from bowerbird.models.settings import ModelSettings
+    from bowerbird.sessions.live import Live
+    from bowerbird.store.store import Store
+
+_log = logging.getLogger(__name__)
+
+
+class Traces:
+    """Keeps and shows the traces of a process's sessions.
+
+    Args:
+        store: where they are kept; closed by its owner after `aclose`.
+        settings: whose secrets are masked.
+    """
+
+    def __init__(self, store: "Store", settings: "ModelSettings") -> None:
+        self._store = store
+        self._redactor = redactor_of(settings)
+        self._live: Live | None = None
+        self._numbers: dict[str, itertools.count[int]] = {}
+        self._last: dict[str, asyncio.Task[None]] = {}
+
+    def connect(self, live: "Live") -> None:
+        """Show records to who watches `live` from now on."""
+        self._live = live
+
+    async def traced(self, model: "Model", thread_id: str, turn_id: str, agent: str = "main") -> "Model":
+        """Return a model whose calls are recorded under a session; its numbers go on after a restart."""
+        if thread_id not in self._numbers:
+            last = await self._store.read(lambda c: last_trace_seq(c, thread_id))
+            self._numbers.setdefault(thread_id, itertools.count(last + 1))
+        numbers = self._numbers[thread_id]
+
+        def take(record: dict[str, Any]) -> None:
+            if self._live is not None:
+                self._live.publish(Published(thread_id, turn_id, None, Trace(record)))
+            before = self._last.get(thread_id)
+            task = asyncio.get_running_loop().create_task(self._keep(before, thread_id, turn_id, record))
+            self._last[thread_id] = task
+            task.add_done_callback(lambda done: self._forget(thread_id, done))
+
+        return TracingModel(model, take, numbers.__next__, agent=agent, redactor=self._redactor)
+
+    def _forget(self, thread_id: str, done: "asyncio.Task[None]") -> None:
+        if self._last.get(thread_id) is done:
+            del self._last[thread_id]
+
+    async def _keep(
+        self, before: "asyncio.Task[None] | None", thread_id: str, turn_id: str, record: dict[str, Any]
+    ) -> None:
+        if before is not None:
+            await asyncio.wait([before])  # records of one session are kept in their order
+        try:
+            await self._store.write(lambda c: add_trace(c, thread_id, turn_id, record), flush=False)
+        except BowerbirdError as error:
+            _log.warning("a trace of %s was not kept: %s", thread_id, error)
+
+    async def aclose(self) -> None:
+        """Wait until everything is kept."""
+        while self._last:
+            await asyncio.wait(list(self._last.values()))

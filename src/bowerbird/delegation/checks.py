@@ -1,0 +1,75 @@
+"""What a check of a tournament found (DE-22).
+
+Here: the value, and which files checks are thought to read. Not here: running commands.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from typing import Any
+
+TAIL_CHARS = 2_000
+CHECK_S = 600.0
+TEST_GLOBS = (
+    "tests/**", "test/**", "**/tests/**", "**/test/**", "**/test_*", "**/*_test.*", "**/*.test.*",
+    "**/*.spec.*", "**/conftest.py", "**/__tests__/**",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One command's outcome; `baseline_failed`: it fails in the starting snapshot too."""
+
+    command: str
+    exit_code: int
+    seconds: float
+    output_tail: str
+    baseline_failed: bool = False
+
+    @property
+    def passed(self) -> bool:
+        """Whether the command exited with 0."""
+        return self.exit_code == 0
+
+    def record(self) -> dict[str, Any]:
+        """Return plain data."""
+        return {
+            "command": self.command,
+            "exit_code": self.exit_code,
+            "seconds": self.seconds,
+            "output_tail": self.output_tail,
+            "baseline_failed": self.baseline_failed,
+        }
+
+    @classmethod
+    def of(cls, data: dict[str, Any]) -> "Check":
+        """Return the check that `record` described."""
+        return cls(**data)
+
+
+def against(baseline: Sequence[Check], checks: Iterable[Check]) -> tuple[Check, ...]:
+    """Return `checks`, those that fail marked when they fail in the starting snapshot too."""
+    failing = {check.command for check in baseline if not check.passed}
+    return tuple(
+        replace(check, baseline_failed=not check.passed and check.command in failing) for check in checks
+    )
+
+
+def touches_checks(diff: dict[str, Any], globs: Sequence[str] = TEST_GLOBS) -> bool:
+    """Whether files that checks read were changed or deleted; new ones are nobody's yet.
+
+    >>> touches_checks({"written": [], "deleted": ["/tests/test_a.py"]})
+    True
+    """
+    changed = [row["path"] for row in diff["written"] if row["kind"] == "modify"]
+    return any(fits(path, glob) for path in [*changed, *diff["deleted"]] for glob in globs)
+
+
+def fits(path: str, glob: str) -> bool:
+    """Whether a path fits a glob of test files; `**/` also stands for no directory at all.
+
+    >>> fits("/test_a.py", "**/test_*"), fits("/src/a.py", "tests/**")
+    (True, False)
+    """
+    plain = path.lstrip("/")
+    return fnmatchcase(plain, glob) or (glob.startswith("**/") and fnmatchcase(plain, glob[3:]))

@@ -1,0 +1,134 @@
+"""The streams of messages to a server, by any of the three transports (PT-17).
+
+Here: framing for stdio, the HTTP client with its headers. Not here: what messages mean (`connection.py`).
+"""
+
+import asyncio
+import ipaddress
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+import anyio
+import httpx2
+from mcp.client.sse import sse_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.message import SessionMessage
+from mcp_types import jsonrpc_message_adapter
+
+from bowerbird.protocols.mcp_client.child import Child, Ring
+from bowerbird.protocols.mcp_client.spec import ServerSpec
+
+Streams = tuple[Any, Any]  # the SDK's pair: messages from the server, messages to it
+
+
+class Pipes(Protocol):
+    """A started server that speaks over pipes; `close` ends it."""
+
+    @property
+    def stdin(self) -> asyncio.StreamWriter: ...
+    @property
+    def stdout(self) -> asyncio.StreamReader: ...
+    async def close(self) -> None: ...
+
+
+Start = Callable[[ServerSpec, Ring], Awaitable[Pipes]]
+
+_CONNECT_S = 10.0
+_STREAM_SILENCE_S = 300.0
+
+
+def open_streams(
+    spec: ServerSpec, ring: Ring, ended: asyncio.Event, start: Start = Child.start
+) -> AbstractAsyncContextManager[Streams]:
+    """Return the transport of `spec`, not yet entered; leaving it ends the server or the connection.
+
+    Args:
+        ring: takes what a started server says on stderr, and lines on stdout that are no messages.
+        ended: set when a started server has closed its stdout.
+        start: starts a server of the stdio transport.
+    """
+    if spec.transport == "stdio":
+        return _stdio(spec, ring, ended, start)
+    if spec.transport == "sse":
+        return sse_client(spec.url, headers=dict(spec.headers), timeout=_CONNECT_S)
+    return _http(spec)
+
+
+@asynccontextmanager
+async def _http(spec: ServerSpec) -> AsyncGenerator[Streams, None]:
+    timeout = httpx2.Timeout(_CONNECT_S, read=max(_STREAM_SILENCE_S, spec.call_timeout_s))
+    options: dict[str, Any] = {"headers": dict(spec.headers), "timeout": timeout}
+    if _is_loopback(spec.url):
+        options["trust_env"] = False  # a proxy of the environment cannot reach this machine
+    async with (
+        httpx2.AsyncClient(**options) as client,
+        streamable_http_client(spec.url, http_client=client) as streams,
+    ):
+        yield streams
+
+
+def _is_loopback(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+@asynccontextmanager
+async def _stdio(
+    spec: ServerSpec, ring: Ring, ended: asyncio.Event, start: Start
+) -> AsyncGenerator[Streams, None]:
+    child = await start(spec, ring)
+    heard, inbound = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    outbound, told = anyio.create_memory_object_stream[SessionMessage](0)
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_read, child, heard, ring, ended)
+            tasks.start_soon(_write, child, told, heard)
+            try:
+                yield inbound, outbound
+            finally:
+                # Shielded, bounded: whoever cancels us must not leave a process behind.
+                with anyio.CancelScope(shield=True):
+                    inbound.close()  # the reader drains from now on, so a server that talks can end
+                    await child.close()
+                tasks.cancel_scope.cancel()
+    finally:
+        for stream in (heard, inbound, outbound, told):
+            stream.close()
+
+
+async def _read(child: Pipes, heard: Any, ring: Ring, ended: asyncio.Event) -> None:
+    try:
+        async with heard:
+            while True:
+                line = await child.stdout.readuntil(b"\n")
+                try:
+                    message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+                except ValueError:
+                    ring.add(b"[stdout] " + line)  # noise: some servers print there
+                    continue
+                try:
+                    await heard.send(SessionMessage(message))
+                except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+                    continue  # the session is gone; go on reading, so that the server can end
+    except asyncio.LimitOverrunError:
+        ring.add(b"[a message of the server is over 16 MiB; the connection was ended]\n")
+    except (asyncio.IncompleteReadError, ConnectionError):
+        pass  # the server has closed its stdout
+    finally:
+        ended.set()
+
+
+async def _write(child: Pipes, told: Any, heard: Any) -> None:
+    try:
+        async with told:
+            async for item in told:
+                text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+                child.stdin.write(text.encode() + b"\n")
+                await child.stdin.drain()
+    except (anyio.ClosedResourceError, OSError, RuntimeError):  # uvloop's word for a closed pipe
+        await heard.aclose()  # the session sees the end instead of waiting for answers

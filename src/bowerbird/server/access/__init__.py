@@ -1,0 +1,24 @@
+"""Who may come in, and how much (SV-54 … SV-61).
+
+Lives here: authentication, roles, Host, Origin, CORS, security headers, rate limits, overload, the routes
+of `/api/auth`. Must not be here: what other routes do, whose conversation it is (`ownership.py`).
+"""
+
+from typing import TYPE_CHECKING
+
+from starlette.middleware import Middleware
+
+from bowerbird.server.access.gate import OPEN_PATHS, Gate
+from bowerbird.server.access.overload import Overload
+from bowerbird.server.access.roles import require
+from bowerbird.server.access.routes import router
+
+if TYPE_CHECKING:
+    from bowerbird.server.context import ServerContext
+
+__all__ = ("OPEN_PATHS", "Gate", "Overload", "middleware_for", "require", "router")
+
+
+def middleware_for(context: "ServerContext") -> list[Middleware]:
+    """Return the layers of access control, outermost first."""
+    return [Middleware(Gate, context=context)]

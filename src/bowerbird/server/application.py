@@ -1,0 +1,62 @@
+"""The ASGI application: routes, layers around them, errors, OpenAPI (SV-4).
+
+Here: how the parts of this package become one application. Not here: what any of them does; making
+the context and listening (`app/serving.py`).
+"""
+
+from typing import TYPE_CHECKING
+
+from fastapi import FastAPI
+from fastapi.routing import APIRoute
+from starlette.middleware import Middleware
+
+from bowerbird.server.access import middleware_for
+from bowerbird.server.access import router as access_router
+from bowerbird.server.bodies import BodyLimit
+from bowerbird.server.errors import Guard, handle_errors
+from bowerbird.server.idempotency import Idempotency
+from bowerbird.server.metrics import Measured
+from bowerbird.server.openapi import describe
+from bowerbird.server.pages import router as pages_router
+from bowerbird.server.routes import routers
+from bowerbird.server.socket import router as socket_router
+
+if TYPE_CHECKING:
+    from bowerbird.server.context import ServerContext
+
+
+def create_server(context: "ServerContext") -> FastAPI:
+    """Return the application over `context`; opening and closing the context is its owner's.
+
+    Example:
+        uvicorn.run(create_server(context), ws="websockets-sansio")
+    """
+    layers = [
+        Middleware(Guard),
+        Middleware(Measured, metrics=context.metrics),
+        *middleware_for(context),
+        Middleware(BodyLimit, settings=context.settings),
+        Middleware(Idempotency, context=context),
+    ]
+    app = FastAPI(
+        title="Bowerbird",
+        version=context.version,
+        root_path=context.settings.root_path,
+        middleware=layers,
+        redirect_slashes=False,
+        redoc_url=None,
+    )
+    app.state.context = context
+    handle_errors(app)
+    every = (*routers(), access_router, socket_router, pages_router)
+    for router in every:
+        app.include_router(router)
+    # For the Allow of a 405: one path may have routes in several places.
+    app.state.patterns = [
+        (route.path_regex, frozenset(route.methods or ()))
+        for router in every
+        for route in router.routes
+        if isinstance(route, APIRoute)
+    ]
+    describe(app)
+    return app

@@ -1,0 +1,58 @@
+"""The task board of a workspace, to look at (SV-62, DE-32).
+
+Here: that route. Not here: changing tasks, which agents do (`tools/board.py`); the board itself.
+"""
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query
+from starlette.responses import Response
+
+from bowerbird.delegation.boards import BoardKey, board_at, board_of, board_state
+from bowerbird.server.context import Caller, ServerContext
+from bowerbird.server.conversations import workspace_of
+from bowerbird.server.ownership import owned_session
+from bowerbird.server.routes.common import Context, Shown, Viewer
+from bowerbird.server.wire import answer
+
+router = APIRouter(prefix="/api", tags=["tasks"])
+
+Status = Literal["pending", "in_progress", "completed"]
+
+
+class TaskShown(Shown):
+    """A task of the board; what blocks it and what it blocks follow from its links."""
+
+    id: int
+    subject: str
+    description: str
+    status: str
+    blockedBy: list[int]
+    blocks: list[int]
+    owner: str
+    activeForm: str
+    metadata: dict[str, Any]
+
+
+@router.get("/tasks", response_model=list[TaskShown], summary="The task board of a workspace")
+async def tasks(
+    context: Context,
+    caller: Viewer,
+    conversation: Annotated[str | None, Query(max_length=200)] = None,
+    workspace: Annotated[str | None, Query(max_length=200, description="A registered one.")] = None,
+    status: Annotated[Status | None, Query()] = None,
+) -> Response:
+    """In numeric order: of `conversation`'s workspace, of a registered one, else of the default one."""
+    key = await _board(context, caller, conversation, workspace)
+    state = None if key is None else await context.store.read(lambda c: board_state(c, key))
+    found = () if state is None else state.tasks
+    return answer([task for task in found if status is None or task["status"] == status])
+
+
+async def _board(
+    context: ServerContext, caller: Caller, conversation: str | None, workspace: str | None
+) -> BoardKey | None:
+    if conversation is not None:
+        return board_of(await owned_session(context, caller, conversation))
+    path = workspace_of(context, workspace)
+    return None if path is None else board_at(path)

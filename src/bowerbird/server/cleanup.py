@@ -1,0 +1,68 @@
+"""Releasing what an idle conversation holds: warm sandbox, mounts, open handles (SV-53).
+
+Here: when a conversation is idle, and what is released. Not here: the delay (`presence.py`), the limits of
+warm sandboxes (`sandbox/host.py`).
+"""
+
+import contextlib
+from typing import TYPE_CHECKING, Literal
+
+from bowerbird.core.errors import UnknownSession
+from bowerbird.server.presence import Verdict
+from bowerbird.sessions.discarding import discard_changes
+from bowerbird.store.leases import lease_is_free
+from bowerbird.store.threads import find_session
+from bowerbird.store.turns import turns_of
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from bowerbird.sandbox.host import SandboxHost
+    from bowerbird.sessions.branches import Branches
+    from bowerbird.store.store import Store
+
+
+class Cleaner:
+    """Releases conversations of one process.
+
+    Args:
+        cleanup: `release` keeps unlanded changes, `discard` moves them to the trash (7 days).
+    """
+
+    def __init__(
+        self,
+        store: "Store",
+        branches: "Branches",
+        sandboxes: "SandboxHost",
+        cleanup: Literal["release", "discard"],
+    ) -> None:
+        self._store = store
+        self._branches = branches
+        self._sandboxes = sandboxes
+        self._cleanup = cleanup
+
+    async def release(self, thread_id: str) -> Verdict:
+        """Release a conversation's runtime, or say that work is open."""
+        row = await self._store.read(lambda c: find_session(c, thread_id))
+        if row is None or row.branch_id is None:
+            return Verdict.RELEASED
+        branch_id = row.branch_id
+
+        async def is_idle() -> bool:
+            if self._sandboxes.is_busy(branch_id):
+                return False
+            return not await self._store.read(lambda c: _has_work(c, thread_id))
+
+        if not await self._branches.release(row, is_idle):
+            return Verdict.BUSY
+        if self._cleanup == "discard" and row.changed_files:
+            with contextlib.suppress(UnknownSession):  # deleted meanwhile: its branch is in the trash
+                await discard_changes(self._store, self._branches, thread_id)
+        return Verdict.RELEASED
+
+
+def _has_work(connection: "Connection", thread_id: str) -> bool:
+    """Whether a turn is queued or driven; one that waits for a person, held by nobody, is no work."""
+    if turns_of(connection, thread_id, ("queued", "running")):
+        return True
+    return not lease_is_free(connection, thread_id)

@@ -1,0 +1,25 @@
+"""The REST routes, one module per part of the chapter.
+
+Lives here: paths, members and statuses. Must not be here: decisions of sessions, files or access; the
+modules beside this package hold what routes share.
+"""
+
+from fastapi import APIRouter
+
+
+def routers() -> tuple[APIRouter, ...]:
+    """Return every router in the order of the chapter."""
+    from bowerbird.server.routes import (
+        approvals,
+        catalogue,
+        conversations,
+        files,
+        health,
+        review,
+        turns,
+        usage,
+    )
+
+    return tuple(
+        module.router for module in (health, conversations, turns, catalogue, files, review, approvals, usage)
+    )

@@ -1,0 +1,127 @@
+"""Questions that wait for a person (SV-29), and traces of model calls (SV-33).
+
+Here: the routes. Not here: what an answer does (`sessions`).
+"""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from pydantic import Field
+from starlette.responses import Response
+
+from bowerbird.core.errors import AlreadyAnswered
+from bowerbird.server.context import Caller, ServerContext
+from bowerbird.server.conversations import hidden_owner
+from bowerbird.server.errors import problem
+from bowerbird.server.ownership import owned_session
+from bowerbird.server.routes.common import (
+    Body,
+    Context,
+    ConversationId,
+    Limit,
+    Shown,
+    StatusShown,
+    User,
+    Viewer,
+)
+from bowerbird.server.submitting import DOOR
+from bowerbird.server.wire import answer
+from bowerbird.sessions.answers import DECISIONS
+from bowerbird.sessions.inputs import ANSWER_DOOR
+from bowerbird.sessions.values import PendingRequest
+from bowerbird.store.owners import owner_of_answer
+from bowerbird.store.traces import traces_of
+
+router = APIRouter(prefix="/api", tags=["approvals"])
+
+WORDS = sorted({word for words in DECISIONS.values() for word in words})
+
+
+class Question(Shown):
+    """What waits for a decision."""
+
+    request_id: str
+    conversation_id: str
+    turn_id: str
+    kind: str
+    tools: list[dict[str, Any]]
+    text: str
+    asked_at: str
+    expires_at: str | None
+
+
+class Decision(Body):
+    """An answer: approve, deny, auto_approve; approve, reject for a plan; others by kind.
+
+    A question of the agent (kind `user`) takes any text.
+    """
+
+    decision: Annotated[str, Field(min_length=1, max_length=100_000, json_schema_extra={"enum": [*WORDS]})]
+    feedback: Annotated[str | None, Field(max_length=100_000)] = None
+    amount: Annotated[float | None, Field(gt=0, le=1e9, allow_inf_nan=False)] = None
+
+
+@router.get("/approvals", response_model=list[Question], summary="Questions that wait")
+async def approvals(context: Context, caller: Viewer) -> Response:
+    """Of the caller's conversations, oldest first."""
+    found = await context.sessions.pending(owner=hidden_owner(caller))
+    return answer([question(request) for request in found])
+
+
+def question(request: PendingRequest) -> dict[str, Any]:
+    """Return a pending request as REST shows it."""
+    return {
+        "request_id": request.request_id,
+        "conversation_id": request.thread_id,
+        "turn_id": request.turn_id,
+        "kind": request.kind,
+        "tools": list(request.tools),
+        "text": request.text,
+        "asked_at": request.asked_at,
+        "expires_at": request.expires_at,
+        "cursor": request.cursor,
+    }
+
+
+@router.post("/approvals/{request_id}", response_model=StatusShown, summary="Answer a question")
+async def decide(request_id: str, wanted: Decision, context: Context, caller: User) -> Response:
+    """Any door may answer; the first answer counts. 409 `already_answered`."""
+    thread_id, kind = await _pending(context, caller, request_id)
+    if wanted.decision in WORDS and wanted.decision not in DECISIONS.get(kind, WORDS):
+        fitting = ", ".join(DECISIONS[kind])
+        raise problem(
+            "conflict", f"{wanted.decision} does not answer a question of kind {kind}; use {fitting}"
+        )
+    feedback = wanted.feedback
+    if kind == "budget" and wanted.amount is not None:
+        feedback = str(wanted.amount)
+    await context.sessions.answer(
+        request_id, wanted.decision, thread_id=thread_id, feedback=feedback, by=caller.user_id, door=DOOR
+    )
+    return answer({"status": "accepted"})
+
+
+async def _pending(context: ServerContext, caller: Caller, request_id: str) -> tuple[str, str]:
+    """Return the thread and kind of a pending request of the caller's."""
+    for request in await context.sessions.pending(owner=hidden_owner(caller)):
+        if request.request_id == request_id:
+            return request.thread_id, request.kind
+    known = await context.store.read(lambda c: owner_of_answer(c, ANSWER_DOOR, request_id))
+    if known is not None and caller.owns(known[1]):
+        raise AlreadyAnswered("this question was answered before")
+    raise problem("not_found", "no such question waits for an answer")
+
+
+@router.get(
+    "/conversations/{conversation_id}/traces", response_model=list[dict[str, Any]], summary="Model calls"
+)
+async def traces(
+    conversation_id: ConversationId,
+    context: Context,
+    caller: Viewer,
+    after: Annotated[int, Query(ge=0, le=2**53, description="Only what follows this number.")] = 0,
+    limit: Limit = 100,
+) -> Response:
+    """Stored `llm_request` and `llm_response` records, while tracing was on; secrets are masked."""
+    row = await owned_session(context, caller, conversation_id)
+    return answer(await context.store.read(lambda c: traces_of(c, row.thread_id, after, limit)))

@@ -1,0 +1,134 @@
+"""What conversations are offered: tools, skills, presets, workspaces (SV-11 … SV-13).
+
+Here: those lists, and writing skills. Not here: how they are chosen for a turn (`app/`), SKILL.md's form
+(`skills/`).
+"""
+
+import asyncio
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from pydantic import Field
+from starlette.responses import Response
+
+from bowerbird.server.context import Named
+from bowerbird.server.errors import invalid, problem
+from bowerbird.server.ownership import owned_session
+from bowerbird.server.routes.common import Admin, Body, Context, Shown, StatusShown, Viewer
+from bowerbird.server.skill_files import NAME, delete_skill, write_skill
+from bowerbird.server.wire import answer
+
+router = APIRouter(prefix="/api", tags=["catalogue"])
+
+MAX_BODY = 256 * 1024
+
+
+class NamedShown(Shown):
+    """A name and what it is for."""
+
+    name: str
+    description: str
+
+
+class SkillShown(NamedShown):
+    """A skill with its text."""
+
+    body: str
+
+
+class NewSkill(Body):
+    """A skill to write."""
+
+    name: Annotated[str, Field(pattern=rf"^{NAME}$")]
+    description: Annotated[str, Field(min_length=1, max_length=1024, pattern=r"\S")]
+    body: Annotated[str, Field(max_length=MAX_BODY)]
+
+
+class WorkspaceShown(Shown):
+    """A directory that conversations can work on; `name` None is the default one."""
+
+    name: str | None
+    path: str
+    landing: str
+
+
+def _listed(items: Any) -> list[dict[str, str]]:
+    return [{"name": item.name, "description": item.description} for item in items]
+
+
+@router.get("/tools", response_model=list[NamedShown], summary="Tools that a conversation is offered")
+async def tools(
+    context: Context, caller: Viewer, conversation: Annotated[str | None, Query(max_length=200)] = None
+) -> Response:
+    """Of a new conversation with the defaults, or of `conversation`."""
+    session = None if conversation is None else await owned_session(context, caller, conversation)
+    return answer(_listed(tool.spec for tool in await context.offers.tools(session)))
+
+
+@router.get("/presets", response_model=list[NamedShown], summary="Presets of instructions")
+async def presets(context: Context, caller: Viewer) -> Response:
+    """`coding` and `work` ship with the program; further ones come from `PROMPTS_DIR`."""
+    del caller
+    return answer(_listed(await asyncio.to_thread(context.offers.presets)))
+
+
+@router.get("/workspaces", response_model=list[WorkspaceShown], summary="Directories to work on")
+async def workspaces(context: Context, caller: Viewer) -> Response:
+    """The default directory and those of `workspace.registered`."""
+    del caller
+    settings = context.settings
+    rows = [(None, settings.workspace), *settings.registered.items()]
+    return answer(
+        [{"name": name, "path": path, "landing": settings.landing} for name, path in rows if path is not None]
+    )
+
+
+@router.get("/skills", response_model=list[NamedShown], summary="Skills that agents see")
+async def skills(context: Context, caller: Viewer) -> Response:
+    """Those of the default workspace and the bundled ones."""
+    del caller
+    library = context.offers.skills()
+    return answer(_listed(await asyncio.to_thread(library.offered)) if library is not None else [])
+
+
+@router.get("/skills/{name}", response_model=SkillShown, summary="One skill with its text")
+async def skill(name: str, context: Context, caller: Viewer) -> Response:
+    """404 for a skill that is not offered."""
+    del caller
+    library = context.offers.skills()
+    found = None if library is None else await asyncio.to_thread(library.get, name)
+    if found is None or library is None:
+        raise problem("not_found", "there is no such skill")
+    body = await asyncio.to_thread(library.body, found)
+    return answer({"name": found.name, "description": found.description, "body": body})
+
+
+@router.post("/skills", response_model=NamedShown, summary="Write a skill")
+async def new_skill(
+    wanted: NewSkill, context: Context, caller: Admin, overwrite: Annotated[bool, Query()] = False
+) -> Response:
+    """409 for a name that exists, unless `overwrite`."""
+    del caller
+    directory, library = context.offers.skills_dir(), context.offers.skills()
+    if directory is None or library is None:
+        raise problem("conflict", "skills are turned off (skills.enabled)")
+    if len(wanted.body.encode()) > MAX_BODY:
+        raise invalid(("body", "body"), f"the text is larger than {MAX_BODY} bytes", "string_too_long")
+    if not overwrite and await asyncio.to_thread(library.get, wanted.name) is not None:
+        raise problem("conflict", f"there is a skill {wanted.name} already; use ?overwrite=true")
+    description = " ".join(wanted.description.split())
+    await asyncio.to_thread(
+        write_skill, directory, Named(wanted.name, description), wanted.body, overwrite=overwrite
+    )
+    return answer({"name": wanted.name, "description": description})
+
+
+@router.delete("/skills/{name}", response_model=StatusShown, summary="Delete a skill")
+async def remove_skill(name: str, context: Context, caller: Admin) -> Response:
+    """Bundled skills cannot be deleted."""
+    del caller
+    directory = context.offers.skills_dir()
+    if directory is None:
+        raise problem("not_found", "there is no such skill")
+    await asyncio.to_thread(delete_skill, directory, name)
+    return answer({"status": "deleted"})

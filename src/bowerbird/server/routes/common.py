@@ -1,0 +1,71 @@
+"""What every route begins with: the context, the caller by role, forms of bodies and errors.
+
+Here: dependencies and base models. Not here: any route.
+"""
+
+from typing import Annotated
+
+from fastapi import Depends, Path, Query
+from pydantic import BaseModel, ConfigDict
+
+from bowerbird.server.access import require
+from bowerbird.server.context import Caller, ServerContext, context_of
+from bowerbird.server.wire import MAX_PAGE
+
+Context = Annotated[ServerContext, Depends(context_of)]
+Viewer = Annotated[Caller, Depends(require("viewer"))]
+User = Annotated[Caller, Depends(require("user"))]
+Admin = Annotated[Caller, Depends(require("admin"))]
+
+ConversationId = Annotated[str, Path(description="Id of a conversation; opaque.")]
+Limit = Annotated[int, Query(ge=1, le=MAX_PAGE, description="At most so many.")]
+
+
+def whole(value: object) -> object:
+    """Take 3.0 for 3: JSON has one kind of number. For validators of integers."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+class Body(BaseModel):
+    """A request's JSON: types are exact, unknown members are ignored (SV-2)."""
+
+    model_config = ConfigDict(strict=True, extra="ignore")
+
+
+class StrictBody(BaseModel):
+    """A request's JSON where unknown members are an error (SV-2)."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+
+class Shown(BaseModel):
+    """An answer's JSON, for the description only: answers are encoded by msgspec."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class ProblemShown(Shown):
+    """Every error but those of validation."""
+
+    detail: str
+    code: str
+
+
+class Place(Shown):
+    """Where a request is wrong."""
+
+    loc: list[str | int]
+    msg: str
+    type: str
+
+
+class InvalidShown(Shown):
+    """A request that does not fit its description."""
+
+    detail: list[Place]
+
+
+class StatusShown(Shown):
+    """That something was done."""
+
+    status: str

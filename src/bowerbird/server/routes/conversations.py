@@ -1,0 +1,213 @@
+"""Conversations as such: made, listed, shown, changed, forked, deleted, restored (SV-7 … SV-10, 22, 23).
+
+Here: the routes. Not here: their messages and turns (`turns.py`), what a list row holds (`shown.py`).
+"""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from pydantic import Field
+from starlette.responses import Response
+
+from bowerbird.server.conversations import (
+    EFFORTS,
+    conversation,
+    described,
+    hidden_owner,
+    listed,
+    new_session,
+    settings_of,
+)
+from bowerbird.server.ownership import owned_session
+from bowerbird.server.routes.common import (
+    Body,
+    Context,
+    ConversationId,
+    Limit,
+    Shown,
+    StatusShown,
+    StrictBody,
+    User,
+    Viewer,
+)
+from bowerbird.server.wire import answer, clean
+
+router = APIRouter(prefix="/api", tags=["conversations"])
+
+Effort = Annotated[EFFORTS | None, Field(description="null = configured; xhigh means max.")]
+Title = Annotated[str | None, Field(max_length=500)]
+Flag = bool | None
+
+
+class NewConversation(Body):
+    """How a conversation begins; everything may be left out."""
+
+    preset: str | None = None
+    enable_teams: bool = False
+    enable_tracing: bool = False
+    enable_approval: Flag = None
+    enable_plan_mode: bool = False
+    enable_thinking: Flag = None
+    thinking_effort: Effort = None
+    system_prompt: Annotated[str | None, Field(max_length=262_144)] = None
+    workspace: str | None = None
+    model: Annotated[str | None, Field(max_length=300)] = None
+    title: Title = None
+
+
+class Changes(StrictBody):
+    """What to change of a conversation; members left out stay."""
+
+    title: Annotated[str, Field(min_length=1, max_length=500, pattern=r"\S")] | None = None
+    enable_teams: Flag = None
+    enable_tracing: Flag = None
+    enable_approval: Flag = None
+    enable_plan_mode: Flag = None
+    enable_thinking: Flag = None
+    thinking_effort: Effort = None
+    model: Annotated[str | None, Field(max_length=300)] = None
+
+
+class ForkPoint(StrictBody):
+    """After which turn; the last ended one when left out."""
+
+    turn_id: Annotated[str | None, Field(max_length=200)] = None
+    title: Title = None
+
+
+class Made(Shown):
+    """The id of a new conversation."""
+
+    conversation_id: str
+
+
+class Row(Shown):
+    """A conversation as lists show it."""
+
+    id: str
+    title: str | None
+    created_at: str
+    updated_at: str
+    message_count: int
+    status: str
+    changed_files: int
+    cost: float | None
+    pending_approval: bool
+
+
+class MessageShown(Shown):
+    """What somebody said, or was answered."""
+
+    id: str
+    role: str
+    content: str
+    created_at: str
+    turn_id: str | None
+    cursor: int
+
+
+class Conversation(Shown):
+    """A conversation with its messages."""
+
+    id: str
+    title: str | None
+    system_prompt: str | None
+    preset: str
+    model: str
+    enable_teams: bool
+    enable_tracing: bool
+    enable_approval: bool
+    enable_plan_mode: bool
+    enable_thinking: bool
+    thinking_effort: str
+    created_at: str
+    messages: list[MessageShown]
+    total_input_tokens: int
+    total_output_tokens: int
+    cursor: int
+    queued: list[dict[str, Any]]
+    branch: dict[str, Any] | None
+    parent: str | None
+    cost: float | None
+
+
+@router.post("/chat", response_model=Made, summary="Begin a conversation")
+async def begin(context: Context, caller: User, wanted: NewConversation | None = None) -> Response:
+    """Makes the conversation and its branch; costs no model call. An empty body is valid."""
+    asked = wanted or NewConversation()
+    new = new_session(context, caller, asked.model_dump())
+    session = await context.sessions.create(new)
+    context.presence.touched(session.thread_id)
+    return answer({"conversation_id": session.thread_id})
+
+
+@router.get("/conversations", response_model=list[Row], summary="Conversations, the newest first")
+async def conversations(
+    context: Context,
+    caller: Viewer,
+    limit: Limit = 1000,
+    before: Annotated[str | None, Query(max_length=200, description="Only what follows this id.")] = None,
+    q: Annotated[str | None, Query(max_length=500, description="Title or id contains this.")] = None,
+) -> Response:
+    """The caller's own; all of them for an admin."""
+    found = await context.sessions.list(
+        before=before, query=clean(q) if q else None, owner=hidden_owner(caller), limit=limit
+    )
+    return answer([listed(info) for info in found])
+
+
+@router.get("/conversations/{conversation_id}", response_model=Conversation, summary="One conversation")
+async def show(
+    conversation_id: ConversationId,
+    context: Context,
+    caller: Viewer,
+    after: Annotated[int, Query(ge=0, le=2**53, description="Only messages with a greater cursor.")] = 0,
+    limit: Limit = 1000,
+) -> Response:
+    """With its messages, page by page when there are many; totals count every model call."""
+    row = await owned_session(context, caller, conversation_id)
+    return answer(await conversation(context, row, after=after, limit=limit))
+
+
+@router.delete(
+    "/conversations/{conversation_id}", response_model=StatusShown, summary="Delete a conversation"
+)
+async def delete(conversation_id: ConversationId, context: Context, caller: User) -> Response:
+    """A running turn is cancelled first; unlanded work can be restored for 7 days."""
+    row = await owned_session(context, caller, conversation_id)
+    await context.sessions.delete(row.thread_id)
+    context.presence.forget(row.thread_id)
+    return answer({"status": "deleted"})
+
+
+@router.post("/conversations/{conversation_id}/restore", response_model=Row, summary="Undo a deletion")
+async def restore(conversation_id: ConversationId, context: Context, caller: User) -> Response:
+    """Brings a deleted conversation back with its branch; one that is not deleted stays as it is."""
+    row = await owned_session(context, caller, conversation_id, deleted=True)
+    if row.deleted_at is not None:
+        await context.sessions.restore(row.thread_id)
+    return answer(listed(await context.sessions.get(row.thread_id)))
+
+
+@router.patch("/conversations/{conversation_id}", response_model=Conversation, summary="Change settings")
+async def change(
+    conversation_id: ConversationId, changes: Changes, context: Context, caller: User
+) -> Response:
+    """Stored, and shown to every viewer; a turn that runs goes on with what it began with."""
+    row = await owned_session(context, caller, conversation_id)
+    given = {name: getattr(changes, name) for name in changes.model_fields_set}
+    await context.sessions.set_flags(row.thread_id, settings_of(context, given))
+    return answer(await described(context, await context.sessions.row(row.thread_id)))
+
+
+@router.post("/conversations/{conversation_id}/fork", response_model=Made, summary="Go on apart")
+async def fork(
+    conversation_id: ConversationId, context: Context, caller: User, point: ForkPoint | None = None
+) -> Response:
+    """A new conversation with the history and the files as they were at the end of a turn."""
+    row = await owned_session(context, caller, conversation_id)
+    asked = point or ForkPoint()
+    title = clean(asked.title) if asked.title else None
+    child = await context.sessions.fork(row.thread_id, asked.turn_id, title)
+    context.presence.touched(child.thread_id)
+    return answer({"conversation_id": child.thread_id})

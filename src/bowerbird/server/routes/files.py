@@ -1,0 +1,144 @@
+"""Files as people see them: listing, text, upload, download (SV-14 … SV-17).
+
+Here: the routes. Not here: the view rule (`files.py`), bodies (`multipart.py`), landing uploads.
+"""
+
+import asyncio
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
+
+from bowerbird.server.downloads import FileAnswer
+from bowerbird.server.files import list_files, open_file, shown_file
+from bowerbird.server.multipart import receive_files
+from bowerbird.server.ownership import owned_session
+from bowerbird.server.review import branch_of
+from bowerbird.server.routes.common import Context, ConversationId, Shown, User, Viewer
+from bowerbird.server.uploads import land_upload, placed, put_on_branch, staging, workspace_of_uploads
+from bowerbird.server.wire import answer
+
+router = APIRouter(prefix="/api", tags=["files"])
+
+Which = Annotated[
+    str | None,
+    Query(max_length=200, description="A conversation's branch; `none` = only what has landed."),
+]
+
+
+class FileRow(Shown):
+    """A file of a listing; `conversation_id` null = it is in the workspace."""
+
+    name: str
+    path: str
+    size: int
+    conversation_id: str | None
+    state: str
+
+
+class FileShown(Shown):
+    """A file with its text, null for a binary one."""
+
+    path: str
+    name: str
+    size: int
+    content: str | None
+    binary: bool
+    language: str | None
+    truncated: bool
+
+
+class UploadShown(Shown):
+    """Where uploaded files are now."""
+
+    uploaded: list[str]
+
+
+_UPLOAD: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "required": ["files"],
+                    "properties": {
+                        "files": {
+                            "type": "array",
+                            "minItems": 1,
+                            "maxItems": 50,
+                            "items": {"type": "string", "format": "binary"},
+                        }
+                    },
+                }
+            }
+        },
+    }
+}
+_BYTES: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}},
+    206: {
+        "description": "A range",
+        "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+    },
+}
+
+
+@router.get(
+    "/workspace/files", response_model=list[FileRow], summary="Files, an agent's before they land too"
+)
+async def files(
+    context: Context,
+    caller: Viewer,
+    conversation: Which = None,
+    limit: Annotated[int, Query(ge=1, le=10_000)] = 10_000,
+) -> Response:
+    """Per path the newest change among the caller's open branches, else the workspace.
+
+    `X-Truncated: true` says that there are more.
+    """
+    rows, more = await list_files(context, caller, conversation, limit)
+    return answer(rows, headers={"X-Truncated": "true"} if more else None)
+
+
+@router.get("/workspace/file/{path:path}", response_model=FileShown, summary="One file's text")
+async def file(path: str, context: Context, caller: Viewer, conversation: Which = None) -> Response:
+    """The same view rule; text is cut at 102,400 bytes. Links never lead outside."""
+    opened = await open_file(context, caller, path, conversation)
+    return answer(await asyncio.to_thread(shown_file, opened))
+
+
+@router.post("/workspace/upload", response_model=UploadShown, openapi_extra=_UPLOAD, summary="Upload files")
+async def upload(
+    request: Request,
+    context: Context,
+    caller: User,
+    subdir: Annotated[str, Query(max_length=4096)] = "",
+    conversation: Annotated[str | None, Query(max_length=200)] = None,
+) -> Response:
+    """All files or none: onto a conversation's branch, else as a landing of the caller's (undoable)."""
+    row = None if conversation is None else await owned_session(context, caller, conversation)
+    placed(subdir, ())
+    context.store.require_space()
+    async with staging(context.data_dir) as directory:
+        kind = request.headers.get("content-type", "")
+        received = await receive_files(request.stream(), kind, directory, context.settings)
+        targets = placed(subdir, received)
+        if row is not None:
+            paths = await put_on_branch(await branch_of(context, row), targets)
+            await context.sessions.note_changes(row.thread_id)
+        else:
+            paths = await land_upload(context, caller, workspace_of_uploads(context), targets)
+    return answer({"uploaded": paths})
+
+
+@router.get("/files/{conversation_id}/{path:path}", responses=_BYTES, response_class=Response,
+            summary="Download a file")  # fmt: skip
+async def download(
+    conversation_id: ConversationId, path: str, request: Request, context: Context, caller: Viewer
+) -> Response:
+    """From the conversation's branch, always as an attachment; one byte range is served as 206."""
+    row = await owned_session(context, caller, conversation_id)
+    opened = await open_file(context, caller, path, row.thread_id)
+    header = None if "if-range" in request.headers else request.headers.get("range")
+    return FileAnswer(opened, header)

@@ -1,0 +1,238 @@
+"""Review: diff, landing, undo, discarding, comments (SV-25 … SV-28).
+
+Here: the routes. Not here: what landing is (`workspace`), events that tell viewers (`socket/`).
+"""
+
+import asyncio
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query, Request
+from pydantic import BeforeValidator, Field
+from starlette.responses import Response
+
+from bowerbird.server.ownership import owned_session
+from bowerbird.server.review import (
+    branch_of,
+    comment_text,
+    landing_by_id,
+    landings_of,
+    note_landed,
+    snapshot_of,
+)
+from bowerbird.server.routes.common import (
+    Context,
+    ConversationId,
+    Limit,
+    Shown,
+    StrictBody,
+    User,
+    Viewer,
+    whole,
+)
+from bowerbird.server.routes.turns import Accepted
+from bowerbird.server.submitting import DOOR, submit
+from bowerbird.server.wire import answer
+from bowerbird.sessions.branches import in_thread
+from bowerbird.sessions.discarding import discard_changes
+
+router = APIRouter(prefix="/api", tags=["review"])
+
+PathText = Annotated[str, Field(min_length=1, max_length=4096)]
+Paths = list[PathText]  # how many: as the body may hold
+Hunks = list[Annotated[str, Field(max_length=200)]]
+_LINE = Field(ge=1, le=10_000_000)
+Line = Annotated[int, BeforeValidator(whole, json_schema_input_type=Annotated[int, _LINE]), _LINE]
+PathsQuery = Annotated[
+    list[str], Query(default_factory=list, description="Only these files or directories; none = all.")
+]
+
+
+class Land(StrictBody):
+    """What lands; everything, when nothing is said."""
+
+    plan: Annotated[str | None, Field(max_length=200)] = None
+    paths: Paths | None = None
+    hunks: Hunks | None = None
+    accept: Paths = Field(default_factory=list)
+    force: bool = False
+    partial: bool = False
+
+
+class Undo(StrictBody):
+    """What is taken back; all of the landing, when nothing is said."""
+
+    paths: Paths | None = None
+    hunks: Hunks | None = None
+    force: bool = False
+
+
+class Discard(StrictBody):
+    """What is thrown away; everything, when nothing is said."""
+
+    paths: Annotated[list[PathText], Field(min_length=1)] | None = None
+
+
+class Comment(StrictBody):
+    """A remark about lines of a changed file."""
+
+    path: PathText
+    side: Literal["old", "new"] = "new"
+    line: Line
+    end_line: Line | None = None
+    text: Annotated[str, Field(min_length=1, max_length=10_000, pattern=r"\S")]
+
+
+class Comments(StrictBody):
+    """Remarks that become one message."""
+
+    comments: Annotated[list[Comment], Field(min_length=1, max_length=100)]
+
+
+class Diff(Shown):
+    """Changes with their hunks."""
+
+    written: list[dict[str, Any]]
+    deleted: list[str]
+
+
+class Plan(Shown):
+    """What a landing would do."""
+
+    plan: str
+    entries: list[dict[str, Any]]
+
+
+class LandingShown(Shown):
+    """The record of a landing or an undo."""
+
+    id: str
+    kind: str
+    state: str
+    at: str
+    branch: str
+    entries: list[dict[str, Any]]
+    refused: list[dict[str, Any]]
+
+
+class Discarded(Shown):
+    """What was thrown away, and where it can be found for 7 days."""
+
+    status: str
+    paths: list[str]
+    branch: str | None
+
+
+_PATCH: dict[int | str, dict[str, Any]] = {200: {"content": {"text/x-diff": {"schema": {"type": "string"}}}}}
+
+
+@router.get("/conversations/{conversation_id}/diff", response_model=Diff, responses=_PATCH, summary="Changes")
+async def diff(
+    conversation_id: ConversationId,
+    context: Context,
+    caller: Viewer,
+    path: PathsQuery,
+    since: Annotated[str | None, Query(max_length=200, description="A snapshot, or a turn.")] = None,
+    format: Literal["json", "unified"] = "json",  # noqa: A002 - the member's name on the wire
+) -> Response:
+    """Against the fork point, or against an earlier state; non-empty `flags` is the red lane."""
+    row = await owned_session(context, caller, conversation_id)
+    branch = await branch_of(context, row)
+    snapshot = await snapshot_of(context, row, since)
+    if format == "unified":
+        patch = await asyncio.to_thread(branch.unified, path or None, 3, snapshot)
+        return Response(patch.encode("utf-8", "surrogateescape"), media_type="text/x-diff")
+    return answer(await asyncio.to_thread(branch.diff, path or None, snapshot))
+
+
+@router.get("/conversations/{conversation_id}/landing-plan", response_model=Plan, summary="What would land")
+async def landing_plan(
+    conversation_id: ConversationId, context: Context, caller: Viewer, path: PathsQuery
+) -> Response:
+    """With the drift of each path against the workspace; changes nothing."""
+    row = await owned_session(context, caller, conversation_id)
+    branch = await branch_of(context, row)
+    return answer(await asyncio.to_thread(branch.plan_landing, path or None))
+
+
+@router.post("/conversations/{conversation_id}/land", response_model=LandingShown, summary="Land changes")
+async def land(
+    conversation_id: ConversationId, context: Context, caller: User, wanted: Land | None = None
+) -> Response:
+    """All or nothing: 409 `stale` when the plan or a hunk is no longer what it was, 409 `landing_refused`
+    with the refused paths on a conflict or a flag that is not accepted; then nothing has changed."""
+    row = await owned_session(context, caller, conversation_id)
+    branch = await branch_of(context, row)
+    asked = wanted or Land()
+
+    def work() -> dict[str, Any]:
+        landing = branch.land(
+            asked.paths,
+            asked.hunks,
+            asked.accept,
+            asked.force,
+            asked.partial,
+            asked.plan,
+            actor=caller.user_id,
+            door=DOOR,
+        )
+        return landing.record
+
+    record = await in_thread(work)
+    await note_landed(context, branch.id, f"landed {len(record['entries'])} paths as {record['id']}")
+    return answer(record)
+
+
+@router.get("/landings", response_model=list[LandingShown], summary="Landings, the newest first")
+async def landings(context: Context, caller: Viewer, limit: Limit = 100) -> Response:
+    """Of the caller's conversations and uploads."""
+    found = await landings_of(context, caller)
+    return answer([landing.record for _, landing in found[:limit]])
+
+
+@router.post("/landings/{landing_id}/undo", response_model=LandingShown, summary="Take a landing back")
+async def undo(landing_id: str, context: Context, caller: User, wanted: Undo | None = None) -> Response:
+    """409 `landing_refused` where files were edited since, unless `force`."""
+    workspace, landing = await landing_by_id(context, caller, landing_id)
+    asked = wanted or Undo()
+
+    def work() -> dict[str, Any]:
+        undone = workspace.undo(
+            landing.id, asked.paths, asked.force, asked.hunks, actor=caller.user_id, door=DOOR
+        )
+        return undone.record
+
+    record = await in_thread(work)
+    await note_landed(context, str(record["branch"]), f"took {landing.id} back as {record['id']}")
+    return answer(record)
+
+
+@router.post("/conversations/{conversation_id}/discard", response_model=Discarded, summary="Discard changes")
+async def discard(
+    conversation_id: ConversationId, context: Context, caller: User, wanted: Discard | None = None
+) -> Response:
+    """All unlanded changes (restorable for 7 days), or those at some paths."""
+    row = await owned_session(context, caller, conversation_id)
+    branch = await branch_of(context, row)
+    paths = (wanted or Discard()).paths
+    if paths is None:
+        changes = await in_thread(branch.changes)
+        old = await discard_changes(context.store, context.branches, row.thread_id)
+        gone = [*changes["written"], *changes["deleted"]]
+        return answer({"status": "discarded", "paths": gone, "branch": old})
+    gone = await in_thread(branch.revert, paths)
+    await context.sessions.note_changes(row.thread_id)
+    return answer({"status": "discarded", "paths": gone, "branch": None})
+
+
+@router.post(
+    "/conversations/{conversation_id}/comments", status_code=202, response_model=Accepted,
+    summary="Comment on lines",
+)  # fmt: skip
+async def comment(
+    conversation_id: ConversationId, wanted: Comments, request: Request, context: Context, caller: User
+) -> Response:
+    """Becomes one message that quotes path and lines; its turn is queued."""
+    row = await owned_session(context, caller, conversation_id)
+    text = await comment_text(await branch_of(context, row), wanted.comments)
+    receipt = await submit(context, caller, row.thread_id, text, request)
+    return answer(receipt, 202)

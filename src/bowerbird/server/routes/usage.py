@@ -1,0 +1,130 @@
+"""What was used, and limits in USD (SV-32).
+
+Here: the routes. Not here: sums (`store/usage_report.py`), enforcing limits (`sessions/budget.py`).
+"""
+
+from datetime import UTC, date, datetime, timedelta
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query
+from pydantic import BeforeValidator, Field
+from starlette.responses import Response
+
+from bowerbird.core.timestamps import to_iso
+from bowerbird.server.context import Caller, ServerContext
+from bowerbird.server.conversations import hidden_owner
+from bowerbird.server.errors import problem
+from bowerbird.server.ownership import owned_session
+from bowerbird.server.routes.common import Context, Shown, StrictBody, User, Viewer
+from bowerbird.server.wire import answer, clean
+from bowerbird.store.usage import MoneyScope, standings
+from bowerbird.store.usage_report import set_standing_limit, standing_limits, usage_rows
+
+router = APIRouter(prefix="/api", tags=["usage"])
+
+Scope = Literal["session", "user", "schedule", "deployment"]
+# Not a bare date: that would take the number of a second for one.
+Day = Annotated[date, BeforeValidator(lambda text: date.fromisoformat(text) if len(text) == 10 else None)]
+DAILY = ("user", "schedule", "deployment")
+
+
+class UsageShown(Shown):
+    """Sums by key; cost null = some call has no price."""
+
+    by: str
+    rows: list[dict[str, Any]]
+
+
+class BudgetShown(Shown):
+    """A limit and where it stands; `limit_usd` null = none."""
+
+    scope: str
+    key: str
+    limit_usd: float | None
+    source: str
+    spent_usd: float
+    held_usd: float
+
+
+class NewBudget(StrictBody):
+    """A limit to set; `limit_usd` null takes it away, so that the settings' holds again."""
+
+    scope: Scope
+    key: Annotated[str | None, Field(max_length=200)] = None
+    limit_usd: Annotated[float | None, Field(ge=0, le=1e9, allow_inf_nan=False)]
+
+
+@router.get("/usage", response_model=UsageShown, summary="What was used")
+async def used(
+    context: Context,
+    caller: Viewer,
+    start: Annotated[Day | None, Query(alias="from", description="First UTC day.")] = None,
+    end: Annotated[Day | None, Query(alias="to", description="Last UTC day.")] = None,
+    by: Literal["day", "model", "user", "conversation"] = "day",
+) -> Response:
+    """Of the caller's conversations; of all for an admin."""
+    until = end + timedelta(days=1) if end is not None and end < date.max else None
+    rows = await context.store.read(
+        lambda c: usage_rows(c, by, since=_at(start), until=_at(until), owner=hidden_owner(caller))
+    )
+    return answer({"by": by, "from": start, "to": end, "rows": rows})
+
+
+def _at(day: date | None) -> str | None:
+    return None if day is None else to_iso(datetime(day.year, day.month, day.day, tzinfo=UTC))
+
+
+@router.get("/budgets", response_model=list[BudgetShown], summary="Limits in USD and where they stand")
+async def budgets(context: Context, caller: Viewer) -> Response:
+    """The caller's daily limit, limits set on their conversations, and for an admin all others too."""
+    limits = await context.store.read(standing_limits)
+    wanted = {(scope, key) for scope, key in limits if await _is_seen(context, caller, scope, key)}
+    wanted |= {("user", caller.user_id), ("deployment", "")} if caller.role == "admin" else {
+        ("user", caller.user_id)
+    }  # fmt: skip
+    today = datetime.now(UTC).date().isoformat()
+    rows: list[dict[str, Any]] = []
+    for scope, key in sorted(wanted):
+        configured = context.settings.budgets.get(scope)
+        limit = limits.get((scope, key), configured)
+        place = MoneyScope(scope, key, today if scope in DAILY else "", limit or 0.0)
+        (standing,) = await context.store.read(lambda c, place=place: standings(c, [place]))
+        source = "set" if (scope, key) in limits else "settings"
+        total = None if limit is None else standing.limit_usd
+        rows.append({"scope": scope, "key": key, "limit_usd": total, "source": source,
+                     "spent_usd": standing.spent, "held_usd": standing.held})  # fmt: skip
+    return answer(rows)
+
+
+async def _is_seen(context: ServerContext, caller: Caller, scope: str, key: str) -> bool:
+    if caller.role == "admin":
+        return True
+    if scope == "user":
+        return key == caller.user_id
+    if scope in ("session", "schedule"):
+        found = {info.thread_id for info in await context.sessions.list(owner=caller.user_id)}
+        return key in found
+    return False
+
+
+@router.put("/budgets", response_model=BudgetShown, summary="Set a limit in USD")
+async def set_budget(wanted: NewBudget, context: Context, caller: User) -> Response:
+    """Of a conversation of one's own; any other needs the role admin. Holds from the next model call on."""
+    key = "" if wanted.scope == "deployment" else clean(wanted.key or "")
+    if wanted.scope in ("session", "schedule"):
+        await owned_session(context, caller, key)
+    elif caller.role != "admin":
+        raise problem("forbidden", "only an admin sets limits of users or of the deployment")
+    limit = wanted.limit_usd
+    await context.store.write(lambda c: set_standing_limit(c, wanted.scope, key, limit))
+    configured = context.settings.budgets.get(wanted.scope)
+    return answer(
+        {
+            "scope": wanted.scope,
+            "key": key,
+            "limit_usd": limit if limit is not None else configured,
+            "source": "set" if limit is not None else "settings",
+            "spent_usd": 0.0,
+            "held_usd": 0.0,
+        }
+    )

@@ -1,0 +1,167 @@
+"""What a client's command does (SV-37 … SV-39, SV-47 … SV-48).
+
+Here: commands to calls of the session service, and what is answered. Not here: their form
+(`commands.py`), connections, what viewers are shown of it (events come back through the room).
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from bowerbird.core.errors import BowerbirdError, NoPendingRequest, QueueFull, SessionError
+from bowerbird.server.errors import problem_of, said
+from bowerbird.server.socket.commands import FLAGS, Command
+from bowerbird.server.socket.frames import Frame, frame_of
+
+if TYPE_CHECKING:
+    from bowerbird.server.access.overload import Overload
+    from bowerbird.server.context import ServerContext
+    from bowerbird.server.socket.hub import Seat
+    from bowerbird.server.socket.viewer import Viewer
+
+DOOR = "web"
+
+_INPUTS = {"message": "message", "interrupt": "interrupt", "steer": "steer"}
+_NEW_WORK = frozenset((*_INPUTS, "resume"))
+
+
+class Actions:
+    """Carries out the commands of one viewer.
+
+    Args:
+        context: the services. seat: the conversation. viewer: whose commands they are.
+        overload: says when there is no room for new work.
+    """
+
+    def __init__(
+        self, context: "ServerContext", seat: "Seat", viewer: "Viewer", overload: "Overload"
+    ) -> None:
+        self._context = context
+        self._seat = seat
+        self._viewer = viewer
+        self._overload = overload
+        self._thread = seat.room.thread_id
+
+    async def carry_out(self, command: Command) -> None:
+        """Do it; what goes wrong is said to this viewer, and nothing else changes."""
+        if command.kind != "ping" and not self._viewer.caller.may("user"):
+            self.refuse("this needs the role user", "forbidden")
+            return
+        reason = self._overload.reason() if command.kind in _NEW_WORK else None
+        if reason is not None:
+            self.refuse(f"{reason}; try again", "overloaded", retryable=True)
+            return
+        try:
+            if command.kind in _INPUTS:
+                await self._submit(command)
+            else:
+                await self._once(command)
+        except QueueFull as error:
+            self.refuse(str(error), "overloaded", retryable=True)
+        except BowerbirdError as error:
+            self._explain(error)
+
+    def refuse(self, message: str, code: str, *, retryable: bool = False) -> None:
+        """Tell this viewer that something was not done."""
+        self._put({"type": "error", "message": said(message), "code": code, "retryable": retryable}, None)
+
+    # ------------------------------------------------------------ kinds of commands
+
+    async def _submit(self, command: Command) -> None:
+        caller = self._viewer.caller
+        sender = {"id": caller.user_id or None, "name": caller.name or None, "door": DOOR}
+        receipt = await self._context.sessions.submit(
+            self._thread,
+            {"content": command.content},
+            door=DOOR,
+            sender=sender,
+            dedupe_key=f"{self._thread}:{command.id}" if command.id else None,
+            kind=_INPUTS[command.kind],  # type: ignore[arg-type]  # keys and values are the same words
+        )
+        if not receipt.duplicate:
+            self._context.metrics.turns.labels("socket").inc()
+            kept = self._viewer.on_disconnect == "continue"
+            self._seat.attendance.submitted(receipt.turn_id, receipt.position, kept=kept)
+        if command.id:
+            body = {"position": receipt.position, "duplicate": receipt.duplicate}
+            self._accepted(command.id, receipt.turn_id, body)
+
+    async def _once(self, command: Command) -> None:
+        """Carry out a command that is no input; its id makes a repeat do nothing."""
+        seen, known = self._seat.seen, command.id
+        if known is not None and known in seen:
+            self._accepted(known, seen[known], {"position": 0, "duplicate": True})
+            return
+        turn_id = await self._do(command)
+        if known is not None:
+            self._seat.remember(known, turn_id)
+            self._accepted(known, turn_id, {"position": 0, "duplicate": False})
+
+    async def _do(self, command: Command) -> str | None:
+        sessions, room = self._context.sessions, self._seat.room
+        if command.kind == "ping":
+            if self._viewer.v2:
+                self._put({"type": "pong"}, None)
+            return None
+        if command.kind == "cancel":
+            return await self._cancel()
+        if command.kind == "resume":
+            turn = await sessions.resume(thread_id=self._thread)
+            self._seat.attendance.submitted(turn.turn_id, 0, kept=self._viewer.on_disconnect == "continue")
+            return turn.turn_id
+        if command.kind in FLAGS:
+            await sessions.set_flags(self._thread, {FLAGS[command.kind]: command.enabled})
+            return room.translator.running
+        if self._is_about_another(command):
+            raise NoPendingRequest("no such question is pending; nothing was changed")
+        running = room.translator.running
+        caller = self._viewer.caller
+        await sessions.answer(
+            command.request_id,
+            command.decision,
+            thread_id=self._thread,
+            feedback=command.feedback,
+            by=caller.name or caller.user_id or "user",
+            door=DOOR,
+        )
+        if self._seat.attendance.running is None:
+            self._seat.attendance.continued()
+        return running
+
+    def _is_about_another(self, command: Command) -> bool:
+        """Whether the pending question is of the other kind: approving a tool approves no plan."""
+        pending = self._seat.room.translator.requests
+        asked = pending.get(command.request_id) if command.request_id else None
+        if asked is None and command.request_id is None and len(pending) == 1:
+            asked = next(iter(pending.values()))
+        return asked is not None and (asked.kind == "plan") != (command.kind == "plan_approval")
+
+    async def _cancel(self) -> str | None:
+        try:
+            return await self._context.sessions.cancel(self._thread)
+        except SessionError as error:
+            raise NotRunning(str(error)) from error
+
+    # ------------------------------------------------------------ answers
+
+    def _accepted(self, frame_id: str, turn_id: str | None, body: dict[str, Any]) -> None:
+        self._put({"type": "accepted", "id": frame_id, **body}, turn_id)
+
+    def _explain(self, error: BowerbirdError) -> None:
+        found = problem_of(error)
+        if isinstance(error, NotRunning) or found is None:
+            self.refuse(str(error), error.code)
+            return
+        if found.status_code == 422:
+            self.refuse(str(error), "bad_request")
+            return
+        retryable = found.status_code in (503, 507)
+        self.refuse(str(found.detail), found.code, retryable=retryable)
+
+    def _put(self, body: dict[str, Any], turn_id: str | None) -> None:
+        self._viewer.put(self._frame(body, turn_id))
+
+    def _frame(self, body: dict[str, Any], turn_id: str | None) -> Frame:
+        return frame_of(body, self._seat.room.head, turn_id)
+
+
+class NotRunning(SessionError):
+    """Nothing runs that could be stopped."""

@@ -1,0 +1,366 @@
+"""One conversation as its viewers see it: one order, each event translated and encoded once (SV-44 … SV-47).
+
+Here: from the session's events to frames for all viewers; a viewer's way to the present. Not here:
+connections, which conversations are open (`hub.py`), stopping turns (`attendance.py`).
+
+A viewer comes in two steps. It reads the journal up to the room's head, sending as fast as it takes it;
+at the moment when nothing is missing, with no await in between, it gets the text so far and is entered.
+From then on it gets what all get. So there is neither gap nor duplicate, whoever drives the turn.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Sequence
+from typing import TYPE_CHECKING, Any
+
+from bowerbird.core.errors import BowerbirdError, UnknownSession
+from bowerbird.core.events import TextLive, ThinkingLive, ToolOutcome
+from bowerbird.server.socket.audience import Audience
+from bowerbird.server.socket.files import BranchFiles
+from bowerbird.server.socket.frames import frame_of
+from bowerbird.server.socket.order import Order
+from bowerbird.server.socket.replay import (
+    PAGE,
+    Now,
+    before,
+    calls_of,
+    last_seq,
+    paused_mark,
+    present,
+    prime,
+    published_of,
+    read_page,
+    records_of_turn,
+)
+from bowerbird.server.socket.translate import Closing, Translator
+from bowerbird.server.socket.viewer import BROKEN, GOING_AWAY, UNKNOWN, Farewell, Viewer
+from bowerbird.sessions.live import Lagged, Published, Tap, TurnMark
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from bowerbird.server.context import ServerContext
+
+_log = logging.getLogger(__name__)
+_DELTAS = (TextLive, ThinkingLive)
+
+REACH_STEP_S, REACH_STEPS = 0.01, 200  # how long a place may be committed but not yet shown
+
+
+class Room:
+    """The viewers of one conversation in this process; made by the hub, opened before use.
+
+    Args:
+        context: what the server stands on. thread_id: the conversation.
+        watcher: told of each change of a turn's state, before viewers are.
+    """
+
+    def __init__(
+        self, context: "ServerContext", thread_id: str, watcher: Callable[[str | None, TurnMark], None]
+    ) -> None:
+        self.thread_id = thread_id
+        self.audience = Audience()
+        self.translator = Translator()
+        self._context = context
+        self._store = context.store
+        self._watcher = watcher
+        self._order: Order | None = None
+        self._early: list[Published] = []
+        self._files: BranchFiles | None = None
+        self._tap: Tap | None = None
+        self._reading: asyncio.Task[None] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    # ------------------------------------------------------------ life
+
+    async def open(self) -> Now:
+        """Listen, then find out where the session stands; raises UnknownSession."""
+        live = self._context.sessions.live
+        self._tap = live.tap(self.thread_id, self._heard, self._ended)
+        now = await present(self._store, self.thread_id)
+        session, translator = now.session, self.translator
+        translator.effort = session.thinking_effort or self._context.settings.defaults.thinking_effort
+        translator.plan_mode = bool(session.flags.get("enable_plan_mode"))
+        first = next((p.seq for p in self._early if p.seq is not None), None)
+        shown = live.head(self.thread_id)
+        # What was committed but not yet published comes as live: the text of its message does too.
+        head = first - 1 if first is not None else min(session.last_seq, shown or session.last_seq)
+        active = now.active
+        if active is not None:
+            known = await records_of_turn(self._store, self.thread_id, active.turn_id, head)
+            prime(translator, known, self.thread_id)
+            translator.running, translator.state = active.turn_id, active.state
+            translator.paused = paused_mark(active)
+        translator.cursor, translator.under_way = head, None
+        self._order = Order(head)
+        early, self._early = self._early, []
+        for published in early:
+            self._arrived(published)
+        return now
+
+    async def aclose(self) -> None:
+        """Stop listening; viewers have gone."""
+        self.audience.flush()
+        if self._tap is not None:
+            self._tap.close()
+        tasks = [*self._tasks, *([self._reading] if self._reading is not None else [])]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+        if self._files is not None:
+            await self._files.aclose()
+
+    @property
+    def head(self) -> int:
+        """Number of the newest committed event that viewers were shown."""
+        return self.translator.cursor
+
+    def tell(self, body: dict[str, object]) -> None:
+        """Send a body of this server's own to every viewer."""
+        self.audience.show(frame_of(dict(body), self.translator.cursor, self.translator.running))
+
+    # ------------------------------------------------------------ what happens
+
+    def _heard(self, published: Published) -> None:
+        """Take an event in the publisher's own call: it must neither wait nor fail."""
+        try:
+            if self._order is None:
+                self._early.append(published)
+            else:
+                self._arrived(published)
+        except Exception:  # noqa: BLE001  a defect here must not end the turn that published
+            _log.exception("events of session %s cannot be shown", self.thread_id)
+            self.audience.send_away(Farewell(BROKEN, "internal error"))
+
+    def _ended(self) -> None:
+        self.audience.send_away(Farewell(GOING_AWAY, "the server is shutting down"))
+
+    def _arrived(self, published: Published) -> None:
+        order = self._order
+        assert order is not None, "events are kept until the room is open"
+        if published.seq is None and not order.is_waiting:
+            if isinstance(published.event, Lagged):
+                self.look()
+            else:
+                self._emit([published])
+            return
+        self._emit(order.arrive(published))
+        self._fill()
+
+    def _emit(self, shown: Sequence[Published]) -> None:
+        for index, published in enumerate(shown):
+            event = published.event
+            if isinstance(event, _DELTAS):
+                frame = self.translator.delta(published)
+                if frame is not None:
+                    self.audience.show(frame)
+                continue
+            if isinstance(event, TurnMark):
+                self._watcher(published.turn_id, event)
+                if _stops(event) and not self._is_listed():
+                    # The end waits for the list of files, and all that follows waits for the end.
+                    self._hold(shown[index:])
+                    return
+            self._frames(published)
+            if isinstance(event, ToolOutcome):
+                self._branch_update()
+
+    def _frames(self, published: Published) -> None:
+        closing = self._files.last if self._files is not None else Closing()
+        for frame in self.translator.frames(published, closing):
+            self.audience.show(frame)
+        if isinstance(published.event, TurnMark):
+            if published.event.state == "running":
+                self._spawn(self._look_ahead())
+            if published.event.stop_reason == "deleted":
+                self.audience.send_away(Farewell(UNKNOWN, "deleted"))
+
+    # ------------------------------------------------------------ the end of a turn
+
+    def _is_listed(self) -> bool:
+        return not self.audience.viewers or (self._files is not None and self._files.is_current)
+
+    def _hold(self, rest: Sequence[Published]) -> None:
+        assert self._order is not None, "only an open room shows events"
+        self._order.hold()
+        self._spawn(self._list_and_go_on(list(rest)))
+
+    async def _list_and_go_on(self, rest: list[Published]) -> None:
+        assert self._order is not None, "only an open room shows events"
+        try:
+            await self._closing()
+        finally:
+            self._frames(rest[0])
+            self._emit([*rest[1:], *self._order.release()])
+            self._fill()
+
+    async def _closing(self) -> Closing:
+        files = await self._branch_files()
+        return await files.closing() if files is not None else Closing()
+
+    async def _branch_files(self) -> BranchFiles | None:
+        if self._files is None:
+            try:
+                branch = await self._context.sessions.branch(self.thread_id)
+            except BowerbirdError as error:
+                _log.info("session %s: no files are listed: %s", self.thread_id, error)
+                return None
+            if self._files is None:
+                self._files = BranchFiles(branch)
+        return self._files
+
+    async def _look_ahead(self) -> None:
+        if self.audience.viewers and (files := await self._branch_files()) is not None:
+            files.look_ahead()
+
+    def _branch_update(self) -> None:
+        if self.audience.has_v2 and self._files is not None:
+            files = self._files
+            if not files.is_current:
+                self._spawn(self._update(files))
+
+    async def _update(self, files: BranchFiles) -> None:
+        self.tell({"type": "branch_update", "files": await files.changed()})
+
+    # ------------------------------------------------------------ the journal
+
+    def look(self) -> None:
+        """Read what is missing: another process wrote, or events were lost on the way."""
+        if self._order is not None and self._reading is None:
+            self._reading = asyncio.get_running_loop().create_task(self._read(), name="journal of a room")
+
+    def _fill(self) -> None:
+        if self._order is not None and self._order.gap is not None:
+            self.look()
+
+    async def _read(self) -> None:
+        order = self._order
+        assert order is not None, "only an open room reads"
+        try:
+            while True:
+                gap = order.gap
+                upto = gap[1] if gap is not None else await self._store.read(self._last_seq)
+                if upto <= order.head or (order.is_held and gap is None):
+                    return
+                at = order.head
+                records = await read_page(self._store, self.thread_id, at, upto)
+                known = await before(self._store, self.thread_id, records, at)
+                found = published_of([*known, *records], self.thread_id)
+                self._emit(order.filled(found, records[-1].seq if len(records) >= PAGE else upto))
+                if not order.is_held:
+                    self.translator.cursor = max(self.translator.cursor, order.head)
+        except UnknownSession:
+            self.audience.send_away(Farewell(UNKNOWN, "deleted"))
+        except BowerbirdError as error:
+            _log.warning("session %s: the journal cannot be read: %s", self.thread_id, error)
+        finally:
+            self._reading = None
+
+    def _last_seq(self, connection: "Connection") -> int:
+        return last_seq(connection, self.thread_id)
+
+    # ------------------------------------------------------------ viewers
+
+    async def enter(self, viewer: Viewer, after: int | None) -> None:
+        """Bring a viewer to the present and let it stay there (SV-46).
+
+        Args:
+            after: replay what was committed later; None begins with the present.
+        """
+        assert self._order is not None, "the hub opens rooms"
+        viewer.bring_up = self._again
+        replayed: int | None = None
+        if after is not None:
+            if await self._is_reachable(after):
+                replayed = after
+                await self._replay(viewer, after)
+            else:
+                text = f"cursor {after} is not in this conversation's history; what follows is live"
+                bad = {"type": "error", "message": text, "code": "bad_cursor", "retryable": False}
+                await viewer.hand_over(frame_of(bad, self.head, None))
+        paused = replayed is not None and self._unseen_pause(replayed)
+        closing = await self._closing() if paused else Closing()
+        if replayed is not None and viewer.sent < self.head:
+            await self._replay(viewer, max(viewer.sent, replayed))
+        # From here to the end nothing is awaited: what comes next is live for this viewer as for all.
+        self.audience.flush()
+        for frame in self.translator.so_far():
+            viewer.put(frame)
+        if replayed is None:
+            for frame in self.translator.pending():
+                viewer.put(frame)
+        if paused:
+            for frame in self.translator.pause_again(closing):
+                viewer.put(frame)
+        viewer.sent = max(viewer.sent, self.head)
+        self.audience.viewers.append(viewer)
+
+    def leave(self, viewer: Viewer) -> None:
+        """Take a viewer off the list."""
+        self.audience.remove(viewer)
+
+    async def _again(self, viewer: Viewer) -> None:
+        """Bring a viewer whose backlog overflowed to the present; it stays in its place among others."""
+        self.leave(viewer)
+        await self.enter(viewer, viewer.sent)
+
+    async def _replay(self, viewer: Viewer, after: int) -> None:
+        translator = Translator(effort=self.translator.effort, replay=True, aliases=self.translator.aliases)
+        closing = await self._closing()
+        at, calls = after, None
+        while at < self.head:
+            upto = self.head
+            records = await read_page(self._store, self.thread_id, at, upto)
+            if calls is None:
+                known = await before(self._store, self.thread_id, records, at)
+                prime(translator, known, self.thread_id)
+                translator.cursor, calls = at, calls_of(known)
+            ends = [record.seq for record in records if record.type == "turn_ended"]
+            for published in published_of([*calls, *records], self.thread_id):
+                if published.seq is not None and published.seq > at:
+                    shown = closing if published.seq in ends[-1:] else Closing()
+                    for frame in translator.frames(published, shown):
+                        if viewer.v2 or not frame.v2:
+                            await viewer.hand_over(frame)
+            at = records[-1].seq if len(records) >= PAGE else upto
+            translator.cursor, calls = at, calls_of([*calls, *records])
+        viewer.sent = max(viewer.sent, at)
+
+    async def _is_reachable(self, after: int) -> bool:
+        """Whether `after` is a place in the history; one that is committed but not shown is waited for."""
+        if after < 0:
+            return False
+        if after <= self.head:
+            return True
+        if after > await self._store.read(self._last_seq):
+            return False
+        self.look()
+        for _ in range(REACH_STEPS):
+            if self.head >= after:
+                return True
+            await asyncio.sleep(REACH_STEP_S)
+        return False
+
+    def _unseen_pause(self, after: int) -> bool:
+        """Whether a viewer that knows all up to `after` may not know that the turn stopped to wait."""
+        paused = self.translator.paused
+        if paused is None:
+            return False
+        # A plan's end came with its question; an approval's came later, when its time was over.
+        return after < self.head or paused.waiting_for == "approval"
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._finished)
+
+    def _finished(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            _log.error("viewers of session %s missed something", self.thread_id, exc_info=error)
+
+
+def _stops(mark: TurnMark) -> bool:
+    return mark.has_stopped and not (mark.state == "waiting" and mark.stop_reason is None)

@@ -1,0 +1,130 @@
+"""The event stream of a conversation over plain HTTP: SSE or NDJSON (SV-20).
+
+Here: the route, and frames as chunks. Not here: events (`room.py`), sockets.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import APIRouter, Depends, Path, Query, Request
+from starlette.responses import Response, StreamingResponse
+
+from bowerbird.core.errors import BowerbirdError
+from bowerbird.server.access.roles import require
+from bowerbird.server.context import Caller, ServerContext, context_of
+from bowerbird.server.ownership import owned_session
+from bowerbird.server.socket.endpoint import after_of, hub_of
+from bowerbird.server.socket.frames import Frame, frame_of
+from bowerbird.server.socket.viewer import Farewell, Viewer
+
+if TYPE_CHECKING:
+    from bowerbird.server.socket.hub import Hub, Seat
+
+router = APIRouter(tags=["events"])
+
+SSE, NDJSON = "text/event-stream", "application/x-ndjson"
+KEEP_ALIVE_S = 15.0
+AHEAD = 16  # chunks that may wait for the connection, besides the viewer's backlog
+
+_SHOWN: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "One event after the other, until either side ends it.",
+        "content": {SSE: {"schema": {"type": "string"}}, NDJSON: {"schema": {"type": "string"}}},
+    }
+}
+
+
+@router.get(
+    "/api/conversations/{conversation_id}/events",
+    response_class=Response,
+    responses=_SHOWN,
+    summary="The same events as the socket, as a stream",
+)
+async def events(
+    request: Request,
+    context: Annotated[ServerContext, Depends(context_of)],
+    caller: Annotated[Caller, Depends(require("viewer"))],
+    conversation_id: Annotated[str, Path(description="Id of a conversation; opaque.")],
+    after: Annotated[
+        int | None, Query(ge=0, description="Replay what was committed after this cursor.")
+    ] = None,
+    v: Annotated[
+        int, Query(ge=1, le=2, description="2 = also the types that plain clients do not know.")
+    ] = 1,
+) -> Response:
+    """`Accept: application/x-ndjson` gives lines of JSON, else SSE whose `id:` is the cursor.
+
+    `Last-Event-ID` counts where `after` is not given.
+    """
+    session = await owned_session(context, caller, conversation_id)
+    hub = hub_of(request)
+    hub.admit(session.thread_id, caller)
+    lines = NDJSON in request.headers.get("accept", "")
+    last = request.headers.get("last-event-id")
+    place = after if after is not None else after_of(last)
+    stream = _Stream(caller, request.scope["state"].get("expires_at"), v2=v == 2, lines=lines)
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    chunks = stream.chunks(hub, session.thread_id, place)
+    return StreamingResponse(chunks, headers=headers, media_type=NDJSON if lines else SSE)
+
+
+class _Stream:
+    """One viewer whose frames become chunks of a response."""
+
+    def __init__(self, caller: Caller, expires_at: float | None, *, v2: bool, lines: bool) -> None:
+        self._lines = lines
+        self._ready: asyncio.Queue[bytes | None] = asyncio.Queue(AHEAD)
+        self.viewer = Viewer(
+            caller=caller, v2=v2, on_disconnect="stop", send=self._send, expires_at=expires_at
+        )
+
+    async def chunks(self, hub: "Hub", thread_id: str, after: int | None) -> AsyncGenerator[bytes, None]:
+        """Yield chunks until the viewer is sent away or the connection ends."""
+        viewer = self.viewer
+        viewer.farewell.add_done_callback(self._told_to_go)
+        seat = await hub.seat(thread_id, viewer)
+        entering = asyncio.create_task(self._enter(hub, seat, after), name="replay")
+        try:
+            if not self._lines:
+                yield b": connected\n\n"
+            while (chunk := await self._next()) is not None:
+                yield chunk
+            frame = viewer.farewell.result().frame if viewer.farewell.done() else None
+            if frame is not None:
+                yield self._chunk(frame)
+        finally:
+            # Nothing is awaited here: a connection that ended cancels every await.
+            entering.cancel()
+            viewer.stop()
+            hub.leave(thread_id, viewer)
+
+    async def _enter(self, hub: "Hub", seat: "Seat", after: int | None) -> None:
+        try:
+            if self.viewer.v2:
+                await self.viewer.hand_over(frame_of(await hub.hello(seat), seat.room.head, None))
+            await seat.room.enter(self.viewer, after)
+        except BowerbirdError as error:
+            self.viewer.close(Farewell(1011, error.code))
+
+    async def _next(self) -> bytes | None:
+        if self._lines:
+            return await self._ready.get()
+        try:
+            async with asyncio.timeout(KEEP_ALIVE_S):
+                return await self._ready.get()
+        except TimeoutError:
+            return b": still here\n\n"
+
+    async def _send(self, frame: Frame) -> None:
+        await self._ready.put(self._chunk(frame))
+
+    def _told_to_go(self, _: object) -> None:
+        while self._ready.full():
+            self._ready.get_nowait()
+        self._ready.put_nowait(None)
+
+    def _chunk(self, frame: Frame) -> bytes:
+        if self._lines:
+            return frame.text.encode() + b"\n"
+        return b"id: %d\ndata: %s\n\n" % (frame.cursor, frame.text.encode())

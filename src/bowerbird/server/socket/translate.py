@@ -1,0 +1,364 @@
+"""Events of a session to the wire's types (SV-41 … SV-44). Pure: a fold over the events in order.
+
+Here: which frames an event becomes, and what must be remembered for that (tools of open requests, the
+message under way, the last input). Not here: encoding (`frames.py`), where events come from, the files of
+a branch (given).
+
+A message has one id on the wire, `msg_` and the number of its record, whether it is streamed or read back:
+while it is under way, the number is the next one.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from bowerbird.core.events import (
+    ApprovalAnswer,
+    ApprovalRequest,
+    AssistantStep,
+    ModeChange,
+    TextLive,
+    ThinkingLive,
+    ToolOutcome,
+)
+from bowerbird.core.messages import Block, TextBlock, ThinkingBlock
+from bowerbird.core.usage import Usage
+from bowerbird.server.errors import said
+from bowerbird.server.socket.frames import Delta, Frame, delta_frame, frame_of, frames_at
+from bowerbird.server.socket.small import small_bodies
+from bowerbird.sessions.live import Published, TurnMark
+
+RESULT_CHARS = 2000
+
+_DECISIONS = {"approve": "approved", "deny": "denied", "auto_approve": "auto_approved"}
+_SWITCHES = {
+    "enable_plan_mode": "plan_mode_changed",
+    "enable_teams": "teams_changed",
+    "enable_approval": "approval_changed",
+}
+_CAMEL = re.compile(r"(?<!^)(?=[A-Z])")
+
+Body = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """What the end of a turn shows of the branch (SV-42)."""
+
+    files: Sequence[Mapping[str, Any]] = ()
+    truncated: bool = False
+    changed: int = 0
+
+
+@dataclass(slots=True)
+class UnderWay:
+    """The message that is being streamed."""
+
+    message_id: str
+    live_id: str
+    turn_id: str | None
+    texts: list[str] = field(default_factory=list[str])
+    thoughts: list[str] = field(default_factory=list[str])
+
+
+@dataclass(slots=True)
+class Translator:
+    """The fold. One per room for what is live, one per replay; `replay` marks what it makes.
+
+    Attributes:
+        effort: shown with thinking. plan_mode: of the session, as far as told.
+        cursor: journal position of the newest committed event.
+        last_input: input of the main loop's last call, with what a cache held.
+        requests: open questions by id. aliases: message ids that were predicted wrong, by record.
+        state, paused: of the newest turn; `paused` while a turn that stopped waits for a person.
+    """
+
+    effort: str = "high"
+    plan_mode: bool = False
+    cursor: int = 0
+    replay: bool = False
+    last_input: int = 0
+    state: str = "idle"
+    running: str | None = None
+    paused: TurnMark | None = None
+    under_way: UnderWay | None = None
+    requests: dict[str, ApprovalRequest] = field(default_factory=dict[str, ApprovalRequest])
+    aliases: dict[int, str] = field(default_factory=dict[int, str])
+
+    def delta(self, published: Published) -> Frame | None:
+        """Return the frame of a live delta, None for any other event."""
+        event = published.event
+        if type(event) is TextLive:
+            message = self.under_way
+            if message is None or message.live_id != event.message_id:
+                message = self._begin(event.message_id, published.turn_id)
+            message.texts.append(event.content)
+            delta = Delta("text_delta", message.message_id, published.turn_id, event.content, None)
+        elif type(event) is ThinkingLive:
+            message = self.under_way
+            if message is None or message.live_id != event.message_id:
+                message = self._begin(event.message_id, published.turn_id)
+            message.thoughts.append(event.content)
+            delta = Delta("thinking_delta", message.message_id, published.turn_id, event.content, self.effort)
+        else:
+            return None
+        return delta_frame(delta, self.cursor)
+
+    def frames(self, published: Published, closing: Closing | None = None) -> list[Frame]:
+        """Return the frames of any event and remember what later ones need.
+
+        Args:
+            closing: the branch's files, when a turn stops.
+        """
+        live = self.delta(published)
+        if live is not None:
+            return [live]
+        before, seq = self.cursor, published.seq
+        self.cursor = max(before, seq or 0)
+        bodies = self._bodies(published, closing or Closing())
+        if self.replay:
+            bodies = [{**body, "replay": True} for body in bodies]
+        if seq is None:
+            return [frame_of(body, self.cursor, published.turn_id) for body in bodies]
+        return frames_at(bodies, before, max(seq, before), published.turn_id)
+
+    def so_far(self) -> list[Frame]:
+        """Return what there is of the message under way, for a viewer that comes now (SV-46)."""
+        message = self.under_way
+        if message is None:
+            return []
+        bodies: list[Body] = []
+        if message.thoughts:
+            thought = "".join(message.thoughts)
+            bodies.append({"type": "thinking_delta", "content": thought, "effort": self.effort})
+        if message.texts:
+            bodies.append({"type": "text_delta", "content": "".join(message.texts)})
+        shown = {"message_id": message.message_id, "replay": True}
+        return [frame_of({**body, **shown}, self.cursor, message.turn_id) for body in bodies]
+
+    def pending(self) -> list[Frame]:
+        """Return the open questions, for a viewer that comes now."""
+        made: list[Frame] = []
+        for request in self.requests.values():
+            bodies = [{**body, "replay": True} for body in _request(request)]
+            made += [frame_of(body, self.cursor, self.running) for body in bodies]
+        return made
+
+    def pause_again(self, closing: Closing) -> list[Frame]:
+        """Return the `done` of a turn that waits, for a viewer that was not there when it stopped."""
+        if self.paused is None:
+            return []
+        bodies = [{**body, "replay": True} for body in self._stopped(self.paused, closing)]
+        return [frame_of(body, self.cursor, self.running) for body in bodies]
+
+    def _begin(self, live_id: str, turn_id: str | None) -> UnderWay:
+        self.under_way = UnderWay(f"msg_{self.cursor + 1}", live_id, turn_id)
+        return self.under_way
+
+    def _bodies(self, published: Published, closing: Closing) -> list[Body]:
+        event = published.event
+        match event:
+            case AssistantStep():
+                return self._assistant(event, published)
+            case ToolOutcome():
+                return tool_result(event)
+            case ApprovalRequest():
+                self.requests[event.id] = event
+                return _request(event)
+            case ApprovalAnswer():
+                return self._answer(event)
+            case ModeChange():
+                return self._mode(event)
+            case TurnMark():
+                return self._turn(published.turn_id, event, closing)
+            case _:
+                return small_bodies(event)
+
+    # ------------------------------------------------------------ messages
+
+    def _assistant(self, event: AssistantStep, published: Published) -> list[Body]:
+        message, live = event.message, self.under_way
+        self.last_input = event.usage.context_tokens
+        if live is not None and live.live_id != message.id and live.turn_id != published.turn_id:
+            live = None  # of another turn: it was never completed
+        self.under_way = None
+        seq = published.seq or self.cursor
+        message_id = live.message_id if live is not None else self.aliases.get(seq, f"msg_{seq}")
+        if message_id != f"msg_{seq}":
+            self.aliases[seq] = message_id
+        thought = "".join(b.thinking for b in message.content if isinstance(b, ThinkingBlock))
+        bodies: list[Body] = []
+        if thought and not (live is not None and live.thoughts):
+            bodies.append({"type": "thinking", "content": thought, "effort": self.effort})
+        bodies += _rest_of_text(message.text, message.id, live, message_id)
+        bodies += [
+            {"type": "tool_call", "tool": use.name, "input": use.input, "id": use.id}
+            for use in message.tool_uses
+        ]
+        bodies.append({"type": "message_end", "message_id": message_id, "stop_reason": event.stop_reason})
+        return bodies
+
+    # ------------------------------------------------------------ questions and settings
+
+    def _answer(self, event: ApprovalAnswer) -> list[Body]:
+        request = self.requests.pop(event.id, None)
+        kind = request.kind if request is not None else "plan" if event.decision == "reject" else "approval"
+        if kind == "plan":
+            self.plan_mode = event.decision != "approve"
+            if event.decision == "approve":
+                return [{"type": "plan_approved", "request_id": event.id}]
+            return [{"type": "plan_rejected", "feedback": event.feedback, "request_id": event.id}]
+        decision = _DECISIONS.get(event.decision, event.decision)
+        return [_decided(request, event.id, decision)]
+
+    def _mode(self, event: ModeChange) -> list[Body]:
+        changes = event.changes
+        if "enable_plan_mode" in changes:
+            self.plan_mode = bool(changes["enable_plan_mode"])
+        bodies: list[Body] = [
+            {"type": _SWITCHES[name], "enabled": bool(value)}
+            for name, value in changes.items()
+            if name in _SWITCHES
+        ]
+        others = {name: value for name, value in changes.items() if name not in _SWITCHES}
+        return [*bodies, {"type": "settings", "changes": others}] if others else bodies
+
+    # ------------------------------------------------------------ turns
+
+    def _turn(self, turn_id: str | None, mark: TurnMark, closing: Closing) -> list[Body]:
+        if mark.stop_reason == "deleted":
+            self.state = "deleted"
+            return [_error("the conversation was deleted", "deleted")]
+        if mark.state == "running":
+            fresh = self.running != turn_id or self.paused is not None
+            self.state, self.running, self.paused = "running", turn_id, None
+            return [{"type": "turn_started"}] if fresh else []
+        if mark.state == "queued":
+            self.state, self.under_way = "queued", None
+            return [{"type": "turn_queued", "position": 0}]
+        if mark.state == "waiting" and mark.stop_reason is None:
+            self.state = "waiting"
+            return []  # a question was shown; the turn has not stopped
+        self.under_way = None
+        if mark.state == "waiting":
+            self.state, self.paused = "waiting", mark
+        else:
+            self.state, self.running, self.paused = "idle", None, None
+        bodies: list[Body] = []
+        if mark.stop_reason == "approval_timeout":
+            open_ones = [r for r in self.requests.values() if r.kind == "approval"]
+            bodies += [_decided(request, request.id, "timeout") for request in open_ones]
+        if mark.state != "waiting":
+            self.requests.clear()
+        return bodies + self._stopped(mark, closing)
+
+    def _stopped(self, mark: TurnMark, closing: Closing) -> list[Body]:
+        usage = usage_data(mark.usage or Usage(), self.last_input, plan_mode=self.plan_mode)
+        shown: Body = {"usage": usage, "files": list(closing.files)}
+        if closing.truncated:
+            shown["files_truncated"] = True
+        if mark.state == "interrupted":
+            return [{"type": "interrupted", **shown}]
+        bodies: list[Body] = []
+        if mark.error is not None:
+            bodies.append(_error(mark.error.message, _snake(mark.error.type), retryable=mark.error.retryable))
+        elif mark.stop_reason == "token_budget":
+            text = "the turn's token budget is spent (MAX_TOKEN_BUDGET)"
+            bodies.append(_error(text, "token_budget"))
+        end = {"stop_reason": mark.stop_reason, "snapshot_id": mark.snapshot, "changed": closing.changed}
+        return [*bodies, {"type": "done", **shown, **end}]
+
+
+# ---------------------------------------------------------------- small forms
+
+
+def usage_data(usage: Usage, last_input: int, *, plan_mode: bool) -> Body:
+    """Return usage in the form of the wire (SV-42)."""
+    return {
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "last_input_tokens": last_input,
+        "plan_mode": plan_mode,
+        "cache_read_tokens": usage.cache_read_tokens,
+        "cache_write_tokens": usage.cache_write_tokens,
+        "reasoning_tokens": usage.reasoning_tokens,
+        "cost": usage.cost,
+        "subagents": msgspec.to_builtins(usage.subagents) if usage.subagents else {},
+    }
+
+
+def tool_result(event: ToolOutcome) -> list[Body]:
+    """Return a tool's result, then the list it changed, if it keeps one (SV-44)."""
+    text = result_text(event.content)
+    shown = text if len(text) <= RESULT_CHARS else text[:RESULT_CHARS] + "..."
+    bodies: list[Body] = [
+        {
+            "type": "tool_result",
+            "tool": event.tool,
+            "result": shown,
+            "id": event.call,
+            "status": event.status,
+            "truncated": event.truncated or shown is not text,
+            "tainted": event.tainted,
+        }
+    ]
+    data = event.data or {}
+    if event.tool.startswith("todo_") and isinstance(data.get("todos"), list):
+        bodies.append({"type": "todo_update", "todos": data["todos"]})
+    if event.tool in ("task_create", "task_update") and isinstance(data.get("tasks"), list):
+        bodies.append({"type": "task_update", "tasks": data["tasks"]})
+    return bodies
+
+
+def result_text(content: str | Sequence[Block]) -> str:
+    """Return a tool result's text, images left out."""
+    if isinstance(content, str):
+        return content
+    return "\n".join(block.text for block in content if isinstance(block, TextBlock))
+
+
+def _rest_of_text(text: str, event_id: str, live: UnderWay | None, message_id: str) -> list[Body]:
+    """What viewers do not have of a completed message: all, a remainder, or nothing."""
+    body: Body = {"type": "text_delta", "content": text, "message_id": message_id}
+    streamed = "".join(live.texts) if live is not None else ""
+    if not text or (live is not None and live.live_id == event_id and streamed):
+        return []
+    if not streamed:
+        return [body]
+    # The same message, read from the journal because another process, or a gap, came between.
+    if text.startswith(streamed):
+        rest = text[len(streamed) :]
+        return [{**body, "content": rest}] if rest else []
+    return [{**body, "replay": True}]
+
+
+def _request(event: ApprovalRequest) -> list[Body]:
+    if event.kind == "plan":
+        return [{"type": "plan_ready", "plan": event.text, "request_id": event.id}]
+    if event.kind == "budget":
+        # No approval to plain clients: one that approves everything must not spend more money.
+        shown: Body = {"type": "budget_exceeded", "message": event.text, "request_id": event.id}
+        return [_error(event.text or "a budget is spent", "budget_exceeded"), shown]
+    body: Body = {
+        "type": "tool_approval_request",
+        "tools": [dict(tool) for tool in event.tools],
+        "request_id": event.id,
+        "expires_at": event.expires_at,
+    }
+    return [body if event.kind == "approval" else {**body, "kind": event.kind, "text": event.text}]
+
+
+def _decided(request: ApprovalRequest | None, request_id: str, decision: str) -> Body:
+    tools = [dict(tool) for tool in request.tools] if request is not None else []
+    return {"type": "tool_approval_result", "decision": decision, "tools": tools, "request_id": request_id}
+
+
+def _error(message: str, code: str, *, retryable: bool = False) -> Body:
+    return {"type": "error", "message": said(message), "code": code, "retryable": retryable}
+
+
+def _snake(name: str) -> str:
+    return _CAMEL.sub("_", name).lower()

@@ -1,0 +1,110 @@
+"""Files that people upload: onto a conversation's branch, or as a recorded landing (SV-16).
+
+Here: where uploaded files go, all or none. Not here: taking a body apart (`multipart.py`).
+
+Without a conversation the files land at once, by the user, from a branch that only carries uploads: so
+they are checked, atomic and undoable like any landing.
+"""
+
+import asyncio
+import posixpath
+import shutil
+from collections.abc import Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bowerbird.core.errors import NotFound, WorkspaceError
+from bowerbird.core.ids import new_id
+from bowerbird.server.errors import problem
+from bowerbird.server.files import virtual
+from bowerbird.sessions.branches import in_thread
+from bowerbird.store.meta import get_meta, set_meta
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from bowerbird.server.context import Caller, ServerContext
+    from bowerbird.server.multipart import Uploaded
+    from bowerbird.workspace import Branch, Workspace
+
+STAGING = "uploads"
+_NAME = "uploads"
+
+
+@asynccontextmanager
+async def staging(data_dir: Path) -> "AsyncGenerator[Path, None]":
+    """Give a private directory for one request's files; it is gone afterwards."""
+    directory = data_dir / STAGING / new_id("u")
+    directory.mkdir(mode=0o700, parents=True)
+    try:
+        yield directory
+    finally:
+        await asyncio.to_thread(shutil.rmtree, directory, ignore_errors=True)
+
+
+def placed(subdir: str, files: "Sequence[Uploaded]") -> list[tuple[str, Path]]:
+    """Return each file's virtual path and source; raises Problem 403 for a `subdir` outside or reserved."""
+    above = virtual(subdir)
+    return [(virtual(posixpath.join(above, file.name)), file.source) for file in files]
+
+
+async def put_on_branch(branch: "Branch", files: list[tuple[str, Path]]) -> list[str]:
+    """Put files on a conversation's branch; returns their paths."""
+    return [path.lstrip("/") for path in await in_thread(branch.take, files)]
+
+
+async def land_upload(
+    context: "ServerContext", caller: "Caller", place: str, files: list[tuple[str, Path]]
+) -> list[str]:
+    """Land files in a workspace as the caller's; returns their paths.
+
+    Raises:
+        LandingRefused, ReadOnly, PathEscape …: nothing was changed.
+    """
+    workspace = await context.branches.workspace(place)
+    branch = await _carrier(context, workspace, place)
+
+    def work() -> list[str]:
+        branch.begin_turn()  # what the user changed since the last upload is no conflict
+        paths = branch.take(files)
+        try:
+            # The person who uploads is who would be asked.
+            branch.land(paths, accept=["*"], force=True, actor=caller.user_id, door="web")
+        except WorkspaceError:
+            changed = branch.changes()
+            left = [path for path in paths if path in {*changed["written"], *changed["deleted"]}]
+            if left:
+                branch.revert(left)
+            raise
+        return paths
+
+    return [path.lstrip("/") for path in await in_thread(work)]
+
+
+async def _carrier(context: "ServerContext", workspace: "Workspace", place: str) -> "Branch":
+    """Return the branch that carries the uploads of a workspace, made at the first one."""
+    key = f"uploads:{place}"
+    known: Any = await context.store.read(lambda c: get_meta(c, key))
+    if known is not None:
+        try:
+            return await asyncio.to_thread(workspace.open, str(known))
+        except NotFound:
+            pass  # somebody emptied the data directory: begin anew
+    branch = await asyncio.to_thread(workspace.branch, _NAME)
+    await context.store.write(lambda c: set_meta(c, key, branch.id))
+    return branch
+
+
+def remove_stale(data_dir: Path) -> None:
+    """Remove what uploads of a process that died left behind. Blocks."""
+    shutil.rmtree(data_dir / STAGING, ignore_errors=True)
+
+
+def workspace_of_uploads(context: "ServerContext") -> str:
+    """Return the directory that uploads land in; a Problem 409 when there is none."""
+    place = context.settings.workspace
+    if place is None:
+        raise problem("conflict", "the server has no workspace directory (agent.workspace)")
+    Path(place).mkdir(parents=True, exist_ok=True)
+    return place

@@ -1,0 +1,147 @@
+"""`bowerbird state export`: everything durable as plain files, from one consistent read (SE-45).
+
+Here: which file holds what, written beside the target and moved there when it is whole. Not
+here: reading such files back (`importing.py`), options of the command.
+
+    session_counters.json  scheduled_tasks.json  cc_user_states.json
+    conversations.json     what a session's records do not say: title, directory, flags, branch
+    sessions/*.jsonl       audit logs
+    journal/*.jsonl        every record of every session, bodies whole
+    blobs/*                bytes that records refer to
+"""
+
+import asyncio
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection, select
+
+from bowerbird.core.errors import Exists
+from bowerbird.core.ids import ulid
+from bowerbird.store.journal import CORRUPT, Record
+from bowerbird.store.records import read_records
+from bowerbird.store.schedules import stored_tasks
+from bowerbird.store.store import Store
+from bowerbird.store.tables import bridge_states, counters
+from bowerbird.store.threads import SessionRow, list_sessions
+
+COUNTERS = "session_counters.json"
+TASKS = "scheduled_tasks.json"
+STATES = "cc_user_states.json"
+CONVERSATIONS = "conversations.json"
+SESSIONS = "sessions"
+JOURNAL = "journal"
+BLOBS = "blobs"
+
+_EVERY = 10_000_000
+_BLOB = re.compile(rb"sha256:([0-9a-f]{64})")
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What was written."""
+
+    sessions: int
+    records: int
+    damaged: int
+
+
+async def export_state(store: Store, target: Path, *, force: bool = False) -> Exported:
+    """Write the state of `store` to `target`, all of it or nothing.
+
+    Args:
+        target: a new or empty directory.
+        force: replace what is there.
+
+    Raises:
+        Exists: the directory holds something and `force` was not given.
+    """
+    await asyncio.to_thread(_require_room, target, force)
+    beside = target.with_name(f".{target.name}.{ulid()}")
+    try:
+        done = await store.read(lambda c: _write_all(c, store, beside))
+        await asyncio.to_thread(_move_into_place, beside, target)
+    finally:
+        await asyncio.to_thread(shutil.rmtree, beside, ignore_errors=True)
+    return done
+
+
+def _require_room(target: Path, force: bool) -> None:
+    if target.exists() and (not target.is_dir() or any(target.iterdir())) and not force:
+        raise Exists(f"{target} is not empty; name another directory, or use --force to replace it")
+    target.parent.mkdir(parents=True, exist_ok=True)
+
+
+def _write_all(connection: Connection, store: Store, place: Path) -> Exported:
+    for name in (SESSIONS, JOURNAL, BLOBS):
+        (place / name).mkdir(parents=True, mode=0o700)
+    place.chmod(0o700)
+    chats = connection.execute(select(counters.c.base_key, counters.c.n).order_by(counters.c.base_key))
+    _write_json(place / COUNTERS, {row.base_key: row.n for row in chats if row.n})
+    _write_json(place / TASKS, stored_tasks(connection))
+    states = connection.execute(select(bridge_states).order_by(bridge_states.c.user_id))
+    _write_json(place / STATES, {row.user_id: json.loads(row.body) for row in states})
+    rows = sorted(list_sessions(connection, limit=_EVERY), key=lambda row: row.thread_id)
+    _write_json(place / CONVERSATIONS, [_conversation(row) for row in rows])
+    records = damaged = 0
+    for row in rows:
+        found = [store.whole(record) for record in read_records(connection, row.thread_id)]
+        good = [record for record in found if record.type != CORRUPT]
+        records, damaged = records + len(good), damaged + len(found) - len(good)
+        _write_records(place / JOURNAL / f"{row.thread_id}.jsonl", good, store, place / BLOBS)
+        log = store.data_dir / SESSIONS / f"{row.thread_id}.jsonl"
+        if log.exists():
+            shutil.copyfile(log, place / SESSIONS / log.name)
+    return Exported(len(rows), records, damaged)
+
+
+def _conversation(row: SessionRow) -> dict[str, Any]:
+    values = msgspec.structs.asdict(row)
+    for name in ("status", "last_seq", "deleted_at"):
+        del values[name]
+    return values
+
+
+def _write_records(path: Path, records: Iterable[Record], store: Store, blobs: Path) -> None:
+    with path.open("wb") as file:
+        path.chmod(0o600)
+        for record in records:
+            line = encode_record(record)
+            file.write(line + b"\n")
+            for name in {found.decode() for found in _BLOB.findall(line)}:
+                source = store.data_dir / BLOBS / name
+                if source.exists() and not (blobs / name).exists():
+                    shutil.copyfile(source, blobs / name)
+
+
+def encode_record(record: Record) -> bytes:
+    """Return the line of a record, its keys in the order of SE-7."""
+    return msgspec.json.encode(record)
+
+
+def _write_json(path: Path, value: Any) -> None:
+    path.write_text(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+    path.chmod(0o600)
+
+
+def _move_into_place(made: Path, target: Path) -> None:
+    old = made.with_name(f"{made.name}.old")
+    if target.exists():
+        target.rename(old)
+    made.rename(target)
+    directory = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
+    if old.is_dir():
+        shutil.rmtree(old)
+    else:
+        old.unlink(missing_ok=True)

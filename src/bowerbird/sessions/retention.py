@@ -1,0 +1,95 @@
+"""Once a while: what settings no longer keep goes (SE-48).
+
+Here: the order of rows and files, and what each age is. Not here: SQL (`store/retention.py`), the
+trash of branches (`workspace` empties its own).
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from bowerbird.core.errors import BowerbirdError
+from bowerbird.core.timestamps import to_iso
+from bowerbird.sessions.audit import AuditLog
+from bowerbird.sessions.settings import SessionSettings
+from bowerbird.store.retention import (
+    finished_before,
+    forget_sessions,
+    forgettable_sessions,
+    idle_sessions,
+    long_sessions,
+    roll_up_usage,
+    thin_snapshots,
+)
+from bowerbird.store.store import Store
+
+FIRST_S = 5.0  # a command that is over sooner leaves it to the next
+EVERY_S = 3600.0
+NEWEST_SNAPSHOTS = 50
+EVERY_TENTH = 10
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """What one pass removed."""
+
+    rows: int = 0
+    usage: int = 0
+    deleted: int = 0
+    forgotten: int = 0
+    snapshots: int = 0
+
+
+async def tidy(
+    store: Store,
+    audit: AuditLog,
+    settings: SessionSettings,
+    delete: Callable[[str], Awaitable[None]],
+    now: datetime | None = None,
+) -> Removed:
+    """Remove what is too old; returns how much that was.
+
+    Args:
+        delete: deletes a session that nobody used for `retention.sessions_days`.
+        now: the clock's when None.
+    """
+    at = now or datetime.now(UTC)
+
+    def ago(days: float) -> str:
+        return to_iso(at - timedelta(days=days))
+
+    detail, inputs = ago(settings.detail_days), ago(max(settings.dedupe_days, settings.detail_days))
+    rows = await store.write(lambda c: finished_before(c, inputs, detail), flush=False)
+    usage = await store.write(lambda c: roll_up_usage(c, detail), flush=False)
+    deleted = 0
+    if settings.sessions_days:
+        for thread_id in await store.read(lambda c: idle_sessions(c, ago(settings.sessions_days))):
+            await delete(thread_id)
+            deleted += 1
+    gone = await store.read(lambda c: forgettable_sessions(c, ago(settings.deleted_days)))
+    if gone:
+        await store.write(lambda c: forget_sessions(c, gone))
+        await asyncio.to_thread(audit.remove, gone)
+    thinned = 0
+    for thread_id in await store.read(lambda c: long_sessions(c, NEWEST_SNAPSHOTS)):
+        thinned += await store.write(
+            lambda c, thread=thread_id: thin_snapshots(c, thread, NEWEST_SNAPSHOTS, EVERY_TENTH), flush=False
+        )
+    return Removed(rows, usage, deleted, len(gone), thinned)
+
+
+async def keep_tidy(work: Callable[[], Awaitable[Removed]]) -> None:
+    """Do `work` soon and every hour until cancelled; a failure is a warning."""
+    await asyncio.sleep(FIRST_S)
+    while True:
+        try:
+            done = await work()
+            if done != Removed():
+                _log.info("retention: %s", done)
+        except BowerbirdError as error:
+            _log.warning("retention: %s", error)
+        await asyncio.sleep(EVERY_S)

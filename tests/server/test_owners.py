@@ -1,0 +1,122 @@
+"""Whose it is, over REST with tokens: SV-5, SV-6, SV-34, SV-56; acceptance 8 (sockets and the walk: access/)."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from support.servers import TestServer, begin, say, serve, until
+
+from bowerbird.store.tokens import make_token
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestServer]:
+    flags = {"server.auth": "token", "server.metrics_token": "metrics-0123456789"}
+    with serve(tmp_path_factory.mktemp("owners"), flags=flags) as running:
+        yield running
+
+
+def of(server: TestServer, name: str, role: str) -> httpx.Client:
+    """A client that comes as this user."""
+    store = server.serving.context.store
+    _, secret = server.run(store.write(lambda c: make_token(c, f"{name}-{role}", role, user=name)))  # type: ignore[arg-type]
+    return httpx.Client(base_url=server.url, timeout=60, headers={"Authorization": f"Bearer {secret}"})
+
+
+@pytest.fixture(scope="module")
+def people(server: TestServer) -> Iterator[dict[str, httpx.Client]]:
+    clients = {
+        "ada": of(server, "ada", "user"), "bob": of(server, "bob", "user"),
+        "reader": of(server, "ada", "viewer"), "root": of(server, "root", "admin"),
+    }  # fmt: skip
+    yield clients
+    for client in clients.values():
+        client.close()
+
+
+def test_nothing_of_another_user_exists(server: TestServer, people: dict[str, httpx.Client]) -> None:
+    """Acceptance 8: 404 for A's conversation, file, approval and landing."""
+    ada, bob = people["ada"], people["bob"]
+    step: dict[str, Any] = {
+        "tools": [{"name": "write_file", "input": {"path": "ada.txt", "content": "a"}, "id": "c1"}]
+    }
+    server.fake.script(step, {"text": "ok"})
+    mine = begin(ada)
+    say(ada, mine, "write")
+    landing = ada.post(f"/api/conversations/{mine}/land").json()["id"]
+    server.fake.reset()
+    server.fake.script(
+        {"tools": [{"name": "write_file", "input": {"path": "x", "content": "a"}}]}, {"text": "k"}
+    )
+    asking = begin(ada, enable_approval=True)
+    ada.post(f"/api/conversations/{asking}/messages", json={"content": "ask"})
+    (question,) = until(lambda: ada.get("/api/approvals").json(), "the question is asked")
+    assert bob.get("/api/conversations").json() == [] and bob.get("/api/approvals").json() == []
+    assert bob.get("/api/landings").json() == [] and bob.get("/api/usage").json()["rows"] == []
+    for method, path in [
+        ("GET", f"/api/conversations/{mine}"), ("DELETE", f"/api/conversations/{mine}"),
+        ("POST", f"/api/conversations/{mine}/restore"), ("GET", f"/api/conversations/{mine}/diff"),
+        ("POST", f"/api/conversations/{mine}/land"), ("POST", f"/api/conversations/{mine}/discard"),
+        ("POST", f"/api/conversations/{mine}/fork"), ("POST", f"/api/conversations/{mine}/compact"),
+        ("GET", f"/api/conversations/{mine}/calls/c1"), ("GET", f"/api/conversations/{mine}/traces"),
+        ("GET", f"/api/files/{mine}/ada.txt"), ("POST", f"/api/landings/{landing}/undo"),
+        ("GET", f"/api/workspace/files?conversation={mine}"), ("GET", f"/api/tools?conversation={mine}"),
+        ("GET", f"/api/workspace/file/ada.txt?conversation={mine}"),
+    ]:  # fmt: skip
+        assert bob.request(method, path).status_code == 404, (method, path)
+    body = {"decision": "approve"}
+    assert bob.post(f"/api/approvals/{question['request_id']}", json=body).status_code == 404
+    assert bob.post(f"/api/conversations/{mine}/messages", json={"content": "hi"}).status_code == 404
+    limit = {"scope": "session", "key": mine, "limit_usd": 1}
+    assert bob.put("/api/budgets", json=limit).status_code == 404
+    assert ada.post(f"/api/approvals/{question['request_id']}", json=body).status_code == 200
+    assert bob.post(f"/api/approvals/{question['request_id']}", json=body).status_code == 404
+    assert {row["id"] for row in people["root"].get("/api/conversations").json()} >= {mine, asking}
+
+
+def test_a_viewer_reads_and_changes_nothing(server: TestServer, people: dict[str, httpx.Client]) -> None:
+    """SV-56."""
+    mine = begin(people["ada"])
+    reader = people["reader"]
+    assert reader.get(f"/api/conversations/{mine}").status_code == 200
+    for method, path, body in [
+        ("POST", "/api/chat", {}), ("DELETE", f"/api/conversations/{mine}", None),
+        ("PATCH", f"/api/conversations/{mine}", {"title": "x"}),
+        ("POST", f"/api/conversations/{mine}/messages", {"content": "x"}),
+        ("POST", f"/api/conversations/{mine}/land", {}), ("PUT", "/api/budgets", {"scope": "user", "limit_usd": 1}),
+    ]:  # fmt: skip
+        assert reader.request(method, path, json=body).status_code == 403, (method, path)
+
+
+def test_skills_and_other_peoples_limits_need_an_admin(people: dict[str, httpx.Client]) -> None:
+    """SV-12, SV-32, SV-34, SV-56."""
+    skill = {"name": "mine", "description": "d", "body": "b"}
+    assert people["ada"].post("/api/skills", json=skill).status_code == 403
+    assert people["ada"].get("/metrics").status_code == 403
+    limit = {"scope": "deployment", "limit_usd": 1000}
+    assert people["ada"].put("/api/budgets", json=limit).status_code == 403
+    assert people["root"].post("/api/skills", json=skill).status_code == 200
+    assert people["root"].put("/api/budgets", json=limit).status_code == 200
+    assert people["root"].get("/metrics").status_code == 200
+    assert people["root"].delete("/api/skills/mine").status_code == 200
+
+
+def test_without_a_credential_health_says_only_that_it_lives(server: TestServer) -> None:
+    """SV-6, SV-34."""
+    with server.http as nobody:
+        assert nobody.get("/health").json() == {"status": "ok"}
+        assert nobody.get("/health/ready").status_code == 200
+        assert nobody.get("/api/conversations").status_code == 401
+        assert nobody.get("/metrics").status_code in (401, 403)
+        token = {"Authorization": "Bearer metrics-0123456789"}
+        assert b"bowerbird_http_requests" in nobody.get("/metrics", headers=token).content
+        assert nobody.get("/api/conversations", headers=token).status_code == 401
+
+
+def test_a_key_of_one_user_is_another_key_for_the_next(people: dict[str, httpx.Client]) -> None:
+    """SV-3: nobody is answered with somebody else's conversation."""
+    key = {"Idempotency-Key": "the-same"}
+    first = people["ada"].post("/api/chat", headers=key).json()
+    second = people["bob"].post("/api/chat", headers=key).json()
+    assert first != second and people["ada"].post("/api/chat", headers=key).json() == first

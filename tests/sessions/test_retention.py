@@ -1,0 +1,122 @@
+"""What is kept and for how long; what deleting leaves (SE-48, SE-49)."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from support.fake_models import FakeModels
+from support.sessions import Place, changed, place, writes
+
+from bowerbird.core.errors import SessionError, UnknownSession
+from bowerbird.sessions.retention import Removed, tidy
+from bowerbird.store.turns import TurnRow, insert_turn, snapshots
+
+
+async def later(home: Place, days: float) -> Removed:
+    """Tidy up as if `days` had gone by."""
+    now = datetime.now(UTC) + timedelta(days=days)
+    house = home.service._house
+    return await tidy(home.store, house.audit, home.service.settings, home.service.delete, now)
+
+
+async def counts(home: Place, *tables: str) -> list[int]:
+    return [
+        int(
+            await home.store.read(lambda c, t=table: c.exec_driver_sql(f"SELECT count(*) FROM {t}").scalar())
+            or 0
+        )
+        for table in tables
+    ]
+
+
+async def test_nothing_young_is_removed(home: Place) -> None:
+    home.fake.script({"text": "ok"})
+    await home.ask(await home.session())
+    assert await later(home, 0) == Removed()
+    assert await later(home, 89) == Removed()
+
+
+async def test_finished_rows_lose_their_detail_and_sums_stay(home: Place) -> None:
+    """SE-48: what was spent counts for ever, the rows of each call do not."""
+    home.fake.script({"text": "ok"})
+    thread = await home.session()
+    await home.ask(thread)
+    await home.ask(thread)
+    before = await home.service.tokens(thread)
+    done = await later(home, 91)
+    assert (done.rows, done.usage) == (2, 2)
+    after = await home.service.tokens(thread)
+    assert (after.input_tokens, after.output_tokens) == (before.input_tokens, before.output_tokens)
+    assert await counts(home, "inbox", "usage") == [0, 1]
+    assert await later(home, 92) == Removed()
+    assert (await home.ask(thread)).state == "done"
+
+
+async def test_a_deleted_session_is_forgotten_when_it_can_no_longer_be_restored(home: Place) -> None:
+    """SE-49: no row and no file of it is left; what a fork needs stays until the fork is gone."""
+    home.fake.script(writes("a", "1"), {"text": "ok"})
+    thread = await home.session()
+    await home.ask(thread)
+    child = (await home.service.fork(thread)).thread_id
+    await home.service.delete(thread)
+    assert (await later(home, 6)).forgotten == 0
+    assert (await later(home, 8)).forgotten == 0  # the fork stands on it
+    assert [m.content for m in await home.service.messages(child)] == ["go", "ok"]
+    await home.service.delete(child)
+    assert (await later(home, 8)).forgotten == 1
+    assert (await later(home, 8)).forgotten == 1
+    tables = ("sessions", "turns", "journal", "effects", "inbox", "snapshots", "usage", "leases")
+    assert await counts(home, *tables) == [0] * len(tables)
+    assert list((home.data / "sessions").glob("*")) == []
+    with pytest.raises(UnknownSession):
+        await home.service.restore(thread)
+
+
+async def test_sessions_that_nobody_uses_are_deleted_only_if_settings_say_so(
+    tmp_path: Path, fake: FakeModels
+) -> None:
+    """SE-48: `retention.sessions_days`, 0 = keep."""
+    fake.script({"text": "ok"})
+    async with place(tmp_path, fake, settings=changed(sessions_days=30)) as home:
+        await home.ask(await home.session())
+        assert (await later(home, 29)).deleted == 0
+        assert (await later(home, 31)).deleted == 1
+        assert await home.service.list() == []
+
+
+async def test_old_snapshots_are_thinned_and_forks_keep_theirs(home: Place) -> None:
+    """SE-48: the last 50 turns, then every tenth, and what forks began at."""
+    home.fake.script({"text": "ok"})
+    thread = await home.session()
+    first = await home.ask(thread)
+    child = await home.service.fork(thread, first.turn_id)
+
+    def many(connection: object) -> None:
+        for n in range(2, 81):
+            turn = TurnRow(turn_id=f"t_{n:03}", thread_id=thread, n=n, state="done")
+            insert_turn(connection, turn)  # type: ignore[arg-type]
+            row = {"snapshot_id": f"s_{n:03}", "thread_id": thread, "turn_id": turn.turn_id, "seq": 100 + n,
+                   "branch_id": "b", "paths": 0, "bytes": 0, "created_at": "x"}  # fmt: skip
+            connection.execute(snapshots.insert().values(**row))  # type: ignore[attr-defined]
+
+    await home.store.write(many)
+    assert (await later(home, 0)).snapshots == 26
+    left = await home.store.read(lambda c: [row.turn_id for row in c.execute(snapshots.select()).all()])
+    assert {"t_010", "t_020", "t_030", "t_031", "t_080", first.turn_id} <= set(left)
+    assert "t_029" not in left
+    assert child.turns == 1
+
+
+@pytest.mark.parametrize(("limit", "value"), [("max_records", 3), ("max_bytes", 300)])
+async def test_a_session_that_is_full_says_so_and_a_fork_goes_on(
+    tmp_path: Path, fake: FakeModels, limit: str, value: int
+) -> None:
+    """SE-48."""
+    fake.script({"text": "ok"})
+    async with place(tmp_path, fake, settings=changed(**{limit: value})) as home:
+        thread = await home.session()
+        await home.ask(thread)
+        with pytest.raises(SessionError, match="most a session may have"):
+            await home.service.submit(thread, "more")
+        child = await home.service.fork(thread)
+        assert (await home.ask(child.thread_id)).state == "done"

@@ -1,0 +1,165 @@
+"""An MCP server of the older protocol in plain Python, that misbehaves on demand; run as a program.
+
+Usage: raw_mcp_server.py NOTES [BEHAVIOUR…]. It appends what it sees to the file NOTES, one JSON value a
+line. Behaviours: `hang` (answers nothing), `hang-once` (the first process only), `flood` (fills stderr),
+`stubborn` (ignores the end of stdin and SIGTERM), `family` (has a grandchild in another session), `noise`
+(prints on stdout), `forgetful` (the first process ends at its first call).
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+ANY: dict[str, Any] = {"type": "object", "properties": {}}
+
+
+def tool(name: str, schema: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+    return {"name": name, "description": f"Does {name}.", "inputSchema": schema or ANY, **more}
+
+
+TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+TOOLS = [
+    tool("zulu"),
+    tool("echo", TEXT),
+    tool("peek", annotations={"readOnlyHint": True}),
+    tool("put", TEXT, annotations={"idempotentHint": True}),
+    tool("die"),
+    tool("wait"),
+    tool("ask", {"type": "object", "properties": {"schema": {"type": "object"}}}),
+    tool("think"),
+    tool("grow"),
+    tool("environment"),
+    tool("huge"),
+    tool("touch", TEXT),
+    tool("where"),
+    tool("odd", {"type": "object", "properties": {"a b": {"type": "string"}}}),
+    tool("far", {"type": "object", "properties": {"x": {"$ref": "http://127.0.0.1:1/schema.json"}}}),
+]
+
+
+class Raw:
+    def __init__(self, notes: Path, behaviours: list[str]) -> None:
+        self.notes, self.behaviours = notes, set(behaviours)
+        self.first = not notes.exists() or not notes.read_text()
+        self.tools = list(TOOLS)
+        self.waiting: dict[Any, Any] = {}
+        self.asked = 0
+        self.lock = threading.Lock()
+
+    def note(self, **what: Any) -> None:
+        with self.lock, self.notes.open("a") as file:
+            file.write(json.dumps({**what, "pid": os.getpid()}) + "\n")
+
+    def send(self, **message: Any) -> None:
+        with self.lock:
+            sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+            sys.stdout.flush()
+
+    def text(self, call: Any, text: str, **more: Any) -> None:
+        self.send(id=call, result={"content": [{"type": "text", "text": text}], **more})
+
+    def prepare(self) -> None:
+        self.note(started=sys.argv[1:], cwd=str(Path.cwd()))
+        if "stubborn" in self.behaviours:
+            signal.signal(signal.SIGTERM, lambda *_: self.note(ignored="SIGTERM"))
+        if "family" in self.behaviours:
+            script = "import os,sys,time\nif os.fork(): os._exit(0)\nos.setsid()\nprint(os.getpid(),flush=True)\ntime.sleep(600)"
+            child = subprocess.Popen(
+                [sys.executable, "-c", script], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL
+            )
+            assert child.stdout is not None
+            self.note(grandchild=int(child.stdout.readline()))
+        if "flood" in self.behaviours:
+            threading.Thread(target=self.flood, daemon=True).start()
+        if "noise" in self.behaviours:
+            print("Welcome to the noisy server!", flush=True)
+        sys.stderr.write("raw server is up\n")
+        sys.stderr.flush()
+        if "hang" in self.behaviours or ("hang-once" in self.behaviours and self.first):
+            while True:
+                time.sleep(60)
+
+    def flood(self) -> None:
+        while True:
+            sys.stderr.write("x" * 65_536 + "\n")
+
+    def run(self) -> None:
+        self.prepare()
+        for line in sys.stdin:
+            self.handle(json.loads(line))
+        self.note(ended="stdin")
+        while "stubborn" in self.behaviours:
+            time.sleep(60)
+
+    def handle(self, message: dict[str, Any]) -> None:
+        if "method" not in message:
+            self.waiting.pop(message["id"])(message)
+            return
+        method, number, params = message["method"], message.get("id"), message.get("params") or {}
+        if method == "initialize":
+            info = {"name": "raw", "version": "1"}
+            capabilities = {"tools": {"listChanged": True}}
+            version = params["protocolVersion"]
+            self.note(capabilities=params["capabilities"])
+            self.send(
+                id=number,
+                result={"protocolVersion": version, "capabilities": capabilities, "serverInfo": info},
+            )
+        elif method == "tools/list":
+            self.send(id=number, result={"tools": self.tools})
+        elif method == "tools/call":
+            self.note(called=params["name"], arguments=params.get("arguments"))
+            self.call(number, params["name"], params.get("arguments") or {})
+        elif method.startswith("notifications/"):
+            self.note(heard=method, params=params)
+        else:
+            self.send(id=number, error={"code": -32601, "message": "Method not found"})
+
+    def call(self, number: Any, name: str, arguments: dict[str, Any]) -> None:
+        if "forgetful" in self.behaviours and self.first:
+            os._exit(3)
+        match name:
+            case "die":
+                os._exit(3)
+            case "wait":
+                return
+            case "echo" | "put":
+                self.text(number, arguments["text"])
+            case "environment":
+                self.text(number, json.dumps(dict(os.environ)))
+            case "huge":
+                self.text(number, "line of text\n" * 10_000)
+            case "grow":
+                self.tools.append(tool("grown"))
+                self.send(method="notifications/tools/list_changed")
+                self.text(number, "grown")
+            case "ask":
+                asked = {"message": "Which colour?", "requestedSchema": arguments.get("schema") or ANY}
+                self.request(number, "elicitation/create", asked)
+            case "touch":
+                Path(arguments["text"]).write_text("made by the server")
+                self.text(number, "made")
+            case "where":
+                self.request(number, "roots/list", {})
+            case "think":
+                said = [{"role": "user", "content": {"type": "text", "text": "Say hi."}}]
+                self.request(number, "sampling/createMessage", {"messages": said, "maxTokens": 50})
+            case _:
+                self.text(number, name)
+
+    def request(self, call: Any, method: str, params: dict[str, Any]) -> None:
+        self.asked += 1
+        self.waiting[f"r{self.asked}"] = lambda answer: self.text(
+            call, json.dumps(answer.get("result", answer.get("error")))
+        )
+        self.send(id=f"r{self.asked}", method=method, params=params)
+
+
+if __name__ == "__main__":
+    Raw(Path(sys.argv[1]), sys.argv[2:]).run()

@@ -1,0 +1,130 @@
+"""The built pages, a real server over a scripted model, and Debian's Chromium.
+
+The pages are built once for all sessions with the same sources (`scripts/build_web.py`). Without Chromium, or
+without Node and a way to its packages, the tests here are skipped and say so: nothing stands in for either.
+"""
+
+import importlib.util
+import shutil
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
+from support.fake_models import FakeModels
+from support.live_server import LiveServer, live_server
+
+expect.set_options(timeout=20_000)  # a busy machine is slow, not wrong
+
+ROOT = Path(__file__).resolve().parents[2]
+REPORT = '''"""Counts orders."""
+
+
+def load(path):
+    with open(path) as handle:
+        return handle.read().splitlines()
+
+
+def total(rows):
+    found = 0
+    for row in rows:
+        found += int(row)
+    return found
+
+
+def report(rows):
+    return f"total {total(rows)}"
+
+
+def main():
+    print(report(load("orders.txt")))
+'''
+
+
+@pytest.fixture(scope="session")
+def builder() -> ModuleType:
+    """`scripts/build_web.py` as a module."""
+    spec = importlib.util.spec_from_file_location("build_web", ROOT / "scripts" / "build_web.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def built_ui(builder: ModuleType) -> Path:
+    """The directory of the built pages."""
+    try:
+        builder.build()
+    except builder.NoNode as missing:
+        pytest.skip(str(missing))
+    except subprocess.CalledProcessError as error:
+        if "ci" in error.cmd:
+            pytest.skip("the packages of web/package-lock.json cannot be had here")
+        raise
+    return Path(builder.TARGET)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """Chromium of the system."""
+    found = shutil.which("chromium") or shutil.which("chromium-browser")
+    if found is None:
+        pytest.skip("there is no Chromium here (Debian package chromium)")
+    return found
+
+
+@pytest.fixture
+def fake() -> Iterator[FakeModels]:
+    with FakeModels() as model:
+        yield model
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    """The directory that the agent works on a branch of."""
+    place = tmp_path / "workspace"
+    place.mkdir()
+    (place / "report.py").write_text(REPORT)
+    (place / "orders.txt").write_text("12\n40\n")
+    return place
+
+
+@pytest.fixture
+async def server(
+    tmp_path: Path, workspace: Path, fake: FakeModels, built_ui: Path
+) -> AsyncIterator[LiveServer]:
+    del workspace, built_ui
+    async with live_server(tmp_path, fake) as running:
+        yield running
+
+
+@pytest.fixture
+async def browser(chromium: str) -> AsyncIterator[Browser]:
+    async with async_playwright() as playwright:
+        started = await playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield started
+        await started.close()
+
+
+@pytest.fixture
+async def context(browser: Browser, server: LiveServer) -> AsyncIterator[BrowserContext]:
+    """A person's browser; whatever a page complains about fails the test."""
+    opened = await browser.new_context(base_url=server.address, viewport={"width": 1280, "height": 860})
+    opened.set_default_timeout(20_000)
+    complaints: list[str] = []
+    opened.on("weberror", lambda error: complaints.append(str(error.error)))
+    opened.on(
+        "console",
+        lambda said: complaints.append(said.text) if "Content Security Policy" in said.text else None,
+    )
+    yield opened
+    await opened.close()
+    assert complaints == []
+
+
+@pytest.fixture
+async def page(context: BrowserContext) -> Page:
+    return await context.new_page()

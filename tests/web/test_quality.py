@@ -1,0 +1,77 @@
+"""Accessibility, themes, size of the first load (UI-4, UI-6, UI-15, UI-36, UI-37)."""
+
+import gzip
+import re
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Page, expect
+from support.fake_models import FakeModels
+from support.live_server import LiveServer
+from support.web_actions import is_idle, serious_findings
+
+pytestmark = pytest.mark.timeout(300)
+
+MOST_SCRIPT = 300_000
+
+
+async def test_axe_finds_nothing_serious_on_any_page_face_theme_or_width(
+    page: Page, server: LiveServer, fake: FakeModels
+) -> None:
+    """UI-36, UI-37, acceptance 8."""
+    text = (
+        "Done:\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n\n```python\nx = 1  # one\n```\n\n- [ ] task\n\n`code`"
+    )
+    tools = [
+        {"name": "edit_file", "input": {"path": "/report.py", "old": "found = 0", "new": "found = 1"}},
+        {"name": "write_file", "input": {"path": "/.github/workflows/ci.yml", "content": "on: push\n"}},
+    ]
+    fake.script({"text": "Look.", "thinking": "Hm.", "tools": tools}, {"text": text})
+    conversation = await server.conversation()
+    await server.http.post(
+        f"/api/conversations/{conversation}/messages", params={"wait": 60}, json={"content": "Do it"}
+    )
+    findings: list[str] = []
+    for face, theme in (("", "light"), ("", "dark"), ("/dev", "light"), ("/dev", "dark")):
+        await page.goto(face or "/")
+        await page.evaluate(f"localStorage.setItem('bowerbird.theme.{'dev' if face else 'user'}', '{theme}')")
+        for place in ("", f"/c/{conversation}", f"/c/{conversation}/diff"):
+            await page.set_viewport_size({"width": 1280, "height": 800})
+            await page.goto(f"{face}{place}" or "/")
+            shown = ".file-diff .diff-line" if "diff" in place else "textarea" if place else "h1"
+            await expect(page.locator(shown).first).to_be_visible()
+            if place and "diff" not in place:
+                await is_idle(page)
+            assert await page.locator("html").get_attribute("data-theme") == theme
+            for width in (1280, 320):
+                await page.set_viewport_size({"width": width, "height": 800})
+                where = f"{face}{place} {theme} {width}"
+                findings += [f"{where}: {found}" for found in await serious_findings(page)]
+                wide = await page.evaluate("document.documentElement.scrollWidth")
+                assert wide <= width, f"{where} is {wide} wide"
+    assert findings == []
+
+
+async def test_each_face_has_its_theme_and_keeps_the_one_that_is_chosen(page: Page) -> None:
+    """UI-6, UI-15."""
+    html = page.locator("html")
+    for place, natural, other in (("/", "light", "Dark"), ("/dev", "dark", "Light")):
+        await page.goto(place)
+        await expect(html).to_have_attribute("data-theme", natural)
+        await page.get_by_role("button", name="Theme").click()
+        await page.get_by_role("menuitemradio", name=other).click()
+        await expect(html).to_have_attribute("data-theme", other.lower())
+        await page.reload()
+        await expect(html).to_have_attribute("data-theme", other.lower())
+
+
+async def test_the_first_load_is_small(page: Page, built_ui: Path) -> None:
+    """UI-4: scripts that either face loads before anything is asked for."""
+    for place in ("/", "/dev"):
+        loaded: set[str] = set()
+        page.on("request", lambda request, loaded=loaded: loaded.add(request.url))
+        await page.goto(place)
+        await expect(page.locator("h1").first).to_be_visible()
+        scripts = {found[1] for url in loaded if (found := re.search(r"/(assets/[^/]+\.js|theme\.js)$", url))}
+        sizes = [len(gzip.compress((built_ui / name).read_bytes())) for name in scripts]
+        assert scripts and sum(sizes) <= MOST_SCRIPT

@@ -1,0 +1,135 @@
+"""The user face, from the first question to the undo (UI-7, 9, 12, 14, 19, 21)."""
+
+from pathlib import Path
+
+import pytest
+from playwright.async_api import BrowserContext, Page, expect
+from support.fake_models import FakeModels
+from support.live_server import LiveServer
+from support.web_actions import conversation_of, is_idle, log, say
+
+pytestmark = pytest.mark.timeout(300)
+
+EDIT = {
+    "name": "edit_file",
+    "input": {"path": "/report.py", "old": 'f"total {total(rows)}"', "new": 'f"Total: {total(rows)}"'},
+}
+NOTE = {"name": "write_file", "input": {"path": "/notes.md", "content": "# Notes\n"}}
+LONG = "It goes on and on, word by word. " * 400
+
+
+async def test_a_person_asks_watches_interrupts_keeps_and_takes_back(
+    page: Page, context: BrowserContext, server: LiveServer, fake: FakeModels, workspace: Path
+) -> None:
+    """One story in the user face, with a reload in the middle and a second viewer."""
+    fake.script(
+        {"text": "I will mend the report.", "tools": [EDIT, NOTE]},
+        {"text": LONG, "deltas": 400, "gap_s": 0.03},
+        {"text": "Stopped. The report is **mended**."},
+    )
+    # A chat is made by the first message: no dialog, and nobody is told of tools (UI-7, UI-9).
+    await page.goto("/")
+    await say(page, "Mend the report")
+    await page.wait_for_url("**/c/*")
+    pill = page.get_by_test_id("activity")
+    await expect(pill).to_contain_text("Edited 2 files")
+    await expect(page.get_by_text("edit_file")).to_have_count(0)
+    await pill.locator("summary").click()
+    await expect(pill.get_by_text("Changed report.py")).to_be_visible()
+    await expect(log(page).get_by_text("It goes on and on")).to_be_visible()
+
+    # Somebody else watches the same text; a reload in the middle of a word loses nothing (SV-46, SV-47).
+    second = await context.new_page()
+    await second.goto(page.url)
+    await page.reload()
+    await expect(log(page).get_by_text("It goes on and on")).to_be_visible()
+    await expect(log(second).get_by_text("It goes on and on")).to_be_visible()
+    await expect(log(page).get_by_text("Mend the report")).not_to_have_count(0)
+
+    # Typing interrupts: the old text stops, the new turn answers (acceptance 3).
+    await expect(page.get_by_placeholder("Typing interrupts")).to_be_visible()
+    await say(page, "Stop, that is enough")
+    await expect(log(page).get_by_text("The report is mended.")).to_be_visible()
+    await is_idle(page)
+    shown = await log(page).inner_text()
+    assert shown.count("Mend the report") == 1 and LONG.strip() not in shown
+    await expect(log(second).get_by_text("The report is mended.")).to_be_visible()
+
+    # “Changes ready”: kept files are on disk, undo takes them back (UI-14).
+    card = page.get_by_role("region", name="Changes ready")
+    await expect(card.get_by_text("report.py")).to_be_visible()
+    assert not (workspace / "notes.md").exists()
+    await card.get_by_role("button", name="Keep 2 files").click()
+    await expect(card.get_by_text("Kept 2 files")).to_be_visible()
+    assert "Total:" in (workspace / "report.py").read_text()
+    await card.get_by_role("button", name="Undo").click()
+    await expect(card.get_by_role("button", name="Keep 2 files")).to_be_visible()
+    assert "Total:" not in (workspace / "report.py").read_text()
+    assert not (workspace / "notes.md").exists()
+
+    # The page says what the server says (acceptance 4).
+    told = (await server.http.get(f"/api/conversations/{conversation_of(page)}")).json()
+    assert [message["content"] for message in told["messages"] if message["role"] == "user"] == [
+        "Mend the report",
+        "Stop, that is enough",
+    ]
+
+
+async def test_words_that_were_not_sent_survive_a_reload_and_a_cut_connection(
+    page: Page, context: BrowserContext, fake: FakeModels
+) -> None:
+    """UI-19, UI-21: typed text is kept; a message said offline is sent once, when the server is back."""
+    fake.script({"text": "First answer."}, {"text": "Second answer."})
+    await page.goto("/")
+    await say(page, "First")
+    await expect(log(page).get_by_text("First answer.")).to_be_visible()
+    await is_idle(page)
+    await page.get_by_label("Your message").fill("half a thou")
+    await page.reload()
+    await expect(page.get_by_label("Your message")).to_have_value("half a thou")
+    await is_idle(page)
+
+    await page.route_web_socket("**/ws?*", lambda socket: None)  # new sockets lead nowhere
+    await context.set_offline(True)
+    await page.evaluate("window.dispatchEvent(new Event('offline'))")
+    await context.set_offline(False)
+    await say(page, "Second")
+    await expect(log(page).get_by_text("Second answer.")).to_be_visible()
+    assert (await log(page).inner_text()).count("Second answer.") == 1
+
+
+async def test_a_message_that_waits_is_shown_and_can_be_withdrawn(page: Page, fake: FakeModels) -> None:
+    """UI-19, UI-20: Alt+Enter queues; the stop button cancels."""
+    fake.script({"text": LONG, "deltas": 400, "gap_s": 0.03})
+    await page.goto("/")
+    await say(page, "Begin")
+    await expect(log(page).get_by_text("It goes on and on")).to_be_visible()
+    await say(page, "Later, please", "Alt+Enter")
+    waiting = page.get_by_role("list", name="Messages that wait")
+    await expect(waiting.get_by_text("Later, please")).to_be_visible()
+    await waiting.get_by_role("button", name="Withdraw").click()
+    await expect(waiting).to_have_count(0)
+    await page.get_by_role("button", name="Stop").click()
+    await expect(log(page).get_by_text("Stopped. What was finished is kept.")).to_be_visible()
+    assert fake.request_count == 1
+
+
+async def test_nothing_that_an_agent_says_runs_in_the_page(page: Page, fake: FakeModels) -> None:
+    """UI-17, acceptance 7."""
+    hostile = (
+        '<img src=x onerror="window.hacked=1"> <script>window.hacked=1</script> '
+        "[a link](javascript:window.hacked=1) [good](https://example.org) ![pic](https://example.org/x.png)"
+    )
+    fake.script({"text": hostile})
+    await page.goto("/")
+    await say(page, "Say something bad")
+    await is_idle(page)
+    await expect(log(page).get_by_text("onerror=")).to_be_visible()
+    assert await page.evaluate("window.hacked") is None
+    transcript = page.get_by_test_id("transcript")
+    await expect(transcript.locator("img")).to_have_count(0)
+    addresses = await transcript.locator("a").evaluate_all(
+        "all => all.map(a => [a.getAttribute('href'), a.rel])"
+    )
+    assert [address for address, _ in addresses] == ["https://example.org", "https://example.org/x.png"]
+    assert all("noopener" in rel for _, rel in addresses)

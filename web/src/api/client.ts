@@ -1,0 +1,205 @@
+/** REST of the server, one function per route that the faces use. Not here: the socket, any state of the view. */
+
+import { base, origin } from "./place.ts";
+import type {
+  Call,
+  Comment,
+  Conversation,
+  ConversationRow,
+  Diff,
+  FileListRow,
+  FileText,
+  LandRequest,
+  Landing,
+  LandingPlan,
+  Named,
+  NewConversation,
+  Question,
+  Refused,
+  Sandbox,
+  UsageRow,
+  WorkspaceRow,
+} from "./types.ts";
+
+const TOKEN_KEY = "bowerbird.token";
+
+/** An answer that is no success: what the server said, and its code. */
+export class ApiError extends Error {
+  readonly status: number;
+  readonly code: string;
+  readonly refused: Refused[];
+
+  constructor(status: number, code: string, message: string, refused: Refused[] = []) {
+    super(message);
+    this.name = "ApiError";
+    this.status = status;
+    this.code = code;
+    this.refused = refused;
+  }
+}
+
+type Listener = () => void;
+let onSignedOut: Listener = () => undefined;
+
+/** Let `listener` hear when a credential is needed; there is one sign-in page. */
+export function whenSignedOut(listener: Listener): void {
+  onSignedOut = listener;
+}
+
+/** The credential, kept for this tab only (UI-38). */
+export const token = {
+  get: (): string | null => sessionStorage.getItem(TOKEN_KEY),
+  set: (value: string): void => sessionStorage.setItem(TOKEN_KEY, value),
+  clear: (): void => sessionStorage.removeItem(TOKEN_KEY),
+};
+
+function headers(json: boolean): Record<string, string> {
+  const secret = token.get();
+  return {
+    ...(json ? { "Content-Type": "application/json" } : {}),
+    ...(secret ? { Authorization: `Bearer ${secret}` } : {}),
+  };
+}
+
+/** Return the address of a path of the API. */
+export function address(path: string): string {
+  return `${origin()}${base()}${path}`;
+}
+
+async function call<Answer>(method: string, path: string, body?: unknown): Promise<Answer> {
+  const response = await send(method, path, body);
+  return (await response.json()) as Answer;
+}
+
+async function send(method: string, path: string, body?: unknown): Promise<Response> {
+  let response: Response;
+  try {
+    response = await fetch(address(path), {
+      method,
+      headers: headers(body !== undefined),
+      body: body === undefined ? null : JSON.stringify(body),
+    });
+  } catch {
+    throw new ApiError(0, "unreachable", "The server cannot be reached. Is “bowerbird serve” running?");
+  }
+  if (response.ok) return response;
+  throw await failure(response);
+}
+
+async function failure(response: Response): Promise<ApiError> {
+  if (response.status === 401) onSignedOut();
+  let said: { detail?: unknown; code?: string; refused?: Refused[] } = {};
+  try {
+    said = (await response.json()) as typeof said;
+  } catch {
+    // a proxy's page: the status is all there is to say
+  }
+  return new ApiError(response.status, said.code ?? "error", words(said.detail, response.status), said.refused ?? []);
+}
+
+function words(detail: unknown, status: number): string {
+  if (typeof detail === "string") return detail;
+  if (Array.isArray(detail)) {
+    const rows = detail as { loc?: (string | number)[]; msg?: string }[];
+    return rows.map((row) => `${(row.loc ?? []).slice(1).join(".")}: ${row.msg ?? "not valid"}`).join("; ");
+  }
+  return `The server answered with status ${status}.`;
+}
+
+const id = encodeURIComponent;
+const pathOf = (path: string): string => path.replace(/^\//, "").split("/").map(encodeURIComponent).join("/");
+
+export const api = {
+  health: () => call<{ status: string; model?: string; version?: string; sandbox?: string }>("GET", "/health"),
+  authConfig: () => call<{ enabled: boolean; google_client_id: string | null }>("GET", "/api/auth/config"),
+  me: () => call<{ authenticated: boolean; email?: string; name?: string; role?: string }>("GET", "/api/auth/me"),
+  ticket: () => call<{ ticket: string }>("POST", "/api/auth/ticket"),
+
+  conversations: (query = "") =>
+    call<ConversationRow[]>("GET", `/api/conversations${query ? `?q=${id(query)}` : ""}`),
+  conversation: (conversation: string) =>
+    call<Conversation>("GET", `/api/conversations/${id(conversation)}?limit=1&after=999999999`),
+  begin: (wanted: NewConversation) => call<{ conversation_id: string }>("POST", "/api/chat", wanted),
+  rename: (conversation: string, title: string) =>
+    call<Conversation>("PATCH", `/api/conversations/${id(conversation)}`, { title }),
+  settings: (conversation: string, changes: Record<string, unknown>) =>
+    call<Conversation>("PATCH", `/api/conversations/${id(conversation)}`, changes),
+  remove: (conversation: string) => call<{ status: string }>("DELETE", `/api/conversations/${id(conversation)}`),
+  restore: (conversation: string) =>
+    call<ConversationRow>("POST", `/api/conversations/${id(conversation)}/restore`),
+  fork: (conversation: string, turn?: string) =>
+    call<{ conversation_id: string }>("POST", `/api/conversations/${id(conversation)}/fork`, turn ? { turn_id: turn } : {}),
+  compact: (conversation: string) => call("POST", `/api/conversations/${id(conversation)}/compact`, {}),
+  takeBack: (conversation: string, inbox: string) =>
+    call("DELETE", `/api/conversations/${id(conversation)}/queue/${id(inbox)}`),
+  toolCall: (conversation: string, callId: string, offset = 0) =>
+    call<Call>("GET", `/api/conversations/${id(conversation)}/calls/${id(callId)}?offset=${offset}`),
+  traces: (conversation: string) =>
+    call<Record<string, unknown>[]>("GET", `/api/conversations/${id(conversation)}/traces?limit=1000`),
+
+  diff: (conversation: string) => call<Diff>("GET", `/api/conversations/${id(conversation)}/diff`),
+  diffOf: (conversation: string, path: string) =>
+    call<Diff>("GET", `/api/conversations/${id(conversation)}/diff?path=${id(path)}`),
+  patchOf: async (conversation: string, path: string) =>
+    (await send("GET", `/api/conversations/${id(conversation)}/diff?format=unified&path=${id(path)}`)).text(),
+  landingPlan: (conversation: string, paths: readonly string[] = []) =>
+    call<LandingPlan>(
+      "GET",
+      `/api/conversations/${id(conversation)}/landing-plan?${paths.map((path) => `path=${id(path)}`).join("&")}`,
+    ),
+  land: (conversation: string, wanted: LandRequest) =>
+    call<Landing>("POST", `/api/conversations/${id(conversation)}/land`, wanted),
+  discard: (conversation: string, paths?: string[]) =>
+    call<{ paths: string[] }>("POST", `/api/conversations/${id(conversation)}/discard`, paths ? { paths } : {}),
+  comment: (conversation: string, comments: Comment[]) =>
+    call("POST", `/api/conversations/${id(conversation)}/comments`, { comments }),
+  landings: () => call<Landing[]>("GET", "/api/landings"),
+  undo: (landing: string, force = false) =>
+    call<Landing>("POST", `/api/landings/${id(landing)}/undo`, force ? { force } : {}),
+
+  files: (conversation: string | null) =>
+    call<FileListRow[]>("GET", `/api/workspace/files${conversation ? `?conversation=${id(conversation)}` : ""}`),
+  file: (path: string, conversation: string | null) =>
+    call<FileText>(
+      "GET",
+      `/api/workspace/file/${pathOf(path)}${conversation ? `?conversation=${id(conversation)}` : ""}`,
+    ),
+  download: async (conversation: string, path: string) =>
+    (await send("GET", `/api/files/${id(conversation)}/${pathOf(path)}`)).blob(),
+
+  presets: () => call<Named[]>("GET", "/api/presets"),
+  workspaces: () => call<WorkspaceRow[]>("GET", "/api/workspaces"),
+  sandbox: () => call<Sandbox>("GET", "/api/sandbox"),
+  approvals: () => call<Question[]>("GET", "/api/approvals"),
+  answer: (request: string, decision: string, more: { feedback?: string; amount?: number } = {}) =>
+    call("POST", `/api/approvals/${id(request)}`, { decision, ...more }),
+  usage: (by: "day" | "model" | "conversation") => call<{ rows: UsageRow[] }>("GET", `/api/usage?by=${by}`),
+};
+
+/** Send files with progress; the returned `cancel` stops it (UI-33). */
+export function upload(
+  files: readonly File[],
+  folder: string,
+  conversation: string | null,
+  progress: (share: number) => void,
+): { done: Promise<string[]>; cancel: () => void } {
+  const request = new XMLHttpRequest();
+  const query = new URLSearchParams({ subdir: folder });
+  if (conversation) query.set("conversation", conversation);
+  const done = new Promise<string[]>((resolve, reject) => {
+    request.upload.onprogress = (event) => progress(event.lengthComputable ? event.loaded / event.total : 0);
+    request.onload = () => {
+      if (request.status < 300) resolve((JSON.parse(request.responseText) as { uploaded: string[] }).uploaded);
+      else void failure(new Response(request.responseText, { status: request.status })).then(reject);
+    };
+    request.onerror = () => reject(new ApiError(0, "unreachable", "The upload was cut off. Try again."));
+    request.onabort = () => reject(new ApiError(0, "cancelled", "The upload was cancelled."));
+  });
+  const body = new FormData();
+  for (const file of files) body.append("files", file, file.name);
+  request.open("POST", address(`/api/workspace/upload?${query}`));
+  const secret = token.get();
+  if (secret) request.setRequestHeader("Authorization", `Bearer ${secret}`);
+  request.send(body);
+  return { done, cancel: () => request.abort() };
+}

@@ -1,0 +1,152 @@
+/**
+ * The socket of one conversation, kept open: reconnects with the cursor, sends what was said meanwhile once.
+ *
+ * Here: connection and order. Not here: what frames mean (`state/`).
+ */
+
+import { api, ApiError, token } from "./client.ts";
+import type { ClientFrame, ServerFrame } from "./frames.ts";
+import { parseFrame } from "./frames.ts";
+import { socketAddress } from "./place.ts";
+
+export type Connection = "connecting" | "open" | "waiting" | "gone" | "signed-out";
+
+export interface SocketListener {
+  frame: (frame: ServerFrame, size: number) => void;
+  sent: (frame: ClientFrame) => void;
+  connection: (state: Connection, retryAt: number | null) => void;
+  /** Where to continue; null = the whole history. */
+  cursor: () => number;
+  /** Inputs said while there was no connection; each has an id, so that a repeat is known. */
+  unsent: () => readonly ClientFrame[];
+}
+
+const FIRST_DELAY_MS = 500;
+const LONGEST_DELAY_MS = 15_000;
+const PING_MS = 20_000;
+const DEAD_MS = 8_000;
+const UNAUTHORIZED = 4001;
+const UNKNOWN = 4004;
+
+/** Return how long to wait before attempt `attempt` (from 0); `jitter` in 0…1. */
+export function retryDelay(attempt: number, jitter: number): number {
+  const most = Math.min(FIRST_DELAY_MS * 2 ** attempt, LONGEST_DELAY_MS);
+  return Math.round(most * (0.75 + 0.25 * jitter));
+}
+
+export class ConversationSocket {
+  readonly #conversation: string;
+  readonly #listener: SocketListener;
+  #socket: WebSocket | null = null;
+  #attempt = 0;
+  #retry: ReturnType<typeof setTimeout> | undefined;
+  #ping: ReturnType<typeof setInterval> | undefined;
+  #dead: ReturnType<typeof setTimeout> | undefined;
+  #closed = false;
+
+  constructor(conversation: string, listener: SocketListener) {
+    this.#conversation = conversation;
+    this.#listener = listener;
+    addEventListener("online", this.#now);
+    document.addEventListener("visibilitychange", this.#seen);
+    void this.#open();
+  }
+
+  /** Send a frame; false when there is no connection. */
+  send(frame: ClientFrame): boolean {
+    if (this.#socket?.readyState !== WebSocket.OPEN) return false;
+    this.#socket.send(JSON.stringify(frame));
+    this.#listener.sent(frame);
+    return true;
+  }
+
+  close(): void {
+    this.#closed = true;
+    removeEventListener("online", this.#now);
+    document.removeEventListener("visibilitychange", this.#seen);
+    this.#quiet();
+    clearTimeout(this.#retry);
+    this.#socket?.close();
+  }
+
+  /** Try again at once. */
+  readonly reconnect = (): void => this.#now();
+
+  readonly #now = (): void => {
+    if (this.#closed || this.#socket) return;
+    clearTimeout(this.#retry);
+    this.#attempt = 0;
+    void this.#open();
+  };
+
+  /** After sleep a socket may be dead without saying so: ask. */
+  readonly #seen = (): void => {
+    if (document.visibilityState !== "visible") return;
+    if (this.#socket) this.#ask();
+    else this.#now();
+  };
+
+  async #open(): Promise<void> {
+    this.#listener.connection("connecting", null);
+    const query = new URLSearchParams({ v: "2", after: String(this.#listener.cursor()) });
+    try {
+      if (token.get()) query.set("ticket", (await api.ticket()).ticket);
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 401) return this.#end("signed-out");
+      return this.#later();
+    }
+    if (this.#closed) return;
+    const socket = new WebSocket(socketAddress(`/api/chat/${encodeURIComponent(this.#conversation)}/ws?${query}`));
+    this.#socket = socket;
+    socket.onopen = () => this.#opened();
+    socket.onmessage = (event: MessageEvent<string>) => {
+      clearTimeout(this.#dead);
+      const frame = parseFrame(event.data);
+      if (frame) this.#listener.frame(frame, event.data.length);
+    };
+    socket.onclose = (event) => this.#left(socket, event.code);
+  }
+
+  #opened(): void {
+    this.#attempt = 0;
+    this.#listener.connection("open", null);
+    for (const frame of this.#listener.unsent()) this.send(frame);
+    this.#ping = setInterval(() => this.#ask(), PING_MS);
+  }
+
+  #ask(): void {
+    clearTimeout(this.#dead);
+    if (!this.send({ type: "ping" })) return;
+    const socket = this.#socket;
+    this.#dead = setTimeout(() => {
+      if (socket) this.#left(socket, 0);
+      socket?.close();
+    }, DEAD_MS);
+  }
+
+  #left(socket: WebSocket, code: number): void {
+    if (this.#socket !== socket) return;
+    this.#socket = null;
+    this.#quiet();
+    if (this.#closed) return;
+    if (code === UNAUTHORIZED) return this.#end("signed-out");
+    if (code === UNKNOWN) return this.#end("gone");
+    this.#later();
+  }
+
+  #end(state: Connection): void {
+    this.#listener.connection(state, null);
+  }
+
+  #later(): void {
+    const delay = retryDelay(this.#attempt, Math.random());
+    this.#attempt += 1;
+    this.#listener.connection("waiting", Date.now() + delay);
+    this.#retry = setTimeout(() => void this.#open(), delay);
+  }
+
+  #quiet(): void {
+    clearInterval(this.#ping);
+    clearTimeout(this.#dead);
+  }
+}

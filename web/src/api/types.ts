@@ -1,0 +1,120 @@
+/** What REST answers hold: the types generated from the server's OpenAPI, with members it adds beyond them. */
+
+import type { components } from "../../generated/openapi";
+
+type Schemas = components["schemas"];
+
+/** A schema's named members, without the `[key: string]` of answers that may hold more. */
+type Known<Schema> = { [Key in keyof Schema as string extends Key ? never : Key]: Schema[Key] };
+
+export type ConversationRow = Known<Schemas["Row"]> & {
+  kind?: string;
+  pending?: string | null;
+  workspace?: string | null;
+  parent?: string | null;
+};
+
+export interface QueuedRow {
+  inbox_id: string;
+  turn_id: string;
+  position: number;
+  kind: string;
+  content: string;
+  sender?: { id: string | null; name: string | null; door: string | null };
+}
+
+export type Conversation = Omit<Known<Schemas["Conversation"]>, "queued"> & {
+  status?: string;
+  workspace?: string | null;
+  changed_files?: number;
+  auto_approve?: boolean;
+  queued: QueuedRow[];
+};
+
+export type NewConversation = Partial<Schemas["NewConversation"]>;
+export type Named = Known<Schemas["NamedShown"]>;
+export type WorkspaceRow = Known<Schemas["WorkspaceShown"]>;
+export type Sandbox = Known<Schemas["Sandbox"]>;
+export type Question = Known<Schemas["Question"]>;
+export type FileListRow = Known<Schemas["FileRow"]>;
+export type FileText = Known<Schemas["FileShown"]>;
+export type Call = Known<Schemas["CallShown"]> & { ms?: number | null };
+export type Comment = Schemas["Comment"];
+export type LandRequest = Partial<Schemas["Land"]>;
+
+export interface WireHunk {
+  id: string;
+  old_start: number;
+  old_lines: number;
+  new_start: number;
+  new_lines: number;
+  text: string;
+}
+
+export interface WrittenFile {
+  path: string;
+  kind: "create" | "modify";
+  type: string;
+  size: number;
+  mode: number | null;
+  old_mode: number | null;
+  binary: boolean;
+  added: number;
+  removed: number;
+  renamed_from: string | null;
+  base: "exact" | "uncertain";
+  flags: string[];
+  hunks: WireHunk[] | null;
+  truncated?: boolean;
+}
+
+export interface Diff {
+  written: WrittenFile[];
+  deleted: string[];
+}
+
+export interface PlanEntry {
+  path: string;
+  op: string;
+  base: string | null;
+  current: string | null;
+  new: string | null;
+  drift: "none" | "same" | "mergeable" | "conflict";
+  flags: string[];
+  ignored: boolean;
+  tainted: boolean;
+  hunks: string[];
+  refused?: string | null;
+}
+
+export interface LandingPlan {
+  plan: string;
+  entries: PlanEntry[];
+}
+
+export interface Refused {
+  path: string;
+  reason: string;
+}
+
+export interface Landing {
+  id: string;
+  kind: "land" | "undo";
+  state: string;
+  at: string;
+  branch: string;
+  actor?: string;
+  door?: string;
+  undoes?: string | null;
+  entries: { path: string; op: string; hunks?: string[]; merged?: boolean }[];
+  refused: Refused[];
+}
+
+export interface UsageRow {
+  key: string;
+  calls: number;
+  input_tokens: number;
+  output_tokens: number;
+  cost: number | null;
+  unpriced_calls?: number;
+}

@@ -1,0 +1,86 @@
+/** The application: faces and their addresses, sign-in, the frame around pages. */
+
+import { lazy, Suspense, useEffect, useState } from "react";
+import { Redirect, Route, Router, Switch, useLocation } from "wouter";
+import { whenSignedOut } from "../api/client.ts";
+import { base } from "../api/place.ts";
+import { ChatPage } from "../chat/page.tsx";
+import { HomePage } from "../chat/home.tsx";
+import { applyTheme, type Face } from "../state/preferences.ts";
+import { t } from "../text.ts";
+import { Empty, Loading } from "../ui/kit.tsx";
+import { Toasts } from "../ui/toasts.tsx";
+import { MapPinOff } from "lucide-react";
+import { FaceContext, useLinks } from "./place.tsx";
+import { Shell } from "./shell.tsx";
+import { SignIn } from "./sign_in.tsx";
+
+const ReviewPage = lazy(() => import("../review/page.tsx"));
+const LandingsPage = lazy(() => import("../review/landings.tsx"));
+const UsagePage = lazy(() => import("../dev/usage.tsx"));
+
+function NotFound() {
+  const links = useLinks();
+  return (
+    <Empty icon={MapPinOff} title={t.noSuchPage}>
+      <a className="button" href={`${base()}${links.home}`}>
+        {t.toStart}
+      </a>
+    </Empty>
+  );
+}
+
+function Pages({ face }: { face: Face }) {
+  const prefix = face === "dev" ? "/dev" : "";
+  return (
+    <Suspense fallback={<Loading label={t.loading} />}>
+      <Switch>
+        <Route path={prefix || "/"}>
+          <HomePage />
+        </Route>
+        <Route path={`${prefix}/c/:id`}>{({ id }) => <ChatPage key={id} id={id} />}</Route>
+        <Route path={`${prefix}/c/:id/diff`}>{({ id }) => <ReviewPage key={id} id={id} />}</Route>
+        <Route path={`${prefix}/landings`}>
+          <LandingsPage />
+        </Route>
+        <Route path={`${prefix}/usage`}>
+          <UsagePage />
+        </Route>
+        <Route path="/dev/">
+          <Redirect to="/dev" replace />
+        </Route>
+        <Route>
+          <NotFound />
+        </Route>
+      </Switch>
+    </Suspense>
+  );
+}
+
+function Faced() {
+  const [location] = useLocation();
+  const face: Face = location === "/dev" || location.startsWith("/dev/") ? "dev" : "user";
+  const [signedOut, setSignedOut] = useState(false);
+  useEffect(() => whenSignedOut(() => setSignedOut(true)), []);
+  useEffect(() => applyTheme(face), [face]);
+  return (
+    <FaceContext value={face}>
+      {signedOut ? (
+        <SignIn onDone={() => setSignedOut(false)} />
+      ) : (
+        <Shell>
+          <Pages face={face} />
+        </Shell>
+      )}
+      <Toasts />
+    </FaceContext>
+  );
+}
+
+export function App() {
+  return (
+    <Router base={base()}>
+      <Faced />
+    </Router>
+  );
+}

@@ -1,0 +1,32 @@
+/** Which face this is, and addresses within it. */
+
+import { createContext, useContext } from "react";
+import type { Face } from "../state/preferences.ts";
+
+export const FaceContext = createContext<Face>("user");
+
+export function useFace(): Face {
+  return useContext(FaceContext);
+}
+
+export interface Links {
+  home: string;
+  chat: (id: string) => string;
+  review: (id: string) => string;
+  landings: string;
+  usage: string;
+}
+
+const make = (prefix: string): Links => ({
+  home: prefix || "/",
+  chat: (id) => `${prefix}/c/${id}`,
+  review: (id) => `${prefix}/c/${id}/diff`,
+  landings: `${prefix}/landings`,
+  usage: `${prefix}/usage`,
+});
+
+const LINKS: Record<Face, Links> = { dev: make("/dev"), user: make("") };
+
+export function useLinks(): Links {
+  return LINKS[useFace()];
+}

@@ -1,0 +1,87 @@
+/** The frame of every page: sidebar and main place; the sidebar is a sheet on narrow screens. */
+
+import { createContext, useContext, useEffect, useState, type ReactNode } from "react";
+import { PanelLeft } from "lucide-react";
+import { useLocation } from "wouter";
+import { NewChat } from "../dev/new_chat.tsx";
+import { Sidebar } from "../sessions/sidebar.tsx";
+import { prefer, usePreferences } from "../state/preferences.ts";
+import { t } from "../text.ts";
+import { IconButton } from "../ui/kit.tsx";
+import { useFace, useLinks } from "./place.tsx";
+
+const NARROW = "(max-width: 860px)";
+const NARROW_REVIEW = "(max-width: 1200px)"; // tree and diff need the room
+
+interface ShellActions {
+  toggleSidebar: () => void;
+  newChat: () => void;
+}
+
+const Actions = createContext<ShellActions>({ toggleSidebar: () => undefined, newChat: () => undefined });
+
+export function useShell(): ShellActions {
+  return useContext(Actions);
+}
+
+/** The button that every page's head begins with. */
+export function SidebarButton() {
+  const { toggleSidebar } = useShell();
+  return <IconButton icon={PanelLeft} label={t.toggleSidebar} onClick={toggleSidebar} />;
+}
+
+/** Whether a media query holds now. */
+export function useMedia(query: string): boolean {
+  const [matches, setMatches] = useState(() => matchMedia(query).matches);
+  useEffect(() => {
+    const list = matchMedia(query);
+    const look = (): void => setMatches(list.matches);
+    look();
+    list.addEventListener("change", look);
+    return () => list.removeEventListener("change", look);
+  }, [query]);
+  return matches;
+}
+
+export function Shell({ children }: { children: ReactNode }) {
+  const face = useFace();
+  const links = useLinks();
+  const [location, go] = useLocation();
+  const { sidebar } = usePreferences();
+  const narrow = useMedia(location.endsWith("/diff") ? NARROW_REVIEW : NARROW);
+  const [sheet, setSheet] = useState(false);
+  const [dialog, setDialog] = useState(false);
+  const open = narrow ? sheet : sidebar;
+  useEffect(() => setSheet(false), [location]);
+  useEffect(() => {
+    if (!narrow || !sheet) return;
+    const shut = (event: KeyboardEvent): void => {
+      if (event.key === "Escape") setSheet(false);
+    };
+    addEventListener("keydown", shut);
+    return () => removeEventListener("keydown", shut);
+  }, [narrow, sheet]);
+  const newChat = (): void => {
+    setSheet(false);
+    if (face === "dev") setDialog(true);
+    else go(links.home);
+  };
+  const toggleSidebar = (): void => (narrow ? setSheet(!sheet) : prefer({ sidebar: !sidebar }));
+  const current = /\/c\/([^/]+)/.exec(location)?.[1] ?? null;
+  return (
+    <Actions value={{ toggleSidebar, newChat }}>
+      <div className="shell">
+        {open && (
+          <aside className={`sidebar ${narrow ? "sheet" : ""}`} aria-label={t.sessions}>
+            <Sidebar current={current} onNew={newChat} />
+          </aside>
+        )}
+        {narrow && sheet && (
+          <button type="button" className="scrim narrow-only" aria-label={t.close} onClick={() => setSheet(false)} />
+        )}
+        <main className="main">{children}</main>
+      </div>
+      {dialog && <NewChat onClose={() => setDialog(false)} />}
+    </Actions>
+  );
+}

@@ -1,0 +1,141 @@
+/** Where a person writes: sends, interrupts, queues or steers; keeps what is not sent (UI-19). */
+
+import { ArrowUp, Paperclip, Settings2, Square } from "lucide-react";
+import { useEffect, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
+import type { InputKind } from "../api/frames.ts";
+import { useFace } from "../app/place.tsx";
+import { drafts, prefer, usePreferences } from "../state/preferences.ts";
+import { t } from "../text.ts";
+import { IconButton, Menu } from "../ui/kit.tsx";
+
+interface ComposerProps {
+  /** What the draft is kept under. */
+  place: string;
+  /** A turn runs: typing interrupts it, or is queued. */
+  busy: boolean;
+  disabled?: boolean;
+  autoFocus?: boolean;
+  onSend: (kind: InputKind, text: string) => Promise<void> | void;
+  onStop?: () => void;
+  onFiles?: (files: File[]) => void;
+  /** Shown over the box: messages that wait. */
+  above?: ReactNode;
+}
+
+export function Composer({ place, busy, disabled, autoFocus, onSend, onStop, onFiles, above }: ComposerProps) {
+  const face = useFace();
+  const { enter } = usePreferences();
+  const [text, setText] = useState(() => drafts.get(place));
+  const area = useRef<HTMLTextAreaElement>(null);
+  const picker = useRef<HTMLInputElement>(null);
+  useEffect(() => {
+    const timer = setTimeout(() => drafts.set(place, text), 150);
+    return () => clearTimeout(timer);
+  }, [place, text]);
+  useEffect(() => {
+    const keep = (): void => drafts.set(place, area.current?.value ?? "");
+    addEventListener("pagehide", keep);
+    return () => removeEventListener("pagehide", keep);
+  }, [place]);
+  useEffect(() => {
+    if (autoFocus && !matchMedia("(pointer: coarse)").matches) area.current?.focus();
+  }, [autoFocus]);
+  const send = async (kind: InputKind): Promise<void> => {
+    const words = text.trim();
+    if (!words || disabled) return;
+    setText("");
+    drafts.set(place, "");
+    try {
+      await onSend(kind, words);
+    } catch {
+      setText(words); // said already; the words are not lost
+    }
+  };
+  const usual: InputKind = busy && enter === "interrupt" ? "interrupt" : "message";
+  const key = (event: KeyboardEvent<HTMLTextAreaElement>): void => {
+    if (event.key !== "Enter" || event.nativeEvent.isComposing || event.keyCode === 229) return;
+    if (event.shiftKey) return;
+    event.preventDefault();
+    if (busy && (event.ctrlKey || event.metaKey)) void send("steer");
+    else if (busy && event.altKey) void send("message");
+    else void send(usual);
+  };
+  return (
+    <form
+      className="composer"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void send(usual);
+      }}
+      onDragOver={(event) => onFiles && event.preventDefault()}
+      onDrop={(event) => {
+        if (!onFiles || event.dataTransfer.files.length === 0) return;
+        event.preventDefault();
+        onFiles([...event.dataTransfer.files]);
+      }}
+    >
+      {above}
+      <div className="composer-box">
+        {onFiles ? (
+          <>
+            <IconButton icon={Paperclip} label={t.attach} onClick={() => picker.current?.click()} />
+            <input
+              ref={picker}
+              type="file"
+              multiple
+              hidden
+              onChange={(event) => {
+                onFiles([...(event.target.files ?? [])]);
+                event.target.value = "";
+              }}
+            />
+          </>
+        ) : (
+          <span style={{ width: "0.4rem" }} />
+        )}
+        <textarea
+          ref={area}
+          rows={1}
+          aria-label={t.yourMessage}
+          placeholder={busy ? (enter === "interrupt" ? t.typeInterrupts : t.typeQueues) : t.typeHere}
+          value={text}
+          onChange={(event) => setText(event.target.value)}
+          onKeyDown={key}
+        />
+        <span style={{ display: "flex", gap: "0.25rem" }}>
+          {busy && onStop && <IconButton icon={Square} label={t.stop} className="danger" size={14} onClick={onStop} />}
+          <button type="submit" className="button icon primary" aria-label={t.send} title={t.send} disabled={!text.trim() || disabled}>
+            <ArrowUp size={18} aria-hidden="true" />
+          </button>
+        </span>
+      </div>
+      <div className="hints">
+        {busy ? (
+          <span>
+            <kbd>Enter</kbd> {enter === "interrupt" ? t.interrupts : t.queues} · <kbd>Alt</kbd>+<kbd>Enter</kbd> {t.queues}
+            {face === "dev" && (
+              <>
+                {" "}
+                · <kbd>Ctrl</kbd>+<kbd>Enter</kbd> {t.steers}
+              </>
+            )}
+          </span>
+        ) : (
+          <span>{t.landsNothing}</span>
+        )}
+        {busy && (
+          <Menu
+            small
+            up
+            label={t.enterMeans}
+            icon={Settings2}
+            items={[
+              { label: t.enterInterrupts, checked: enter === "interrupt", onPick: () => prefer({ enter: "interrupt" }) },
+              { label: t.enterQueues, checked: enter === "queue", onPick: () => prefer({ enter: "queue" }) },
+            ]}
+          />
+        )}
+      </div>
+    </form>
+  );
+}

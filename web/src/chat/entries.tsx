@@ -1,0 +1,148 @@
+/** One entry of a conversation, drawn for a face. Not here: which entries there are (`rows.ts`). */
+
+import { Download, GitFork, Info, Pencil, TriangleAlert } from "lucide-react";
+import { memo } from "react";
+import { Link } from "wouter";
+import { useFace, useLinks } from "../app/place.tsx";
+import type { EndEntry, Entry, NoteEntry, UserEntry } from "../state/entries.ts";
+import { count, dollars, short } from "../state/words.ts";
+import { t } from "../text.ts";
+import { Problem } from "../ui/kit.tsx";
+import { Markdown } from "../ui/markdown.tsx";
+import { RequestCard } from "./requests.tsx";
+import { ActivityPill, SubagentCard, Thinking, ToolBlock } from "./tools.tsx";
+import type { Row } from "./rows.ts";
+
+export interface EntryActions {
+  conversation: string;
+  resume: () => void;
+  forkAfter: (turn: string) => void;
+  editAndResend: (entry: UserEntry) => void;
+}
+
+function Said({ entry, actions }: { entry: UserEntry; actions: EntryActions }) {
+  const face = useFace();
+  return (
+    <div className="said">
+      <div className="bubble">{entry.text}</div>
+      <div className={`by ${face}`}>
+        {entry.mode === "interrupt" && <span>{t.interrupting}</span>}
+        {entry.mode === "steer" && <span>{t.steering}</span>}
+        {entry.by && <span>{entry.by}</span>}
+        {entry.door && entry.door !== "web" && <span>{t.through(entry.door)}</span>}
+        {face === "dev" && (
+          <button type="button" className="button plain small" onClick={() => actions.editAndResend(entry)}>
+            <Pencil size={12} aria-hidden="true" />
+            {t.editAndResend}
+          </button>
+        )}
+      </div>
+    </div>
+  );
+}
+
+function Note({ entry, actions }: { entry: NoteEntry; actions: EntryActions }) {
+  if (entry.tone === "error") {
+    return (
+      <Problem
+        actions={
+          <button type="button" className="button small" onClick={actions.resume}>
+            {t.resume}
+          </button>
+        }
+      >
+        <p>{entry.text}</p>
+        <p className="muted">
+          {t.whatNext(entry.code)} {entry.code && <code>{entry.code}</code>}
+        </p>
+      </Problem>
+    );
+  }
+  const Icon = entry.code === "landing" ? Download : entry.tone === "warn" ? TriangleAlert : Info;
+  return (
+    <div className="note">
+      <Icon size={15} aria-hidden="true" />
+      <span>{entry.text}</span>
+    </div>
+  );
+}
+
+function End({ entry, actions }: { entry: EndEntry; actions: EntryActions }) {
+  const face = useFace();
+  const links = useLinks();
+  const reason = t.endings[entry.reason ?? ""];
+  const mayResume = entry.reason !== null && t.resumable.includes(entry.reason);
+  if (face === "user") {
+    return (
+      <Problem
+        tone="info"
+        actions={
+          mayResume && (
+            <button type="button" className="button small" onClick={actions.resume}>
+              {t.goOn}
+            </button>
+          )
+        }
+      >
+        {reason ?? entry.reason}
+      </Problem>
+    );
+  }
+  const { usage } = entry;
+  return (
+    <div className="end-line">
+      <span className={`badge ${entry.reason === "end_turn" ? "" : "warn"}`}>{entry.reason ?? entry.state}</span>
+      <span>{t.inOut(short(usage.input_tokens), short(usage.output_tokens))}</span>
+      <span>{dollars(usage.cost)}</span>
+      {!!entry.changed && (
+        <Link href={links.review(actions.conversation)}>{count(entry.changed, t.fileChanged, t.filesChanged)}</Link>
+      )}
+      {entry.turn && (
+        <button type="button" className="button plain small wide-only" onClick={() => actions.forkAfter(entry.turn ?? "")}>
+          <GitFork size={12} aria-hidden="true" />
+          {t.forkHere}
+        </button>
+      )}
+      {mayResume && (
+        <button type="button" className="button small" onClick={actions.resume}>
+          {t.resume}
+        </button>
+      )}
+      {reason && entry.reason !== "end_turn" && <span>{reason}</span>}
+    </div>
+  );
+}
+
+function OneEntry({ entry, actions }: { entry: Entry; actions: EntryActions }) {
+  switch (entry.kind) {
+    case "user":
+      return <Said entry={entry} actions={actions} />;
+    case "text":
+      return (
+        <div className={entry.done ? "" : "writing"}>
+          <Markdown text={entry.text} done={entry.done} />
+        </div>
+      );
+    case "thinking":
+      return <Thinking entry={entry} />;
+    case "tool":
+      return <ToolBlock entry={entry} conversation={actions.conversation} />;
+    case "request":
+      return <RequestCard entry={entry} />;
+    case "subagent":
+      return <SubagentCard entry={entry} />;
+    case "note":
+      return <Note entry={entry} actions={actions} />;
+    case "end":
+      return <End entry={entry} actions={actions} />;
+  }
+}
+
+export const RowView = memo(function RowView({ row, actions }: { row: Row; actions: EntryActions }) {
+  return (
+    <div className="turn-row">
+      {row.kind === "work" ? <ActivityPill entries={row.entries} /> : <OneEntry entry={row.entry} actions={actions} />}
+    </div>
+  );
+});
+

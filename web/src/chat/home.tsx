@@ -1,0 +1,139 @@
+/** Where each face begins: the user face with a question, the developer face with all sessions. */
+
+import { MessagesSquare } from "lucide-react";
+import { useState } from "react";
+import { Link, useLocation } from "wouter";
+import { api } from "../api/client.ts";
+import { base } from "../api/place.ts";
+import type { ConversationRow } from "../api/types.ts";
+import { useFace, useLinks } from "../app/place.tsx";
+import { SidebarButton, useShell } from "../app/shell.tsx";
+import { inOrder, refreshSessions, stateOf, useSessions } from "../sessions/list.ts";
+import { liveConversation } from "../state/live.ts";
+import { ago, count, dollars } from "../state/words.ts";
+import { t } from "../text.ts";
+import { Empty, Loading, Problem } from "../ui/kit.tsx";
+import { complain } from "../ui/toasts.tsx";
+import { Composer } from "./composer.tsx";
+
+export function HomePage() {
+  return useFace() === "dev" ? <Overview /> : <Welcome />;
+}
+
+function Welcome() {
+  const links = useLinks();
+  const [, go] = useLocation();
+  const [busy, setBusy] = useState(false);
+  const begin = async (text: string): Promise<void> => {
+    setBusy(true);
+    try {
+      const made = await api.begin({});
+      liveConversation(made.conversation_id).say("message", text);
+      refreshSessions();
+      go(links.chat(made.conversation_id));
+    } catch (error) {
+      complain(error);
+      throw error;
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <>
+      <div className="head">
+        <SidebarButton />
+      </div>
+      <div className="welcome">
+        <header>
+          <img src={`${base()}/icon.svg`} alt="" />
+          <h1>{t.welcome}</h1>
+          <p>{t.welcomeText}</p>
+        </header>
+        <Composer place="new" busy={false} disabled={busy} onSend={(_, text) => begin(text)} autoFocus />
+        <div className="ideas">
+          {t.ideas.map((idea) => (
+            <button key={idea} type="button" className="button" disabled={busy} onClick={() => void begin(idea).catch(() => undefined)}>
+              {idea}
+            </button>
+          ))}
+        </div>
+      </div>
+    </>
+  );
+}
+
+function SessionCard({ row }: { row: ConversationRow }) {
+  const links = useLinks();
+  const state = stateOf(row);
+  return (
+    <Link className="card" href={links.chat(row.id)}>
+      <span style={{ display: "flex", alignItems: "center", gap: "0.6rem" }}>
+        <span className={`dot ${state}`} aria-hidden="true" />
+        <strong className="clip grow">{row.title || t.untitled}</strong>
+        <span className={`badge ${state === "waiting" ? "warn" : state === "running" ? "accent" : state === "failed" ? "danger" : ""}`}>
+          {t.state[state]}
+        </span>
+      </span>
+      <span className="facts">
+        <span>{count(row.message_count, t.message, t.messagesWord)}</span>
+        <span>{count(row.changed_files, t.fileChanged, t.filesChanged)}</span>
+        <span>{dollars(row.cost)}</span>
+        {row.workspace && <span>{row.workspace}</span>}
+        <span>{ago(row.updated_at)}</span>
+      </span>
+    </Link>
+  );
+}
+
+function Overview() {
+  const { rows, error } = useSessions();
+  const { newChat } = useShell();
+  const { urgent, others } = inOrder(rows ?? []);
+  return (
+    <>
+      <div className="head">
+        <SidebarButton />
+        <div className="head-title">
+          <h1>{t.sessions}</h1>
+        </div>
+        <button type="button" className="button primary" onClick={newChat}>
+          {t.newChat}
+        </button>
+      </div>
+      <div className="page">
+        <div className="page-inner">
+          {error && <Problem>{error.message}</Problem>}
+          {rows === null && !error && <Loading label={t.loading} />}
+          {rows?.length === 0 && (
+            <Empty icon={MessagesSquare} title={t.noSessions}>
+              <p>{t.noSessionsText}</p>
+              <button type="button" className="button primary" onClick={newChat}>
+                {t.newChat}
+              </button>
+            </Empty>
+          )}
+          {urgent.length > 0 && (
+            <section>
+              <h2 className="section-title">{t.now}</h2>
+              <div className="overview">
+                {urgent.map((row) => (
+                  <SessionCard key={row.id} row={row} />
+                ))}
+              </div>
+            </section>
+          )}
+          {others.length > 0 && (
+            <section>
+              <h2 className="section-title">{t.earlier}</h2>
+              <div className="overview">
+                {others.slice(0, 60).map((row) => (
+                  <SessionCard key={row.id} row={row} />
+                ))}
+              </div>
+            </section>
+          )}
+        </div>
+      </div>
+    </>
+  );
+}

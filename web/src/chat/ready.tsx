@@ -1,0 +1,135 @@
+/** “Changes ready” in the user face: what changed, Keep or Discard, details (UI-14). */
+
+import { FilePen, FilePlus, FileX, PackageCheck, TriangleAlert } from "lucide-react";
+import { useEffect, useState } from "react";
+import { Link } from "wouter";
+import { api, ApiError } from "../api/client.ts";
+import type { Landing, Refused } from "../api/types.ts";
+import { useLinks } from "../app/place.tsx";
+import { changedFiles, refusalReason, type ChangedFile } from "../state/review.ts";
+import { count } from "../state/words.ts";
+import { t } from "../text.ts";
+import { Dialog, Problem } from "../ui/kit.tsx";
+import { complain } from "../ui/toasts.tsx";
+
+const ICONS = { create: FilePlus, modify: FilePen, delete: FileX, rename: FilePen };
+const SHOWN = 6;
+
+export function ReadyCard({ conversation, version, running }: { conversation: string; version: number; running: boolean }) {
+  const links = useLinks();
+  const [files, setFiles] = useState<readonly ChangedFile[]>([]);
+  const [landing, setLanding] = useState<Landing | null>(null);
+  const [refused, setRefused] = useState<readonly Refused[]>([]);
+  const [busy, setBusy] = useState(false);
+  const [asking, setAsking] = useState(false);
+  useEffect(() => {
+    let here = true;
+    Promise.all([api.diff(conversation), api.landingPlan(conversation)]).then(([diff, plan]) => {
+      if (here) setFiles(changedFiles(diff, plan).filter((file) => !file.ignored));
+    }, complain);
+    return () => {
+      here = false;
+    };
+  }, [conversation, version]);
+  const work = async (todo: () => Promise<void>): Promise<void> => {
+    setBusy(true);
+    setRefused([]);
+    try {
+      await todo();
+    } catch (error) {
+      if (error instanceof ApiError && error.refused.length > 0) setRefused(error.refused);
+      else complain(error);
+    } finally {
+      setBusy(false);
+    }
+  };
+  const ordinary = files.filter((file) => !file.isRed);
+  const red = files.length - ordinary.length;
+  const keep = (): Promise<void> =>
+    work(async () => setLanding(await api.land(conversation, { paths: ordinary.map((file) => file.path) })));
+  const undo = (): Promise<void> =>
+    work(async () => {
+      if (landing) await api.undo(landing.id);
+      setLanding(null);
+    });
+  const discard = (): Promise<void> =>
+    work(async () => {
+      setAsking(false);
+      await api.discard(conversation);
+      setFiles([]);
+    });
+  if (files.length === 0 && !landing) return null;
+  return (
+    <section className="card pad ready-card" aria-label={t.changesReady}>
+      <h2>
+        <PackageCheck size={18} aria-hidden="true" style={{ verticalAlign: "-3px", marginRight: 8 }} />
+        {landing && files.length === 0 ? t.kept(landing.entries.length) : t.changesReady}
+      </h2>
+      {files.length > 0 && (
+        <ul>
+          {files.slice(0, SHOWN).map((file) => {
+            const Icon = file.isRed ? TriangleAlert : ICONS[file.kind];
+            return (
+              <li key={file.path}>
+                <Icon size={15} aria-hidden="true" />
+                <span className="clip">{file.path.slice(1)}</span>
+                <span className="muted">{file.isRed ? t.needsLook : t.kinds[file.kind]}</span>
+              </li>
+            );
+          })}
+          {files.length > SHOWN && <li className="muted">{t.andMore(files.length - SHOWN)}</li>}
+        </ul>
+      )}
+      {red > 0 && <p className="muted">{t.redLeftOut(red)}</p>}
+      {refused.length > 0 && (
+        <Problem tone="warn">
+          {refused.map((row) => (
+            <p key={row.path}>
+              <strong>{row.path.slice(1)}</strong>: {refusalReason(row.reason)}
+            </p>
+          ))}
+        </Problem>
+      )}
+      <div className="actions">
+        {ordinary.length > 0 && (
+          <button type="button" className="button primary" disabled={busy || running} onClick={() => void keep()}>
+            {t.keep(count(ordinary.length, t.fileWord, t.filesWord))}
+          </button>
+        )}
+        {landing && (
+          <button type="button" className="button" disabled={busy} onClick={() => void undo()}>
+            {t.undo}
+          </button>
+        )}
+        {files.length > 0 && (
+          <>
+            <Link className="button" href={links.review(conversation)}>
+              {t.lookCloser}
+            </Link>
+            <button type="button" className="button plain danger" disabled={busy || running} onClick={() => setAsking(true)}>
+              {t.discard}
+            </button>
+          </>
+        )}
+      </div>
+      {asking && (
+        <Dialog
+          title={t.discardAll}
+          onClose={() => setAsking(false)}
+          foot={
+            <>
+              <button type="button" className="button" onClick={() => setAsking(false)}>
+                {t.cancel}
+              </button>
+              <button type="button" className="button primary" onClick={() => void discard()}>
+                {t.discard}
+              </button>
+            </>
+          }
+        >
+          <p>{t.discardText(files.length)}</p>
+        </Dialog>
+      )}
+    </section>
+  );
+}

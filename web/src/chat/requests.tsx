@@ -1,0 +1,210 @@
+/** Questions to the person: approvals, plans, the agent's own, budgets (UI-22). Any door may have answered first. */
+
+import { CircleHelp, ClipboardList, ShieldQuestion, Wallet } from "lucide-react";
+import { useEffect, useState } from "react";
+import { api, ApiError } from "../api/client.ts";
+import type { ToolUse } from "../api/frames.ts";
+import { useFace } from "../app/place.tsx";
+import type { RequestEntry } from "../state/entries.ts";
+import { t } from "../text.ts";
+import { Markdown } from "../ui/markdown.tsx";
+import { complain, toast } from "../ui/toasts.tsx";
+
+function useAnswer(entry: RequestEntry): { busy: boolean; answer: (decision: string, more?: { feedback?: string; amount?: number }) => void } {
+  const [busy, setBusy] = useState(false);
+  const id = entry.key.slice("ask:".length);
+  const answer = (decision: string, more: { feedback?: string; amount?: number } = {}): void => {
+    setBusy(true);
+    api.answer(id, decision, more).catch((error: unknown) => {
+      setBusy(false);
+      if (error instanceof ApiError && error.code === "already_answered") toast(t.answeredElsewhere);
+      else complain(error);
+    });
+  };
+  return { busy, answer };
+}
+
+function Countdown({ until }: { until: string }) {
+  const [left, setLeft] = useState(() => new Date(until).getTime() - Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => setLeft(new Date(until).getTime() - Date.now()), 1000);
+    return () => clearInterval(timer);
+  }, [until]);
+  if (left <= 0) return <span className="time">{t.timeIsUp}</span>;
+  const minutes = Math.floor(left / 60_000);
+  const rest = String(Math.floor((left % 60_000) / 1000)).padStart(2, "0");
+  return (
+    <span className="time" role="timer" aria-live="off">
+      {t.timeLeft(minutes >= 60 ? t.hours(Math.round(minutes / 60)) : `${minutes}:${rest}`)}
+    </span>
+  );
+}
+
+function Call({ tool }: { tool: ToolUse }) {
+  const { path, content, command, code, new: added, old: removed, ...others } = tool.input;
+  const body = [content, command, code].find((value) => typeof value === "string") as string | undefined;
+  const rest = Object.keys(others).length > 0 ? JSON.stringify(others, null, 2) : "";
+  return (
+    <div className="what">
+      <span>
+        <span className="name">{tool.name}</span> <span className="mono muted">{typeof path === "string" ? path : ""}</span>
+      </span>
+      {rest && rest !== "{}" && <pre tabIndex={0}>{rest}</pre>}
+      {body !== undefined && <pre tabIndex={0}>{body}</pre>}
+      {typeof removed === "string" && <pre tabIndex={0}>{`- ${removed.split("\n").join("\n- ")}`}</pre>}
+      {typeof added === "string" && <pre tabIndex={0}>{`+ ${added.split("\n").join("\n+ ")}`}</pre>}
+    </div>
+  );
+}
+
+const ICONS = { approval: ShieldQuestion, effect: ShieldQuestion, plan: ClipboardList, user: CircleHelp, budget: Wallet };
+
+function Settled({ entry }: { entry: RequestEntry }) {
+  const Icon = ICONS[entry.ask];
+  const names = entry.tools.map((tool) => tool.name).join(", ");
+  return (
+    <div className="ask settled">
+      <span style={{ display: "flex", gap: "0.5rem", alignItems: "center" }}>
+        <Icon size={15} aria-hidden="true" />
+        <span>
+          {t.settled(entry.ask, entry.decision ?? "", names)}
+          {entry.feedback ? ` – ${entry.feedback}` : ""}
+        </span>
+      </span>
+    </div>
+  );
+}
+
+function ApprovalCard({ entry }: { entry: RequestEntry }) {
+  const face = useFace();
+  const { busy, answer } = useAnswer(entry);
+  return (
+    <section className="ask" aria-label={t.approvalNeeded}>
+      <h2>
+        <ShieldQuestion size={18} aria-hidden="true" />
+        {face === "dev" ? t.approvalNeeded : t.mayI}
+      </h2>
+      {entry.tools.map((tool) => (
+        <Call key={tool.id} tool={tool} />
+      ))}
+      <div className="actions">
+        <button type="button" className="button primary" disabled={busy} onClick={() => answer("approve")}>
+          {t.approve}
+        </button>
+        <button type="button" className="button danger" disabled={busy} onClick={() => answer("deny")}>
+          {t.deny}
+        </button>
+        <button type="button" className="button" disabled={busy} title={t.autoApproveHint} onClick={() => answer("auto_approve")}>
+          {t.autoApprove}
+        </button>
+      </div>
+      {entry.expiresAt && <Countdown until={entry.expiresAt} />}
+    </section>
+  );
+}
+
+function PlanCard({ entry }: { entry: RequestEntry }) {
+  const { busy, answer } = useAnswer(entry);
+  const [feedback, setFeedback] = useState("");
+  return (
+    <section className="ask" aria-label={t.planReady}>
+      <h2>
+        <ClipboardList size={18} aria-hidden="true" />
+        {t.planReady}
+      </h2>
+      <div className="plan" tabIndex={0}>
+        <Markdown text={entry.text} />
+      </div>
+      <label className="field">
+        <span>{t.planFeedback}</span>
+        <textarea className="input" rows={2} value={feedback} onChange={(event) => setFeedback(event.target.value)} />
+      </label>
+      <div className="actions">
+        <button type="button" className="button primary" disabled={busy} onClick={() => answer("approve")}>
+          {t.approvePlan}
+        </button>
+        <button type="button" className="button danger" disabled={busy} onClick={() => answer("reject", feedback.trim() ? { feedback: feedback.trim() } : {})}>
+          {t.rejectPlan}
+        </button>
+      </div>
+    </section>
+  );
+}
+
+function QuestionCard({ entry }: { entry: RequestEntry }) {
+  const { busy, answer } = useAnswer(entry);
+  const [words, setWords] = useState("");
+  const offered = entry.tools[0]?.input["options"];
+  const options = Array.isArray(offered) ? offered.map(String) : [];
+  const choices = entry.ask === "effect" ? t.effectChoices : [];
+  return (
+    <section className="ask" aria-label={t.question}>
+      <h2>
+        <CircleHelp size={18} aria-hidden="true" />
+        {entry.ask === "effect" ? t.effectQuestion : t.question}
+      </h2>
+      {entry.text && <Markdown text={entry.text} />}
+      {entry.ask === "effect" && entry.tools.map((tool) => <Call key={tool.id} tool={tool} />)}
+      <div className="actions">
+        {choices.map(([decision, label]) => (
+          <button key={decision} type="button" className="button" disabled={busy} onClick={() => answer(decision)}>
+            {label}
+          </button>
+        ))}
+        {options.map((option) => (
+          <button key={option} type="button" className="button" disabled={busy} onClick={() => answer(option)}>
+            {option}
+          </button>
+        ))}
+      </div>
+      {entry.ask === "user" && (
+        <form
+          style={{ display: "flex", gap: "0.5rem" }}
+          onSubmit={(event) => {
+            event.preventDefault();
+            if (words.trim()) answer(words.trim());
+          }}
+        >
+          <input className="input" aria-label={t.yourAnswer} placeholder={t.yourAnswer} value={words} onChange={(event) => setWords(event.target.value)} />
+          <button type="submit" className="button primary" disabled={busy || !words.trim()}>
+            {t.answer}
+          </button>
+        </form>
+      )}
+    </section>
+  );
+}
+
+function BudgetCard({ entry }: { entry: RequestEntry }) {
+  const { busy, answer } = useAnswer(entry);
+  const [amount, setAmount] = useState("1");
+  return (
+    <section className="ask" aria-label={t.budgetSpent}>
+      <h2>
+        <Wallet size={18} aria-hidden="true" />
+        {t.budgetSpent}
+      </h2>
+      <p>{entry.text}</p>
+      <div className="actions">
+        <label className="check">
+          <span>{t.raiseBy}</span>
+          <input className="input" style={{ width: "6rem" }} type="number" min="0.01" step="0.5" value={amount} onChange={(event) => setAmount(event.target.value)} />
+        </label>
+        <button type="button" className="button primary" disabled={busy || !(Number(amount) > 0)} onClick={() => answer("raise", { amount: Number(amount) })}>
+          {t.raise}
+        </button>
+        <button type="button" className="button" disabled={busy} onClick={() => answer("stop")}>
+          {t.stopHere}
+        </button>
+      </div>
+    </section>
+  );
+}
+
+export function RequestCard({ entry }: { entry: RequestEntry }) {
+  if (entry.decision !== null) return <Settled entry={entry} />;
+  if (entry.ask === "plan") return <PlanCard entry={entry} />;
+  if (entry.ask === "budget") return <BudgetCard entry={entry} />;
+  if (entry.ask === "user" || entry.ask === "effect") return <QuestionCard entry={entry} />;
+  return <ApprovalCard entry={entry} />;
+}

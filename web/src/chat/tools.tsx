@@ -1,0 +1,160 @@
+/** What the agent does, as each face shows it: collapsible calls, cards of subagents, one pill for users (UI-7, 8). */
+
+import { Bot, Check, ChevronRight, CircleSlash, LoaderCircle, Sparkles, TriangleAlert, X } from "lucide-react";
+import { memo, useState } from "react";
+import { api } from "../api/client.ts";
+import type { Entry, SubagentEntry, ThinkingEntry, ToolEntry } from "../state/entries.ts";
+import { activity, keyParameter, stepInWords } from "../state/plain.ts";
+import { seconds, short } from "../state/words.ts";
+import { t } from "../text.ts";
+import { CopyButton } from "../ui/code.tsx";
+import { complain } from "../ui/toasts.tsx";
+
+function StatusIcon({ status }: { status: string }) {
+  if (status === "running") return <LoaderCircle size={15} className="spin state-running" aria-hidden="true" />;
+  if (status === "ok" || status === "done") return <Check size={15} className="state-ok" aria-hidden="true" />;
+  if (status === "error" || status === "failed") return <X size={15} className="state-error" aria-hidden="true" />;
+  return <CircleSlash size={15} className="state-off" aria-hidden="true" />;
+}
+
+interface FullResult {
+  text: string;
+  next: number | null;
+  ms: number | null;
+}
+
+/** One call: name, key parameter, status, time; open: input and result, the whole of it on demand. */
+export const ToolBlock = memo(function ToolBlock({ entry, conversation }: { entry: ToolEntry; conversation: string }) {
+  const [open, setOpen] = useState(false);
+  const [full, setFull] = useState<FullResult | null>(null);
+  const call = entry.key.slice("call:".length);
+  const load = async (offset: number): Promise<void> => {
+    const page = await api.toolCall(conversation, call, offset);
+    setFull({ text: (offset ? (full?.text ?? "") : "") + page.result, next: page.next_offset, ms: page.ms ?? null });
+  };
+  const took = entry.startedAt && entry.endedAt ? entry.endedAt - entry.startedAt : (full?.ms ?? null);
+  const shown = full?.text ?? entry.result ?? entry.progress;
+  return (
+    <details className="tool" open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>
+        <ChevronRight size={14} className="chevron" aria-hidden="true" />
+        <StatusIcon status={entry.status} />
+        <span className="name">{entry.tool}</span>
+        <span className="key clip">{keyParameter(entry.input)}</span>
+        {entry.tainted && <span className="badge warn">{t.untrusted}</span>}
+        {entry.status !== "ok" && entry.status !== "running" && <span className="badge danger">{entry.status}</span>}
+        <span className="hidden">{t.callState(entry.status)}</span>
+        {took !== null && <span className="time">{seconds(took)}</span>}
+      </summary>
+      {open && (
+        <div className="body">
+          <section>
+            <h3>{t.input}</h3>
+            <pre tabIndex={0}>{JSON.stringify(entry.input, null, 2)}</pre>
+          </section>
+          {shown && (
+            <section>
+              <h3>{entry.result === null && !full ? t.outputSoFar : t.result}</h3>
+              <pre tabIndex={0}>{shown}</pre>
+              <div className="actions" style={{ marginTop: "0.4rem" }}>
+                {entry.truncated && !full && (
+                  <button type="button" className="button small" onClick={() => void load(0).catch(complain)}>
+                    {t.fullResult}
+                  </button>
+                )}
+                {full?.next != null && (
+                  <button type="button" className="button small" onClick={() => void load(full.next ?? 0).catch(complain)}>
+                    {t.more}
+                  </button>
+                )}
+                <CopyButton text={shown} />
+              </div>
+            </section>
+          )}
+        </div>
+      )}
+    </details>
+  );
+});
+
+export const Thinking = memo(function Thinking({ entry }: { entry: ThinkingEntry }) {
+  return (
+    <details className="thinking">
+      <summary>
+        <ChevronRight size={14} className="chevron" aria-hidden="true" />
+        <Sparkles size={14} aria-hidden="true" />
+        {entry.done ? t.thought : t.thinksNow}
+        {entry.effort && <span className="badge">{entry.effort}</span>}
+      </summary>
+      <div className="text">{entry.text}</div>
+    </details>
+  );
+});
+
+export const SubagentCard = memo(function SubagentCard({ entry }: { entry: SubagentEntry }) {
+  return (
+    <article className="card subagent">
+      <div style={{ display: "flex", alignItems: "center", gap: "0.6rem" }}>
+        <Bot size={16} aria-hidden="true" />
+        <strong>{entry.agentType}</strong>
+        <span className={`badge ${entry.status === "running" ? "accent" : entry.status === "done" ? "ok" : "warn"}`}>{entry.status}</span>
+        <span className="grow" />
+        <span className="muted" style={{ fontSize: "var(--step--2)" }}>
+          {[
+            entry.toolCount !== null ? t.steps(entry.toolCount) : "",
+            entry.tokens !== null ? t.tokens(short(entry.tokens)) : "",
+            entry.elapsed !== null ? seconds(entry.elapsed * 1000) : "",
+          ]
+            .filter(Boolean)
+            .join(" · ")}
+        </span>
+      </div>
+      <p>{entry.task}</p>
+      {(entry.summary || entry.progress) && (
+        <details>
+          <summary className="muted">{t.transcript}</summary>
+          <p style={{ whiteSpace: "pre-wrap", marginTop: "0.4rem" }}>{entry.summary || entry.progress}</p>
+        </details>
+      )}
+    </article>
+  );
+});
+
+function step(entry: Entry): string {
+  if (entry.kind === "tool") return stepInWords(entry);
+  if (entry.kind === "subagent") return entry.status === "running" ? t.helperWorks : t.helperDone;
+  return t.thoughtStep;
+}
+
+/** A run of work in one line; a tap shows its steps in plain words. */
+export const ActivityPill = memo(function ActivityPill({ entries }: { entries: readonly Entry[] }) {
+  const goes = entries.some((entry) => (entry.kind === "tool" || entry.kind === "subagent") && entry.status === "running");
+  const onlyThought = entries.every((entry) => entry.kind === "thinking");
+  const thinks = onlyThought && entries.some((entry) => entry.kind === "thinking" && !entry.done);
+  const words = onlyThought ? (thinks ? t.thinksNow : t.thoughtStep) : activity(entries);
+  return (
+    <details className="pill" data-testid="activity">
+      <summary>
+        {goes || thinks ? (
+          <LoaderCircle size={15} className="spin state-running" aria-hidden="true" />
+        ) : (
+          <Check size={15} className="state-ok" aria-hidden="true" />
+        )}
+        <span className="clip">{words}</span>
+      </summary>
+      <ol>
+        {entries.map((entry) => (
+          <li key={entry.key} className={entry.kind === "tool" && entry.status === "error" ? "bad" : ""}>
+            {step(entry)}
+            {entry.kind === "tool" && entry.status === "error" && (
+              <>
+                {" "}
+                <TriangleAlert size={12} aria-label={t.didNotWork} />
+              </>
+            )}
+          </li>
+        ))}
+      </ol>
+    </details>
+  );
+});

@@ -1,0 +1,140 @@
+/** The rows of a conversation, virtualised; stays at the end while the person is there (UI-16). */
+
+import { ArrowDown } from "lucide-react";
+import { useEffect, useMemo, useRef, useState, type ReactNode } from "react";
+import { Virtuoso, type VirtuosoHandle } from "react-virtuoso";
+import { useFace } from "../app/place.tsx";
+import type { Entry } from "../state/entries.ts";
+import type { Said } from "../state/live.ts";
+import { t } from "../text.ts";
+import { RowView, type EntryActions } from "./entries.tsx";
+import { rowsOf, type Row } from "./rows.ts";
+
+interface TranscriptProps {
+  entries: readonly Entry[];
+  unsent: readonly Said[];
+  offline: boolean;
+  actions: EntryActions;
+  foot: ReactNode;
+}
+
+interface FootContext {
+  unsent: readonly Said[];
+  offline: boolean;
+  foot: ReactNode;
+}
+
+function Foot({ context }: { context?: FootContext }) {
+  return (
+    <>
+      {context?.unsent.map((said) => (
+        <div key={said.id} className="turn-row">
+          <div className="said">
+            <div className="bubble pending">{said.content}</div>
+            {context.offline && <div className="by">{t.sentWhenBack}</div>}
+          </div>
+        </div>
+      ))}
+      {context?.foot && <div className="turn-row">{context.foot}</div>}
+      <div className="spacer" />
+    </>
+  );
+}
+
+const parts = { Footer: Foot, Header: () => <div className="spacer" /> };
+
+export function Transcript({ entries, unsent, offline, actions, foot }: TranscriptProps) {
+  const face = useFace();
+  const rows = useMemo(() => rowsOf(entries, face), [entries, face]);
+  const list = useRef<VirtuosoHandle>(null);
+  const [atEnd, setAtEnd] = useState(true);
+  // Only the person ends following: what grows below the edge by itself does not.
+  const follows = useRef(true);
+  const toEnd = (): void => list.current?.scrollTo({ top: Number.MAX_SAFE_INTEGER });
+  return (
+    <div
+      className="transcript"
+      data-testid="transcript"
+      onWheel={(event) => {
+        if (event.deltaY < 0) follows.current = false;
+      }}
+      onTouchMove={() => {
+        follows.current = false;
+      }}
+      onPointerDown={(event) => {
+        // The scroll bar: a press beside the content.
+        if (event.target instanceof HTMLElement && event.target.dataset["virtuosoScroller"]) follows.current = false;
+      }}
+      onKeyDown={(event) => {
+        if (["ArrowUp", "PageUp", "Home"].includes(event.key)) follows.current = false;
+      }}
+    >
+      <Virtuoso<Row, FootContext>
+        ref={list}
+        style={{ height: "100%" }}
+        data={rows as Row[]}
+        context={{ unsent, offline, foot }}
+        computeItemKey={(_, row) => row.key}
+        itemContent={(_, row) => <RowView row={row} actions={actions} />}
+        components={parts}
+        initialTopMostItemIndex={{ index: Math.max(rows.length - 1, 0), align: "end" }}
+        alignToBottom={false}
+        followOutput={() => (follows.current ? "auto" : false)}
+        totalListHeightChanged={() => {
+          if (follows.current) toEnd();
+        }}
+        atBottomThreshold={60}
+        atBottomStateChange={(bottom) => {
+          if (bottom) follows.current = true;
+          setAtEnd(bottom);
+        }}
+        increaseViewportBy={{ top: 600, bottom: 600 }}
+        role="log"
+        aria-live="off"
+        aria-label={t.conversation}
+        tabIndex={0}
+      />
+      {!atEnd && !follows.current && (
+        <button
+          type="button"
+          className="button to-bottom"
+          onClick={() => {
+            follows.current = true;
+            toEnd();
+          }}
+        >
+          <ArrowDown size={15} aria-hidden="true" />
+          {t.toEnd}
+        </button>
+      )}
+      <Announcer entries={entries} />
+    </div>
+  );
+}
+
+/** Reads the growing answer out in whole sentences (UI-36). */
+function Announcer({ entries }: { entries: readonly Entry[] }) {
+  const last = entries.at(-1);
+  const live = last?.kind === "text" ? last : null;
+  const said = useRef<{ key: string; upTo: number }>({ key: "", upTo: 0 });
+  const [words, setWords] = useState("");
+  const seen = useRef(false);
+  useEffect(() => {
+    if (!live) return;
+    if (!seen.current || live.key !== said.current.key) {
+      // What was there when the page opened is read by the person, not read out.
+      said.current = { key: live.key, upTo: live.done && !seen.current ? live.text.length : 0 };
+      seen.current = true;
+    }
+    const rest = live.text.slice(said.current.upTo);
+    const end = live.done ? rest.length : Math.max(...[". ", "! ", "? ", "\n"].map((mark) => rest.lastIndexOf(mark))) + 1;
+    if (end <= 0) return;
+    said.current.upTo += end;
+    setWords(rest.slice(0, end).slice(-600));
+  }, [live]);
+  return (
+    <div className="hidden" aria-live="polite">
+      {words}
+    </div>
+  );
+}

@@ -1,0 +1,141 @@
+/** Tokens and cost over time, by model and by conversation (UI-35). */
+
+import { ChartNoAxesColumn } from "lucide-react";
+import { useEffect, useState } from "react";
+import { Link } from "wouter";
+import { api } from "../api/client.ts";
+import type { UsageRow } from "../api/types.ts";
+import { useLinks } from "../app/place.tsx";
+import { SidebarButton } from "../app/shell.tsx";
+import { useSessions } from "../sessions/list.ts";
+import { dollars, short } from "../state/words.ts";
+import { t } from "../text.ts";
+import { Empty, Loading, Problem } from "../ui/kit.tsx";
+
+const WIDTH = 720;
+const HEIGHT = 170;
+const FOOT = 22;
+
+/** Bars over days; the table below says the same in figures. */
+function Plot({ rows, value, label }: { rows: readonly UsageRow[]; value: (row: UsageRow) => number; label: (value: number) => string }) {
+  const most = Math.max(...rows.map(value), 1e-9);
+  const step = WIDTH / Math.max(rows.length, 7);
+  return (
+    <svg className="plot" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="xMinYMid meet" role="img" aria-label={t.plotLabel}>
+      <line x1="0" x2={WIDTH} y1={HEIGHT - FOOT} y2={HEIGHT - FOOT} />
+      {rows.map((row, index) => {
+        const height = (value(row) / most) * (HEIGHT - FOOT - 22);
+        return (
+          <g key={row.key} transform={`translate(${index * step}, 0)`}>
+            <title>
+              {row.key}: {label(value(row))}
+            </title>
+            <rect className="bar" x={step * 0.15} width={Math.min(step * 0.7, 56)} y={HEIGHT - FOOT - height} height={Math.max(height, 1)} rx="3" />
+            {rows.length <= 14 && (
+              <>
+                <text x={step * 0.15} y={HEIGHT - FOOT - height - 6}>
+                  {label(value(row))}
+                </text>
+                <text x={step * 0.15} y={HEIGHT - 6}>
+                  {row.key.slice(5)}
+                </text>
+              </>
+            )}
+          </g>
+        );
+      })}
+    </svg>
+  );
+}
+
+function Table({ rows, head, name }: { rows: readonly UsageRow[]; head: string; name: (row: UsageRow) => React.ReactNode }) {
+  return (
+    <div className="card table-scroll" tabIndex={0} role="region" aria-label={head}>
+      <table className="plain">
+        <thead>
+          <tr>
+            <th scope="col">{head}</th>
+            <th scope="col">{t.calls}</th>
+            <th scope="col">{t.tokensIn}</th>
+            <th scope="col">{t.tokensOut}</th>
+            <th scope="col">{t.cost}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr key={row.key}>
+              <td>{name(row)}</td>
+              <td>{row.calls}</td>
+              <td>{short(row.input_tokens)}</td>
+              <td>{short(row.output_tokens)}</td>
+              <td>{dollars(row.cost)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+export default function UsagePage() {
+  const links = useLinks();
+  const { rows: sessions } = useSessions();
+  const [found, setFound] = useState<{ day: UsageRow[]; model: UsageRow[]; conversation: UsageRow[] } | null>(null);
+  const [problem, setProblem] = useState<string | null>(null);
+  useEffect(() => {
+    Promise.all([api.usage("day"), api.usage("model"), api.usage("conversation")]).then(
+      ([day, model, conversation]) => setFound({ day: day.rows, model: model.rows, conversation: conversation.rows }),
+      (error: unknown) => setProblem(error instanceof Error ? error.message : String(error)),
+    );
+  }, []);
+  const titles = new Map((sessions ?? []).map((row) => [row.id, row.title]));
+  return (
+    <>
+      <header className="head">
+        <SidebarButton />
+        <div className="head-title">
+          <h1>{t.usage}</h1>
+        </div>
+      </header>
+      <div className="page" tabIndex={0}>
+        <div className="page-inner">
+          {problem && <Problem>{problem}</Problem>}
+          {!found && !problem && <Loading label={t.loading} />}
+          {found && found.day.length === 0 && (
+            <Empty icon={ChartNoAxesColumn} title={t.noUsage}>
+              <p>{t.noUsageText}</p>
+            </Empty>
+          )}
+          {found && found.day.length > 0 && (
+            <>
+              <section>
+                <h2 className="section-title">{t.costByDay}</h2>
+                <div className="card pad">
+                  <Plot rows={found.day.slice(-30)} value={(row) => row.cost ?? 0} label={dollars} />
+                </div>
+              </section>
+              <section>
+                <h2 className="section-title">{t.tokensByDay}</h2>
+                <div className="card pad">
+                  <Plot rows={found.day.slice(-30)} value={(row) => row.input_tokens + row.output_tokens} label={short} />
+                </div>
+              </section>
+              <section>
+                <h2 className="section-title">{t.byModel}</h2>
+                <Table rows={found.model} head={t.model} name={(row) => <span className="mono">{row.key}</span>} />
+              </section>
+              <section>
+                <h2 className="section-title">{t.bySession}</h2>
+                <Table
+                  rows={found.conversation.slice(0, 50)}
+                  head={t.title}
+                  name={(row) => <Link href={links.chat(row.key)}>{titles.get(row.key) || row.key}</Link>}
+                />
+              </section>
+            </>
+          )}
+        </div>
+      </div>
+    </>
+  );
+}

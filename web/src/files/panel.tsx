@@ -1,0 +1,222 @@
+/** Files of the conversation's branch: browse, preview, upload, download (UI-33). */
+
+import { ArrowLeft, Download, File as FileIcon, FileCode, FileImage, FileText, Upload, X } from "lucide-react";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { Virtuoso } from "react-virtuoso";
+import { api, ApiError, upload } from "../api/client.ts";
+import type { FileListRow, FileText as FileContent } from "../api/types.ts";
+import { languageOf } from "../state/hunks.ts";
+import { size } from "../state/words.ts";
+import { t } from "../text.ts";
+import { useColours } from "../ui/code.tsx";
+import { Empty, IconButton, Loading, Problem } from "../ui/kit.tsx";
+import { Markdown } from "../ui/markdown.tsx";
+import { complain, toast } from "../ui/toasts.tsx";
+
+const IMAGE = /\.(png|jpe?g|gif|webp|avif|bmp|ico)$/i;
+
+function iconOf(path: string): typeof FileIcon {
+  if (IMAGE.test(path)) return FileImage;
+  if (/\.(md|txt|rst)$/i.test(path)) return FileText;
+  return languageOf(path) ? FileCode : FileIcon;
+}
+
+async function save(conversation: string, path: string): Promise<void> {
+  const address = URL.createObjectURL(await api.download(conversation, path));
+  const link = document.createElement("a");
+  link.href = address;
+  link.download = path.split("/").pop() ?? "file";
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(address), 10_000);
+}
+
+function Text({ file }: { file: FileContent }) {
+  const coloured = useColours(file.content ?? "", languageOf(file.path));
+  if (/\.md$/i.test(file.path)) return <div tabIndex={0} style={{ overflow: "auto", padding: "1rem" }}><Markdown text={file.content ?? ""} /></div>;
+  return (
+    <pre tabIndex={0}>
+      <code>{coloured}</code>
+    </pre>
+  );
+}
+
+export function BranchImage({ conversation, path }: { conversation: string; path: string }) {
+  const [address, setAddress] = useState<string | null>(null);
+  useEffect(() => {
+    let made: string | null = null;
+    let here = true;
+    api.download(conversation, path).then((blob) => {
+      made = URL.createObjectURL(blob);
+      if (here) setAddress(made);
+      else URL.revokeObjectURL(made);
+    }, complain);
+    return () => {
+      here = false;
+      if (made) URL.revokeObjectURL(made);
+    };
+  }, [conversation, path]);
+  return address ? <img src={address} alt={path} /> : null;
+}
+
+function Preview({ conversation, path, version, onBack }: { conversation: string; path: string; version: number; onBack: () => void }) {
+  const [file, setFile] = useState<FileContent | null>(null);
+  const [problem, setProblem] = useState<string | null>(null);
+  useEffect(() => {
+    let here = true;
+    api.file(path, conversation).then(
+      (found) => here && setFile(found),
+      (error: unknown) => here && setProblem(error instanceof Error ? error.message : String(error)),
+    );
+    return () => {
+      here = false;
+    };
+  }, [conversation, path, version]);
+  return (
+    <div className="preview">
+      <div className="panel-head">
+        <IconButton icon={ArrowLeft} label={t.back} className="plain small" onClick={onBack} />
+        <h2 className="clip" title={path}>
+          {path}
+        </h2>
+        <IconButton icon={Download} label={t.download} onClick={() => void save(conversation, path).catch(complain)} />
+      </div>
+      {problem && <Problem>{problem}</Problem>}
+      {!file && !problem && <Loading label={t.loading} />}
+      {file?.truncated && <Problem tone="info">{t.truncatedFile(size(file.size))}</Problem>}
+      {file && !file.binary && <Text file={file} />}
+      {file?.binary &&
+        (IMAGE.test(path) ? (
+          <BranchImage conversation={conversation} path={path} />
+        ) : (
+          <Empty icon={FileIcon} title={t.noPreview}>
+            <p>{size(file.size)}</p>
+            <button type="button" className="button" onClick={() => void save(conversation, path).catch(complain)}>
+              {t.download}
+            </button>
+          </Empty>
+        ))}
+    </div>
+  );
+}
+
+interface Transfer {
+  name: string;
+  share: number;
+  cancel: () => void;
+}
+
+export default function FilePanel({ conversation, version, onClose }: { conversation: string; version: number; onClose: () => void }) {
+  const [rows, setRows] = useState<FileListRow[] | null>(null);
+  const [problem, setProblem] = useState<string | null>(null);
+  const [picked, setPicked] = useState<string | null>(null);
+  const [query, setQuery] = useState("");
+  const [folder, setFolder] = useState("");
+  const [transfer, setTransfer] = useState<Transfer | null>(null);
+  const [dropping, setDropping] = useState(false);
+  const picker = useRef<HTMLInputElement>(null);
+  const load = useCallback((): void => {
+    api.files(conversation).then(setRows, (error: unknown) => setProblem(error instanceof Error ? error.message : String(error)));
+  }, [conversation]);
+  useEffect(load, [load, version]);
+  const shown = useMemo(() => {
+    const wanted = query.trim().toLowerCase();
+    const found = (rows ?? []).filter((row) => row.path.toLowerCase().includes(wanted));
+    // What the agent changed stands first: that is what people came to see.
+    return found.sort((a, b) => Number(b.state === "unlanded") - Number(a.state === "unlanded") || (a.path < b.path ? -1 : 1));
+  }, [rows, query]);
+  const send = async (files: readonly File[]): Promise<void> => {
+    if (files.length === 0) return;
+    const name = files.length === 1 ? (files[0]?.name ?? "") : t.manyFiles(files.length);
+    const { done, cancel } = upload(files, folder, conversation, (share) => setTransfer({ name, share, cancel }));
+    setTransfer({ name, share: 0, cancel });
+    try {
+      toast(t.uploaded((await done).length));
+      load();
+    } catch (error) {
+      if (error instanceof ApiError && error.code === "cancelled") toast(error.message);
+      else complain(error);
+    } finally {
+      setTransfer(null);
+    }
+  };
+  return (
+    <aside
+      className={`panel ${dropping ? "dropping" : ""}`}
+      aria-label={t.files}
+      onKeyDown={(event) => event.key === "Escape" && (picked ? setPicked(null) : onClose())}
+      onDragOver={(event) => {
+        event.preventDefault();
+        setDropping(true);
+      }}
+      onDragLeave={() => setDropping(false)}
+      onDrop={(event) => {
+        event.preventDefault();
+        setDropping(false);
+        void send([...event.dataTransfer.files]);
+      }}
+    >
+      {picked ? (
+        <Preview conversation={conversation} path={picked} version={version} onBack={() => setPicked(null)} />
+      ) : (
+        <>
+          <div className="panel-head">
+            <h2>{t.files}</h2>
+            <IconButton icon={Upload} label={t.upload} onClick={() => picker.current?.click()} />
+            <IconButton icon={X} label={t.close} onClick={onClose} />
+            <input
+              ref={picker}
+              type="file"
+              multiple
+              hidden
+              data-testid="upload"
+              onChange={(event) => {
+                void send([...(event.target.files ?? [])]);
+                event.target.value = "";
+              }}
+            />
+          </div>
+          <div className="inspect-tools">
+            <input className="input" type="search" aria-label={t.filterFiles} placeholder={t.filterFiles} value={query} onChange={(event) => setQuery(event.target.value)} />
+            <input className="input" aria-label={t.targetFolder} placeholder={t.targetFolder} value={folder} onChange={(event) => setFolder(event.target.value)} />
+          </div>
+          {transfer && (
+            <div className="uploading" role="status">
+              <span className="clip">{transfer.name}</span>
+              <progress max={1} value={transfer.share} aria-label={t.uploading} />
+              <button type="button" className="button small" onClick={transfer.cancel}>
+                {t.cancel}
+              </button>
+            </div>
+          )}
+          {problem && <Problem>{problem}</Problem>}
+          {rows === null && !problem && <Loading label={t.loading} />}
+          {rows !== null && shown.length === 0 && (
+            <Empty icon={FileIcon} title={query ? t.nothingFound : t.noFiles}>
+              {!query && <p>{t.noFilesText}</p>}
+            </Empty>
+          )}
+          {shown.length > 0 && (
+            <Virtuoso
+              className="files"
+              data={shown}
+              computeItemKey={(_, row) => row.path}
+              itemContent={(_, row) => {
+                const Icon = iconOf(row.path);
+                return (
+                  <button type="button" className="file-row" onClick={() => setPicked(row.path)}>
+                    <Icon size={15} aria-hidden="true" />
+                    <span className="clip grow" title={row.path}>
+                      {row.path}
+                    </span>
+                    {row.state === "unlanded" && <span className="badge accent">{t.changedWord}</span>}
+                    <span className="size">{size(row.size)}</span>
+                  </button>
+                );
+              }}
+            />
+          )}
+        </>
+      )}
+    </aside>
+  );
+}

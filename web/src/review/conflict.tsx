@@ -1,0 +1,86 @@
+/** A conflict in three panes: what it was, yours, the agent's; and what to do about it (UI-30). */
+
+import { useEffect, useState } from "react";
+import { api, ApiError } from "../api/client.ts";
+import type { Refused } from "../api/types.ts";
+import { liveConversation } from "../state/live.ts";
+import { refusalReason, type ChangedFile } from "../state/review.ts";
+import { baseOf } from "../state/base.ts";
+import { t } from "../text.ts";
+import { Dialog } from "../ui/kit.tsx";
+import { complain, toast } from "../ui/toasts.tsx";
+
+interface ConflictProps {
+  conversation: string;
+  refused: Refused;
+  file: ChangedFile | null;
+  onForce: () => void;
+  onLeaveOut: () => void;
+  onClose: () => void;
+}
+
+const MOST_QUOTED = 20_000;
+
+async function textOf(path: string, conversation: string): Promise<string | null> {
+  try {
+    return (await api.file(path, conversation)).content;
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) return null;
+    throw error;
+  }
+}
+
+export function ConflictDialog({ conversation, refused, file, onForce, onLeaveOut, onClose }: ConflictProps) {
+  const [mine, setMine] = useState<string | null>(null);
+  const [agents, setAgents] = useState<string | null>(null);
+  const [here, setHere] = useState(false);
+  const path = refused.path;
+  useEffect(() => {
+    Promise.all([textOf(path.slice(1), "none"), textOf(path.slice(1), conversation)]).then(([yours, theirs]) => {
+      setMine(yours);
+      setAgents(theirs);
+      setHere(true);
+    }, complain);
+  }, [path, conversation]);
+  const base = agents !== null && file?.hunks ? baseOf(agents, file.hunks) : null;
+  const ask = (): void => {
+    liveConversation(conversation).say("message", t.resolveMessage(path.slice(1), (mine ?? "").slice(0, MOST_QUOTED)));
+    toast(t.askedAgent);
+    onClose();
+  };
+  const pane = (title: string, text: string | null) => (
+    <section>
+      <h3>{title}</h3>
+      <pre tabIndex={0} aria-label={title}>
+        {here ? (text ?? t.notThere) : ""}
+      </pre>
+    </section>
+  );
+  return (
+    <Dialog
+      wide
+      title={path.slice(1)}
+      onClose={onClose}
+      foot={
+        <>
+          <button type="button" className="button" onClick={onLeaveOut}>
+            {t.keepMine}
+          </button>
+          <button type="button" className="button" onClick={ask}>
+            {t.askResolve}
+          </button>
+          <button type="button" className="button primary" onClick={onForce}>
+            {t.takeAgents}
+          </button>
+        </>
+      }
+    >
+      <p>{refusalReason(refused.reason)}</p>
+      <div className="panes">
+        {pane(t.baseVersion, base)}
+        {pane(t.yourVersion, mine)}
+        {pane(t.agentVersion, agents)}
+      </div>
+    </Dialog>
+  );
+}

@@ -1,0 +1,160 @@
+/** What will land, and what a landing answered: done with Undo, refused with reasons, moved meanwhile (UI-27, UI-30). */
+
+import { useState } from "react";
+import type { Refused } from "../api/types.ts";
+import { refusalReason, summary, type ChangedFile } from "../state/review.ts";
+import { count } from "../state/words.ts";
+import { t } from "../text.ts";
+import { Dialog, Problem } from "../ui/kit.tsx";
+import { ConflictDialog } from "./conflict.tsx";
+import type { Review } from "./use_review.ts";
+
+interface BarProps {
+  review: Review;
+  files: readonly ChangedFile[];
+  drafts: number;
+  running: boolean;
+  onSendComments: () => void;
+}
+
+export function LandBar({ review, files, drafts, running, onSendComments }: BarProps) {
+  const [asking, setAsking] = useState(false);
+  const chosen = summary(files, review.choice);
+  const chosenPaths = files.filter((file) => review.choice[file.path] !== undefined).map((file) => file.path);
+  return (
+    <footer className="land-bar">
+      <p className="what" data-testid="land-summary">
+        <b>{t.willLand(chosen.files, chosen.of)}</b>
+        {chosen.hunks > 0 && `, ${count(chosen.hunks, t.hunk, t.hunks)}`}
+        {chosen.red > 0 && <span className="badge danger" style={{ marginLeft: 8 }}>{t.redChosen(chosen.red)}</span>}
+        {running && <span className="muted"> – {t.stillWorking}</span>}
+      </p>
+      {drafts > 0 && (
+        <button type="button" className="button" onClick={onSendComments}>
+          {t.sendComments(drafts)}
+        </button>
+      )}
+      <button type="button" className="button danger" disabled={review.busy || running || files.length === 0} onClick={() => setAsking(true)}>
+        {t.discard}
+      </button>
+      <button type="button" className="button primary" disabled={review.busy || chosen.files === 0} onClick={() => void review.land()}>
+        {t.land(chosen.files)}
+      </button>
+      {asking && (
+        <Dialog
+          title={t.discardAll}
+          onClose={() => setAsking(false)}
+          foot={
+            <>
+              <button type="button" className="button" onClick={() => setAsking(false)}>
+                {t.cancel}
+              </button>
+              {chosenPaths.length > 0 && chosenPaths.length < files.length && (
+                <button
+                  type="button"
+                  className="button"
+                  onClick={() => {
+                    setAsking(false);
+                    void review.discard(chosenPaths);
+                  }}
+                >
+                  {t.discardChosen(chosenPaths.length)}
+                </button>
+              )}
+              <button
+                type="button"
+                className="button primary"
+                onClick={() => {
+                  setAsking(false);
+                  void review.discard();
+                }}
+              >
+                {t.discardEverything}
+              </button>
+            </>
+          }
+        >
+          <p>{t.discardText(files.length)}</p>
+        </Dialog>
+      )}
+    </footer>
+  );
+}
+
+export function Outcome({ conversation, review, files }: { conversation: string; review: Review; files: readonly ChangedFile[] }) {
+  const [open, setOpen] = useState<Refused | null>(null);
+  const { landed, refused, moved } = review;
+  if (!landed && refused.length === 0 && moved.length === 0) return null;
+  return (
+    <div className="outcome" data-testid="outcome">
+      {moved.length > 0 && (
+        <Problem tone="warn">
+          <p>
+            <strong>{t.movedTitle}</strong> {t.movedText}
+          </p>
+          <p className="mono">{moved.map((path) => path.slice(1)).join(", ")}</p>
+        </Problem>
+      )}
+      {refused.length > 0 && (
+        <Problem
+          tone="warn"
+          actions={
+            landed && (
+              <button type="button" className="button small" onClick={() => void review.undo(true)}>
+                {t.undoAnyway}
+              </button>
+            )
+          }
+        >
+          <p>
+            <strong>{landed ? t.undoRefused : t.nothingLanded}</strong>
+          </p>
+          <ul>
+            {refused.map((row) => (
+              <li key={row.path} style={{ display: "flex", alignItems: "center", gap: "0.6rem", marginTop: "0.3rem" }}>
+                <span className="grow">
+                  <span className="mono">{row.path.replace(/^\//, "")}</span> – {refusalReason(row.reason)}
+                </span>
+                {!landed && (
+                  <button type="button" className="button small" onClick={() => setOpen(row)}>
+                    {t.resolve}
+                  </button>
+                )}
+              </li>
+            ))}
+          </ul>
+        </Problem>
+      )}
+      {landed && refused.length === 0 && (
+        <Problem
+          tone="info"
+          actions={
+            <button type="button" className="button small" disabled={review.busy} onClick={() => void review.undo()}>
+              {t.undo}
+            </button>
+          }
+        >
+          <p>
+            {t.landedText(landed.entries.length)} <code>{landed.id}</code>
+          </p>
+        </Problem>
+      )}
+      {open && (
+        <ConflictDialog
+          conversation={conversation}
+          refused={open}
+          file={files.find((file) => file.path === open.path) ?? null}
+          onClose={() => setOpen(null)}
+          onForce={() => {
+            setOpen(null);
+            void review.force(open.path);
+          }}
+          onLeaveOut={() => {
+            setOpen(null);
+            review.leaveOut(open.path);
+          }}
+        />
+      )}
+    </div>
+  );
+}

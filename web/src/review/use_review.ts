@@ -1,0 +1,126 @@
+/** The state of one review: what changed, what is chosen, what a landing answered. Not here: drawing. */
+
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { api, ApiError } from "../api/client.ts";
+import type { Landing, LandingPlan, Refused } from "../api/types.ts";
+import {
+  changedFiles,
+  firstChoice,
+  keptChoice,
+  landRequest,
+  movedSince,
+  type ChangedFile,
+  type Choice,
+} from "../state/review.ts";
+import { t } from "../text.ts";
+import { complain, toast } from "../ui/toasts.tsx";
+
+/** More paths than this are not asked about one by one before a landing: an address has an end. */
+const MOST_PATHS = 60;
+
+export interface Review {
+  files: readonly ChangedFile[] | null;
+  choice: Choice;
+  setChoice: (next: Choice) => void;
+  problem: string | null;
+  /** Changed since it was looked at; empty when nothing did. */
+  moved: readonly string[];
+  refused: readonly Refused[];
+  landed: Landing | null;
+  busy: boolean;
+  land: () => Promise<void>;
+  force: (path: string) => Promise<void>;
+  undo: (force?: boolean) => Promise<void>;
+  discard: (paths?: string[]) => Promise<void>;
+  leaveOut: (path: string) => void;
+}
+
+interface Loaded {
+  files: readonly ChangedFile[];
+  plan: LandingPlan;
+}
+
+export function useReview(conversation: string, version: number): Review {
+  const [loaded, setLoaded] = useState<Loaded | null>(null);
+  const [choice, setChoice] = useState<Choice>({});
+  const [problem, setProblem] = useState<string | null>(null);
+  const [moved, setMoved] = useState<readonly string[]>([]);
+  const [refused, setRefused] = useState<readonly Refused[]>([]);
+  const [landed, setLanded] = useState<Landing | null>(null);
+  const [busy, setBusy] = useState(false);
+  const before = useRef<Loaded | null>(null);
+
+  const load = useCallback(async (): Promise<void> => {
+    try {
+      const [diff, plan] = await Promise.all([api.diff(conversation), api.landingPlan(conversation)]);
+      const files = changedFiles(diff, plan);
+      const old = before.current;
+      before.current = { files, plan };
+      setLoaded({ files, plan });
+      setChoice((now) => (old ? keptChoice(now, old.files, files) : firstChoice(files)));
+      setProblem(null);
+    } catch (error) {
+      setProblem(error instanceof Error ? error.message : String(error));
+    }
+  }, [conversation]);
+  useEffect(() => void load(), [load, version]);
+
+  const work = useCallback(
+    async (todo: () => Promise<void>): Promise<void> => {
+      setBusy(true);
+      setRefused([]);
+      setMoved([]);
+      try {
+        await todo();
+      } catch (error) {
+        if (error instanceof ApiError && error.refused.length > 0) setRefused(error.refused);
+        else if (error instanceof ApiError && error.code === "stale") toast(t.staleText);
+        else complain(error);
+      } finally {
+        await load();
+        setBusy(false);
+      }
+    },
+    [load],
+  );
+
+  const land = (): Promise<void> =>
+    work(async () => {
+      if (!loaded) return;
+      const wanted = landRequest(loaded.files, choice);
+      const asked = wanted.paths.length <= MOST_PATHS ? wanted.paths : [];
+      const now = await api.landingPlan(conversation, asked);
+      const chosen = new Set(wanted.paths);
+      const changed = movedSince(loaded.plan, now).filter((path) => chosen.has(path));
+      if (changed.length > 0) return setMoved(changed);
+      // The plan is that of whole files: with single hunks their own ids say whether they are still there.
+      const plan = asked.length > 0 && !wanted.hunks ? now.plan : null;
+      setLanded(await api.land(conversation, { ...wanted, plan }));
+    });
+
+  const force = (path: string): Promise<void> =>
+    work(async () => setLanded(await api.land(conversation, { paths: [path], accept: [path], force: true })));
+
+  const undo = (anyway = false): Promise<void> =>
+    work(async () => {
+      if (!landed) return;
+      await api.undo(landed.id, anyway);
+      setLanded(null);
+      toast(t.undone);
+    });
+
+  const discard = (paths?: string[]): Promise<void> =>
+    work(async () => {
+      await api.discard(conversation, paths);
+      toast(t.discarded);
+    });
+
+  const leaveOut = (path: string): void => {
+    const { [path]: _, ...others } = choice;
+    setChoice(others);
+    setRefused(refused.filter((row) => row.path !== path));
+  };
+
+  const files = useMemo(() => loaded?.files ?? null, [loaded]);
+  return { files, choice, setChoice, problem, moved, refused, landed, busy, land, force, undo, discard, leaveOut };
+}

@@ -1,0 +1,83 @@
+/** The list of conversations, kept fresh while the page is seen. Not here: drawing it. */
+
+import { useSyncExternalStore } from "react";
+import { api, ApiError } from "../api/client.ts";
+import type { ConversationRow } from "../api/types.ts";
+
+interface Sessions {
+  rows: readonly ConversationRow[] | null;
+  error: ApiError | null;
+}
+
+const BUSY_MS = 2500;
+const IDLE_MS = 10_000;
+
+let now: Sessions = { rows: null, error: null };
+let timer: ReturnType<typeof setTimeout> | undefined;
+let asking = false;
+const listeners = new Set<() => void>();
+
+function set(next: Sessions): void {
+  now = next;
+  for (const listener of listeners) listener();
+}
+
+async function ask(): Promise<void> {
+  clearTimeout(timer);
+  if (asking) return;
+  asking = true;
+  try {
+    const rows = await api.conversations();
+    if (JSON.stringify(rows) !== JSON.stringify(now.rows) || now.error) set({ rows, error: null });
+  } catch (error) {
+    set({ rows: now.rows, error: error instanceof ApiError ? error : new ApiError(0, "error", String(error)) });
+  } finally {
+    asking = false;
+    const busy = now.rows?.some((row) => stateOf(row) === "running" || stateOf(row) === "waiting");
+    if (listeners.size > 0) timer = setTimeout(() => void ask(), busy || now.error ? BUSY_MS : IDLE_MS);
+  }
+}
+
+/** Ask again now: something happened that lists show. */
+export function refreshSessions(): void {
+  if (listeners.size > 0 && !document.hidden) void ask();
+}
+
+const seen = (): void => {
+  if (document.visibilityState === "visible") void ask();
+};
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  if (listeners.size === 1) {
+    document.addEventListener("visibilitychange", seen);
+    void ask();
+  }
+  return () => {
+    listeners.delete(listener);
+    if (listeners.size > 0) return;
+    document.removeEventListener("visibilitychange", seen);
+    clearTimeout(timer);
+  };
+}
+
+export function useSessions(): Sessions {
+  return useSyncExternalStore(subscribe, () => now);
+}
+
+export type SessionState = "running" | "waiting" | "failed" | "done" | "idle";
+
+/** Return what a session does, in the five words lists know. */
+export function stateOf(row: ConversationRow): SessionState {
+  if (row.pending_approval || row.pending || row.status === "waiting") return "waiting";
+  if (row.status === "running" || row.status === "queued") return "running";
+  if (row.status === "failed" || row.status === "error") return "failed";
+  return row.message_count > 0 ? "done" : "idle";
+}
+
+/** Waiting ones first, then running ones, then by the newest activity. */
+export function inOrder(rows: readonly ConversationRow[]): { urgent: ConversationRow[]; others: ConversationRow[] } {
+  const rank = (row: ConversationRow): number => ({ waiting: 0, running: 1, failed: 2, done: 2, idle: 2 })[stateOf(row)];
+  const sorted = [...rows].sort((a, b) => rank(a) - rank(b) || (a.updated_at < b.updated_at ? 1 : -1));
+  return { urgent: sorted.filter((row) => rank(row) < 2), others: sorted.filter((row) => rank(row) === 2) };
+}

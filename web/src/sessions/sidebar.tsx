@@ -1,0 +1,215 @@
+/** The list of sessions beside every page: state, changed files, cost, age; search, rename, fork, delete. */
+
+import { Bell, ChartNoAxesColumn, Code, Ellipsis, GitFork, History, Moon, Pencil, Plus, Search, Sparkles, Sun, SunMoon, Trash2 } from "lucide-react";
+import { useEffect, useState } from "react";
+import { Link, useLocation } from "wouter";
+import { api } from "../api/client.ts";
+import { base } from "../api/place.ts";
+import type { ConversationRow } from "../api/types.ts";
+import { useFace, useLinks } from "../app/place.tsx";
+import { chooseTheme, prefer, themeOf, usePreferences, type Theme } from "../state/preferences.ts";
+import { ago, count, dollars } from "../state/words.ts";
+import { t } from "../text.ts";
+import { Dialog, IconButton, Menu, Problem } from "../ui/kit.tsx";
+import { complain, toast } from "../ui/toasts.tsx";
+import { inOrder, refreshSessions, stateOf, useSessions } from "./list.ts";
+
+const UNDO_MS = 10_000;
+
+function Facts({ row }: { row: ConversationRow }) {
+  const face = useFace();
+  const state = stateOf(row);
+  return (
+    <span className="facts">
+      {state === "waiting" ? <strong>{t.waitsForYou}</strong> : <span>{state === "running" ? t.working : ago(row.updated_at)}</span>}
+      {row.changed_files > 0 && <span>{count(row.changed_files, t.fileChanged, t.filesChanged)}</span>}
+      {face === "dev" && row.cost !== 0 && <span>{dollars(row.cost)}</span>}
+    </span>
+  );
+}
+
+function Session({ row, current, onRename }: { row: ConversationRow; current: boolean; onRename: () => void }) {
+  const links = useLinks();
+  const [, go] = useLocation();
+  const title = row.title || t.untitled;
+  const remove = async (): Promise<void> => {
+    await api.remove(row.id);
+    if (current) go(links.home);
+    refreshSessions();
+    const restore = (): void => void api.restore(row.id).then(refreshSessions, complain);
+    toast(t.deleted(title), { label: t.undo, run: restore }, UNDO_MS);
+  };
+  const fork = async (): Promise<void> => {
+    const made = await api.fork(row.id);
+    refreshSessions();
+    go(links.chat(made.conversation_id));
+  };
+  return (
+    <li className={`session ${current ? "current" : ""}`}>
+      <Link href={links.chat(row.id)} aria-current={current ? "page" : undefined}>
+        <span className={`dot ${stateOf(row)}`} aria-hidden="true" />
+        <span className="title clip">
+          {title}
+          <span className="hidden">, {t.state[stateOf(row)]}</span>
+        </span>
+        <Facts row={row} />
+      </Link>
+      <Menu
+        small
+        label={t.actionsOf(title)}
+        icon={Ellipsis}
+        items={[
+          { label: t.rename, icon: Pencil, onPick: onRename },
+          { label: t.fork, icon: GitFork, onPick: () => void fork().catch(complain) },
+          "line",
+          { label: t.delete, icon: Trash2, danger: true, onPick: () => void remove().catch(complain) },
+        ]}
+      />
+    </li>
+  );
+}
+
+function Rename({ row, onClose }: { row: ConversationRow; onClose: () => void }) {
+  const [title, setTitle] = useState(row.title ?? "");
+  const save = (): void => {
+    void api.rename(row.id, title.trim()).then(refreshSessions, complain);
+    onClose();
+  };
+  return (
+    <Dialog
+      title={t.rename}
+      onClose={onClose}
+      foot={
+        <button type="button" className="button primary" disabled={!title.trim()} onClick={save}>
+          {t.save}
+        </button>
+      }
+    >
+      <label className="field">
+        <span>{t.title}</span>
+        <input
+          className="input"
+          autoFocus
+          maxLength={500}
+          value={title}
+          onChange={(event) => setTitle(event.target.value)}
+          onKeyDown={(event) => {
+            if (event.key === "Enter" && title.trim() && !event.nativeEvent.isComposing) save();
+          }}
+        />
+      </label>
+    </Dialog>
+  );
+}
+
+function ThemeMenu() {
+  const face = useFace();
+  usePreferences();
+  const now = themeOf(face);
+  const icons = { light: Sun, dark: Moon, system: SunMoon };
+  const item = (theme: Theme) => ({
+    label: t.themes[theme],
+    icon: icons[theme],
+    checked: now === theme,
+    onPick: () => chooseTheme(face, theme),
+  });
+  return <Menu up label={t.theme} icon={icons[now]} items={[item("light"), item("dark"), item("system")]} />;
+}
+
+/** Tell the person when an answer is needed: in the title always, by a notification if they asked for it. */
+function useAttention(rows: readonly ConversationRow[] | null): void {
+  const { notify } = usePreferences();
+  const waiting = (rows ?? []).filter((row) => stateOf(row) === "waiting");
+  const names = waiting.map((row) => row.id).join();
+  useEffect(() => {
+    document.title = waiting.length > 0 ? `(${waiting.length}) Bowerbird` : "Bowerbird";
+    if (!names || !notify || !document.hidden || Notification.permission !== "granted") return;
+    new Notification(t.needsYou, { body: waiting[0]?.title ?? t.untitled, tag: names });
+    // eslint-disable-next-line -- only who waits matters, not each new list
+  }, [names, notify]);
+}
+
+export function Sidebar({ current, onNew }: { current: string | null; onNew: () => void }) {
+  const face = useFace();
+  const links = useLinks();
+  const { rows, error } = useSessions();
+  const { notify } = usePreferences();
+  const [query, setQuery] = useState("");
+  const [renaming, setRenaming] = useState<ConversationRow | null>(null);
+  useAttention(rows);
+  const wanted = query.trim().toLowerCase();
+  const found = (rows ?? []).filter((row) => `${row.title ?? ""} ${row.id}`.toLowerCase().includes(wanted));
+  const { urgent, others } = inOrder(found);
+  const list = (part: readonly ConversationRow[]) =>
+    part.map((row) => (
+      <Session key={row.id} row={row} current={row.id === current} onRename={() => setRenaming(row)} />
+    ));
+  const askNotify = async (): Promise<void> => {
+    const allowed = notify ? "denied" : await Notification.requestPermission();
+    prefer({ notify: allowed === "granted" });
+    toast(allowed === "granted" ? t.notifyOn : t.notifyOff);
+  };
+  return (
+    <>
+      <div className="brand">
+        <Link href={links.home}>
+          <img src={`${base()}/icon.svg`} alt="" />
+          Bowerbird
+        </Link>
+      </div>
+      <div className="side-top">
+        <button type="button" className={`button ${face === "user" ? "primary" : ""}`} onClick={onNew}>
+          <Plus size={17} aria-hidden="true" />
+          {t.newChat}
+        </button>
+        <label className="side-search">
+          <span className="hidden">{t.searchSessions}</span>
+          <Search size={15} aria-hidden="true" />
+          <input className="input" type="search" placeholder={t.search} value={query} onChange={(event) => setQuery(event.target.value)} />
+        </label>
+      </div>
+      <nav className="side-list" aria-label={t.sessions} tabIndex={0}>
+        {error && rows === null && <Problem>{error.message}</Problem>}
+        {urgent.length > 0 && (
+          <>
+            <h2>{t.now}</h2>
+            <ul>{list(urgent)}</ul>
+          </>
+        )}
+        {others.length > 0 && (
+          <>
+            <h2>{t.earlier}</h2>
+            <ul>{list(others)}</ul>
+          </>
+        )}
+        {rows !== null && found.length === 0 && (
+          <p className="muted" style={{ padding: "1rem 0.75rem", fontSize: "var(--step--1)" }}>
+            {wanted ? t.nothingFound : t.noSessions}
+          </p>
+        )}
+      </nav>
+      <div className="side-foot">
+        <ThemeMenu />
+        <IconButton icon={Bell} label={notify ? t.notifyStop : t.notifyStart} pressed={notify} onClick={() => void askNotify().catch(complain)} />
+        <Link className="button icon plain" href={links.landings} aria-label={t.landings} title={t.landings}>
+          <History size={18} aria-hidden="true" />
+        </Link>
+        {face === "dev" && (
+          <Link className="button icon plain" href={links.usage} aria-label={t.usage} title={t.usage}>
+            <ChartNoAxesColumn size={18} aria-hidden="true" />
+          </Link>
+        )}
+        <span className="grow" />
+        <Link
+          className="button icon plain"
+          href={face === "dev" ? (current ? `/c/${current}` : "/") : current ? `/dev/c/${current}` : "/dev"}
+          aria-label={face === "dev" ? t.toUserFace : t.toDevFace}
+          title={face === "dev" ? t.toUserFace : t.toDevFace}
+        >
+          {face === "dev" ? <Sparkles size={18} aria-hidden="true" /> : <Code size={18} aria-hidden="true" />}
+        </Link>
+      </div>
+      {renaming && <Rename row={renaming} onClose={() => setRenaming(null)} />}
+    </>
+  );
+}

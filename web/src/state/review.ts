@@ -1,0 +1,270 @@
+/**
+ * The review of a branch as values: what changed, what of it is chosen, what a landing is asked for. Pure.
+ *
+ * Not here: drawing, requests. A file is chosen whole, by some of its hunks, or not; a flagged file only by
+ * itself (UI-28).
+ */
+
+import type { Diff, LandingPlan, LandRequest, PlanEntry, WireHunk } from "../api/types.ts";
+
+export type ChangeKind = "create" | "modify" | "delete" | "rename";
+
+export interface ChangedFile {
+  path: string;
+  directory: string;
+  name: string;
+  kind: ChangeKind;
+  type: string;
+  renamedFrom: string | null;
+  added: number;
+  removed: number;
+  size: number | null;
+  mode: number | null;
+  oldMode: number | null;
+  binary: boolean;
+  uncertain: boolean;
+  hunks: readonly WireHunk[] | null;
+  flags: readonly string[];
+  /** Must be ticked by itself: a flag that needs it, or written while untrusted text was read. */
+  isRed: boolean;
+  tainted: boolean;
+  ignored: boolean;
+  drift: PlanEntry["drift"];
+}
+
+/** Shown only; a landing does not ask for them. */
+const ADVISORY = new Set(["git-data", "build-exec"]);
+
+/** Return the changed files of a diff, with what the landing plan says of each. */
+export function changedFiles(diff: Diff, plan: LandingPlan | null): ChangedFile[] {
+  const entries = new Map((plan?.entries ?? []).map((entry) => [entry.path, entry]));
+  const written = diff.written
+    .filter((file) => file.type !== "dir" || !diff.written.some((other) => other.path.startsWith(`${file.path}/`)))
+    .map((file) =>
+      withPlan(
+        {
+          ...place(file.path),
+          kind: file.renamed_from ? "rename" : file.kind,
+          type: file.type,
+          renamedFrom: file.renamed_from,
+          added: file.added,
+          removed: file.removed,
+          size: file.size,
+          mode: file.mode,
+          oldMode: file.old_mode,
+          binary: file.binary,
+          uncertain: file.base === "uncertain",
+          hunks: file.hunks,
+          flags: file.flags,
+        },
+        entries.get(file.path),
+      ),
+    );
+  const deleted = diff.deleted.map((path) =>
+    withPlan(
+      {
+        ...place(path),
+        kind: "delete",
+        type: "file",
+        renamedFrom: null,
+        added: 0,
+        removed: 0,
+        size: null,
+        mode: null,
+        oldMode: null,
+        binary: false,
+        uncertain: false,
+        hunks: null,
+        flags: [],
+      },
+      entries.get(path),
+    ),
+  );
+  return [...written, ...deleted].sort(byPlace);
+}
+
+type Bare = Omit<ChangedFile, "isRed" | "tainted" | "ignored" | "drift">;
+
+function withPlan(file: Bare, entry: PlanEntry | undefined): ChangedFile {
+  const flags = entry ? [...new Set([...file.flags, ...entry.flags])] : file.flags;
+  const tainted = entry?.tainted ?? false;
+  return {
+    ...file,
+    flags,
+    tainted,
+    isRed: tainted || flags.some((flag) => !ADVISORY.has(flag)),
+    ignored: entry?.ignored ?? false,
+    drift: entry?.drift ?? "none",
+  };
+}
+
+function place(path: string): { path: string; directory: string; name: string } {
+  const cut = path.lastIndexOf("/");
+  return { path, directory: path.slice(1, Math.max(cut, 1)), name: path.slice(cut + 1) };
+}
+
+const collator = new Intl.Collator("en", { numeric: true });
+
+function byPlace(a: ChangedFile, b: ChangedFile): number {
+  return collator.compare(a.directory, b.directory) || collator.compare(a.name, b.name);
+}
+
+// ---------------------------------------------------------------- choosing
+
+/** By path: "all", or the ids of chosen hunks; a path that is missing does not land. */
+export type Choice = Readonly<Record<string, "all" | readonly string[]>>;
+
+/** Return the choice a review begins with: everything that is neither red nor ignored nor in conflict. */
+export function firstChoice(files: readonly ChangedFile[]): Choice {
+  const ordinary = files.filter((file) => !file.isRed && !file.ignored && file.drift !== "conflict");
+  return Object.fromEntries(ordinary.map((file) => [file.path, "all" as const]));
+}
+
+/** Return the choice for files that changed under it: marks on what is still there stay (UI-30). */
+export function keptChoice(choice: Choice, before: readonly ChangedFile[], after: readonly ChangedFile[]): Choice {
+  const known = new Map(before.map((file) => [file.path, file]));
+  const first = firstChoice(after);
+  const kept: Record<string, "all" | readonly string[]> = {};
+  for (const file of after) {
+    const old = known.get(file.path);
+    if (!old) {
+      const fresh = first[file.path];
+      if (fresh) kept[file.path] = fresh;
+      continue;
+    }
+    const chosen = choice[file.path];
+    if (chosen === undefined) continue;
+    if (chosen === "all") {
+      // A red file that changed since it was ticked must be looked at again.
+      if (!file.isRed || sameContent(old, file)) kept[file.path] = "all";
+      continue;
+    }
+    const there = new Set((file.hunks ?? []).map((hunk) => hunk.id));
+    const left = chosen.filter((id) => there.has(id));
+    if (left.length > 0) kept[file.path] = left;
+  }
+  return kept;
+}
+
+function sameContent(a: ChangedFile, b: ChangedFile): boolean {
+  const ids = (file: ChangedFile): string => (file.hunks ?? []).map((hunk) => hunk.id).join();
+  return a.kind === b.kind && a.size === b.size && a.mode === b.mode && ids(a) === ids(b);
+}
+
+export function fileMark(choice: Choice, file: ChangedFile): "all" | "some" | "none" {
+  const chosen = choice[file.path];
+  if (chosen === undefined) return "none";
+  return chosen === "all" ? "all" : "some";
+}
+
+export function hunkChosen(choice: Choice, path: string, hunk: string): boolean {
+  const chosen = choice[path];
+  return chosen === "all" || (chosen !== undefined && chosen.includes(hunk));
+}
+
+export function setFile(choice: Choice, file: ChangedFile, on: boolean): Choice {
+  const { [file.path]: _, ...others } = choice;
+  return on ? { ...others, [file.path]: "all" } : others;
+}
+
+export function setHunk(choice: Choice, file: ChangedFile, hunk: string, on: boolean): Choice {
+  const every = (file.hunks ?? []).map((known) => known.id);
+  const chosen = choice[file.path];
+  const now = new Set(chosen === "all" ? every : (chosen ?? []));
+  if (on) now.add(hunk);
+  else now.delete(hunk);
+  if (now.size === 0) return setFile(choice, file, false);
+  if (now.size === every.length) return setFile(choice, file, true);
+  return { ...choice, [file.path]: every.filter((id) => now.has(id)) };
+}
+
+/** Choose or leave all ordinary files; red ones stay as they are. */
+export function setAll(choice: Choice, files: readonly ChangedFile[], on: boolean): Choice {
+  let next = choice;
+  for (const file of files) if (!file.isRed && !file.ignored) next = setFile(next, file, on);
+  return next;
+}
+
+// ---------------------------------------------------------------- landing
+
+export interface Summary {
+  files: number;
+  of: number;
+  hunks: number;
+  red: number;
+}
+
+export function summary(files: readonly ChangedFile[], choice: Choice): Summary {
+  const chosen = files.filter((file) => choice[file.path] !== undefined);
+  const hunks = chosen.reduce((sum, file) => {
+    const mark = choice[file.path];
+    return sum + (mark === "all" ? (file.hunks?.length ?? 0) : (mark?.length ?? 0));
+  }, 0);
+  return { files: chosen.length, of: files.length, hunks, red: chosen.filter((file) => file.isRed).length };
+}
+
+/** Return what to ask of `POST …/land`; a red file that is chosen was ticked by itself, so it is accepted. */
+export function landRequest(files: readonly ChangedFile[], choice: Choice): LandRequest & { paths: string[] } {
+  const chosen = files.filter((file) => choice[file.path] !== undefined);
+  const hunks = chosen.flatMap((file) => {
+    const mark = choice[file.path];
+    return mark === undefined || mark === "all" ? [] : mark;
+  });
+  return {
+    paths: chosen.map((file) => file.path),
+    ...(hunks.length > 0 ? { hunks: [...hunks] } : {}),
+    accept: chosen.filter((file) => file.isRed).map((file) => file.path),
+  };
+}
+
+/** Return the paths whose content, or whose place in the workspace, is no longer what was reviewed. */
+export function movedSince(reviewed: LandingPlan, now: LandingPlan): string[] {
+  const before = new Map(reviewed.entries.map((entry) => [entry.path, entry]));
+  return now.entries
+    .filter((entry) => {
+      const old = before.get(entry.path);
+      return !old || old.new !== entry.new || old.current !== entry.current;
+    })
+    .map((entry) => entry.path);
+}
+
+// ---------------------------------------------------------------- words
+
+const REASONS: Readonly<Record<string, string>> = {
+  "git-exec": "Git would run this: hooks, filters or configuration.",
+  "git-data": "Part of the repository's own data.",
+  ci: "Runs on the build server with its secrets.",
+  "agent-config": "Changes what agents are told or may do.",
+  "shell-rc": "Read by shells and tools when they start.",
+  "editor-exec": "Editors run what it says.",
+  lockfile: "Decides which packages are installed.",
+  "symlink-out": "A link that leads out of the workspace.",
+  "exec-bit": "Becomes executable.",
+  setuid: "Would run with another user's rights.",
+  "case-clash": "Another file has the same name in other letters.",
+  "build-exec": "Runs when the project is built or tested.",
+  configured: "Your settings ask for a look at this path.",
+};
+
+export function flagReason(flag: string): string {
+  return REASONS[flag] ?? "Needs a look of its own.";
+}
+
+const REFUSALS: Readonly<Record<string, string>> = {
+  both_modified: "You changed the same lines since the agent read them.",
+  both_created: "You created a file of the same name meanwhile.",
+  delete_modify: "You deleted it; the agent changed it.",
+  modify_delete: "You changed it; the agent deleted it.",
+  binary: "Both changed it, and it is no text that could be merged.",
+  uncertain_base: "It changed while a command ran, so nobody knows what it was before.",
+  mode: "You and the agent changed its permissions differently.",
+  type: "It became another kind of file.",
+  symlink: "You and the agent let the link point elsewhere.",
+  dir_gained: "You added files in a directory that the agent deleted.",
+  unchanged: "There is nothing to land here any more.",
+};
+
+export function refusalReason(reason: string): string {
+  if (REFUSALS[reason]) return REFUSALS[reason];
+  return /accept|flag/.test(reason) ? `It must be accepted by itself (${reason}).` : reason;
+}

@@ -1,0 +1,59 @@
+/** Numbers and times in words, by the browser's locale (UI-39). Pure but for the clock. */
+
+const number = new Intl.NumberFormat();
+const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto", style: "short" });
+
+/** 12400 → "12.4k". */
+export function short(value: number): string {
+  if (value < 1000) return String(value);
+  if (value < 999_500) return `${trim(value / 1000)}k`;
+  return `${trim(value / 1_000_000)}M`;
+}
+
+function trim(value: number): string {
+  return value >= 100 ? value.toFixed(0) : value.toFixed(1).replace(/\.0$/, "");
+}
+
+export function dollars(value: number | null | undefined): string {
+  if (value === null || value === undefined) return "unpriced";
+  if (value === 0) return "$0";
+  return value < 0.1 ? `$${value.toFixed(4).replace(/0$/, "")}` : `$${value.toFixed(2)}`;
+}
+
+export function size(bytes: number): string {
+  if (bytes < 1024) return `${bytes} B`;
+  if (bytes < 1024 * 1024) return `${trim(bytes / 1024)} KB`;
+  return `${trim(bytes / 1024 / 1024)} MB`;
+}
+
+export function seconds(ms: number): string {
+  if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`;
+  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
+  return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
+}
+
+export function ago(iso: string, now = Date.now()): string {
+  const passed = (new Date(iso).getTime() - now) / 1000;
+  const steps: readonly (readonly [number, Intl.RelativeTimeFormatUnit])[] = [
+    [60, "second"],
+    [3600, "minute"],
+    [86_400, "hour"],
+    [86_400 * 30, "day"],
+    [86_400 * 365, "month"],
+  ];
+  if (Math.abs(passed) < 45) return "now";
+  let unit = 1;
+  for (const [limit, name] of steps) {
+    if (Math.abs(passed) < limit) return relative.format(Math.round(passed / unit), name);
+    unit = limit;
+  }
+  return relative.format(Math.round(passed / unit), "year");
+}
+
+export function moment(iso: string): string {
+  return new Date(iso).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
+}
+
+export function count(value: number, one: string, many: string): string {
+  return `${number.format(value)} ${value === 1 ? one : many}`;
+}

@@ -1,0 +1,8 @@
+/** Every text of both faces, in one catalogue (UI-39). English ships; another language is another such value. */
+
+import { chat } from "./texts/chat.ts";
+import { panels } from "./texts/panels.ts";
+import { review } from "./texts/review.ts";
+import { shell } from "./texts/shell.ts";
+
+export const t = { ...shell, ...chat, ...review, ...panels };

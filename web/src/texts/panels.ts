@@ -1,0 +1,47 @@
+/** Texts of the panels: files, traffic, usage. */
+
+const plural = (value: number, one: string, many: string): string => `${value} ${value === 1 ? one : many}`;
+
+export const panels = {
+  files: "Files",
+  upload: "Upload",
+  uploading: "Uploading",
+  uploaded: (value: number) => `Uploaded ${plural(value, "file", "files")} to the agent's branch.`,
+  manyFiles: (value: number) => plural(value, "file", "files"),
+  download: "Download",
+  filterFiles: "Filter files",
+  targetFolder: "Upload into folder",
+  noFiles: "No files yet",
+  noFilesText: "Drop files here, or let the agent make some.",
+  noPreview: "No preview",
+  truncatedFile: (size: string) => `Only the beginning is shown; the file has ${size}. Download it to see all.`,
+
+  traffic: "Traffic",
+  pause: "Pause",
+  continueRecording: "Continue",
+  clear: "Clear",
+  copyAll: "Copy all",
+  exportJsonl: "Export as JSONL",
+  filter: "Filter",
+  groups: { all: "All", text: "Text", tools: "Tools", turns: "Turns", errors: "Errors", traces: "LLM traces" },
+  received: "received",
+  sentWord: "sent",
+  request: "Request",
+  response: "Response",
+  traceCounts: (messages: number, tools: number) => `${messages} msg · ${tools} tools`,
+  noTraffic: "Nothing recorded",
+  noTrafficText: "Frames of this conversation appear here as they come.",
+  noTraces: "No model calls recorded",
+  noTracesText: "Turn on tracing in the menu of this conversation; the next model calls are shown here.",
+
+  usage: "Usage",
+  cost: "Cost",
+  calls: "Calls",
+  costByDay: "Cost by day",
+  tokensByDay: "Tokens by day",
+  byModel: "By model",
+  bySession: "By session",
+  plotLabel: "Bars by day; the same figures are in the tables below.",
+  noUsage: "Nothing used yet",
+  noUsageText: "Tokens and cost of each model call are counted here.",
+};

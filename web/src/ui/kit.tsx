@@ -1,0 +1,218 @@
+/** The small parts all pages share: dialog, menu, problem, empty place, icon button. Not here: any fact of Bowerbird. */
+
+import { AlertTriangle, CircleAlert, Info, X, type LucideIcon } from "lucide-react";
+import { useEffect, useId, useRef, useState, type ReactNode } from "react";
+import { t } from "../text.ts";
+
+interface IconButtonProps {
+  icon: LucideIcon;
+  label: string;
+  onClick: () => void;
+  className?: string;
+  pressed?: boolean;
+  disabled?: boolean;
+  size?: number;
+}
+
+/** A button that shows only a picture; its label is read out and shown on hover. */
+export function IconButton({ icon: Icon, label, onClick, className = "plain", pressed, disabled, size = 18 }: IconButtonProps) {
+  return (
+    <button
+      type="button"
+      className={`button icon ${className}`}
+      aria-label={label}
+      title={label}
+      aria-pressed={pressed}
+      disabled={disabled}
+      onClick={onClick}
+    >
+      <Icon size={size} aria-hidden="true" />
+    </button>
+  );
+}
+
+interface DialogProps {
+  title: string;
+  onClose: () => void;
+  children: ReactNode;
+  foot?: ReactNode;
+  wide?: boolean;
+}
+
+/** A modal dialog: the browser keeps the focus inside and gives it back. */
+export function Dialog({ title, onClose, children, foot, wide }: DialogProps) {
+  const ref = useRef<HTMLDialogElement>(null);
+  const heading = useId();
+  useEffect(() => {
+    const dialog = ref.current;
+    const before = document.activeElement as HTMLElement | null;
+    if (dialog && !dialog.open) dialog.showModal();
+    return () => {
+      dialog?.close();
+      before?.focus();
+    };
+  }, []);
+  return (
+    <dialog
+      ref={ref}
+      className={`dialog ${wide ? "wide" : ""}`}
+      aria-labelledby={heading}
+      onCancel={(event) => {
+        event.preventDefault();
+        onClose();
+      }}
+      onClick={(event) => {
+        if (event.target === ref.current) onClose();
+      }}
+    >
+      <div className="dialog-head">
+        <h2 id={heading}>{title}</h2>
+        <IconButton icon={X} label={t.close} onClick={onClose} />
+      </div>
+      <div className="dialog-body">{children}</div>
+      {foot && <div className="dialog-foot">{foot}</div>}
+    </dialog>
+  );
+}
+
+export interface MenuItem {
+  label: string;
+  icon?: LucideIcon;
+  onPick: () => void;
+  danger?: boolean;
+  checked?: boolean;
+}
+
+interface MenuProps {
+  label: string;
+  icon: LucideIcon;
+  items: readonly (MenuItem | "line")[];
+  small?: boolean;
+  up?: boolean;
+}
+
+/** A button with a list of actions; arrows move, Escape closes. */
+export function Menu({ label, icon: Icon, items, small, up }: MenuProps) {
+  const [open, setOpen] = useState(false);
+  const root = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (!open) return;
+    root.current?.querySelector<HTMLButtonElement>(".menu-list button")?.focus();
+    const away = (event: PointerEvent): void => {
+      if (!root.current?.contains(event.target as Node)) setOpen(false);
+    };
+    document.addEventListener("pointerdown", away);
+    return () => document.removeEventListener("pointerdown", away);
+  }, [open]);
+  const shut = (): void => {
+    setOpen(false);
+    root.current?.querySelector<HTMLButtonElement>(":scope > button")?.focus();
+  };
+  const move = (by: number): void => {
+    const all = [...(root.current?.querySelectorAll<HTMLButtonElement>(".menu-list button") ?? [])];
+    const at = all.indexOf(document.activeElement as HTMLButtonElement);
+    all[(at + by + all.length) % all.length]?.focus();
+  };
+  return (
+    <div
+      className="menu"
+      ref={root}
+      onKeyDown={(event) => {
+        if (!open) return;
+        if (event.key === "Escape") shut();
+        else if (event.key === "ArrowDown") move(1);
+        else if (event.key === "ArrowUp") move(-1);
+        else return;
+        event.preventDefault();
+        event.stopPropagation();
+      }}
+    >
+      <button
+        type="button"
+        className={`button icon plain ${small ? "small" : ""}`}
+        aria-label={label}
+        title={label}
+        aria-haspopup="menu"
+        aria-expanded={open}
+        onClick={() => setOpen(!open)}
+      >
+        <Icon size={small ? 16 : 18} aria-hidden="true" />
+      </button>
+      {open && (
+        <div className={`menu-list ${up ? "up" : ""}`} role="menu" aria-label={label}>
+          {items.map((item, index) =>
+            item === "line" ? (
+              <hr key={`line-${index}`} />
+            ) : (
+              <button
+                key={item.label}
+                type="button"
+                role={item.checked === undefined ? "menuitem" : "menuitemradio"}
+                aria-checked={item.checked}
+                className={item.danger ? "danger" : ""}
+                onClick={() => {
+                  shut();
+                  item.onPick();
+                }}
+              >
+                {item.icon && <item.icon size={16} aria-hidden="true" />}
+                <span className="grow">{item.label}</span>
+                {item.checked && <span aria-hidden="true">✓</span>}
+              </button>
+            ),
+          )}
+        </div>
+      )}
+    </div>
+  );
+}
+
+interface ProblemProps {
+  tone?: "error" | "warn" | "info";
+  children: ReactNode;
+  actions?: ReactNode;
+}
+
+/** What went wrong and what to do about it. */
+export function Problem({ tone = "error", children, actions }: ProblemProps) {
+  const Icon = tone === "error" ? CircleAlert : tone === "warn" ? AlertTriangle : Info;
+  return (
+    <div className={`problem ${tone}`} role={tone === "error" ? "alert" : "status"}>
+      <Icon size={17} aria-hidden="true" />
+      <div className="grow">
+        {children}
+        {actions && <div className="actions">{actions}</div>}
+      </div>
+    </div>
+  );
+}
+
+interface EmptyProps {
+  icon: LucideIcon;
+  title: string;
+  children?: ReactNode;
+}
+
+/** A place where nothing is yet, and what would bring something there. */
+export function Empty({ icon: Icon, title, children }: EmptyProps) {
+  return (
+    <div className="empty">
+      <Icon size={36} strokeWidth={1.4} aria-hidden="true" />
+      <h2>{title}</h2>
+      {children}
+    </div>
+  );
+}
+
+export function Loading({ label }: { label: string }) {
+  return (
+    <div className="empty" role="status">
+      <span className="hidden">{label}</span>
+      <div style={{ display: "grid", gap: "0.7rem", width: "min(32rem, 70vw)" }} aria-hidden="true">
+        <div className="skeleton" style={{ width: "70%" }} />
+        <div className="skeleton" />
+        <div className="skeleton" style={{ width: "84%" }} />
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,139 @@
+/** The review as values: what is chosen, what a landing is asked for, what counts as moved. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Diff, LandingPlan, WireHunk } from "../src/api/types.ts";
+import { baseOf } from "../src/state/base.ts";
+import { hunkData, withoutWhitespace, zipped } from "../src/state/hunks.ts";
+import {
+  changedFiles,
+  firstChoice,
+  keptChoice,
+  landRequest,
+  movedSince,
+  setAll,
+  setFile,
+  setHunk,
+  summary,
+} from "../src/state/review.ts";
+import { splitBlocks } from "../src/ui/blocks.ts";
+
+const hunk = (id: string, start = 1): WireHunk => ({
+  id,
+  old_start: start,
+  old_lines: 2,
+  new_start: start,
+  new_lines: 2,
+  text: " same\n-old\n+new\n",
+});
+const written = (path: string, hunks: WireHunk[], flags: string[] = []): Diff["written"][number] => ({
+  path,
+  kind: "modify",
+  type: "file",
+  size: 10,
+  mode: 420,
+  old_mode: null,
+  binary: false,
+  added: 1,
+  removed: 1,
+  renamed_from: null,
+  base: "exact",
+  flags,
+  hunks,
+});
+const diff: Diff = {
+  written: [written("/a.py", [hunk("h1"), hunk("h2", 20)]), written("/.github/workflows/ci.yml", [hunk("h3")], ["ci"])],
+  deleted: ["/old.txt"],
+};
+const entry = (path: string, more: object = {}) => ({
+  path,
+  op: "modify",
+  base: "b",
+  current: "b",
+  new: "n",
+  drift: "none" as const,
+  flags: [],
+  ignored: false,
+  tainted: false,
+  hunks: [],
+  ...more,
+});
+const plan: LandingPlan = { plan: "sha256:1", entries: [entry("/a.py"), entry("/old.txt")] };
+const files = changedFiles(diff, plan);
+const file = (path: string) => files.find((one) => one.path === path)!;
+
+test("a review begins with everything but what needs a look of its own (UI-28)", () => {
+  assert.deepEqual(firstChoice(files), { "/a.py": "all", "/old.txt": "all" });
+});
+
+test("choosing all leaves the red lane out, ticking it by itself accepts it", () => {
+  const all = setAll({}, files, true);
+  assert.equal(all["/.github/workflows/ci.yml"], undefined);
+  const ticked = setFile(all, file("/.github/workflows/ci.yml"), true);
+  assert.deepEqual(landRequest(files, ticked).accept, ["/.github/workflows/ci.yml"]);
+});
+
+test("one hunk of two is landed by its id, beside whole files", () => {
+  const choice = setHunk(firstChoice(files), file("/a.py"), "h2", false);
+  assert.deepEqual(landRequest(files, choice), { paths: ["/a.py", "/old.txt"], hunks: ["h1"], accept: [] });
+  assert.deepEqual(summary(files, choice), { files: 2, of: 3, hunks: 1, red: 0 });
+});
+
+test("a file without any chosen hunk is not landed, with all of them it is landed whole", () => {
+  const none = setHunk(setHunk(firstChoice(files), file("/a.py"), "h1", false), file("/a.py"), "h2", false);
+  assert.equal(none["/a.py"], undefined);
+  assert.equal(setHunk(setHunk(none, file("/a.py"), "h1", true), file("/a.py"), "h2", true)["/a.py"], "all");
+});
+
+test("marks on hunks that are still there stay when the branch moves (UI-30)", () => {
+  const choice = { "/a.py": ["h1"] };
+  const moved = changedFiles({ ...diff, written: [written("/a.py", [hunk("h1"), hunk("h9", 30)])] }, plan);
+  assert.deepEqual(keptChoice(choice, files, moved), { "/a.py": ["h1"] });
+});
+
+test("a red file that changed since it was ticked must be looked at again", () => {
+  const ticked = { "/.github/workflows/ci.yml": "all" as const };
+  const moved = changedFiles({ written: [written("/.github/workflows/ci.yml", [hunk("h8")], ["ci"])], deleted: [] }, plan);
+  assert.deepEqual(keptChoice(ticked, files, moved), {});
+});
+
+test("tainted files are red, ignored and conflicting ones are not chosen", () => {
+  const told = { plan: "p", entries: [entry("/a.py", { tainted: true }), entry("/old.txt", { drift: "conflict" })] };
+  assert.deepEqual(firstChoice(changedFiles(diff, told)), {});
+});
+
+test("a path has moved when its content or its place in the workspace is another", () => {
+  const now = { plan: "sha256:2", entries: [entry("/a.py", { new: "m" }), entry("/old.txt")] };
+  assert.deepEqual(movedSince(plan, now), ["/a.py"]);
+});
+
+test("a file's hunks taken back give what it was", () => {
+  const hunks = [
+    { new_start: 1, new_lines: 2, text: " one\n-two\n+zwei\n" },
+    { new_start: 3, new_lines: 1, text: " three\n-four\n" },
+  ];
+  assert.equal(baseOf("one\nzwei\nthree\n", hunks), "one\ntwo\nthree\nfour\n");
+  assert.equal(baseOf("new\n", [{ new_start: 1, new_lines: 1, text: "+new\n" }]), "");
+});
+
+test("lines of a hunk carry the numbers of both sides", () => {
+  const { changes } = hunkData(hunk("h", 7));
+  assert.deepEqual(
+    changes.map((change) => (change.type === "normal" ? [change.oldLineNumber, change.newLineNumber] : change.lineNumber)),
+    [[7, 7], 8, 8],
+  );
+});
+
+test("a change of white space alone can be hidden, and columns pair old with new", () => {
+  const space = hunkData({ ...hunk("h"), text: "-a b\n+a  b\n" });
+  assert.deepEqual(withoutWhitespace(space).changes.map((change) => change.type), ["normal"]);
+  const two = hunkData({ ...hunk("h"), text: "-a\n-b\n+c\n+d\n" });
+  assert.deepEqual(zipped(two).changes.map((change) => change.content), ["a", "c", "b", "d"]);
+});
+
+test("Markdown is cut only between blocks, and never inside a fence", () => {
+  const text = "# One\n\nTwo\n\n```py\na\n\nb\n```\n\n- x\n\n- y\n\n  z\n\nend";
+  const blocks = splitBlocks(text);
+  assert.deepEqual(blocks, ["# One", "Two", "```py\na\n\nb\n```\n\n- x\n\n- y\n\n  z", "end"]);
+  assert.equal(blocks.join("\n\n"), text);
+});
