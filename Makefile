@@ -6,7 +6,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 MODEL ?=
 
-.PHONY: demo test check format bench docs lock clean
+.PHONY: demo test check format bench docs web lock clean
 
 demo: .venv/base.ok
 	$(BIN)/python examples/demo.py $(if $(MODEL),--model $(MODEL))
@@ -32,6 +32,10 @@ bench: .venv/dev.ok
 
 docs: .venv/dev.ok
 	$(BIN)/mkdocs build --strict
+
+# The pages, into the package: Node 22 or newer of this machine, or that of .venv.
+web: .venv/dev.ok
+	$(BIN)/python scripts/build_web.py
 
 # Written anew from pyproject.toml: versions pinned with hashes, no host named.
 lock: .venv/dev.ok

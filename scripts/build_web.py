@@ -130,11 +130,12 @@ def build(*, force: bool = False, target: Path = TARGET) -> bool:
 
 def _build_and_swap(npm: list[str], environment: dict[str, str], target: Path) -> None:
     fresh = target.with_name(f".{target.name}-{os.getpid()}")
+    built_from = fingerprint()  # before: what is edited meanwhile asks for another build
     shutil.rmtree(fresh, ignore_errors=True)
     try:
         subprocess.run([*npm, "run", "--silent", "build"], cwd=WEB, check=True, stdout=sys.stderr,
                        env={**environment, "BOWERBIRD_UI_OUT": str(fresh)})  # fmt: skip
-        (fresh / STAMP).write_text(fingerprint() + "\n", encoding="ascii")
+        (fresh / STAMP).write_text(built_from + "\n", encoding="ascii")
         shutil.rmtree(target, ignore_errors=True)
         fresh.rename(target)
     finally:

@@ -159,3 +159,6 @@ async def test_a_purse_counts_what_ended_children_used_once() -> None:
     tokens, money = purse.scopes()
     assert tokens.spent == 1_600 and abs(money.spent - 0.16) < 1e-9
     assert isinstance(await budget.reserve(Usage(input_tokens=9_000), 1_024), BudgetRefusal)
+    again = Purse(Limits(max_tokens_total=10_000), child)  # the turn is resumed by another process
+    again.note(Usage(input_tokens=100) + child.as_subagents)
+    assert again.scopes()[0].spent == 1_600

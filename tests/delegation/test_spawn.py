@@ -13,7 +13,6 @@ from support.fake_models import FakeModels
 
 from bowerbird.core.errors import InvalidArgument
 from bowerbird.core.events import SubagentEnd, SubagentStart, ToolOutcome
-from bowerbird.workspace.registry import BranchRegistry
 
 EMPTY: dict[str, list[str]] = {
     "written": [], "deleted": [], "conflicts": [], "skipped": [], "merged": [], "unknown": [],
@@ -311,6 +310,37 @@ async def test_two_calls_at_once_have_handles_of_their_own(fake: FakeModels, mak
     assert sorted(handles) == ["subagent_0", "subagent_1", "subagent_2"]
 
 
-def test_the_trash_is_for_branches_that_people_discard() -> None:
-    """DE-7 frees layers at once; WS-44 keeps what a person discards: both go through one method."""
-    assert BranchRegistry.discard.__kwdefaults__ == {"keep": True}
+async def test_a_file_of_a_fork_is_shown_whatever_it_is(fake: FakeModels, make: Any, project: Path) -> None:
+    """DE-8: content, an empty file, a binary one, a deletion, nothing at all."""
+    (project / "old.bin").write_bytes(b"\0" * 100)
+    play(fake, {
+        "files": [{"tools": [call("write_file", path="empty", content=""), call("delete_file", path="a.txt")]},
+                  {"text": "ok"}],
+        "lead": [
+            {"tools": [call("spawn_subagents", tasks=["files"])]},
+            {"tools": [call("read_subagent", handle="subagent_0", path=p)
+                       for p in ("empty", "/a.txt", "old.bin", "none")]},
+            {"text": "done"},
+        ],
+    })  # fmt: skip
+    events = await events_of(make(project), "lead")
+    shown = {e.call: e for e in events if isinstance(e, ToolOutcome) and e.tool == "read_subagent"}
+    empty, gone, binary, none = shown.values() if len(shown) == 4 else pytest.fail(str(shown))
+    by_path = {(o.data or {}).get("path"): o for o in (empty, gone, binary, none)}
+    assert by_path["/empty"].content == "" and by_path["/a.txt"].content == "/a.txt is deleted"
+    assert "a binary file of 100 bytes" in by_path["/old.bin"].content
+    assert by_path[None].is_error
+
+
+async def test_what_a_child_said_and_did_is_kept_on_its_fork(
+    fake: FakeModels, make: Any, project: Path
+) -> None:
+    """DE-17: its transcript is readable, and in no diff or merge."""
+    play(fake, {"small": [wrote("x"), {"text": "all of it"}]})
+    agent = make(project)
+    await agent.spawn_subagents(["small"])
+    fork = agent.subagents["subagent_0"]
+    (name,) = (row["name"] for row in (await fork.ls("/.transcripts"))["entries"])
+    kept = (await fork.read_bytes(f"/.transcripts/{name}")).decode()
+    assert '"write_file"' in kept and "all of it" in kept
+    assert (await agent.merge_subagent("subagent_0"))["written"] == ["/x"]

@@ -9,8 +9,6 @@ import pytest
 from support.fake_models import FakeModels
 from support.live_server import LiveServer, events, live_server, one, say, types
 
-from bowerbird.server import board
-
 
 @pytest.fixture
 def fake() -> Iterator[FakeModels]:
@@ -21,9 +19,6 @@ def fake() -> Iterator[FakeModels]:
 @pytest.fixture
 async def live(tmp_path: Path, fake: FakeModels) -> AsyncIterator[LiveServer]:
     async with live_server(tmp_path, fake) as opened:
-        paths = {getattr(route, "path", "") for route in opened.serving.app.routes}
-        if "/api/tasks" not in paths:
-            opened.serving.app.include_router(board.router)
         yield opened
 
 

@@ -1,7 +1,6 @@
 """Scripts of a model that has subagents: every child is known by the words of its task."""
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 from support.agent_turns import call, results, texts
@@ -48,6 +47,3 @@ def last_result(body: dict[str, Any]) -> str:
 def requests_of(fake: FakeModels, name: str) -> list[dict[str, Any]]:
     """The requests whose task has the word `name`."""
     return [body for body in fake.requests if re.search(rf"\b{re.escape(name)}\b", said(body))]
-
-
-Answer = Callable[[dict[str, Any], int], Step]

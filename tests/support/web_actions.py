@@ -1,9 +1,10 @@
 """What people do on the pages, by the names they see there."""
 
+import re
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from playwright.async_api import Locator, Page, expect
+from playwright.async_api import Locator, Page, WebSocketRoute, expect
 
 AXE = Path(__file__).resolve().parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
 
@@ -40,3 +41,30 @@ async def serious_findings(page: Page) -> list[str]:
 
 def conversation_of(page: Page) -> str:
     return page.url.split("/c/")[1].split("/")[0]
+
+
+class Sockets:
+    """The page's sockets, led through here so that a test can cut them."""
+
+    def __init__(self) -> None:
+        self.is_up = True
+        self._open: list[WebSocketRoute] = []
+
+    @classmethod
+    async def of(cls, page: Page) -> Self:
+        sockets = cls()
+        await page.route_web_socket(re.compile(r"/ws\?"), sockets._lead)
+        return sockets
+
+    async def _lead(self, socket: WebSocketRoute) -> None:
+        if not self.is_up:
+            await socket.close(code=4500, reason="cut")
+            return
+        socket.connect_to_server()
+        self._open.append(socket)
+
+    async def cut(self) -> None:
+        """Close what is open, as a network does that goes away."""
+        gone, self._open = self._open, []
+        for socket in gone:
+            await socket.close(code=4500, reason="cut")

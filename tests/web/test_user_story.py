@@ -6,7 +6,7 @@ import pytest
 from playwright.async_api import BrowserContext, Page, expect
 from support.fake_models import FakeModels
 from support.live_server import LiveServer
-from support.web_actions import conversation_of, is_idle, log, say
+from support.web_actions import Sockets, conversation_of, is_idle, log, say
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -15,6 +15,7 @@ EDIT = {
     "input": {"path": "/report.py", "old": 'f"total {total(rows)}"', "new": 'f"Total: {total(rows)}"'},
 }
 NOTE = {"name": "write_file", "input": {"path": "/notes.md", "content": "# Notes\n"}}
+COUNTED = "".join(f"number {number}, " for number in range(200)) + "and that is all."
 LONG = "It goes on and on, word by word. " * 400
 
 
@@ -76,10 +77,11 @@ async def test_a_person_asks_watches_interrupts_keeps_and_takes_back(
 
 
 async def test_words_that_were_not_sent_survive_a_reload_and_a_cut_connection(
-    page: Page, context: BrowserContext, fake: FakeModels
+    page: Page, fake: FakeModels
 ) -> None:
     """UI-19, UI-21: typed text is kept; a message said offline is sent once, when the server is back."""
     fake.script({"text": "First answer."}, {"text": "Second answer."})
+    sockets = await Sockets.of(page)
     await page.goto("/")
     await say(page, "First")
     await expect(log(page).get_by_text("First answer.")).to_be_visible()
@@ -89,13 +91,35 @@ async def test_words_that_were_not_sent_survive_a_reload_and_a_cut_connection(
     await expect(page.get_by_label("Your message")).to_have_value("half a thou")
     await is_idle(page)
 
-    await page.route_web_socket("**/ws?*", lambda socket: None)  # new sockets lead nowhere
-    await context.set_offline(True)
-    await page.evaluate("window.dispatchEvent(new Event('offline'))")
-    await context.set_offline(False)
+    # Said while there is no connection: kept, and sent once when there is one again.
+    sockets.is_up = False
+    await sockets.cut()
+    await expect(page.get_by_test_id("connection")).to_be_visible()
     await say(page, "Second")
+    await expect(page.get_by_text("Will be sent when the connection is back.")).to_be_visible()
+    sockets.is_up = True
+    await page.get_by_role("button", name="Try now").click()
     await expect(log(page).get_by_text("Second answer.")).to_be_visible()
+    await expect(page.get_by_test_id("connection")).to_have_count(0)
     assert (await log(page).inner_text()).count("Second answer.") == 1
+    assert fake.request_count == 2
+
+
+async def test_a_connection_cut_in_a_word_loses_and_doubles_nothing(
+    page: Page, server: LiveServer, fake: FakeModels
+) -> None:
+    """Acceptance 4: after the cut the page says what the server says."""
+    fake.script({"text": COUNTED, "deltas": 120, "gap_s": 0.02})
+    sockets = await Sockets.of(page)
+    await page.goto("/")
+    await say(page, "Count")
+    for number in (5, 60):
+        await expect(log(page).get_by_text(f"number {number},")).to_be_visible()
+        await sockets.cut()
+    await is_idle(page)
+    told = (await server.http.get(f"/api/conversations/{conversation_of(page)}")).json()
+    assert told["messages"][-1]["content"] == COUNTED
+    assert (await log(page).locator(".prose").inner_text()).strip() == COUNTED.strip()
 
 
 async def test_a_message_that_waits_is_shown_and_can_be_withdrawn(page: Page, fake: FakeModels) -> None:

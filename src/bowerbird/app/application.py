@@ -92,6 +92,8 @@ class Application:
         try:
             if self._started:
                 await self.sessions.stop(0.0)
+                if self.maker.children is not None:
+                    await self.maker.children.aclose()
             else:
                 self.sessions.live.close()
                 await self.branches.aclose()

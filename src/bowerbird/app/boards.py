@@ -69,6 +69,7 @@ class BoardNews:
         self._tasks: set[asyncio.Task[None]] = set()
         self._watching: asyncio.Task[None] | None = None
         self.refresh: Callable[[BoardKey], Awaitable[object]] | None = None
+        self.is_changing: Callable[[str], bool] = lambda _: False
 
     def connect(self, live: "Live") -> None:
         """Publish to `live` from now on."""
@@ -180,7 +181,7 @@ class BoardNews:
             return
         for session in await self._store.read(lambda c: boards_of_threads(c, watched)):
             key = board_of(session)
-            if key.name in changed:
+            if key.name in changed and not self.is_changing(key.name):
                 changed.discard(key.name)
                 await self.refresh(key)
 
@@ -199,7 +200,7 @@ class SessionRecords:
         self.news = BoardNews(store)
         self._todos = Todos(store)
         self.boards = Boards(store, own=own, heard=self.news.heard)
-        self.news.refresh = self.boards.refresh
+        self.news.refresh, self.news.is_changing = self.boards.refresh, self.boards.is_changing
         self._live: Live | None = None
 
     def connect(self, live: "Live") -> None:

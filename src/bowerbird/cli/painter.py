@@ -20,6 +20,8 @@ from bowerbird.core.events import (
     ModelSwitch,
     Notice,
     SandboxTier,
+    SubagentEnd,
+    SubagentStart,
     TextLive,
     ThinkingLive,
     ToolIntent,
@@ -155,6 +157,10 @@ class TurnPainter:
                 text = f"network: {event.host}:{event.port} {event.verdict}"
             case BackgroundResult():
                 text = "; ".join(f"{n['task_id']} {n['status']}: {n['command']}" for n in event.notifications)
+            case SubagentStart():
+                text = f"{event.handle} ({event.agent_type}) begins: {one_line(event.task, 120)}"
+            case SubagentEnd():
+                text = f"{event.handle} {event.status}: {one_line(event.summary, 120)}"
             case SandboxTier():
                 text = f"commands now run in the sandbox tier {event.tier}"
             case Injected():

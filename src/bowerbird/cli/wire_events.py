@@ -20,6 +20,8 @@ from bowerbird.core.events import (
     ModelSwitch,
     Notice,
     SandboxTier,
+    SubagentEnd,
+    SubagentStart,
     TextLive,
     ThinkingLive,
     ToolOutcome,
@@ -239,7 +241,7 @@ def _small(event: Any) -> list[dict[str, Any]]:
             return [{"type": "tool_progress", "id": event.call, "text": event.text}]
         case Notice():
             return [{"type": "notice", "kind": event.kind, "message": event.text}]
-        case Egress() | BackgroundResult() | SandboxTier():
+        case Egress() | BackgroundResult() | SandboxTier() | SubagentStart() | SubagentEnd():
             return [msgspec.to_builtins(event)]
         case Lagged():
             return [{"type": "error", "message": "events were missed", "code": "lagged", "retryable": True}]

@@ -14,6 +14,7 @@ import fcntl
 import hashlib
 import logging
 import os
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -106,6 +107,7 @@ class Boards:
         self._keys: dict[str, BoardKey] = {}  # session → its board
         self._attached: dict[str, tuple[BoardKey, Branch]] = {}
         self._copied: dict[str, int] = {}  # branch → revision of the copies on it
+        self._changing: Counter[str] = Counter()
         self._writing: dict[str, asyncio.Lock] = {}
 
     async def key_of(self, session: str) -> BoardKey:
@@ -193,12 +195,20 @@ class Boards:
             done[:] = [change(connection)]  # a transaction may be tried twice
             return to_result(done[0].task)
 
-        if call is None or call.change is None:
-            await self._store.write(apply)
-        else:
-            await call.change(apply)
-        await self._changed(key, done[0].touched)
+        self._changing[key.name] += 1
+        try:
+            if call is None or call.change is None:
+                await self._store.write(apply)
+            else:
+                await call.change(apply)
+            await self._changed(key, done[0].touched)
+        finally:
+            self._changing[key.name] -= 1
         return done[0].task
+
+    def is_changing(self, name: str) -> bool:
+        """Whether this process changes a board just now and will tell of it itself."""
+        return self._changing[name] > 0
 
     # ------------------------------------------------------------ first use
 

@@ -247,7 +247,8 @@ class Calls:
         if shown in (await asyncio.to_thread(fork.changes))["deleted"]:
             return {"handle": handle, "path": shown, "deleted": True, "text": f"{shown} is deleted"}
         record = await fork.read_file(path)
-        text = str(record.get("content") or f"{shown}: a binary file of {record['size']:,} bytes")
+        is_binary = record["binary"]
+        text = f"{shown}: a binary file of {record['size']:,} bytes" if is_binary else record["content"]
         return {"handle": handle, **record, "deleted": False, "text": text}
 
     async def _merge(

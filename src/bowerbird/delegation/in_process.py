@@ -10,11 +10,13 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from bowerbird.agent.branch_files import BranchStore
 from bowerbird.agent.delegates import Caller, ChildRun
 from bowerbird.agent.prompt import get_subagent_instructions
+from bowerbird.agent.result import RunDone
 from bowerbird.core.errors import NotFound
 from bowerbird.core.events import Done, SubagentEnd, ToolIntent
-from bowerbird.core.usage import Usage
+from bowerbird.core.messages import message_from_data
 from bowerbird.delegation.checks import Check
 from bowerbird.delegation.forking import check_on, forks_of
 from bowerbird.delegation.purse import PurseBudget, of_a_child, price_of
@@ -107,7 +109,6 @@ class InProcessRunner:
             without=NEVER,
         )
         tools = 0
-        usage = Usage()
         done: Done | None = None
         async with aclosing(agent.stream_child(job.child.task, child, job.caller.approver)) as events:
             async for event in events:
@@ -117,8 +118,9 @@ class InProcessRunner:
                     tools += event.tool_count
                 elif isinstance(event, Done):
                     done = event
+        await _keep_transcript(job, done)
         if done is None:
-            return ChildEnd(stop="cancelled", usage=usage, tool_count=tools)
+            return ChildEnd(stop="cancelled", tool_count=tools)
         return ChildEnd(
             stop=done.stop_reason, text=done.text, error=done.error, usage=done.usage, tool_count=tools
         )
@@ -167,6 +169,13 @@ class InProcessRunner:
             yield check
         finally:
             await host.close()
+
+
+async def _keep_transcript(job: Job, done: Done | None) -> None:
+    """Keep what a child said and did as a private file of its fork: nothing of it is lost (DE-17)."""
+    if isinstance(done, RunDone) and done.result is not None:
+        messages = [message_from_data(message) for message in done.result.messages]
+        await BranchStore(job.fork).save(messages)
 
 
 def _budget(job: Job, model: "Model") -> "Budget":

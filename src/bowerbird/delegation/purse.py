@@ -22,12 +22,15 @@ class Purse:
     """The limits of a turn, less what it and its subagents used.
 
     One per turn of the session that is nobody's child: subagents of subagents draw on it too.
+
+    Args:
+        limits: of the turn. used: what its subagents used before, in a process that died.
     """
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, used: Usage | None = None) -> None:
         self._limits = limits
         self._own = Usage()
-        self._spent = Usage()
+        self._spent = used or Usage()
         self._held: dict[str, Grant] = {}
 
     def note(self, used: Usage) -> None:

@@ -63,7 +63,7 @@ class Group:
         if caller.turn not in self._purses:
             while len(self._purses) >= _MOST_PURSES:  # of turns long over
                 del self._purses[next(iter(self._purses))]
-            self._purses[caller.turn] = Purse(caller.limits)
+            self._purses[caller.turn] = Purse(caller.limits, caller.spent.subagents)
         purse = self._purses[caller.turn]
         purse.note(caller.spent)
         return purse

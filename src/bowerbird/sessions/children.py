@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from bowerbird.workspace import Branch
 
 DRIVE_AGAIN_S = 0.25
+CLOSE_S = 2.0
 _STOPS = {
     "end_turn": "completed",
     "max_turns": "max_iterations",
@@ -154,6 +155,12 @@ class Children:
             returns=False,
         )
         return self.delegation.calls(caller)
+
+    async def aclose(self) -> None:
+        """Wait, for a moment, until the children of callers that were stopped have left their turns."""
+        tasks = [running.task for running in self.tree.running.values()]
+        if tasks:
+            await asyncio.wait(tasks, timeout=CLOSE_S)
 
     async def bury(self, thread_id: str, delete: Callable[[str], Awaitable[None]]) -> None:
         """Delete the sessions of a deleted session's subagents; their handles are gone (DE-4).

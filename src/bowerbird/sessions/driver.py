@@ -232,7 +232,8 @@ class Attempt:
         ready = await opened(self.house, self.begun, loaded, branch, self.commit)
         if not isinstance(ready, Ready):
             return ready
-        self.loaded, self.usage = ready.loaded, ready.used + await used_by_children(self.house.store, self.turn)
+        self.loaded = ready.loaded
+        self.usage = ready.used + await used_by_children(self.house.store, self.turn)
         state = ready.loaded.turn
         if state.final:
             # Everything was said before the process died; only the end was missing.

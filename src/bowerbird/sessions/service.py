@@ -320,7 +320,7 @@ class SessionService(Reader):
             await self._wake(following)
 
     async def drive(self, ref: TurnRef) -> None:
-        """Drive a turn here until it stops, outside of the dispatcher's slots: a subagent's, for its caller."""
+        """Drive a subagent's turn for its caller until it stops, outside of the dispatcher's slots."""
         if self._draining:
             await asyncio.Event().wait()  # nothing more is begun here: whoever waits is cancelled soon
         await self._drive(ref)

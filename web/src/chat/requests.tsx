@@ -6,6 +6,7 @@ import { api, ApiError } from "../api/client.ts";
 import type { ToolUse } from "../api/frames.ts";
 import { useFace } from "../app/place.tsx";
 import type { RequestEntry } from "../state/entries.ts";
+import { stepInWords } from "../state/plain.ts";
 import { t } from "../text.ts";
 import { Markdown } from "../ui/markdown.tsx";
 import { complain, toast } from "../ui/toasts.tsx";
@@ -41,13 +42,15 @@ function Countdown({ until }: { until: string }) {
 }
 
 function Call({ tool }: { tool: ToolUse }) {
+  const face = useFace();
   const { path, content, command, code, new: added, old: removed, ...others } = tool.input;
   const body = [content, command, code].find((value) => typeof value === "string") as string | undefined;
   const rest = Object.keys(others).length > 0 ? JSON.stringify(others, null, 2) : "";
   return (
     <div className="what">
       <span>
-        <span className="name">{tool.name}</span> <span className="mono muted">{typeof path === "string" ? path : ""}</span>
+        {face === "dev" ? <span className="name">{tool.name}</span> : <strong>{stepInWords({ tool: tool.name, input: tool.input, status: "running" })}</strong>}{" "}
+        <span className="mono muted">{typeof path === "string" ? path : ""}</span>
       </span>
       {rest && rest !== "{}" && <pre tabIndex={0}>{rest}</pre>}
       {body !== undefined && <pre tabIndex={0}>{body}</pre>}
@@ -61,7 +64,8 @@ const ICONS = { approval: ShieldQuestion, effect: ShieldQuestion, plan: Clipboar
 
 function Settled({ entry }: { entry: RequestEntry }) {
   const Icon = ICONS[entry.ask];
-  const names = entry.tools.map((tool) => tool.name).join(", ");
+  const face = useFace();
+  const names = face === "dev" ? entry.tools.map((tool) => tool.name).join(", ") : "";
   return (
     <div className="ask settled">
       <span style={{ display: "flex", gap: "0.5rem", alignItems: "center" }}>

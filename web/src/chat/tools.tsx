@@ -49,12 +49,12 @@ export const ToolBlock = memo(function ToolBlock({ entry, conversation }: { entr
       {open && (
         <div className="body">
           <section>
-            <h3>{t.input}</h3>
+            <h2>{t.input}</h2>
             <pre tabIndex={0}>{JSON.stringify(entry.input, null, 2)}</pre>
           </section>
           {shown && (
             <section>
-              <h3>{entry.result === null && !full ? t.outputSoFar : t.result}</h3>
+              <h2>{entry.result === null && !full ? t.outputSoFar : t.result}</h2>
               <pre tabIndex={0}>{shown}</pre>
               <div className="actions" style={{ marginTop: "0.4rem" }}>
                 {entry.truncated && !full && (

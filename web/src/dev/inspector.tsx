@@ -8,6 +8,7 @@ import type { LiveConversation } from "../state/live.ts";
 import { pairTraces, type Sample, type TracePair } from "../state/traffic.ts";
 import { seconds, short, size } from "../state/words.ts";
 import { t } from "../text.ts";
+import { copyText } from "../ui/browser.ts";
 import { Empty, IconButton } from "../ui/kit.tsx";
 import { complain, toast } from "../ui/toasts.tsx";
 
@@ -122,7 +123,7 @@ export default function Inspector({ live, onClose }: { live: LiveConversation; o
         <IconButton
           icon={Copy}
           label={t.copyAll}
-          onClick={() => void navigator.clipboard.writeText(shown.map((sample) => JSON.stringify(sample.body)).join("\n")).then(() => toast(t.copied), complain)}
+          onClick={() => void copyText(shown.map((sample) => JSON.stringify(sample.body)).join("\n")).then(() => toast(t.copied), complain)}
         />
         <IconButton icon={FileDown} label={t.exportJsonl} onClick={() => download(shown)} />
         <IconButton icon={X} label={t.close} onClick={onClose} />

@@ -1,6 +1,6 @@
 /** A conflict in three panes: what it was, yours, the agent's; and what to do about it (UI-30). */
 
-import { useEffect, useState } from "react";
+import { useEffect, useRef, useState, type UIEvent } from "react";
 import { api, ApiError } from "../api/client.ts";
 import type { Refused } from "../api/types.ts";
 import { liveConversation } from "../state/live.ts";
@@ -42,6 +42,18 @@ export function ConflictDialog({ conversation, refused, file, onForce, onLeaveOu
       setHere(true);
     }, complain);
   }, [path, conversation]);
+  const panes = useRef<HTMLDivElement>(null);
+  const firstLine = file?.hunks?.[0]?.new_start ?? 1;
+  useEffect(() => {
+    // All three begin at the place in question.
+    for (const pre of panes.current?.querySelectorAll("pre") ?? []) {
+      pre.scrollTop = Math.max(0, firstLine - 3) * Number.parseFloat(getComputedStyle(pre).lineHeight);
+    }
+  }, [here, firstLine]);
+  const together = (event: UIEvent<HTMLPreElement>): void => {
+    const { scrollTop, scrollLeft } = event.currentTarget;
+    for (const pre of panes.current?.querySelectorAll("pre") ?? []) pre.scrollTo(scrollLeft, scrollTop);
+  };
   const base = agents !== null && file?.hunks ? baseOf(agents, file.hunks) : null;
   const ask = (): void => {
     liveConversation(conversation).say("message", t.resolveMessage(path.slice(1), (mine ?? "").slice(0, MOST_QUOTED)));
@@ -51,7 +63,7 @@ export function ConflictDialog({ conversation, refused, file, onForce, onLeaveOu
   const pane = (title: string, text: string | null) => (
     <section>
       <h3>{title}</h3>
-      <pre tabIndex={0} aria-label={title}>
+      <pre tabIndex={0} aria-label={title} onScroll={together}>
         {here ? (text ?? t.notThere) : ""}
       </pre>
     </section>
@@ -76,7 +88,7 @@ export function ConflictDialog({ conversation, refused, file, onForce, onLeaveOu
       }
     >
       <p>{refusalReason(refused.reason)}</p>
-      <div className="panes">
+      <div className="panes" ref={panes}>
         {pane(t.baseVersion, base)}
         {pane(t.yourVersion, mine)}
         {pane(t.agentVersion, agents)}

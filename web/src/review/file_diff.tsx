@@ -11,6 +11,7 @@ import { hunkData, languageOf, withoutWhitespace, zipped, type ReviewHunk } from
 import { flagReason, hunkChosen, setHunk, type ChangedFile, type Choice } from "../state/review.ts";
 import { size } from "../state/words.ts";
 import { t } from "../text.ts";
+import { newId } from "../ui/browser.ts";
 import { Loading, Problem } from "../ui/kit.tsx";
 import { CommentForm, CommentView } from "./comment_box.tsx";
 import { isOutdated, lineText, type Comments, type ReviewComment } from "./comments.ts";
@@ -204,7 +205,7 @@ function Body({ props, hunks }: { props: FileDiffProps; hunks: readonly WireHunk
                 onCancel={() => setOpen(null)}
                 onSave={(text) => {
                   const quote = lineText(full, open.side, open.line) ?? "";
-                  const comment: ReviewComment = { id: crypto.randomUUID(), path: file.path, ...open, text, quote, sent: false };
+                  const comment: ReviewComment = { id: newId(), path: file.path, ...open, text, quote, sent: false };
                   comments.put(comment);
                   setOpen(null);
                 }}

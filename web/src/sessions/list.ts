@@ -10,7 +10,7 @@ interface Sessions {
 }
 
 const BUSY_MS = 2500;
-const IDLE_MS = 10_000;
+const IDLE_MS = 5000;
 
 let now: Sessions = { rows: null, error: null };
 let timer: ReturnType<typeof setTimeout> | undefined;

@@ -10,6 +10,7 @@ import { useFace, useLinks } from "../app/place.tsx";
 import { chooseTheme, prefer, themeOf, usePreferences, type Theme } from "../state/preferences.ts";
 import { ago, count, dollars } from "../state/words.ts";
 import { t } from "../text.ts";
+import { mayNotify } from "../ui/browser.ts";
 import { Dialog, IconButton, Menu, Problem } from "../ui/kit.tsx";
 import { complain, toast } from "../ui/toasts.tsx";
 import { inOrder, refreshSessions, stateOf, useSessions } from "./list.ts";
@@ -123,9 +124,9 @@ function useAttention(rows: readonly ConversationRow[] | null): void {
   const names = waiting.map((row) => row.id).join();
   useEffect(() => {
     document.title = waiting.length > 0 ? `(${waiting.length}) Bowerbird` : "Bowerbird";
-    if (!names || !notify || !document.hidden || Notification.permission !== "granted") return;
+    if (!names || !notify || !document.hidden || !("Notification" in window) || Notification.permission !== "granted") return;
     new Notification(t.needsYou, { body: waiting[0]?.title ?? t.untitled, tag: names });
-    // eslint-disable-next-line -- only who waits matters, not each new list
+    // Only who waits matters, not each new list.
   }, [names, notify]);
 }
 
@@ -145,9 +146,9 @@ export function Sidebar({ current, onNew }: { current: string | null; onNew: () 
       <Session key={row.id} row={row} current={row.id === current} onRename={() => setRenaming(row)} />
     ));
   const askNotify = async (): Promise<void> => {
-    const allowed = notify ? "denied" : await Notification.requestPermission();
-    prefer({ notify: allowed === "granted" });
-    toast(allowed === "granted" ? t.notifyOn : t.notifyOff);
+    const allowed = !notify && (await mayNotify());
+    prefer({ notify: allowed });
+    toast(allowed ? t.notifyOn : t.notifyOff);
   };
   return (
     <>

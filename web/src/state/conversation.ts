@@ -293,6 +293,7 @@ function show(draft: Draft, row: Queued): void {
 function started(draft: Draft, turn: string | null): void {
   draft.status = "running";
   draft.turn = turn;
+  draft.factsVersion += 1; // the first turn gives a conversation its title
   for (const row of draft.queued.filter((known) => known.turn === turn)) show(draft, row);
   draft.queued = draft.queued.filter((row) => row.turn !== turn);
 }

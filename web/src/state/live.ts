@@ -10,6 +10,7 @@ import type { ClientFrame, InputKind, ServerFrame } from "../api/frames.ts";
 import { ConversationSocket, type Connection } from "../api/socket.ts";
 import { reduce, withQueue } from "./conversation.ts";
 import { EMPTY, type ConversationState } from "./entries.ts";
+import { newId } from "../ui/browser.ts";
 import { Traffic } from "./traffic.ts";
 
 export interface Said {
@@ -64,7 +65,7 @@ export class LiveConversation {
 
   /** Say something; kept and sent once when there is no connection (UI-21). */
   say(kind: InputKind, content: string): void {
-    const said: Said = { id: crypto.randomUUID(), kind, content };
+    const said: Said = { id: newId(), kind, content };
     this.#set({ unsent: [...this.#view.unsent, said] });
     this.#socket?.send({ type: kind, content, id: said.id });
   }

@@ -33,17 +33,31 @@ function fileName(path: unknown): string {
   return typeof path === "string" ? (path.split("/").filter(Boolean).pop() ?? path) : "a file";
 }
 
-/** Return one step as a sentence: “Changed notes.md”. */
-export function stepInWords(entry: ToolEntry): string {
+const ENDED: Readonly<Record<string, string>> = {
+  error: "it did not work",
+  denied: "not allowed",
+  interrupted: "stopped",
+};
+
+export type Step = Pick<ToolEntry, "tool" | "input" | "status">;
+
+/** Return one step as a sentence: “Changed notes.md”; what did not happen is not said as if it had. */
+export function stepInWords(entry: Step): string {
+  if (entry.status === "ok" || entry.status === "running") return words(entry, entry.status === "running");
+  return `${words(entry, true)} – ${ENDED[entry.status] ?? entry.status}`;
+}
+
+function words(entry: Step, goes: boolean): string {
   const file = fileName(entry.input["path"]);
-  const goes = entry.status === "running";
   switch (verb(entry.tool)) {
     case "write":
       if (entry.tool === "delete_file") return goes ? `Removing ${file}` : `Removed ${file}`;
       if (entry.tool === "write_file") return goes ? `Writing ${file}` : `Wrote ${file}`;
       return goes ? `Changing ${file}` : `Changed ${file}`;
     case "read":
-      if (entry.tool === "ls" || entry.tool === "list_files") return "Looked through the files";
+      if (entry.tool === "ls" || entry.tool === "list_files") {
+        return goes ? "Looking through the files" : "Looked through the files";
+      }
       return goes ? `Reading ${file}` : `Read ${file}`;
     case "search":
       return goes ? "Searching the files" : "Searched the files";
@@ -66,7 +80,8 @@ export function activity(entries: readonly Entry[]): string {
   if (researching > 0) return researching === 1 ? "Researching…" : `Researching… ${researching} at once`;
   const tools = entries.filter((entry) => entry.kind === "tool");
   const running = tools.filter((tool) => tool.status === "running");
-  const written = new Set(tools.filter((tool) => verb(tool.tool) === "write").map((tool) => fileName(tool.input["path"])));
+  const done = tools.filter((tool) => tool.status === "ok" && verb(tool.tool) === "write");
+  const written = new Set(done.map((tool) => fileName(tool.input["path"])));
   const last = running.at(-1);
   if (last) {
     const files = new Set(

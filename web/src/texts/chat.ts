@@ -40,7 +40,7 @@ export const chat = {
   conversation: "Conversation",
   yourMessage: "Your message",
   typeHere: "Ask, or say what to do…",
-  typeInterrupts: "Typing interrupts what runs…",
+  typeInterrupts: "Typing interrupts…",
   typeQueues: "Will be queued…",
   landsNothing: "Nothing reaches your files until you keep it.",
   send: "Send",

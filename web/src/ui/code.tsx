@@ -3,6 +3,7 @@
 import { Check, Copy } from "lucide-react";
 import { useEffect, useState, type ReactNode } from "react";
 import { t } from "../text.ts";
+import { copyText } from "./browser.ts";
 
 export interface ColourNode {
   type: string;
@@ -75,7 +76,7 @@ export function CopyButton({ text, label = t.copy }: { text: string; label?: str
     <button
       type="button"
       className="button plain small"
-      onClick={() => void navigator.clipboard.writeText(text).then(() => setDone(true))}
+      onClick={() => void copyText(text).then(() => setDone(true))}
     >
       <Icon size={14} aria-hidden="true" />
       {done ? t.copied : label}

@@ -9,6 +9,7 @@ from fastapi import APIRouter
 
 def routers() -> tuple[APIRouter, ...]:
     """Return every router in the order of the chapter."""
+    from bowerbird.server import board
     from bowerbird.server.routes import (
         approvals,
         catalogue,
@@ -20,6 +21,5 @@ def routers() -> tuple[APIRouter, ...]:
         usage,
     )
 
-    return tuple(
-        module.router for module in (health, conversations, turns, catalogue, files, review, approvals, usage)
-    )
+    modules = (health, conversations, turns, catalogue, files, review, approvals, usage, board)
+    return tuple(module.router for module in modules)

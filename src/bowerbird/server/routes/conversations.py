@@ -175,6 +175,8 @@ async def show(
 async def delete(conversation_id: ConversationId, context: Context, caller: User) -> Response:
     """A running turn is cancelled first; unlanded work can be restored for 7 days."""
     row = await owned_session(context, caller, conversation_id)
+    if row.branch_id is not None:
+        await context.sandboxes.background_over(row.branch_id)
     await context.sessions.delete(row.thread_id)
     context.presence.forget(row.thread_id)
     return answer({"status": "deleted"})

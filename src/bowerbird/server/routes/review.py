@@ -163,6 +163,7 @@ async def land(
     row = await owned_session(context, caller, conversation_id)
     branch = await branch_of(context, row)
     asked = wanted or Land()
+    await context.sandboxes.background_over(branch.id)
 
     def work() -> dict[str, Any]:
         landing = branch.land(

@@ -15,6 +15,8 @@ from bowerbird.core.events import (
     ModelSwitch,
     Notice,
     SandboxTier,
+    SubagentEnd,
+    SubagentStart,
     TaskUpdate,
     ToolProgress,
     Trace,
@@ -94,4 +96,6 @@ _MAKERS: dict[type, Callable[[Any], list[Body]]] = {
     Trace: lambda e: [{key: value for key, value in e.record.items() if key != "purpose"}],
     Egress: lambda e: [msgspec.to_builtins(e)],
     SandboxTier: lambda e: [msgspec.to_builtins(e)],
+    SubagentStart: lambda e: [msgspec.to_builtins(e)],
+    SubagentEnd: lambda e: [msgspec.to_builtins(e)],
 }

@@ -1,0 +1,24 @@
+/** What browsers give only on https or localhost, with what stands in elsewhere: a server at home has neither. */
+
+/** Return an id that nobody else has made. */
+export function newId(): string {
+  if (typeof crypto.randomUUID === "function") return crypto.randomUUID();
+  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** Put text on the clipboard. */
+export async function copyText(text: string): Promise<void> {
+  if (window.isSecureContext) return navigator.clipboard.writeText(text);
+  const area = document.createElement("textarea");
+  area.value = text;
+  area.setAttribute("aria-hidden", "true");
+  document.body.append(area);
+  area.select();
+  document.execCommand("copy");
+  area.remove();
+}
+
+/** Ask whether notifications may be shown; false where there are none. */
+export async function mayNotify(): Promise<boolean> {
+  return "Notification" in window && (await Notification.requestPermission()) === "granted";
+}
