@@ -256,3 +256,16 @@ async def _longest_wait(*calls: Awaitable[object]) -> float:
     done.set()
     await ticking
     return longest
+
+
+async def test_what_a_deleted_directory_held_does_not_come_back_with_a_later_one(tmp_path):
+    """WS-24, WS-31: found by `test_file_machine.py`."""
+    with branch_of(tmp_path, {"a/a": "1", "a/b/c": "2", "c/d": "3"}) as branch:
+        await branch.move("a", "away")
+        await branch.move("c", "a/b")
+        await branch.move("a", "new")
+        assert set(await view_of(branch)) == {
+            "/away", "/away/a", "/away/b", "/away/b/c", "/new", "/new/b", "/new/b/d",
+        }  # fmt: skip
+        await branch.delete("new", recursive=True)
+        assert branch.changes()["deleted"] == ["/a", "/a/a", "/a/b", "/a/b/c", "/c", "/c/d"]

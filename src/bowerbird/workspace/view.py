@@ -112,8 +112,12 @@ class MergedView:
             for name, inner in self._children(here, node).items():
                 found[f"{above}/{name}"] = inner
                 if inner.kind == "dir":
-                    below = node.children.get(name)
-                    todo.append((f"{above}/{name}", below if below is not None else EMPTY))
+                    below = node.children.get(name, EMPTY)
+                    # Below a cut everything is cut: the ground shows nowhere in it.
+                    hidden = node.cut and not below.cut
+                    todo.append(
+                        (f"{above}/{name}", Node(below.entry, True, below.children) if hidden else below)
+                    )
         return found
 
     def open(self, path: str, entry: Entry, flags: int = handles.FILE) -> int:
