@@ -145,6 +145,21 @@ def test_pasted_lines_are_one_message_and_alt_enter_makes_a_line(desk, chat):
     assert "one\\ntwo\\nthree\\nfour" in repr(desk.fake.requests[-1]["messages"])
 
 
+def test_printing_never_hands_the_keys_to_the_terminals_line_editor(desk, chat):
+    """UI-55: not even for the moment of a write, in which Enter would become another character
+    (Alt+Enter would send) and Ctrl+D be lost.
+    """
+    text = "".join(f"paragraph {n}\n\n" for n in range(100))
+    desk.fake.script({"text": text, "deltas": 100, "gap_s": 0.01})
+    chat.send("write a lot\r")
+    desk.fake.wait_requests(1)
+    lent = 0
+    while "paragraph 99" not in chat.text:
+        lent += sum(chat.is_restored() for _ in range(2_000))
+    chat.wait_for("ctx ·")
+    assert lent == 0
+
+
 def test_no_control_character_of_model_or_tool_reaches_the_terminal(desk, chat, written):
     """UI-53, acceptance 7."""
     desk.fake.script(

@@ -90,7 +90,7 @@ class Terminal:
         """Type `text`; "\\r" is Enter."""
         os.write(self._master, text.encode())
 
-    def wait_for(self, text: str, *, timeout: float = 60) -> None:
+    def wait_for(self, text: str, *, timeout: float = 30) -> None:
         """Wait until `text` was written after what was waited for last."""
         deadline = time.monotonic() + timeout
         with self._changed:
@@ -106,7 +106,7 @@ class Terminal:
                     raise AssertionError(f"{text!r} did not appear; the end of the screen:\n{end}")
                 self._changed.wait(min(left, 0.5))
 
-    def wait(self, timeout: float = 60) -> int:
+    def wait(self, timeout: float = 20) -> int:
         """Wait for the end of the process; return its exit code."""
         code = self.process.wait(timeout)
         self._reader.join(timeout)

@@ -108,14 +108,15 @@ class Chat:
         where = harmless(str(self.workspace))
         self.screen.line(f"bowerbird {__version__} · {self.model} · {where}", "bold")
         self.screen.line("Changes stay on a branch until you /land them. /help lists commands.", "dim")
-        while True:
-            try:
-                line = await self.screen.read()
-                await self._line(line)
-            except Leave:
-                return
-            except BowerbirdError as error:
-                self.screen.line(f"{harmless(str(error))}", "red")
+        with self.screen.held():
+            while True:
+                try:
+                    line = await self.screen.read()
+                    await self._line(line)
+                except Leave:
+                    return
+                except BowerbirdError as error:
+                    self.screen.line(f"{harmless(str(error))}", "red")
 
     async def aclose(self) -> None:
         """Stop what runs (it stays resumable) and say how to come back."""

@@ -7,8 +7,6 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
-from prompt_toolkit.application import run_in_terminal
-
 from bowerbird.cli.chat_screen import Leave
 from bowerbird.cli.choosing import HELP, Choosing, questions_of
 from bowerbird.cli.drawing import coloured_diff
@@ -113,7 +111,7 @@ async def _diff(chat: "Chat", argument: str) -> None:
         chat.screen.line("nothing is changed", "dim")
         return
     drawn = coloured_diff(patch, chat.shell.terminal.out)
-    await run_in_terminal(lambda: show_paged(chat.shell.terminal, drawn, patch), in_executor=True)
+    await chat.screen.lend(lambda: show_paged(chat.shell.terminal, drawn, patch))
 
 
 async def _land(chat: "Chat", argument: str) -> None:
@@ -275,7 +273,7 @@ async def _show(chat: "Chat", argument: str) -> None:
         chat.screen.line(f"there is no result {argument!r}; results are numbered from 1", "yellow")
         return
     drawn = harmless(text) + "\n"
-    await run_in_terminal(lambda: show_paged(chat.shell.terminal, drawn, drawn), in_executor=True)
+    await chat.screen.lend(lambda: show_paged(chat.shell.terminal, drawn, drawn))
 
 
 async def _set(chat: "Chat", changes: dict[str, Any], said: str) -> None:

@@ -5,16 +5,20 @@ typed lines mean (`chat.py`), what events become (`painter.py`).
 """
 
 import sys
+import termios
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Literal
 
 from prompt_toolkit import PromptSession
+from prompt_toolkit.application import run_in_terminal
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.formatted_text import ANSI
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.input.vt100 import Vt100Input, cooked_mode
 from prompt_toolkit.key_binding import KeyBindings
 from prompt_toolkit.key_binding.key_processor import KeyPressEvent
 from prompt_toolkit.keys import Keys
@@ -64,6 +68,7 @@ class ChatScreen:
         self._pending = ""
         self._interrupted_at = 0.0
         self._prompt: PromptSession[str] = PromptSession(
+            input=_Keyboard(sys.stdin) if sys.stdin.isatty() else None,
             message=self._message,
             multiline=True,
             history=_history(history_file),
@@ -86,6 +91,36 @@ class ChatScreen:
                 return await self._prompt.prompt_async()
             except (EOFError, KeyboardInterrupt):
                 raise Leave from None
+
+    @contextmanager
+    def held(self) -> Generator[None]:
+        """Keep what is typed between two prompts as it was typed: not echoed, not edited by the terminal.
+
+        Else Enter would arrive as another character and Ctrl+D not at all. Ctrl+C interrupts as always.
+        """
+        try:
+            before = termios.tcgetattr(sys.stdin)
+        except (termios.error, ValueError, OSError):
+            yield
+            return
+        now = list(before)
+        now[0] &= ~termios.ICRNL
+        now[3] &= ~(termios.ECHO | termios.ICANON)
+        termios.tcsetattr(sys.stdin, termios.TCSANOW, now)
+        try:
+            yield
+        finally:
+            with suppress(termios.error):
+                termios.tcsetattr(sys.stdin, termios.TCSANOW, before)
+
+    async def lend(self, show: Callable[[], None]) -> None:
+        """Take the prompt away while `show` uses the terminal, as a pager does."""
+
+        def shown() -> None:
+            with cooked_mode(sys.stdin.fileno()) if sys.stdin.isatty() else nullcontext():
+                show()
+
+        await run_in_terminal(shown, in_executor=True)
 
     # ------------------------------------------------------------ sink
 
@@ -184,6 +219,17 @@ class ChatScreen:
         else:
             self.line("Ctrl+C again leaves; so does Ctrl+D.", "dim")
         self._interrupted_at = now
+
+
+class _Keyboard(Vt100Input):
+    """A terminal that stays raw while something is printed above the prompt.
+
+    prompt_toolkit gives the terminal back to its line editor for each write; keys typed in that moment
+    change: Alt+Enter sends, Ctrl+D is lost.
+    """
+
+    def cooked_mode(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
 
 class _SlashCompleter(Completer):
