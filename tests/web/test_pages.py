@@ -58,7 +58,20 @@ def test_without_a_build_the_page_says_what_to_do(tmp_path: Path) -> None:
 @pytest.mark.timeout(300)
 async def test_every_deep_link_is_a_page_and_unknown_ones_are_json(server: LiveServer) -> None:
     """UI-1, SV-4, SV-59."""
-    for path in ("/", "/dev", "/c/abc", "/c/abc/diff", "/dev/c/abc", "/dev/c/abc/diff", "/dev/usage"):
+    for path in (
+        "/",
+        "/dev",
+        "/c/abc",
+        "/c/abc/diff",
+        "/dev/c/abc",
+        "/dev/c/abc/diff",
+        "/dev/c/abc/attempts",
+        "/dev/usage",
+        "/dev/skills",
+        "/dev/memory",
+        "/dev/tokens",
+        "/landings",
+    ):
         found = await server.http.get(path)
         assert found.status_code == 200 and found.headers["content-type"].startswith("text/html"), path
         policy = found.headers["content-security-policy"]

@@ -52,6 +52,38 @@ async def test_axe_finds_nothing_serious_on_any_page_face_theme_or_width(
     assert findings == []
 
 
+async def test_axe_finds_nothing_serious_on_further_pages(
+    page: Page, server: LiveServer, fake: FakeModels
+) -> None:
+    """UI-36, UI-37: the pages beside conversations, and a dialog over one."""
+    fake.script(
+        {"tools": [{"name": "write_file", "input": {"path": "/a.txt", "content": "a\n"}}]}, {"text": "."}
+    )
+    conversation = await server.conversation()
+    await server.http.post(
+        f"/api/conversations/{conversation}/messages", params={"wait": 60}, json={"content": "Do it"}
+    )
+    await server.http.post(f"/api/conversations/{conversation}/land", json={})
+    await server.http.post("/api/auth/tokens", json={"name": "laptop"})
+    places = ("landings", "usage", "skills", "memory", "sandbox", "tokens", f"c/{conversation}/attempts")
+    findings: list[str] = []
+    await page.goto("/dev")
+    for theme in ("dark", "light"):
+        await page.evaluate(f"localStorage.setItem('bowerbird.theme.dev', '{theme}')")
+        for place in places:
+            await page.set_viewport_size({"width": 320, "height": 800})
+            await page.goto(f"/dev/{place}")
+            await expect(page.locator(".page-inner > *").last).to_be_visible()
+            await expect(page.locator(".skeleton")).to_have_count(0)
+            if place == "landings":
+                await page.get_by_role("button", name="Changes of").click()
+                await expect(page.locator(".diff-line").first).to_be_visible()
+            findings += [f"{place} {theme}: {found}" for found in await serious_findings(page)]
+            wide = await page.evaluate("document.documentElement.scrollWidth")
+            assert wide <= 320, f"{place} is {wide} wide"
+    assert findings == []
+
+
 async def test_each_face_has_its_theme_and_keeps_the_one_that_is_chosen(page: Page) -> None:
     """UI-6, UI-15."""
     html = page.locator("html")

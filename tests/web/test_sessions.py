@@ -57,7 +57,12 @@ async def test_a_finished_session_is_replayed_by_turn_and_forked_from_there(
     page: Page, fake: FakeModels
 ) -> None:
     """UI-24."""
-    fake.script({"text": "Answer one."}, {"text": "Answer two."})
+    note = {"name": "write_file", "input": {"path": "/one.txt", "content": "as it was first\n"}}
+    more = [
+        {"name": "write_file", "input": {"path": "/two.txt", "content": "two\n"}},
+        {"name": "edit_file", "input": {"path": "/one.txt", "old": "first", "new": "later"}},
+    ]
+    fake.script({"tools": [note]}, {"text": "Answer one."}, {"tools": more}, {"text": "Answer two."})
     await page.goto("/")
     await say(page, "One")
     await expect(log(page).get_by_text("Answer one.")).to_be_visible()
@@ -70,11 +75,28 @@ async def test_a_finished_session_is_replayed_by_turn_and_forked_from_there(
     await is_idle(page)
     await page.get_by_role("button", name="More actions").click()
     await page.get_by_role("menuitem", name="Replay").click()
+    await page.get_by_role("button", name="Files then").click()
+    files = page.get_by_role("complementary", name="Files")
+    await expect(files.get_by_text("two.txt")).to_be_visible()
     await page.get_by_label("Turn 2 of 2").press("ArrowLeft")
     await expect(log(page).get_by_text("Answer one.")).to_be_visible()
     await expect(log(page).get_by_text("Answer two.")).to_have_count(0)
+    await expect(files.get_by_text("two.txt")).to_have_count(0)
+    await files.get_by_role("button", name="one.txt").click()
+    await expect(files.get_by_text("as it was first")).to_be_visible()
     await page.get_by_role("button", name="Fork from here").first.click()
     await page.wait_for_url(lambda address: "/c/" in address and first not in address)
     await expect(log(page).get_by_text("Answer one.")).to_be_visible()
     await is_idle(page)
+    await expect(log(page).get_by_text("Answer two.")).to_have_count(0)
+
+    # Edit and resend: a fork before that turn, with its words to be changed.
+    await page.goto(f"/dev/c/{first}")
+    await is_idle(page)
+    await page.get_by_role("button", name="More actions").click()
+    await page.get_by_role("menuitem", name="Replay").click()
+    await page.get_by_role("group", name="Replay").get_by_role("button", name="Edit and resend").click()
+    await page.wait_for_url(lambda address: "/c/" in address and first not in address)
+    await expect(page.get_by_label("Your message")).to_have_value("Two")
+    await expect(log(page).get_by_text("Answer one.")).to_be_visible()
     await expect(log(page).get_by_text("Answer two.")).to_have_count(0)

@@ -25,7 +25,7 @@ async def test_a_person_asks_watches_interrupts_keeps_and_takes_back(
     """One story in the user face, with a reload in the middle and a second viewer."""
     fake.script(
         {"text": "I will mend the report.", "tools": [EDIT, NOTE]},
-        {"text": LONG, "deltas": 400, "gap_s": 0.03},
+        {"text": LONG, "deltas": 400, "gap_s": 0.03, "ttft_s": 1.5},
         {"text": "Stopped. The report is **mended**."},
     )
     # A chat is made by the first message: no dialog, and nobody is told of tools (UI-7, UI-9).

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Diff, LandingPlan, WireHunk } from "../src/api/types.ts";
 import { baseOf } from "../src/state/base.ts";
-import { hunkData, withoutWhitespace, zipped } from "../src/state/hunks.ts";
+import { gapsOf, hunkData, paired, withoutWhitespace } from "../src/state/hunks.ts";
 import {
   changedFiles,
   firstChoice,
@@ -117,18 +117,26 @@ test("a file's hunks taken back give what it was", () => {
 });
 
 test("lines of a hunk carry the numbers of both sides", () => {
-  const { changes } = hunkData(hunk("h", 7));
+  const { lines } = hunkData(hunk("h", 7));
   assert.deepEqual(
-    changes.map((change) => (change.type === "normal" ? [change.oldLineNumber, change.newLineNumber] : change.lineNumber)),
-    [[7, 7], 8, 8],
+    lines.map((line) => [line.type, line.oldLine, line.newLine]),
+    [["normal", 7, 7], ["delete", 8, null], ["insert", null, 8]],
   );
 });
 
 test("a change of white space alone can be hidden, and columns pair old with new", () => {
   const space = hunkData({ ...hunk("h"), text: "-a b\n+a  b\n" });
-  assert.deepEqual(withoutWhitespace(space).changes.map((change) => change.type), ["normal"]);
-  const two = hunkData({ ...hunk("h"), text: "-a\n-b\n+c\n+d\n" });
-  assert.deepEqual(zipped(two).changes.map((change) => change.content), ["a", "c", "b", "d"]);
+  assert.deepEqual(withoutWhitespace(space).lines.map((line) => [line.type, line.oldLine, line.newLine]), [["normal", 1, 1]]);
+  const two = hunkData({ ...hunk("h"), text: "-a\n-b\n+c\n" });
+  assert.deepEqual(paired(two.lines).map((pair) => pair.map((line) => line?.content ?? null)), [["a", "c"], ["b", null]]);
+});
+
+test("a file that only moved is one change, which lands with both its paths", () => {
+  const moved = { ...written("/new.py", [hunk("h1")]), kind: "create" as const, renamed_from: "/old.txt" };
+  const [one, ...others] = changedFiles({ written: [moved], deleted: ["/old.txt"] }, null);
+  assert.equal(others.length, 0);
+  assert.deepEqual([one?.kind, one?.hunks], ["rename", []]);
+  assert.deepEqual(landRequest([one!], { "/new.py": "all" }).paths, ["/old.txt", "/new.py"]);
 });
 
 test("Markdown is cut only between blocks, and never inside a fence", () => {

@@ -23,8 +23,11 @@ from bowerbird.server.errors import problem
 FOREVER = "public, max-age=31536000, immutable"
 ASK = "no-cache"
 # Addresses that are pages of the one application; below `/c/` there is an id, then perhaps `diff`.
-PAGES = ("/", "/dev", "/c/{id}", "/c/{id}/diff", "/dev/c/{id}", "/dev/c/{id}/diff")
-FURTHER = ("/landings", "/usage", "/dev/landings", "/dev/usage")
+PAGES = ("/", "/dev", "/c/{id}", "/c/{id}/diff", "/dev/c/{id}", "/dev/c/{id}/diff", "/dev/c/{id}/attempts")
+FURTHER = (
+    "/landings", "/usage", "/dev/landings", "/dev/usage",
+    "/dev/skills", "/dev/memory", "/dev/sandbox", "/dev/tokens",
+)  # fmt: skip
 LOOSE = ("theme.js", "icon.svg", "manifest.webmanifest")
 _TYPES = {".js": "text/javascript", ".webmanifest": "application/manifest+json", ".woff2": "font/woff2"}
 

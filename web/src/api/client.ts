@@ -1,7 +1,9 @@
 /** REST of the server, one function per route that the faces use. Not here: the socket, any state of the view. */
 
+import { t } from "../text.ts";
 import { base, origin } from "./place.ts";
 import type {
+  Budget,
   Call,
   Comment,
   Conversation,
@@ -12,11 +14,22 @@ import type {
   LandRequest,
   Landing,
   LandingPlan,
+  MemoryVersion,
+  Merged,
   Named,
+  NewBudget,
   NewConversation,
+  NewToken,
+  NewTournament,
   Question,
   Refused,
   Sandbox,
+  Skill,
+  Subagent,
+  SubagentWhole,
+  TokenMade,
+  TokenRow,
+  Tournament,
   UsageRow,
   WorkspaceRow,
 } from "./types.ts";
@@ -71,16 +84,16 @@ async function call<Answer>(method: string, path: string, body?: unknown): Promi
   return (await response.json()) as Answer;
 }
 
-async function send(method: string, path: string, body?: unknown): Promise<Response> {
+async function send(method: string, path: string, body?: unknown, more: Record<string, string> = {}): Promise<Response> {
   let response: Response;
   try {
     response = await fetch(address(path), {
       method,
-      headers: headers(body !== undefined),
+      headers: { ...headers(body !== undefined), ...more },
       body: body === undefined ? null : JSON.stringify(body),
     });
   } catch {
-    throw new ApiError(0, "unreachable", "The server cannot be reached. Is “bowerbird serve” running?");
+    throw new ApiError(0, "unreachable", t.unreachable);
   }
   if (response.ok) return response;
   throw await failure(response);
@@ -101,13 +114,19 @@ function words(detail: unknown, status: number): string {
   if (typeof detail === "string") return detail;
   if (Array.isArray(detail)) {
     const rows = detail as { loc?: (string | number)[]; msg?: string }[];
-    return rows.map((row) => `${(row.loc ?? []).slice(1).join(".")}: ${row.msg ?? "not valid"}`).join("; ");
+    return rows.map((row) => `${(row.loc ?? []).slice(1).join(".")}: ${row.msg ?? t.notValid}`).join("; ");
   }
-  return `The server answered with status ${status}.`;
+  return t.answeredStatus(status);
 }
 
 const id = encodeURIComponent;
 const pathOf = (path: string): string => path.replace(/^\//, "").split("/").map(encodeURIComponent).join("/");
+
+/** Return `?a=b` of the members that are there. */
+function query(members: Record<string, string | number | null | undefined>): string {
+  const given = Object.entries(members).filter((pair): pair is [string, string | number] => pair[1] != null && pair[1] !== "");
+  return given.length > 0 ? `?${given.map(([name, value]) => `${name}=${id(String(value))}`).join("&")}` : "";
+}
 
 export const api = {
   health: () => call<{ status: string; model?: string; version?: string; sandbox?: string }>("GET", "/health"),
@@ -152,20 +171,52 @@ export const api = {
   discard: (conversation: string, paths?: string[]) =>
     call<{ paths: string[] }>("POST", `/api/conversations/${id(conversation)}/discard`, paths ? { paths } : {}),
   comment: (conversation: string, comments: Comment[]) =>
-    call("POST", `/api/conversations/${id(conversation)}/comments`, { comments }),
+    call<{ turn_id: string }>("POST", `/api/conversations/${id(conversation)}/comments`, { comments }),
   landings: () => call<Landing[]>("GET", "/api/landings"),
+  landingDiff: (landing: string) => call<Diff>("GET", `/api/landings/${id(landing)}/diff`),
   undo: (landing: string, force = false) =>
     call<Landing>("POST", `/api/landings/${id(landing)}/undo`, force ? { force } : {}),
 
-  files: (conversation: string | null) =>
-    call<FileListRow[]>("GET", `/api/workspace/files${conversation ? `?conversation=${id(conversation)}` : ""}`),
-  file: (path: string, conversation: string | null) =>
-    call<FileText>(
-      "GET",
-      `/api/workspace/file/${pathOf(path)}${conversation ? `?conversation=${id(conversation)}` : ""}`,
-    ),
-  download: async (conversation: string, path: string) =>
-    (await send("GET", `/api/files/${id(conversation)}/${pathOf(path)}`)).blob(),
+  /** `at`: a turn, for the files as they were when it ended. */
+  files: (conversation: string | null, at?: string | null) =>
+    call<FileListRow[]>("GET", `/api/workspace/files${query({ conversation, at })}`),
+  file: (path: string, conversation: string | null, at?: string | null) =>
+    call<FileText>("GET", `/api/workspace/file/${pathOf(path)}${query({ conversation, at })}`),
+  /** Bytes of a file: as the branch has it, as it was before the branch changed it, or as of a turn. */
+  download: async (conversation: string, path: string, version?: "old", at?: string | null) =>
+    (await send("GET", `/api/files/${id(conversation)}/${pathOf(path)}${query({ version, at })}`)).blob(),
+  /** How many bytes a file had before the branch changed it. */
+  oldSize: async (conversation: string, path: string) => {
+    const answer = await send("GET", `/api/files/${id(conversation)}/${pathOf(path)}?version=old`, undefined, { Range: "bytes=0-0" });
+    const whole = /\/(\d+)$/.exec(answer.headers.get("content-range") ?? "")?.[1];
+    return whole === undefined ? (await answer.blob()).size : Number(whole);
+  },
+
+  subagents: (conversation: string) => call<Subagent[]>("GET", `/api/conversations/${id(conversation)}/subagents`),
+  subagent: (conversation: string, handle: string, limit?: number) =>
+    call<SubagentWhole>("GET", `/api/conversations/${id(conversation)}/subagents/${id(handle)}${query({ limit })}`),
+  mergeSubagent: (conversation: string, handle: string, wanted: { paths?: string[]; force?: boolean } = {}) =>
+    call<Merged>("POST", `/api/conversations/${id(conversation)}/subagents/${id(handle)}/merge`, wanted),
+  discardSubagent: (conversation: string, handle: string) =>
+    call("POST", `/api/conversations/${id(conversation)}/subagents/${id(handle)}/discard`),
+  beginAttempts: (conversation: string, wanted: NewTournament) =>
+    call<Tournament>("POST", `/api/conversations/${id(conversation)}/attempts`, wanted),
+  attempts: (conversation: string, tournament: string) =>
+    call<Tournament>("GET", `/api/conversations/${id(conversation)}/attempts/${id(tournament)}`),
+
+  skills: () => call<Named[]>("GET", "/api/skills"),
+  skill: (name: string) => call<Skill>("GET", `/api/skills/${id(name)}`),
+  writeSkill: (skill: Skill, overwrite: boolean) =>
+    call<Named>("POST", `/api/skills${overwrite ? "?overwrite=true" : ""}`, skill),
+  removeSkill: (name: string) => call("DELETE", `/api/skills/${id(name)}`),
+  memory: (workspace: string | null) => call<MemoryVersion[]>("GET", `/api/memory/versions${query({ workspace })}`),
+  restoreMemory: (version: number, workspace: string | null) =>
+    call<MemoryVersion>("POST", "/api/memory/restore", workspace ? { version, workspace } : { version }),
+  tokens: () => call<TokenRow[]>("GET", "/api/auth/tokens"),
+  makeToken: (wanted: NewToken) => call<TokenMade>("POST", "/api/auth/tokens", wanted),
+  revokeToken: (token: string) => call("DELETE", `/api/auth/tokens/${id(token)}`),
+  budgets: () => call<Budget[]>("GET", "/api/budgets"),
+  setBudget: (wanted: NewBudget) => call<Budget>("PUT", "/api/budgets", wanted),
 
   presets: () => call<Named[]>("GET", "/api/presets"),
   workspaces: () => call<WorkspaceRow[]>("GET", "/api/workspaces"),
@@ -192,8 +243,8 @@ export function upload(
       if (request.status < 300) resolve((JSON.parse(request.responseText) as { uploaded: string[] }).uploaded);
       else void failure(new Response(request.responseText, { status: request.status })).then(reject);
     };
-    request.onerror = () => reject(new ApiError(0, "unreachable", "The upload was cut off. Try again."));
-    request.onabort = () => reject(new ApiError(0, "cancelled", "The upload was cancelled."));
+    request.onerror = () => reject(new ApiError(0, "unreachable", t.uploadCut));
+    request.onabort = () => reject(new ApiError(0, "cancelled", t.uploadCancelled));
   });
   const body = new FormData();
   for (const file of files) body.append("files", file, file.name);

@@ -62,7 +62,7 @@ export type ServerFrame =
   | Of<"budget_exceeded", { message: string; request_id?: string }>
   | Of<"plan_mode_changed" | "teams_changed" | "approval_changed", { enabled: boolean }>
   | Of<"settings", { changes: Record<string, unknown> }>
-  | Of<"subagent_start", { subagent_id: string; task: string; agent_type: string }>
+  | Of<"subagent_start", { subagent_id: string; task: string; agent_type: string; handle?: string }>
   | Of<"subagent_delta", { subagent_id: string; text?: string; content?: string }>
   | Of<
       "subagent_end",

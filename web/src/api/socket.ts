@@ -129,7 +129,11 @@ export class ConversationSocket {
     this.#socket = null;
     this.#quiet();
     if (this.#closed) return;
-    if (code === UNAUTHORIZED) return this.#end("signed-out");
+    if (code === UNAUTHORIZED) {
+      // The credential was withdrawn: whoever asks with it now is sent to sign in.
+      void api.me().catch(() => undefined);
+      return this.#end("signed-out");
+    }
     if (code === UNKNOWN) return this.#end("gone");
     this.#later();
   }

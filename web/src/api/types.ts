@@ -1,6 +1,7 @@
 /** What REST answers hold: the types generated from the server's OpenAPI, with members it adds beyond them. */
 
 import type { components } from "../../generated/openapi";
+import type { PatchedDiff } from "../state/patch.ts";
 
 type Schemas = components["schemas"];
 
@@ -28,6 +29,7 @@ export type Conversation = Omit<Known<Schemas["Conversation"]>, "queued"> & {
   workspace?: string | null;
   changed_files?: number;
   auto_approve?: boolean;
+  context_window?: number;
   queued: QueuedRow[];
 };
 
@@ -118,3 +120,64 @@ export interface UsageRow {
   cost: number | null;
   unpriced_calls?: number;
 }
+
+export type Subagent = Known<Schemas["SubagentShown"]>;
+
+export interface TranscriptRow {
+  cursor: number;
+  at: string;
+  role: "user" | "assistant" | "tool";
+  content: string;
+  id?: string;
+  tool?: string;
+  status?: string;
+  truncated?: boolean;
+  tool_calls?: { id: string; tool: string; input: Record<string, unknown> }[];
+}
+
+export type SubagentWhole = Omit<Known<Schemas["SubagentWhole"]>, "diff" | "transcript"> & {
+  diff: PatchedDiff | null;
+  transcript: TranscriptRow[];
+};
+
+export type Merged = Known<Schemas["Merged"]>;
+
+export interface CheckRow {
+  command: string;
+  exit_code: number | null;
+  seconds: number;
+  output_tail: string;
+  baseline_failed: boolean;
+}
+
+export interface RankedAttempt {
+  handle: string;
+  rank: number;
+  status: string;
+  passed: number;
+  failed: number;
+  checks: CheckRow[];
+  files: number;
+  added: number;
+  removed: number;
+  touched_checks: boolean;
+  cost: number | null;
+  tokens: number;
+  seconds: number;
+  error: string | null;
+}
+
+export type Tournament = Omit<Known<Schemas["TournamentShown"]>, "attempts" | "ranking"> & {
+  attempts: Subagent[];
+  ranking: RankedAttempt[];
+  note?: string | null;
+};
+
+export type NewTournament = { task: string; attempts?: number; checks?: string[]; models?: string[] };
+export type MemoryVersion = Known<Schemas["VersionShown"]>;
+export type TokenRow = Schemas["TokenShown"];
+export type TokenMade = Schemas["TokenMade"];
+export type NewToken = Pick<Schemas["NewToken"], "name"> & Partial<Schemas["NewToken"]>;
+export type Skill = Known<Schemas["SkillShown"]>;
+export type Budget = Known<Schemas["BudgetShown"]>;
+export type NewBudget = Schemas["NewBudget"];

@@ -6,6 +6,7 @@ import { whenSignedOut } from "../api/client.ts";
 import { base } from "../api/place.ts";
 import { ChatPage } from "../chat/page.tsx";
 import { HomePage } from "../chat/home.tsx";
+import { reconnectAll } from "../state/live.ts";
 import { applyTheme, type Face } from "../state/preferences.ts";
 import { t } from "../text.ts";
 import { Empty, Loading } from "../ui/kit.tsx";
@@ -18,6 +19,11 @@ import { SignIn } from "./sign_in.tsx";
 const ReviewPage = lazy(() => import("../review/page.tsx"));
 const LandingsPage = lazy(() => import("../review/landings.tsx"));
 const UsagePage = lazy(() => import("../dev/usage.tsx"));
+const AttemptsPage = lazy(() => import("../dev/attempts.tsx"));
+const SkillsPage = lazy(() => import("../dev/skills.tsx"));
+const MemoryPage = lazy(() => import("../dev/memory.tsx"));
+const SandboxPage = lazy(() => import("../dev/sandbox.tsx"));
+const TokensPage = lazy(() => import("../dev/tokens.tsx"));
 
 function NotFound() {
   const links = useLinks();
@@ -46,6 +52,19 @@ function Pages({ face }: { face: Face }) {
         <Route path={`${prefix}/usage`}>
           <UsagePage />
         </Route>
+        <Route path="/dev/c/:id/attempts">{({ id }) => <AttemptsPage key={id} id={id} />}</Route>
+        <Route path="/dev/skills">
+          <SkillsPage />
+        </Route>
+        <Route path="/dev/memory">
+          <MemoryPage />
+        </Route>
+        <Route path="/dev/sandbox">
+          <SandboxPage />
+        </Route>
+        <Route path="/dev/tokens">
+          <TokensPage />
+        </Route>
         <Route path="/dev/">
           <Redirect to="/dev" replace />
         </Route>
@@ -66,7 +85,12 @@ function Faced() {
   return (
     <FaceContext value={face}>
       {signedOut ? (
-        <SignIn onDone={() => setSignedOut(false)} />
+        <SignIn
+          onDone={() => {
+            setSignedOut(false);
+            reconnectAll();
+          }}
+        />
       ) : (
         <Shell>
           <Pages face={face} />

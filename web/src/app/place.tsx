@@ -13,16 +13,26 @@ export interface Links {
   home: string;
   chat: (id: string) => string;
   review: (id: string) => string;
+  attempts: (id: string) => string;
   landings: string;
   usage: string;
+  skills: string;
+  memory: string;
+  sandbox: string;
+  tokens: string;
 }
 
 const make = (prefix: string): Links => ({
   home: prefix || "/",
   chat: (id) => `${prefix}/c/${id}`,
   review: (id) => `${prefix}/c/${id}/diff`,
+  attempts: (id) => `/dev/c/${id}/attempts`,
   landings: `${prefix}/landings`,
   usage: `${prefix}/usage`,
+  skills: "/dev/skills",
+  memory: "/dev/memory",
+  sandbox: "/dev/sandbox",
+  tokens: "/dev/tokens",
 });
 
 const LINKS: Record<Face, Links> = { dev: make("/dev"), user: make("") };

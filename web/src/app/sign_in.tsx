@@ -1,34 +1,57 @@
-/** Sign-in with a token (UI-38); it is kept for this tab only. */
+/** Sign-in with a token or with Google, as the server is set up (UI-38); kept for this tab only. */
 
-import { useState, type FormEvent } from "react";
+import { lazy, Suspense, useEffect, useState, type FormEvent } from "react";
 import { api, token } from "../api/client.ts";
 import { base } from "../api/place.ts";
 import { t } from "../text.ts";
 import { Problem } from "../ui/kit.tsx";
 
+const GoogleButton = lazy(() => import("./google.tsx").then((module) => ({ default: module.GoogleButton })));
+
 export function SignIn({ onDone }: { onDone: () => void }) {
   const [secret, setSecret] = useState("");
   const [problem, setProblem] = useState<string | null>(null);
-  const enter = async (event: FormEvent): Promise<void> => {
-    event.preventDefault();
-    token.set(secret.trim());
+  const [google, setGoogle] = useState<string | null>(null);
+  useEffect(() => {
+    api.authConfig().then(
+      (config) => setGoogle(config.google_client_id),
+      () => undefined, // the token field is there in any case
+    );
+  }, []);
+  const enter = async (credential: string, refused: string): Promise<void> => {
+    setProblem(null);
+    token.set(credential);
     const me = await api.me().catch(() => null);
     if (me?.authenticated) return onDone();
     token.clear();
-    setProblem(t.tokenRefused);
+    setProblem(refused);
+  };
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    void enter(secret.trim(), t.tokenRefused);
   };
   return (
     <main className="sign-in">
-      <form className="card" onSubmit={(event) => void enter(event)}>
+      <form className="card" onSubmit={submit}>
         <img src={`${base()}/icon.svg`} alt="" />
         <h1>{t.signIn}</h1>
+        {google && (
+          <>
+            <Suspense fallback={null}>
+              <GoogleButton client={google} onCredential={(credential) => void enter(credential, t.googleRefused)} />
+            </Suspense>
+            <p className="or">
+              <span>{t.orToken}</span>
+            </p>
+          </>
+        )}
         <label className="field">
           <span>{t.token}</span>
-          <input className="input" type="password" autoComplete="current-password" autoFocus value={secret} onChange={(event) => setSecret(event.target.value)} />
+          <input className="input" type="password" autoComplete="current-password" autoFocus={!google} value={secret} onChange={(event) => setSecret(event.target.value)} />
           <span className="hint">{t.tokenHint}</span>
         </label>
         {problem && <Problem>{problem}</Problem>}
-        <button type="submit" className="button primary" disabled={!secret.trim()}>
+        <button type="submit" className={`button ${google ? "" : "primary"}`} disabled={!secret.trim()}>
           {t.signIn}
         </button>
       </form>

@@ -33,9 +33,14 @@ export function Composer({ place, busy, disabled, autoFocus, onSend, onStop, onF
     return () => clearTimeout(timer);
   }, [place, text]);
   useEffect(() => {
-    const keep = (): void => drafts.set(place, area.current?.value ?? "");
+    const box = area.current;
+    const keep = (): void => drafts.set(place, box?.value ?? "");
     addEventListener("pagehide", keep);
-    return () => removeEventListener("pagehide", keep);
+    return () => {
+      // Going away by a link, or to sign in again, keeps the words as leaving the page does.
+      keep();
+      removeEventListener("pagehide", keep);
+    };
   }, [place]);
   useEffect(() => {
     if (autoFocus && !matchMedia("(pointer: coarse)").matches) area.current?.focus();
@@ -49,6 +54,7 @@ export function Composer({ place, busy, disabled, autoFocus, onSend, onStop, onF
       await onSend(kind, words);
     } catch {
       setText(words); // said already; the words are not lost
+      drafts.set(place, words);
     }
   };
   const usual: InputKind = busy && enter === "interrupt" ? "interrupt" : "message";

@@ -1,17 +1,19 @@
 /** One entry of a conversation, drawn for a face. Not here: which entries there are (`rows.ts`). */
 
 import { Download, GitFork, Info, Pencil, TriangleAlert } from "lucide-react";
-import { memo } from "react";
+import { memo, useMemo } from "react";
 import { Link } from "wouter";
 import { useFace, useLinks } from "../app/place.tsx";
+import { commentedPlaces, type CommentedPlace } from "../state/comments.ts";
 import type { EndEntry, Entry, NoteEntry, UserEntry } from "../state/entries.ts";
 import { count, dollars, short } from "../state/words.ts";
 import { t } from "../text.ts";
 import { Problem } from "../ui/kit.tsx";
 import { Markdown } from "../ui/markdown.tsx";
 import { RequestCard } from "./requests.tsx";
-import { ActivityPill, SubagentCard, Thinking, ToolBlock } from "./tools.tsx";
-import type { Row } from "./rows.ts";
+import { SubagentCard } from "./subagents.tsx";
+import { ActivityPill, Thinking, ToolBlock } from "./tools.tsx";
+import { sameRow, type Row } from "./rows.ts";
 
 export interface EntryActions {
   conversation: string;
@@ -20,11 +22,39 @@ export interface EntryActions {
   editAndResend: (entry: UserEntry) => void;
 }
 
+/** Links to the lines that comments are about. */
+function Places({ places, conversation }: { places: readonly CommentedPlace[]; conversation: string }) {
+  const links = useLinks();
+  return places.map((place, at) => (
+    <Link key={at} className="place" href={`${links.review(conversation)}#${place.path}:${place.line}`}>
+      {place.path.slice(1)}:{place.line}
+      {place.endLine ? `–${place.endLine}` : ""}
+    </Link>
+  ));
+}
+
+/** Review comments as they were written, each with the way back to its line (UI-29). */
+function ReviewComments({ places, conversation }: { places: readonly CommentedPlace[]; conversation: string }) {
+  return (
+    <div className="bubble review-comments">
+      <strong>{t.commentsSentHead(places.length)}</strong>
+      {places.map((place, at) => (
+        <div key={at}>
+          <Places places={[place]} conversation={conversation} />
+          {place.quote && <pre>{place.quote.trimEnd()}</pre>}
+          <p>{place.text}</p>
+        </div>
+      ))}
+    </div>
+  );
+}
+
 function Said({ entry, actions }: { entry: UserEntry; actions: EntryActions }) {
   const face = useFace();
+  const places = useMemo(() => commentedPlaces(entry.text), [entry.text]);
   return (
     <div className="said">
-      <div className="bubble">{entry.text}</div>
+      {places ? <ReviewComments places={places} conversation={actions.conversation} /> : <div className="bubble">{entry.text}</div>}
       <div className={`by ${face}`}>
         {entry.mode === "interrupt" && <span>{t.interrupting}</span>}
         {entry.mode === "steer" && <span>{t.steering}</span>}
@@ -113,7 +143,13 @@ function End({ entry, actions }: { entry: EndEntry; actions: EntryActions }) {
   );
 }
 
-function OneEntry({ entry, actions }: { entry: Entry; actions: EntryActions }) {
+interface OneEntryProps {
+  entry: Entry;
+  answers: readonly CommentedPlace[];
+  actions: EntryActions;
+}
+
+function OneEntry({ entry, answers, actions }: OneEntryProps) {
   switch (entry.kind) {
     case "user":
       return <Said entry={entry} actions={actions} />;
@@ -121,6 +157,11 @@ function OneEntry({ entry, actions }: { entry: Entry; actions: EntryActions }) {
       return (
         <div className={entry.done ? "" : "writing"}>
           <Markdown text={entry.text} done={entry.done} />
+          {answers.length > 0 && (
+            <p className="answers">
+              {t.answersComments(answers.length)} <Places places={answers} conversation={actions.conversation} />
+            </p>
+          )}
         </div>
       );
     case "thinking":
@@ -138,11 +179,20 @@ function OneEntry({ entry, actions }: { entry: Entry; actions: EntryActions }) {
   }
 }
 
-export const RowView = memo(function RowView({ row, actions }: { row: Row; actions: EntryActions }) {
-  return (
-    <div className="turn-row">
-      {row.kind === "work" ? <ActivityPill entries={row.entries} /> : <OneEntry entry={row.entry} actions={actions} />}
-    </div>
-  );
-});
+const NO_ANSWERS: readonly CommentedPlace[] = [];
+
+export const RowView = memo(
+  function RowView({ row, actions }: { row: Row; actions: EntryActions }) {
+    return (
+      <div className="turn-row">
+        {row.kind === "work" ? (
+          <ActivityPill entries={row.entries} />
+        ) : (
+          <OneEntry entry={row.entry} answers={row.answers ?? NO_ANSWERS} actions={actions} />
+        )}
+      </div>
+    );
+  },
+  (before, after) => before.actions === after.actions && sameRow(before.row, after.row),
+);
 

@@ -1,14 +1,14 @@
 /** The head of a conversation: what it is, what it costs, what can be switched (UI-12, UI-13). */
 
-import { Activity, ClipboardList, Ellipsis, FolderTree, GitCompare, GitFork, ListRestart, Play, ShieldAlert, Shrink, ShieldCheck, Users } from "lucide-react";
+import { Activity, ClipboardList, Ellipsis, FlaskConical, FolderTree, GitCompare, GitFork, ListRestart, Play, ShieldAlert, Shrink, ShieldCheck, Users } from "lucide-react";
 import { useEffect, useState } from "react";
-import { Link } from "wouter";
+import { Link, useLocation } from "wouter";
 import { api } from "../api/client.ts";
 import type { Conversation, Sandbox } from "../api/types.ts";
 import { useFace, useLinks } from "../app/place.tsx";
 import { SidebarButton } from "../app/shell.tsx";
 import type { ConversationState, Flags } from "../state/entries.ts";
-import { dollars, short } from "../state/words.ts";
+import { dollars, percent, short } from "../state/words.ts";
 import { t } from "../text.ts";
 import { Dialog, IconButton, Menu } from "../ui/kit.tsx";
 import { complain, toast } from "../ui/toasts.tsx";
@@ -67,9 +67,9 @@ function Meter({ facts, state }: { facts: Conversation | null; state: Conversati
       <span>
         <b data-testid="cost">{dollars(facts ? facts.cost : 0)}</b>
       </span>
-      {state.lastInputTokens > 0 && (
-        <span title={t.contextHint} className="wide-only">
-          <b>{short(state.lastInputTokens)}</b> {t.context}
+      {state.lastInputTokens > 0 && facts?.context_window && (
+        <span className="wide-only" title={t.contextHint(short(state.lastInputTokens), short(facts.context_window))} data-testid="context">
+          <b>{percent(state.lastInputTokens / facts.context_window)}</b> {t.context}
         </span>
       )}
       {facts && <span className="mono wide-only clip">{facts.model.replace(/^[a-z]+:/, "")}</span>}
@@ -86,6 +86,7 @@ const SWITCHES = [
 export function ChatHead({ conversation, facts, state, panel, onPanel, onToggle, onFork, onReplay }: HeadProps) {
   const face = useFace();
   const links = useLinks();
+  const [, go] = useLocation();
   const changed = state.changedCount ?? facts?.changed_files ?? 0;
   const title = facts?.title || t.untitled;
   const compact = (): void => void api.compact(conversation).then(() => toast(t.compacting), complain);
@@ -129,6 +130,7 @@ export function ChatHead({ conversation, facts, state, panel, onPanel, onToggle,
             { label: t.fork, icon: GitFork, onPick: onFork },
             { label: t.replay, icon: ListRestart, onPick: onReplay },
             { label: t.compact, icon: Shrink, onPick: compact },
+            { label: t.attempts, icon: FlaskConical, onPick: () => go(links.attempts(conversation)) },
             "line",
             ...SWITCHES.map(([flag, Icon, label]) => ({
               label,

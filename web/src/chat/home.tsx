@@ -67,7 +67,7 @@ function SessionCard({ row }: { row: ConversationRow }) {
   const state = stateOf(row);
   return (
     <Link className="card" href={links.chat(row.id)}>
-      <span style={{ display: "flex", alignItems: "center", gap: "0.6rem" }}>
+      <span className="title">
         <span className={`dot ${state}`} aria-hidden="true" />
         <strong className="clip grow">{row.title || t.untitled}</strong>
         <span className={`badge ${state === "waiting" ? "warn" : state === "running" ? "accent" : state === "failed" ? "danger" : ""}`}>
@@ -75,9 +75,9 @@ function SessionCard({ row }: { row: ConversationRow }) {
         </span>
       </span>
       <span className="facts">
-        <span>{count(row.message_count, t.message, t.messagesWord)}</span>
-        <span>{count(row.changed_files, t.fileChanged, t.filesChanged)}</span>
-        <span>{dollars(row.cost)}</span>
+        {row.message_count > 0 && <span>{count(row.message_count, t.message, t.messagesWord)}</span>}
+        {row.changed_files > 0 && <span>{count(row.changed_files, t.fileChanged, t.filesChanged)}</span>}
+        {row.cost !== 0 && <span>{dollars(row.cost)}</span>}
         {row.workspace && <span>{row.workspace}</span>}
         <span>{ago(row.updated_at)}</span>
       </span>

@@ -1,16 +1,18 @@
 /** “Changes ready” in the user face: what changed, Keep or Discard, details (UI-14). */
 
 import { FilePen, FilePlus, FileX, PackageCheck, TriangleAlert } from "lucide-react";
-import { useEffect, useState } from "react";
+import { lazy, Suspense, useEffect, useState } from "react";
 import { Link } from "wouter";
 import { api, ApiError } from "../api/client.ts";
 import type { Landing, Refused } from "../api/types.ts";
 import { useLinks } from "../app/place.tsx";
-import { changedFiles, refusalReason, type ChangedFile } from "../state/review.ts";
+import { changedFiles, pathsOf, refusalReason, type ChangedFile } from "../state/review.ts";
 import { count } from "../state/words.ts";
 import { t } from "../text.ts";
-import { Dialog, Problem } from "../ui/kit.tsx";
+import { Dialog, Loading, Problem } from "../ui/kit.tsx";
 import { complain } from "../ui/toasts.tsx";
+
+const ReadOnlyDiff = lazy(() => import("../review/read_only.tsx"));
 
 const ICONS = { create: FilePlus, modify: FilePen, delete: FileX, rename: FilePen };
 const SHOWN = 6;
@@ -22,6 +24,7 @@ export function ReadyCard({ conversation, version, running }: { conversation: st
   const [refused, setRefused] = useState<readonly Refused[]>([]);
   const [busy, setBusy] = useState(false);
   const [asking, setAsking] = useState(false);
+  const [looking, setLooking] = useState<ChangedFile | null>(null);
   useEffect(() => {
     let here = true;
     Promise.all([api.diff(conversation), api.landingPlan(conversation)]).then(([diff, plan]) => {
@@ -46,7 +49,7 @@ export function ReadyCard({ conversation, version, running }: { conversation: st
   const ordinary = files.filter((file) => !file.isRed);
   const red = files.length - ordinary.length;
   const keep = (): Promise<void> =>
-    work(async () => setLanding(await api.land(conversation, { paths: ordinary.map((file) => file.path) })));
+    work(async () => setLanding(await api.land(conversation, { paths: ordinary.flatMap(pathsOf) })));
   const undo = (): Promise<void> =>
     work(async () => {
       if (landing) await api.undo(landing.id);
@@ -72,7 +75,9 @@ export function ReadyCard({ conversation, version, running }: { conversation: st
             return (
               <li key={file.path}>
                 <Icon size={15} aria-hidden="true" />
-                <span className="clip">{file.path.slice(1)}</span>
+                <button type="button" className="name clip" title={t.beforeAfter} onClick={() => setLooking(file)}>
+                  {file.path.slice(1)}
+                </button>
                 <span className="muted">{file.isRed ? t.needsLook : t.kinds[file.kind]}</span>
               </li>
             );
@@ -112,6 +117,15 @@ export function ReadyCard({ conversation, version, running }: { conversation: st
           </>
         )}
       </div>
+      {looking && (
+        <Dialog wide title={looking.path.slice(1)} onClose={() => setLooking(null)}>
+          <div className="dialog-diff">
+            <Suspense fallback={<Loading label={t.loading} />}>
+              <ReadOnlyDiff files={[looking]} label={t.beforeAfter} sideBySide />
+            </Suspense>
+          </div>
+        </Dialog>
+      )}
       {asking && (
         <Dialog
           title={t.discardAll}

@@ -36,7 +36,7 @@ function Countdown({ until }: { until: string }) {
   const rest = String(Math.floor((left % 60_000) / 1000)).padStart(2, "0");
   return (
     <span className="time" role="timer" aria-live="off">
-      {t.timeLeft(minutes >= 60 ? t.hours(Math.round(minutes / 60)) : `${minutes}:${rest}`)}
+      {t.timeLeft(minutes >= 2880 ? t.days(Math.round(minutes / 1440)) : minutes >= 60 ? t.hours(Math.round(minutes / 60)) : `${minutes}:${rest}`)}
     </span>
   );
 }

@@ -1,9 +1,13 @@
 /** Entries of a conversation as rows of a face (UI-7). Pure. */
 
+import { answeredPlaces } from "../state/answers.ts";
+import type { CommentedPlace } from "../state/comments.ts";
 import type { Entry } from "../state/entries.ts";
 import type { Face } from "../state/preferences.ts";
 
-export type Row = { kind: "entry"; key: string; entry: Entry } | { kind: "work"; key: string; entries: readonly Entry[] };
+export type Row =
+  | { kind: "entry"; key: string; entry: Entry; answers?: readonly CommentedPlace[] | undefined }
+  | { kind: "work"; key: string; entries: readonly Entry[] };
 
 /** Ends that need a person's attention in plain words; any other end is not said in the user face. */
 const SAID_ENDS = new Set([
@@ -27,6 +31,7 @@ function isHiddenFromUsers(entry: Entry): boolean {
  */
 export function rowsOf(entries: readonly Entry[], face: Face): Row[] {
   const rows: Row[] = [];
+  const answers = answeredPlaces(entries);
   let work: Entry[] = [];
   const settle = (): void => {
     const first = work[0];
@@ -40,10 +45,24 @@ export function rowsOf(entries: readonly Entry[], face: Face): Row[] {
     }
     if (face === "user" && isHiddenFromUsers(entry)) continue;
     settle();
-    rows.push({ kind: "entry", key: entry.key, entry });
+    rows.push({ kind: "entry", key: entry.key, entry, answers: answers.get(entry.key) });
   }
   settle();
   return rows;
+}
+
+/** Whether two rows show the same, so that the one that is drawn may stay. */
+export function sameRow(a: Row, b: Row): boolean {
+  if (a.kind === "work") {
+    return b.kind === "work" && a.entries.length === b.entries.length && a.entries.every((entry, at) => entry === b.entries[at]);
+  }
+  if (b.kind === "work") return false;
+  return a.entry === b.entry && (a.answers?.length ?? 0) === (b.answers?.length ?? 0);
+}
+
+/** Return the place of the first row of a turn, -1 when there is none. */
+export function rowOfTurn(rows: readonly Row[], turn: string): number {
+  return rows.findIndex((row) => (row.kind === "work" ? row.entries[0]?.turn : row.entry.turn) === turn);
 }
 
 /** Return the entries up to the end of turn number `turn` (from 1), as a replay shows them (UI-24). */

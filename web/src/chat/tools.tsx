@@ -1,13 +1,14 @@
-/** What the agent does, as each face shows it: collapsible calls, cards of subagents, one pill for users (UI-7, 8). */
+/** What the agent does, as each face shows it: collapsible calls, one pill for users (UI-7). */
 
-import { Bot, Check, ChevronRight, CircleSlash, LoaderCircle, Sparkles, TriangleAlert, X } from "lucide-react";
+import { Check, ChevronRight, CircleSlash, LoaderCircle, Sparkles, TriangleAlert, X } from "lucide-react";
 import { memo, useState } from "react";
 import { api } from "../api/client.ts";
-import type { Entry, SubagentEntry, ThinkingEntry, ToolEntry } from "../state/entries.ts";
+import type { Entry, ThinkingEntry, ToolEntry } from "../state/entries.ts";
 import { activity, keyParameter, stepInWords } from "../state/plain.ts";
-import { seconds, short } from "../state/words.ts";
+import { seconds } from "../state/words.ts";
 import { t } from "../text.ts";
 import { CopyButton } from "../ui/code.tsx";
+import { useOpened } from "../ui/opened.ts";
 import { complain } from "../ui/toasts.tsx";
 
 function StatusIcon({ status }: { status: string }) {
@@ -25,7 +26,7 @@ interface FullResult {
 
 /** One call: name, key parameter, status, time; open: input and result, the whole of it on demand. */
 export const ToolBlock = memo(function ToolBlock({ entry, conversation }: { entry: ToolEntry; conversation: string }) {
-  const [open, setOpen] = useState(false);
+  const [open, setOpen] = useOpened(entry.key);
   const [full, setFull] = useState<FullResult | null>(null);
   const call = entry.key.slice("call:".length);
   const load = async (offset: number): Promise<void> => {
@@ -78,8 +79,9 @@ export const ToolBlock = memo(function ToolBlock({ entry, conversation }: { entr
 });
 
 export const Thinking = memo(function Thinking({ entry }: { entry: ThinkingEntry }) {
+  const [open, setOpen] = useOpened(entry.key);
   return (
-    <details className="thinking">
+    <details className="thinking" open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
         <ChevronRight size={14} className="chevron" aria-hidden="true" />
         <Sparkles size={14} aria-hidden="true" />
@@ -91,35 +93,6 @@ export const Thinking = memo(function Thinking({ entry }: { entry: ThinkingEntry
   );
 });
 
-export const SubagentCard = memo(function SubagentCard({ entry }: { entry: SubagentEntry }) {
-  return (
-    <article className="card subagent">
-      <div style={{ display: "flex", alignItems: "center", gap: "0.6rem" }}>
-        <Bot size={16} aria-hidden="true" />
-        <strong>{entry.agentType}</strong>
-        <span className={`badge ${entry.status === "running" ? "accent" : entry.status === "done" ? "ok" : "warn"}`}>{entry.status}</span>
-        <span className="grow" />
-        <span className="muted" style={{ fontSize: "var(--step--2)" }}>
-          {[
-            entry.toolCount !== null ? t.steps(entry.toolCount) : "",
-            entry.tokens !== null ? t.tokens(short(entry.tokens)) : "",
-            entry.elapsed !== null ? seconds(entry.elapsed * 1000) : "",
-          ]
-            .filter(Boolean)
-            .join(" · ")}
-        </span>
-      </div>
-      <p>{entry.task}</p>
-      {(entry.summary || entry.progress) && (
-        <details>
-          <summary className="muted">{t.transcript}</summary>
-          <p style={{ whiteSpace: "pre-wrap", marginTop: "0.4rem" }}>{entry.summary || entry.progress}</p>
-        </details>
-      )}
-    </article>
-  );
-});
-
 function step(entry: Entry): string {
   if (entry.kind === "tool") return stepInWords(entry);
   if (entry.kind === "subagent") return entry.status === "running" ? t.helperWorks : t.helperDone;
@@ -128,12 +101,13 @@ function step(entry: Entry): string {
 
 /** A run of work in one line; a tap shows its steps in plain words. */
 export const ActivityPill = memo(function ActivityPill({ entries }: { entries: readonly Entry[] }) {
+  const [open, setOpen] = useOpened(`work:${entries[0]?.key ?? ""}`);
   const goes = entries.some((entry) => (entry.kind === "tool" || entry.kind === "subagent") && entry.status === "running");
   const onlyThought = entries.every((entry) => entry.kind === "thinking");
   const thinks = onlyThought && entries.some((entry) => entry.kind === "thinking" && !entry.done);
   const words = onlyThought ? (thinks ? t.thinksNow : t.thoughtStep) : activity(entries);
   return (
-    <details className="pill" data-testid="activity">
+    <details className="pill" data-testid="activity" open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
         {goes || thinks ? (
           <LoaderCircle size={15} className="spin state-running" aria-hidden="true" />

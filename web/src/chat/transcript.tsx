@@ -8,7 +8,7 @@ import type { Entry } from "../state/entries.ts";
 import type { Said } from "../state/live.ts";
 import { t } from "../text.ts";
 import { RowView, type EntryActions } from "./entries.tsx";
-import { rowsOf, type Row } from "./rows.ts";
+import { rowOfTurn, rowsOf, type Row } from "./rows.ts";
 
 interface TranscriptProps {
   entries: readonly Entry[];
@@ -49,7 +49,9 @@ export function Transcript({ entries, unsent, offline, actions, foot }: Transcri
   const list = useRef<VirtuosoHandle>(null);
   const [atEnd, setAtEnd] = useState(true);
   // Only the person ends following: what grows below the edge by itself does not.
-  const follows = useRef(true);
+  // An address that names a turn begins there: `#t_…`.
+  const begin = useRef(rowOfTurn(rows, decodeURIComponent(location.hash.slice(1))));
+  const follows = useRef(begin.current < 0);
   const toEnd = (): void => list.current?.scrollTo({ top: Number.MAX_SAFE_INTEGER });
   return (
     <div
@@ -57,6 +59,10 @@ export function Transcript({ entries, unsent, offline, actions, foot }: Transcri
       data-testid="transcript"
       onWheel={(event) => {
         if (event.deltaY < 0) follows.current = false;
+      }}
+      onClick={(event) => {
+        // Who opens something wants to read it.
+        if (event.target instanceof Element && event.target.closest("summary")) follows.current = false;
       }}
       onTouchMove={() => {
         follows.current = false;
@@ -77,7 +83,7 @@ export function Transcript({ entries, unsent, offline, actions, foot }: Transcri
         computeItemKey={(_, row) => row.key}
         itemContent={(_, row) => <RowView row={row} actions={actions} />}
         components={parts}
-        initialTopMostItemIndex={{ index: Math.max(rows.length - 1, 0), align: "end" }}
+        initialTopMostItemIndex={begin.current < 0 ? { index: Math.max(rows.length - 1, 0), align: "end" } : { index: begin.current, align: "start" }}
         alignToBottom={false}
         followOutput={() => (follows.current ? "auto" : false)}
         totalListHeightChanged={() => {

@@ -6,23 +6,28 @@ import { Link } from "wouter";
 import { api } from "../api/client.ts";
 import type { UsageRow } from "../api/types.ts";
 import { useLinks } from "../app/place.tsx";
-import { SidebarButton } from "../app/shell.tsx";
+import { Page } from "../app/page.tsx";
+import { useMedia } from "../app/shell.tsx";
 import { useSessions } from "../sessions/list.ts";
 import { dollars, short } from "../state/words.ts";
 import { t } from "../text.ts";
-import { Empty, Loading, Problem } from "../ui/kit.tsx";
+import { Empty } from "../ui/kit.tsx";
+import { Budgets } from "./budgets.tsx";
 
 const WIDTH = 720;
+const NARROW = 300;
 const HEIGHT = 170;
 const FOOT = 22;
 
 /** Bars over days; the table below says the same in figures. */
 function Plot({ rows, value, label }: { rows: readonly UsageRow[]; value: (row: UsageRow) => number; label: (value: number) => string }) {
+  const narrow = useMedia("(max-width: 640px)");
+  const width = narrow ? NARROW : WIDTH;
   const most = Math.max(...rows.map(value), 1e-9);
-  const step = WIDTH / Math.max(rows.length, 7);
+  const step = width / Math.max(rows.length, narrow ? 5 : 7);
   return (
-    <svg className="plot" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="xMinYMid meet" role="img" aria-label={t.plotLabel}>
-      <line x1="0" x2={WIDTH} y1={HEIGHT - FOOT} y2={HEIGHT - FOOT} />
+    <svg className="plot" viewBox={`0 0 ${width} ${HEIGHT}`} preserveAspectRatio="xMinYMid meet" role="img" aria-label={t.plotLabel}>
+      <line x1="0" x2={width} y1={HEIGHT - FOOT} y2={HEIGHT - FOOT} />
       {rows.map((row, index) => {
         const height = (value(row) / most) * (HEIGHT - FOOT - 22);
         return (
@@ -31,7 +36,7 @@ function Plot({ rows, value, label }: { rows: readonly UsageRow[]; value: (row: 
               {row.key}: {label(value(row))}
             </title>
             <rect className="bar" x={step * 0.15} width={Math.min(step * 0.7, 56)} y={HEIGHT - FOOT - height} height={Math.max(height, 1)} rx="3" />
-            {rows.length <= 14 && (
+            {rows.length <= (narrow ? 5 : 14) && (
               <>
                 <text x={step * 0.15} y={HEIGHT - FOOT - height - 6}>
                   {label(value(row))}
@@ -90,17 +95,7 @@ export default function UsagePage() {
   }, []);
   const titles = new Map((sessions ?? []).map((row) => [row.id, row.title]));
   return (
-    <>
-      <header className="head">
-        <SidebarButton />
-        <div className="head-title">
-          <h1>{t.usage}</h1>
-        </div>
-      </header>
-      <div className="page" tabIndex={0}>
-        <div className="page-inner">
-          {problem && <Problem>{problem}</Problem>}
-          {!found && !problem && <Loading label={t.loading} />}
+    <Page title={t.usage} problem={problem} ready={found !== null}>
           {found && found.day.length === 0 && (
             <Empty icon={ChartNoAxesColumn} title={t.noUsage}>
               <p>{t.noUsageText}</p>
@@ -134,8 +129,7 @@ export default function UsagePage() {
               </section>
             </>
           )}
-        </div>
-      </div>
-    </>
+          <Budgets />
+    </Page>
   );
 }

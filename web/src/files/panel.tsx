@@ -5,6 +5,7 @@ import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { Virtuoso } from "react-virtuoso";
 import { api, ApiError, upload } from "../api/client.ts";
 import type { FileListRow, FileText as FileContent } from "../api/types.ts";
+import { isImage } from "../state/diff_rows.ts";
 import { languageOf } from "../state/hunks.ts";
 import { size } from "../state/words.ts";
 import { t } from "../text.ts";
@@ -12,17 +13,16 @@ import { useColours } from "../ui/code.tsx";
 import { Empty, IconButton, Loading, Problem } from "../ui/kit.tsx";
 import { Markdown } from "../ui/markdown.tsx";
 import { complain, toast } from "../ui/toasts.tsx";
-
-const IMAGE = /\.(png|jpe?g|gif|webp|avif|bmp|ico)$/i;
+import { BranchImage } from "./image.tsx";
 
 function iconOf(path: string): typeof FileIcon {
-  if (IMAGE.test(path)) return FileImage;
+  if (isImage(path)) return FileImage;
   if (/\.(md|txt|rst)$/i.test(path)) return FileText;
   return languageOf(path) ? FileCode : FileIcon;
 }
 
-async function save(conversation: string, path: string): Promise<void> {
-  const address = URL.createObjectURL(await api.download(conversation, path));
+async function save(conversation: string, path: string, at: string | null): Promise<void> {
+  const address = URL.createObjectURL(await api.download(conversation, path, undefined, at));
   const link = document.createElement("a");
   link.href = address;
   link.download = path.split("/").pop() ?? "file";
@@ -40,37 +40,19 @@ function Text({ file }: { file: FileContent }) {
   );
 }
 
-export function BranchImage({ conversation, path }: { conversation: string; path: string }) {
-  const [address, setAddress] = useState<string | null>(null);
-  useEffect(() => {
-    let made: string | null = null;
-    let here = true;
-    api.download(conversation, path).then((blob) => {
-      made = URL.createObjectURL(blob);
-      if (here) setAddress(made);
-      else URL.revokeObjectURL(made);
-    }, complain);
-    return () => {
-      here = false;
-      if (made) URL.revokeObjectURL(made);
-    };
-  }, [conversation, path]);
-  return address ? <img src={address} alt={path} /> : null;
-}
-
-function Preview({ conversation, path, version, onBack }: { conversation: string; path: string; version: number; onBack: () => void }) {
+function Preview({ conversation, path, version, at, onBack }: { conversation: string; path: string; version: number; at: string | null; onBack: () => void }) {
   const [file, setFile] = useState<FileContent | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
   useEffect(() => {
     let here = true;
-    api.file(path, conversation).then(
+    api.file(path, conversation, at).then(
       (found) => here && setFile(found),
       (error: unknown) => here && setProblem(error instanceof Error ? error.message : String(error)),
     );
     return () => {
       here = false;
     };
-  }, [conversation, path, version]);
+  }, [conversation, path, version, at]);
   return (
     <div className="preview">
       <div className="panel-head">
@@ -78,19 +60,19 @@ function Preview({ conversation, path, version, onBack }: { conversation: string
         <h2 className="clip" title={path}>
           {path}
         </h2>
-        <IconButton icon={Download} label={t.download} onClick={() => void save(conversation, path).catch(complain)} />
+        <IconButton icon={Download} label={t.download} onClick={() => void save(conversation, path, at).catch(complain)} />
       </div>
       {problem && <Problem>{problem}</Problem>}
       {!file && !problem && <Loading label={t.loading} />}
       {file?.truncated && <Problem tone="info">{t.truncatedFile(size(file.size))}</Problem>}
       {file && !file.binary && <Text file={file} />}
       {file?.binary &&
-        (IMAGE.test(path) ? (
-          <BranchImage conversation={conversation} path={path} />
+        (isImage(path) ? (
+          <BranchImage conversation={conversation} path={path} at={at} />
         ) : (
           <Empty icon={FileIcon} title={t.noPreview}>
             <p>{size(file.size)}</p>
-            <button type="button" className="button" onClick={() => void save(conversation, path).catch(complain)}>
+            <button type="button" className="button" onClick={() => void save(conversation, path, at).catch(complain)}>
               {t.download}
             </button>
           </Empty>
@@ -105,7 +87,15 @@ interface Transfer {
   cancel: () => void;
 }
 
-export default function FilePanel({ conversation, version, onClose }: { conversation: string; version: number; onClose: () => void }) {
+interface FilePanelProps {
+  conversation: string;
+  version: number;
+  /** The turn whose end is looked at; null = now. */
+  at?: string | null;
+  onClose: () => void;
+}
+
+export default function FilePanel({ conversation, version, at = null, onClose }: FilePanelProps) {
   const [rows, setRows] = useState<FileListRow[] | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
   const [picked, setPicked] = useState<string | null>(null);
@@ -115,8 +105,9 @@ export default function FilePanel({ conversation, version, onClose }: { conversa
   const [dropping, setDropping] = useState(false);
   const picker = useRef<HTMLInputElement>(null);
   const load = useCallback((): void => {
-    api.files(conversation).then(setRows, (error: unknown) => setProblem(error instanceof Error ? error.message : String(error)));
-  }, [conversation]);
+    setProblem(null);
+    api.files(conversation, at).then(setRows, (error: unknown) => setProblem(error instanceof Error ? error.message : String(error)));
+  }, [conversation, at]);
   useEffect(load, [load, version]);
   const shown = useMemo(() => {
     const wanted = query.trim().toLowerCase();
@@ -156,12 +147,12 @@ export default function FilePanel({ conversation, version, onClose }: { conversa
       }}
     >
       {picked ? (
-        <Preview conversation={conversation} path={picked} version={version} onBack={() => setPicked(null)} />
+        <Preview conversation={conversation} path={picked} version={version} at={at} onBack={() => setPicked(null)} />
       ) : (
         <>
           <div className="panel-head">
             <h2>{t.files}</h2>
-            <IconButton icon={Upload} label={t.upload} onClick={() => picker.current?.click()} />
+            {at === null && <IconButton icon={Upload} label={t.upload} onClick={() => picker.current?.click()} />}
             <IconButton icon={X} label={t.close} onClick={onClose} />
             <input
               ref={picker}
@@ -177,7 +168,7 @@ export default function FilePanel({ conversation, version, onClose }: { conversa
           </div>
           <div className="inspect-tools">
             <input className="input" type="search" aria-label={t.filterFiles} placeholder={t.filterFiles} value={query} onChange={(event) => setQuery(event.target.value)} />
-            <input className="input" aria-label={t.targetFolder} placeholder={t.targetFolder} value={folder} onChange={(event) => setFolder(event.target.value)} />
+            {at === null && <input className="input" aria-label={t.targetFolder} placeholder={t.targetFolder} value={folder} onChange={(event) => setFolder(event.target.value)} />}
           </div>
           {transfer && (
             <div className="uploading" role="status">
@@ -188,6 +179,7 @@ export default function FilePanel({ conversation, version, onClose }: { conversa
               </button>
             </div>
           )}
+          {at !== null && <p className="panel-note">{t.filesAtTurn}</p>}
           {problem && <Problem>{problem}</Problem>}
           {rows === null && !problem && <Loading label={t.loading} />}
           {rows !== null && shown.length === 0 && (

@@ -1,7 +1,11 @@
 /** A comment on a line: written, or shown. Not here: where it is kept (`comments.ts`). */
 
-import { Trash2 } from "lucide-react";
+import { MessageSquareReply, Trash2 } from "lucide-react";
 import { useState } from "react";
+import { Link } from "wouter";
+import { useLinks } from "../app/place.tsx";
+import { useLive } from "../chat/use_live.ts";
+import { answerOf } from "../state/answers.ts";
 import { t } from "../text.ts";
 import { IconButton } from "../ui/kit.tsx";
 import type { ReviewComment } from "./comments.ts";
@@ -44,18 +48,41 @@ export function CommentForm({ place, onSave, onCancel }: FormProps) {
   );
 }
 
-export function CommentView({ comment, outdated, onRemove }: { comment: ReviewComment; outdated: boolean; onRemove: () => void }) {
+interface ViewProps {
+  conversation: string;
+  comment: ReviewComment;
+  outdated: boolean;
+  onRemove: () => void;
+}
+
+/** What the agent said to it, once its turn has said anything. */
+function Answer({ conversation, turn }: { conversation: string; turn: string }) {
+  const links = useLinks();
+  const { state } = useLive(conversation);
+  const words = answerOf(state.entries, turn);
+  return (
+    <div className="answer">
+      <MessageSquareReply size={14} aria-hidden="true" />
+      <span className="clip grow">{words ?? t.noAnswerYet}</span>
+      <Link href={`${links.chat(conversation)}#${turn}`}>{t.toAnswer}</Link>
+    </div>
+  );
+}
+
+export function CommentView({ conversation, comment, outdated, onRemove }: ViewProps) {
   const lines = comment.endLine ? t.lines(comment.line, comment.endLine) : t.line(comment.line);
   return (
     <div className="comment-box">
-      <div style={{ display: "flex", alignItems: "center", gap: "0.5rem" }}>
+      <div className="comment-head">
         <span className="badge">{lines}</span>
         <span className={`badge ${comment.sent ? "" : "accent"}`}>{comment.sent ? t.sentToAgent : t.draft}</span>
         {outdated && <span className="badge warn">{t.outdated}</span>}
         <span className="grow" />
         <IconButton icon={Trash2} size={14} className="plain small" label={t.removeComment} onClick={onRemove} />
       </div>
+      {outdated && comment.quote.trim() && <pre className="quote">{comment.quote}</pre>}
       <p className="words">{comment.text}</p>
+      {comment.sent && comment.turn && <Answer conversation={conversation} turn={comment.turn} />}
     </div>
   );
 }

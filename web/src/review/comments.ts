@@ -1,19 +1,10 @@
 /** Comments on lines: drafted here, sent together, then kept at their place or marked outdated (UI-29). */
 
-import { useState } from "react";
-import type { ReviewHunk } from "../state/hunks.ts";
+import { useMemo, useState } from "react";
+import { isOutdated, type ReviewComment } from "../state/comments.ts";
+import type { ChangedFile } from "../state/review.ts";
 
-export interface ReviewComment {
-  id: string;
-  path: string;
-  side: "old" | "new";
-  line: number;
-  endLine: number | null;
-  text: string;
-  /** The line as it was when the comment was written. */
-  quote: string;
-  sent: boolean;
-}
+export type { ReviewComment } from "../state/comments.ts";
 
 const key = (conversation: string): string => `bowerbird.comments.${conversation}`;
 
@@ -30,42 +21,42 @@ export interface Comments {
   all: readonly ReviewComment[];
   put: (comment: ReviewComment) => void;
   remove: (id: string) => void;
-  markSent: () => void;
+  /** All drafts went to the agent, whose answer is turn `turn`. */
+  markSent: (turn: string | null) => void;
 }
 
 export function useComments(conversation: string): Comments {
   const [all, setAll] = useState<readonly ReviewComment[]>(() => stored(conversation));
-  const set = (next: readonly ReviewComment[]): void => {
-    setAll(next);
-    try {
-      localStorage.setItem(key(conversation), JSON.stringify(next.slice(-200)));
-    } catch {
-      // storage is turned off: drafts hold until the page is closed
-    }
-  };
-  return {
-    all,
-    put: (comment) => set([...all.filter((known) => known.id !== comment.id), comment]),
-    remove: (id) => set(all.filter((known) => known.id !== id)),
-    markSent: () => set(all.map((comment) => ({ ...comment, sent: true }))),
-  };
+  return useMemo(() => {
+    const set = (make: (now: readonly ReviewComment[]) => readonly ReviewComment[]): void =>
+      setAll((now) => {
+        const next = make(now);
+        try {
+          localStorage.setItem(key(conversation), JSON.stringify(next.slice(-200)));
+        } catch {
+          // storage is turned off: drafts hold until the page is closed
+        }
+        return next;
+      });
+    return {
+      all,
+      put: (comment) => set((now) => [...now.filter((known) => known.id !== comment.id), comment]),
+      remove: (id) => set((now) => now.filter((known) => known.id !== id)),
+      markSent: (turn) => set((now) => now.map((comment) => (comment.sent ? comment : { ...comment, sent: true, turn }))),
+    };
+  }, [all, conversation]);
 }
 
-/** Return the text of a line of a diff, null when the diff does not show it. */
-export function lineText(hunks: readonly ReviewHunk[], side: "old" | "new", line: number): string | null {
-  for (const hunk of hunks) {
-    for (const change of hunk.changes) {
-      if (change.type === "normal") {
-        if ((side === "new" ? change.newLineNumber : change.oldLineNumber) === line) return change.content;
-      } else if ((change.type === "insert") === (side === "new") && change.lineNumber === line) {
-        return change.content;
-      }
-    }
+/** Return the comments of each file, those first whose place is still there. */
+export function byFile(all: readonly ReviewComment[], files: readonly ChangedFile[]): ReadonlyMap<string, { here: readonly ReviewComment[]; outdated: readonly ReviewComment[] }> {
+  const known = new Map(files.map((file) => [file.path, file]));
+  const found = new Map<string, { here: ReviewComment[]; outdated: ReviewComment[] }>();
+  for (const comment of all) {
+    const file = known.get(comment.path);
+    if (!file) continue;
+    const mine = found.get(file.path) ?? { here: [], outdated: [] };
+    found.set(file.path, mine);
+    (isOutdated(comment, file) ? mine.outdated : mine.here).push(comment);
   }
-  return null;
-}
-
-/** Whether what a comment was about is no longer there. */
-export function isOutdated(comment: ReviewComment, hunks: readonly ReviewHunk[]): boolean {
-  return comment.sent && lineText(hunks, comment.side, comment.line) !== comment.quote;
+  return found;
 }

@@ -1,6 +1,6 @@
 /** A conflict in three panes: what it was, yours, the agent's; and what to do about it (UI-30). */
 
-import { useEffect, useRef, useState, type UIEvent } from "react";
+import { useEffect, useMemo, useRef, useState, type UIEvent } from "react";
 import { api, ApiError } from "../api/client.ts";
 import type { Refused } from "../api/types.ts";
 import { liveConversation } from "../state/live.ts";
@@ -28,6 +28,17 @@ async function textOf(path: string, conversation: string): Promise<string | null
     if (error instanceof ApiError && error.status === 404) return null;
     throw error;
   }
+}
+
+/** A text whose lines are marked where the common beginning has no such line. */
+function Marked({ text, before }: { text: string; before: ReadonlySet<string> | null }) {
+  if (!before) return text;
+  return text.split("\n").map((line, at) => (
+    <span key={at} className={before.has(line) ? undefined : "differs"}>
+      {line}
+      {"\n"}
+    </span>
+  ));
 }
 
 export function ConflictDialog({ conversation, refused, file, onForce, onLeaveOut, onClose }: ConflictProps) {
@@ -60,11 +71,12 @@ export function ConflictDialog({ conversation, refused, file, onForce, onLeaveOu
     toast(t.askedAgent);
     onClose();
   };
+  const before = useMemo(() => new Set((base ?? "").split("\n")), [base]);
   const pane = (title: string, text: string | null) => (
     <section>
       <h3>{title}</h3>
       <pre tabIndex={0} aria-label={title} onScroll={together}>
-        {here ? (text ?? t.notThere) : ""}
+        {here && <Marked text={text ?? t.notThere} before={text === null || base === null ? null : before} />}
       </pre>
     </section>
   );

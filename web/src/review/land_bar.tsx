@@ -2,7 +2,7 @@
 
 import { useState } from "react";
 import type { Refused } from "../api/types.ts";
-import { refusalReason, summary, type ChangedFile } from "../state/review.ts";
+import { pathsOf, refusalReason, summary, type ChangedFile } from "../state/review.ts";
 import { count } from "../state/words.ts";
 import { t } from "../text.ts";
 import { Dialog, Problem } from "../ui/kit.tsx";
@@ -20,7 +20,7 @@ interface BarProps {
 export function LandBar({ review, files, drafts, running, onSendComments }: BarProps) {
   const [asking, setAsking] = useState(false);
   const chosen = summary(files, review.choice);
-  const chosenPaths = files.filter((file) => review.choice[file.path] !== undefined).map((file) => file.path);
+  const chosenPaths = files.filter((file) => review.choice[file.path] !== undefined).flatMap(pathsOf);
   return (
     <footer className="land-bar">
       <p className="what" data-testid="land-summary">
@@ -49,7 +49,7 @@ export function LandBar({ review, files, drafts, running, onSendComments }: BarP
               <button type="button" className="button" onClick={() => setAsking(false)}>
                 {t.cancel}
               </button>
-              {chosenPaths.length > 0 && chosenPaths.length < files.length && (
+              {chosen.files > 0 && chosen.files < files.length && (
                 <button
                   type="button"
                   className="button"
@@ -58,7 +58,7 @@ export function LandBar({ review, files, drafts, running, onSendComments }: BarP
                     void review.discard(chosenPaths);
                   }}
                 >
-                  {t.discardChosen(chosenPaths.length)}
+                  {t.discardChosen(chosen.files)}
                 </button>
               )}
               <button

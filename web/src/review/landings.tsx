@@ -1,19 +1,20 @@
-/** All landings, the newest first, each to be taken back (UI-31). */
+/** All landings, the newest first, each with what it changed, to be taken back (UI-31). */
 
-import { History } from "lucide-react";
-import { useCallback, useEffect, useState } from "react";
+import { ChevronDown, ChevronRight, History } from "lucide-react";
+import { lazy, Suspense, useCallback, useEffect, useState } from "react";
 import { api, ApiError } from "../api/client.ts";
 import type { Landing, Refused } from "../api/types.ts";
-import { SidebarButton } from "../app/shell.tsx";
-import { refusalReason } from "../state/review.ts";
+import { Page } from "../app/page.tsx";
+import { changedFiles, refusalReason, type ChangedFile } from "../state/review.ts";
 import { ago, count, moment } from "../state/words.ts";
 import { t } from "../text.ts";
 import { Empty, Loading, Problem } from "../ui/kit.tsx";
 import { complain, toast } from "../ui/toasts.tsx";
 
-const SHOWN = 8;
+const ReadOnlyDiff = lazy(() => import("./read_only.tsx"));
+const SHOWN = 6;
 
-function Row({ landing, onChange }: { landing: Landing; onChange: () => void }) {
+function useUndo(landing: Landing, onChange: () => void) {
   const [refused, setRefused] = useState<readonly Refused[]>([]);
   const [busy, setBusy] = useState(false);
   const undo = async (force: boolean): Promise<void> => {
@@ -30,17 +31,50 @@ function Row({ landing, onChange }: { landing: Landing; onChange: () => void }) 
       setBusy(false);
     }
   };
-  const files = landing.entries;
+  return { refused, busy, undo };
+}
+
+function Changes({ landing }: { landing: Landing }) {
+  const [files, setFiles] = useState<readonly ChangedFile[] | null>(null);
+  const [problem, setProblem] = useState<string | null>(null);
+  useEffect(() => {
+    api.landingDiff(landing.id).then(
+      (diff) => setFiles(changedFiles(diff, null)),
+      (error: unknown) => setProblem(error instanceof Error ? error.message : String(error)),
+    );
+  }, [landing.id]);
+  if (problem) return <Problem>{problem}</Problem>;
+  if (!files) return <Loading label={t.loading} />;
   return (
-    <li className="card landing-row">
+    <div className="landing-diff">
+      <Suspense fallback={<Loading label={t.loading} />}>
+        <ReadOnlyDiff files={files} label={t.changesOf(landing.id)} />
+      </Suspense>
+    </div>
+  );
+}
+
+function Row({ landing, onChange }: { landing: Landing; onChange: () => void }) {
+  const { refused, busy, undo } = useUndo(landing, onChange);
+  const [open, setOpen] = useState(false);
+  const files = landing.entries;
+  const isUndo = landing.kind === "undo";
+  const Chevron = open ? ChevronDown : ChevronRight;
+  return (
+    <li className="card landing-row" data-landing={landing.id}>
       <header>
-        <span className={`badge ${landing.kind === "undo" ? "warn" : "ok"}`}>{landing.kind === "undo" ? t.takenBack : t.landedWord}</span>
+        <span className={`badge ${isUndo ? "warn" : "ok"}`}>{isUndo ? t.takenBack : t.landedWord}</span>
         <strong>{count(files.length, t.fileWord, t.filesWord)}</strong>
         <span className="muted" title={moment(landing.at)}>
           {ago(landing.at)}
         </span>
-        <code className="muted">{landing.id}</code>
+        {landing.actor && landing.actor !== "local" && <span className="muted">{landing.actor}</span>}
+        <code className="muted wide-only">{landing.id}</code>
         <span className="grow" />
+        <button type="button" className="button small plain" aria-expanded={open} aria-label={t.changesOf(landing.id)} onClick={() => setOpen(!open)}>
+          <Chevron size={15} aria-hidden="true" />
+          <span className="roomy">{t.changes}</span>
+        </button>
         {landing.state === "undone" ? (
           <span className="badge">{t.takenBack}</span>
         ) : (
@@ -49,19 +83,21 @@ function Row({ landing, onChange }: { landing: Landing; onChange: () => void }) 
           </button>
         )}
       </header>
-      <ul>
-        {files.slice(0, SHOWN).map((file) => (
-          <li key={file.path}>
-            {t.ops[file.op] ?? file.op} {file.path.replace(/^\//, "")}
-          </li>
-        ))}
-        {files.length > SHOWN && <li>{t.andMore(files.length - SHOWN)}</li>}
-      </ul>
+      {!open && (
+        <ul>
+          {files.slice(0, SHOWN).map((file) => (
+            <li key={file.path} className="clip" title={file.path}>
+              <span className="op">{t.ops[file.op] ?? file.op}</span> {file.path.replace(/^\//, "")}
+            </li>
+          ))}
+          {files.length > SHOWN && <li>{t.andMore(files.length - SHOWN)}</li>}
+        </ul>
+      )}
       {refused.length > 0 && (
         <Problem
           tone="warn"
           actions={
-            <button type="button" className="button small" onClick={() => void undo(true)}>
+            <button type="button" className="button small" disabled={busy} onClick={() => void undo(true)}>
               {t.undoAnyway}
             </button>
           }
@@ -76,6 +112,7 @@ function Row({ landing, onChange }: { landing: Landing; onChange: () => void }) 
           ))}
         </Problem>
       )}
+      {open && <Changes landing={landing} />}
     </li>
   );
 }
@@ -88,31 +125,19 @@ export default function LandingsPage() {
   }, []);
   useEffect(load, [load]);
   return (
-    <>
-      <header className="head">
-        <SidebarButton />
-        <div className="head-title">
-          <h1>{t.landings}</h1>
-        </div>
-      </header>
-      <div className="page" tabIndex={0}>
-        <div className="page-inner">
-          {problem && <Problem>{problem}</Problem>}
-          {rows === null && !problem && <Loading label={t.loading} />}
-          {rows?.length === 0 && (
-            <Empty icon={History} title={t.noLandings}>
-              <p>{t.noLandingsText}</p>
-            </Empty>
-          )}
-          {rows && rows.length > 0 && (
-            <ul style={{ display: "grid", gap: "0.75rem" }}>
-              {rows.map((landing) => (
-                <Row key={landing.id} landing={landing} onChange={load} />
-              ))}
-            </ul>
-          )}
-        </div>
-      </div>
-    </>
+    <Page title={t.landings} problem={problem} ready={rows !== null}>
+      {rows?.length === 0 && (
+        <Empty icon={History} title={t.noLandings}>
+          <p>{t.noLandingsText}</p>
+        </Empty>
+      )}
+      {rows && rows.length > 0 && (
+        <ul className="landings">
+          {rows.map((landing) => (
+            <Row key={landing.id} landing={landing} onChange={load} />
+          ))}
+        </ul>
+      )}
+    </Page>
   );
 }

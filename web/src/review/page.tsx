@@ -2,95 +2,27 @@
 
 import { ArrowLeft, Columns2, Keyboard, ListTree, PartyPopper, Pilcrow, Rows2 } from "lucide-react";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
-import { Virtuoso, type VirtuosoHandle } from "react-virtuoso";
 import { Link, useLocation } from "wouter";
 import { api } from "../api/client.ts";
 import { SidebarButton, useMedia } from "../app/shell.tsx";
 import { useLinks } from "../app/place.tsx";
-import { useFacts, useLive } from "../chat/page.tsx";
+import { useFacts, useLive } from "../chat/use_live.ts";
 import { isBusy } from "../state/conversation.ts";
 import { prefer, usePreferences } from "../state/preferences.ts";
-import { setFile, setHunk, type ChangedFile, type Choice } from "../state/review.ts";
+import type { ChangedFile } from "../state/review.ts";
 import { t } from "../text.ts";
 import { Dialog, Empty, IconButton, Loading, Problem } from "../ui/kit.tsx";
 import { complain, toast } from "../ui/toasts.tsx";
+import type { ListHandle } from "../ui/window_list.tsx";
 import { useComments } from "./comments.ts";
-import { FileDiff } from "./file_diff.tsx";
+import { useContents } from "./contents.ts";
+import { DiffList, formAt, type Form } from "./diff_list.tsx";
+import { useKeys, type Place } from "./keys.ts";
 import { LandBar, Outcome } from "./land_bar.tsx";
 import { ChangeTree, inReviewOrder } from "./tree.tsx";
 import { useReview } from "./use_review.ts";
 
-interface Place {
-  path: string;
-  hunk: string | null;
-}
-
-/** Every place `j` and `k` stop at: each hunk, and files that have none. */
-function stops(files: readonly ChangedFile[]): Place[] {
-  return files.flatMap(({ path, hunks }): Place[] => {
-    return hunks?.length ? hunks.map((hunk) => ({ path, hunk: hunk.id })) : [{ path, hunk: null }];
-  });
-}
-
-function isTyping(target: EventTarget | null): boolean {
-  return target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
-}
-
-interface Keys {
-  place: Place | null;
-  commentOn: string | null;
-  help: boolean;
-  go: (place: Place) => void;
-  commented: () => void;
-  setHelp: (open: boolean) => void;
-}
-
-/** `j` `k` `a` `x` `c` `?` (UI-27); nothing while somebody types. */
-function useKeys(files: readonly ChangedFile[], choice: Choice, onChoice: (choice: Choice) => void, show: (place: Place) => void): Keys {
-  const [place, setPlace] = useState<Place | null>(null);
-  const [commentOn, setCommentOn] = useState<string | null>(null);
-  const [help, setHelp] = useState(false);
-  const all = useMemo(() => stops(files), [files]);
-  useEffect(() => {
-    const mark = (on: boolean): void => {
-      const file = files.find((one) => one.path === place?.path);
-      if (!place || !file) return;
-      onChoice(place.hunk === null ? setFile(choice, file, on) : setHunk(choice, file, place.hunk, on));
-    };
-    const move = (by: number): void => {
-      const at = place ? all.findIndex((stop) => stop.path === place.path && stop.hunk === place.hunk) : by > 0 ? -1 : all.length;
-      const next = all[Math.min(Math.max(at + by, 0), all.length - 1)];
-      if (!next) return;
-      setPlace(next);
-      show(next);
-    };
-    const press = (event: KeyboardEvent): void => {
-      if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target) || document.querySelector("dialog[open]")) return;
-      const acts: Record<string, () => void> = {
-        j: () => move(1),
-        k: () => move(-1),
-        a: () => mark(true),
-        x: () => mark(false),
-        c: () => setCommentOn(place?.hunk ?? null),
-        "?": () => setHelp(true),
-      };
-      const act = acts[event.key];
-      if (!act) return;
-      event.preventDefault();
-      act();
-    };
-    addEventListener("keydown", press);
-    return () => removeEventListener("keydown", press);
-  }, [all, place, files, choice, onChoice, show]);
-  const go = useCallback(
-    (next: Place): void => {
-      setPlace(next);
-      show(next);
-    },
-    [show],
-  );
-  return { place, commentOn, help, go, commented: () => setCommentOn(null), setHelp };
-}
+const NOTHING: readonly ChangedFile[] = [];
 
 function Help({ onClose }: { onClose: () => void }) {
   return (
@@ -107,45 +39,77 @@ function Help({ onClose }: { onClose: () => void }) {
   );
 }
 
+/** Changed files in the page's order, with hunks that were asked for one by one. */
+function useFiles(conversation: string, all: readonly ChangedFile[] | null) {
+  const ordered = useMemo(() => inReviewOrder(all ?? NOTHING), [all]);
+  const { contents, known } = useContents(conversation, ordered);
+  const files = useMemo(
+    () =>
+      ordered.map((file) => {
+        const hunks = file.hunks ?? known.get(file.path)?.hunks ?? null;
+        return hunks === file.hunks ? file : { ...file, hunks };
+      }),
+    [ordered, known],
+  );
+  return { files, known, contents, ignored: (all?.length ?? 0) - ordered.length };
+}
+
+/** Go once to the place that the address names: `#/src/a.py:12`. */
+function useAddressedPlace(files: readonly ChangedFile[], go: (place: Place) => void): void {
+  const gone = useRef(false);
+  useEffect(() => {
+    if (gone.current || files.length === 0) return;
+    gone.current = true;
+    const [, path = "", line = ""] = /^#(.+?)(?::(\d+))?$/.exec(decodeURIComponent(location.hash)) ?? [];
+    const file = files.find((one) => one.path === path);
+    if (!file) return;
+    const number = Number(line);
+    const hunk = file.hunks?.find((one) => number >= one.new_start && number < one.new_start + Math.max(one.new_lines, 1));
+    go({ path, hunk: (hunk ?? file.hunks?.[0])?.id ?? null });
+  }, [files, go]);
+}
+
 export default function ReviewPage({ id }: { id: string }) {
   const links = useLinks();
   const [, navigate] = useLocation();
-  const { state } = useLive(id);
-  const facts = useFacts(id, state.factsVersion);
+  const { state, ready } = useLive(id);
+  // A history that is read back is no change: what it led to is asked for once.
+  const facts = useFacts(id, ready ? state.factsVersion : 0);
   const running = isBusy(state) && state.status === "running";
-  const review = useReview(id, state.filesVersion);
+  const review = useReview(id, ready ? state.filesVersion : 0);
   const comments = useComments(id);
   const { diffView } = usePreferences();
   const narrow = useMedia("(max-width: 860px)");
   const [ignoreSpace, setIgnoreSpace] = useState(false);
   const [tree, setTree] = useState(false);
-  const list = useRef<VirtuosoHandle>(null);
-  const files = useMemo(() => inReviewOrder(review.files ?? []), [review.files]);
-  const ignored = (review.files?.length ?? 0) - files.length;
-  const shown = useRef(files);
-  shown.current = files;
+  const [form, setForm] = useState<Form | null>(null);
+  const list = useRef<ListHandle>(null);
+  const { files, known, contents, ignored } = useFiles(id, review.files);
   const show = useCallback((place: Place): void => {
-    const index = shown.current.findIndex((file) => file.path === place.path);
-    if (index >= 0) list.current?.scrollToIndex({ index, align: "start" });
-    // Twice: the list must have drawn the file before its hunk can be brought into view.
-    const look = (): void => document.querySelector(`[data-hunk="${place.hunk}"]`)?.scrollIntoView({ block: "center" });
-    if (place.hunk) requestAnimationFrame(() => requestAnimationFrame(look));
+    requestAnimationFrame(() => list.current?.show(place.path, place.hunk ? `hunk:${place.hunk}` : null));
   }, []);
-  const keys = useKeys(files, review.choice, review.setChoice, show);
+  const commentAt = useCallback(
+    (place: Place): void => {
+      const file = files.find((one) => one.path === place.path);
+      if (file) setForm(formAt(file, place.hunk));
+    },
+    [files],
+  );
+  const keys = useKeys({ files, choice: review.choice, onChoice: review.setChoice, show, onComment: commentAt });
+  useAddressedPlace(files, keys.go);
   const drafts = comments.all.filter((comment) => !comment.sent);
   const send = async (): Promise<void> => {
-    await api.comment(
+    const asked = await api.comment(
       id,
       drafts.map(({ path, side, line, endLine, text }) => ({ path, side, line, end_line: endLine, text })),
     );
-    comments.markSent();
+    comments.markSent(asked.turn_id);
     toast(t.commentsSent, { label: t.toChat, run: () => navigate(links.chat(id)) });
   };
   const pick = (path: string): void => {
     keys.go({ path, hunk: files.find((file) => file.path === path)?.hunks?.[0]?.id ?? null });
     setTree(false);
   };
-  const view = narrow ? "unified" : diffView;
   return (
     <>
       <header className="head">
@@ -160,7 +124,7 @@ export default function ReviewPage({ id }: { id: string }) {
         <span className="phone-only">
           <IconButton icon={ListTree} label={t.changedFiles} onClick={() => setTree(true)} />
         </span>
-        <span className="wide-only" role="group" aria-label={t.diffView} style={{ display: "flex", gap: "0.25rem" }}>
+        <span className="wide-only segmented" role="group" aria-label={t.diffView}>
           <IconButton icon={Rows2} label={t.unified} pressed={diffView === "unified"} onClick={() => prefer({ diffView: "unified" })} />
           <IconButton icon={Columns2} label={t.split} pressed={diffView === "split"} onClick={() => prefer({ diffView: "split" })} />
         </span>
@@ -185,6 +149,7 @@ export default function ReviewPage({ id }: { id: string }) {
               onClose={() => setTree(false)}
             />
           )}
+          {tree && <button type="button" className="scrim narrow-only" aria-label={t.close} onClick={() => setTree(false)} />}
           <div className="diffs">
             <Outcome conversation={id} review={review} files={files} />
             {files.length === 0 ? (
@@ -195,30 +160,20 @@ export default function ReviewPage({ id }: { id: string }) {
                 </Link>
               </Empty>
             ) : (
-              <Virtuoso
-                ref={list}
-                className="diff-list"
-                data={files}
-                computeItemKey={(_, file) => file.path}
-                increaseViewportBy={{ top: 300, bottom: 500 }}
-                defaultItemHeight={320}
-                components={{ Footer: () => <div className="spacer" /> }}
-                itemContent={(_, file) => (
-                  <div className="file-slot">
-                    <FileDiff
-                      conversation={id}
-                      file={file}
-                      choice={review.choice}
-                      onChoice={review.setChoice}
-                      comments={comments}
-                      view={view}
-                      ignoreSpace={ignoreSpace}
-                      currentHunk={keys.place?.path === file.path ? keys.place.hunk : null}
-                      commentOn={keys.place?.path === file.path ? keys.commentOn : null}
-                      onCommented={keys.commented}
-                    />
-                  </div>
-                )}
+              <DiffList
+                conversation={id}
+                files={files}
+                known={known}
+                contents={contents}
+                choice={review.choice}
+                onChoice={review.setChoice}
+                comments={comments}
+                view={narrow ? "unified" : diffView}
+                ignoreSpace={ignoreSpace}
+                place={keys.place}
+                form={form}
+                onForm={setForm}
+                handle={list}
               />
             )}
             {(files.length > 0 || drafts.length > 0) && (

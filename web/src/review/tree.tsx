@@ -1,34 +1,41 @@
 /** The tree of changed files: counts, marks, the red lane apart (UI-26, UI-28). Virtualised for thousands. */
 
-import { X } from "lucide-react";
-import { useMemo } from "react";
-import { Virtuoso } from "react-virtuoso";
+import { ChevronDown, ChevronRight, ShieldAlert, X } from "lucide-react";
+import { useEffect, useMemo, useRef, useState } from "react";
+import { Virtuoso, type VirtuosoHandle } from "react-virtuoso";
 import { fileMark, setAll, setFile, type ChangedFile, type Choice } from "../state/review.ts";
 import { t } from "../text.ts";
 import { IconButton } from "../ui/kit.tsx";
 
-export type TreeRow = { kind: "directory"; key: string; name: string } | { kind: "lane"; key: string } | { kind: "file"; key: string; file: ChangedFile };
+export type TreeRow =
+  | { kind: "directory"; key: string; name: string; count: number }
+  | { kind: "lane"; key: string; count: number }
+  | { kind: "file"; key: string; file: ChangedFile };
+
+const FILTER_FROM = 8;
 
 /** Return files in the order of the page: ordinary ones by directory, then the red lane. */
 export function inReviewOrder(files: readonly ChangedFile[]): ChangedFile[] {
   return [...files.filter((file) => !file.isRed && !file.ignored), ...files.filter((file) => file.isRed)];
 }
 
-export function treeRows(files: readonly ChangedFile[]): TreeRow[] {
+export function treeRows(files: readonly ChangedFile[], shut: ReadonlySet<string> = new Set()): TreeRow[] {
   const rows: TreeRow[] = [];
-  let directory: string | null = null;
-  let lane = false;
+  let directory = null as Extract<TreeRow, { kind: "directory" }> | null;
+  let lane = null as Extract<TreeRow, { kind: "lane" }> | null;
   for (const file of files) {
     if (file.isRed && !lane) {
-      lane = true;
       directory = null;
-      rows.push({ kind: "lane", key: "lane" });
+      lane = { kind: "lane", key: "lane", count: 0 };
+      rows.push(lane);
     }
-    if (file.directory !== directory) {
-      directory = file.directory;
-      if (directory) rows.push({ kind: "directory", key: `${lane ? "!" : ""}${directory}`, name: directory });
+    if (lane) lane.count += 1;
+    if (file.directory !== (directory?.name ?? "")) {
+      directory = file.directory ? { kind: "directory", key: `${lane ? "!" : ""}${file.directory}`, name: file.directory, count: 0 } : null;
+      if (directory) rows.push(directory);
     }
-    rows.push({ kind: "file", key: file.path, file });
+    if (directory) directory.count += 1;
+    if (!directory || !shut.has(directory.key)) rows.push({ kind: "file", key: file.path, file });
   }
   return rows;
 }
@@ -36,6 +43,7 @@ export function treeRows(files: readonly ChangedFile[]): TreeRow[] {
 export function Counts({ file }: { file: ChangedFile }) {
   if (file.binary) return <span className="counts muted">{t.binary}</span>;
   if (file.kind === "delete") return <span className="counts minus">{t.deletedShort}</span>;
+  if (file.added + file.removed === 0) return null;
   return (
     <span className="counts">
       <span className="plus">+{file.added}</span> <span className="minus">−{file.removed}</span>
@@ -78,10 +86,59 @@ interface TreeProps {
 }
 
 export function ChangeTree({ files, ignored, choice, current, open, onChoice, onPick, onClose }: TreeProps) {
-  const rows = useMemo(() => treeRows(files), [files]);
+  const [query, setQuery] = useState("");
+  const [shut, setShut] = useState<ReadonlySet<string>>(new Set());
+  const list = useRef<VirtuosoHandle>(null);
+  const rows = useMemo(() => {
+    const wanted = query.trim().toLowerCase();
+    return treeRows(wanted ? files.filter((file) => file.path.toLowerCase().includes(wanted)) : files, shut);
+  }, [files, query, shut]);
   const ordinary = files.filter((file) => !file.isRed);
   const all = ordinary.length > 0 && ordinary.every((file) => choice[file.path] === "all");
   const some = !all && ordinary.some((file) => choice[file.path] !== undefined);
+  useEffect(() => {
+    const index = rows.findIndex((row) => row.key === current);
+    if (index >= 0) list.current?.scrollIntoView({ index });
+    // Only going somewhere moves the tree, not what is typed into its filter.
+  }, [current]);
+  const toggle = (key: string): void => {
+    const next = new Set(shut);
+    if (!next.delete(key)) next.add(key);
+    setShut(next);
+  };
+  const draw = (row: TreeRow) => {
+    if (row.kind === "lane") {
+      return (
+        <div className="tree-row lane">
+          <ShieldAlert size={14} aria-hidden="true" />
+          <span className="grow">{t.redLane}</span>
+          <span className="counts">{row.count}</span>
+        </div>
+      );
+    }
+    if (row.kind === "directory") {
+      const Chevron = shut.has(row.key) ? ChevronRight : ChevronDown;
+      return (
+        <button type="button" className="tree-row directory" aria-expanded={!shut.has(row.key)} title={row.name} onClick={() => toggle(row.key)}>
+          <Chevron size={13} aria-hidden="true" />
+          <span className="clip name">
+            <bdi>{row.name}/</bdi>
+          </span>
+          {shut.has(row.key) && <span className="counts">{row.count}</span>}
+        </button>
+      );
+    }
+    const { file } = row;
+    return (
+      <div className={`tree-row ${file.directory ? "inner" : ""} ${file.path === current ? "current" : ""}`}>
+        <FileMark file={file} choice={choice} onChoice={onChoice} />
+        <button type="button" className={`name ${file.kind === "delete" ? "gone" : ""}`} title={file.path} aria-current={file.path === current || undefined} onClick={() => onPick(file.path)}>
+          {file.name}
+        </button>
+        <Counts file={file} />
+      </div>
+    );
+  };
   return (
     <aside className={`change-tree ${open ? "" : "shut"}`} aria-label={t.changedFiles} onKeyDown={(event) => event.key === "Escape" && onClose()}>
       <div className="tree-head">
@@ -100,25 +157,12 @@ export function ChangeTree({ files, ignored, choice, current, open, onChoice, on
           <IconButton icon={X} label={t.close} onClick={onClose} />
         </span>
       </div>
-      <Virtuoso
-        style={{ flex: 1 }}
-        data={rows}
-        computeItemKey={(_, row) => row.key}
-        itemContent={(_, row) => {
-          if (row.kind === "lane") return <div className="tree-row lane">{t.redLane}</div>;
-          if (row.kind === "directory") return <div className="tree-row directory clip">{row.name}/</div>;
-          const { file } = row;
-          return (
-            <div className={`tree-row ${file.path === current ? "current" : ""}`}>
-              <FileMark file={file} choice={choice} onChoice={onChoice} />
-              <button type="button" className={`name ${file.kind === "delete" ? "gone" : ""}`} title={file.path} onClick={() => onPick(file.path)}>
-                {file.name}
-              </button>
-              <Counts file={file} />
-            </div>
-          );
-        }}
-      />
+      {files.length >= FILTER_FROM && (
+        <div className="inspect-tools">
+          <input className="input" type="search" aria-label={t.filterChanges} placeholder={t.filterChanges} value={query} onChange={(event) => setQuery(event.target.value)} />
+        </div>
+      )}
+      <Virtuoso ref={list} style={{ flex: 1 }} data={rows} computeItemKey={(_, row) => row.key} itemContent={(_, row) => draw(row)} />
       {ignored > 0 && <div className="file-foot">{t.ignoredFiles(ignored)}</div>}
     </aside>
   );

@@ -38,6 +38,8 @@ export interface Review {
 interface Loaded {
   files: readonly ChangedFile[];
   plan: LandingPlan;
+  /** What the server said, to know whether it says the same again. */
+  said: string;
 }
 
 export function useReview(conversation: string, version: number): Review {
@@ -55,10 +57,13 @@ export function useReview(conversation: string, version: number): Review {
       const [diff, plan] = await Promise.all([api.diff(conversation), api.landingPlan(conversation)]);
       const files = changedFiles(diff, plan);
       const old = before.current;
-      before.current = { files, plan };
-      setLoaded({ files, plan });
-      setChoice((now) => (old ? keptChoice(now, old.files, files) : firstChoice(files)));
+      const said = JSON.stringify([diff, plan]);
       setProblem(null);
+      // The same again: what was loaded for it, file by file, stays.
+      if (old?.said === said) return;
+      before.current = { files, plan, said };
+      setLoaded(before.current);
+      setChoice((now) => (old ? keptChoice(now, old.files, files) : firstChoice(files)));
     } catch (error) {
       setProblem(error instanceof Error ? error.message : String(error));
     }

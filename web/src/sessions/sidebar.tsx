@@ -1,6 +1,6 @@
 /** The list of sessions beside every page: state, changed files, cost, age; search, rename, fork, delete. */
 
-import { Bell, ChartNoAxesColumn, Code, Ellipsis, GitFork, History, Moon, Pencil, Plus, Search, Sparkles, Sun, SunMoon, Trash2 } from "lucide-react";
+import { Bell, Box, Brain, ChartNoAxesColumn, Code, Ellipsis, GitFork, GraduationCap, History, KeyRound, LayoutGrid, Moon, Pencil, Plus, Search, Sparkles, Sun, SunMoon, Trash2 } from "lucide-react";
 import { useEffect, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { api } from "../api/client.ts";
@@ -133,6 +133,7 @@ function useAttention(rows: readonly ConversationRow[] | null): void {
 export function Sidebar({ current, onNew }: { current: string | null; onNew: () => void }) {
   const face = useFace();
   const links = useLinks();
+  const [, go] = useLocation();
   const { rows, error } = useSessions();
   const { notify } = usePreferences();
   const [query, setQuery] = useState("");
@@ -196,9 +197,22 @@ export function Sidebar({ current, onNew }: { current: string | null; onNew: () 
           <History size={18} aria-hidden="true" />
         </Link>
         {face === "dev" && (
-          <Link className="button icon plain" href={links.usage} aria-label={t.usage} title={t.usage}>
-            <ChartNoAxesColumn size={18} aria-hidden="true" />
-          </Link>
+          <>
+            <Link className="button icon plain" href={links.usage} aria-label={t.usage} title={t.usage}>
+              <ChartNoAxesColumn size={18} aria-hidden="true" />
+            </Link>
+            <Menu
+              up
+              label={t.furtherPages}
+              icon={LayoutGrid}
+              items={[
+                { label: t.skills, icon: GraduationCap, onPick: () => go(links.skills) },
+                { label: t.memory, icon: Brain, onPick: () => go(links.memory) },
+                { label: t.sandbox, icon: Box, onPick: () => go(links.sandbox) },
+                { label: t.tokensPage, icon: KeyRound, onPick: () => go(links.tokens) },
+              ]}
+            />
+          </>
         )}
         <span className="grow" />
         <Link

@@ -1,6 +1,7 @@
 /** Frames beside the dialogue itself: notices, errors, subagents. Pure. Not here: messages, tools, turns (`conversation.ts`). */
 
 import type { ServerFrame } from "../api/frames.ts";
+import { t } from "../text.ts";
 import { change, put, type Draft } from "./draft.ts";
 import type { NoteEntry } from "./entries.ts";
 
@@ -15,20 +16,20 @@ export function notes(draft: Draft, frame: ServerFrame, turn: string | null): vo
         draft,
         turn,
         "warn",
-        `The model did not answer (${frame.reason}). Trying again in ${Math.round(frame.delay_s * 10) / 10} s.`,
+        t.retrying(frame.reason, Math.round(frame.delay_s * 10) / 10),
         "retrying",
         `retry:${turn}:${frame.attempt}:${draft.entries.length}`,
       );
     case "model_fallback":
-      return note(draft, turn, "warn", `${frame.from} failed (${frame.reason}); ${frame.to} goes on.`, "model_fallback");
+      return note(draft, turn, "warn", t.fallback(frame.from, frame.to, frame.reason), "model_fallback");
     case "background_result":
       for (const row of frame.notifications) {
-        const what = row.command ? `“${row.command}”` : "A background command";
-        note(draft, turn, "info", `${what} ended: ${row.status}`, "background", `bg:${row.task_id}`);
+        note(draft, turn, "info", t.backgroundEnded(row.command ?? null, row.status), "background", `bg:${row.task_id}`);
       }
       return;
     case "teammate_status":
-      return note(draft, turn, "info", `${frame.name} (${frame.role}): ${frame.status}`, "teammate");
+      draft.teammates = { ...draft.teammates, [frame.name]: { role: frame.role, status: frame.status } };
+      return;
     default:
       return; // accepted, pong, traces, egress: nothing of the conversation's text
   }
@@ -76,6 +77,7 @@ export function subagent(
     progress: "",
     toolCount: null,
     elapsed: null,
+    handle: frame.handle ?? null,
     tokens: null,
   });
   if (frame.type !== "subagent_end") return;
@@ -84,6 +86,7 @@ export function subagent(
     ...entry,
     status: frame.status ?? "done",
     summary: frame.summary,
+    handle: frame.handle ?? entry.handle,
     toolCount: frame.tool_count ?? null,
     elapsed: frame.elapsed ?? null,
     tokens: usage ? (usage.input_tokens ?? 0) + (usage.output_tokens ?? 0) : null,

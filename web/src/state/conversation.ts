@@ -120,9 +120,11 @@ function other(draft: Draft, frame: ServerFrame, turn: string | null): void {
       draft.filesVersion += 1;
       return;
     case "landing":
-      draft.filesVersion += 1;
-      draft.factsVersion += 1;
+      moved(draft);
       return note(draft, turn, "info", frame.message, "landing", `landing:${frame.message}`);
+    case "notice":
+      if (frame.kind === "subagents") moved(draft);
+      return notes(draft, frame, turn);
     case "sandbox_tier":
       draft.tier = frame.tier;
       return;
@@ -329,6 +331,13 @@ function closed(entry: Entry, waits: boolean): Entry {
 }
 
 // ---------------------------------------------------------------- the rest
+
+/** The branch's files changed beside a turn: how many is for REST to say. */
+function moved(draft: Draft): void {
+  draft.filesVersion += 1;
+  draft.factsVersion += 1;
+  draft.changedCount = null;
+}
 
 function flag(draft: Draft, flags: Partial<Flags>): void {
   draft.flags = { ...draft.flags, ...flags };

@@ -56,6 +56,7 @@ export interface SubagentEntry extends Base {
   progress: string;
   toolCount: number | null;
   elapsed: number | null;
+  handle: string | null;
   tokens: number | null;
 }
 export interface NoteEntry extends Base {
@@ -109,6 +110,8 @@ export interface ConversationState {
   turn: string | null;
   cursor: number;
   todos: readonly Todo[];
+  /** Teammates by name, as they were last told of. */
+  teammates: Readonly<Record<string, { role: string; status: string }>>;
   /** Files the branch has changed, while a turn runs; null = not told yet. */
   changedFiles: readonly FileRow[] | null;
   changedCount: number | null;
@@ -132,6 +135,7 @@ export const EMPTY: ConversationState = {
   turn: null,
   cursor: 0,
   todos: [],
+  teammates: {},
   changedFiles: null,
   changedCount: null,
   filesVersion: 0,

@@ -1,106 +1,151 @@
-/** The server's hunks in the form the diff viewer draws. Pure. */
+/** The server's hunks as lines that can be drawn: numbered, paired, without white space. Pure. */
 
-import type { ChangeData, HunkData } from "react-diff-view";
 import type { WireHunk } from "../api/types.ts";
 
-/** A hunk with the id that landings know it by. */
-export interface ReviewHunk extends HunkData {
-  id: string;
+/** One line of a file, as it was, as it is, or both. */
+export interface Line {
+  readonly type: "normal" | "insert" | "delete";
+  readonly content: string;
+  readonly oldLine: number | null;
+  readonly newLine: number | null;
 }
 
-/** Return one hunk as lines with their numbers; `\ No newline` marks are no lines. */
+/** Two lines beside each other; null where a side has none. */
+export type Pair = readonly [Line | null, Line | null];
+
+/** A hunk with the id that landings know it by. */
+export interface ReviewHunk {
+  readonly id: string;
+  readonly heading: string;
+  readonly oldStart: number;
+  readonly oldLines: number;
+  readonly newStart: number;
+  readonly newLines: number;
+  readonly lines: readonly Line[];
+}
+
+const made = new WeakMap<WireHunk, ReviewHunk>();
+
+/** Return one hunk as lines with their numbers, made once; `\ No newline` marks are no lines. */
 export function hunkData(hunk: WireHunk): ReviewHunk {
+  const known = made.get(hunk) ?? parsed(hunk);
+  made.set(hunk, known);
+  return known;
+}
+
+function parsed(hunk: WireHunk): ReviewHunk {
   let oldLine = hunk.old_start;
   let newLine = hunk.new_start;
-  const changes: ChangeData[] = [];
-  const lines = hunk.text.endsWith("\n") ? hunk.text.slice(0, -1).split("\n") : hunk.text.split("\n");
-  for (const line of lines) {
-    const content = line.slice(1);
+  const lines: Line[] = [];
+  const text = hunk.text.endsWith("\n") ? hunk.text.slice(0, -1) : hunk.text;
+  for (const line of text.split("\n")) {
+    const content = line.endsWith("\r") ? line.slice(1, -1) : line.slice(1);
     if (line.startsWith("+")) {
-      changes.push({ type: "insert", isInsert: true, content, lineNumber: newLine });
+      lines.push({ type: "insert", content, oldLine: null, newLine });
       newLine += 1;
     } else if (line.startsWith("-")) {
-      changes.push({ type: "delete", isDelete: true, content, lineNumber: oldLine });
+      lines.push({ type: "delete", content, oldLine, newLine: null });
       oldLine += 1;
     } else if (!line.startsWith("\\") && !line.startsWith("@@")) {
-      changes.push({ type: "normal", isNormal: true, content, oldLineNumber: oldLine, newLineNumber: newLine });
+      lines.push({ type: "normal", content, oldLine, newLine });
       oldLine += 1;
       newLine += 1;
     }
   }
   return {
     id: hunk.id,
-    content: `@@ -${hunk.old_start},${hunk.old_lines} +${hunk.new_start},${hunk.new_lines} @@`,
+    heading: `@@ -${hunk.old_start},${hunk.old_lines} +${hunk.new_start},${hunk.new_lines} @@`,
     oldStart: hunk.old_start,
     oldLines: hunk.old_lines,
     newStart: hunk.new_start,
     newLines: hunk.new_lines,
-    changes,
+    lines,
   };
+}
+
+/** Call `each` for every run of deleted lines and the inserted ones that follow it. */
+export function eachRun(lines: readonly Line[], each: (deleted: Line[], inserted: Line[]) => void, kept: (line: Line) => void): void {
+  let index = 0;
+  while (index < lines.length) {
+    const from = index;
+    while (lines[index]?.type === "delete") index += 1;
+    const middle = index;
+    while (lines[index]?.type === "insert") index += 1;
+    if (index > from) each(lines.slice(from, middle), lines.slice(middle, index));
+    const line = lines[index];
+    if (line?.type === "normal") {
+      kept(line);
+      index += 1;
+    }
+  }
 }
 
 /** Hide changes that are only white space: pairs of equal words become unchanged lines. */
 export function withoutWhitespace(hunk: ReviewHunk): ReviewHunk {
   const bare = (text: string): string => text.replace(/\s+/g, "");
-  const changes: ChangeData[] = [];
-  let index = 0;
-  while (index < hunk.changes.length) {
-    const from = index;
-    while (hunk.changes[index]?.type === "delete") index += 1;
-    const deleted = hunk.changes.slice(from, index);
-    const middle = index;
-    while (hunk.changes[index]?.type === "insert") index += 1;
-    const inserted = hunk.changes.slice(middle, index);
-    const same =
-      deleted.length > 0 &&
-      deleted.length === inserted.length &&
-      deleted.every((change, at) => bare(change.content) === bare(inserted[at]?.content ?? ""));
-    if (same) {
-      deleted.forEach((change, at) => {
-        const other = inserted[at];
-        if (change.type !== "delete" || other?.type !== "insert") return;
-        changes.push({
-          type: "normal",
-          isNormal: true,
-          content: other.content,
-          oldLineNumber: change.lineNumber,
-          newLineNumber: other.lineNumber,
-        });
-      });
-    } else {
-      changes.push(...deleted, ...inserted);
-    }
-    const kept = hunk.changes[index];
-    if (kept && kept.type === "normal") {
-      changes.push(kept);
-      index += 1;
-    }
-  }
-  return { ...hunk, changes };
+  const lines: Line[] = [];
+  eachRun(
+    hunk.lines,
+    (deleted, inserted) => {
+      const same =
+        deleted.length === inserted.length &&
+        deleted.every((line, at) => bare(line.content) === bare(inserted[at]?.content ?? ""));
+      if (!same) return void lines.push(...deleted, ...inserted);
+      for (const [at, line] of inserted.entries()) {
+        lines.push({ ...line, type: "normal", oldLine: deleted[at]?.oldLine ?? null });
+      }
+    },
+    (line) => lines.push(line),
+  );
+  return { ...hunk, lines };
 }
 
 /** Pair deleted with inserted lines, as two columns show them. */
-export function zipped(hunk: ReviewHunk): ReviewHunk {
-  const changes: ChangeData[] = [];
-  let deleted: ChangeData[] = [];
-  let inserted: ChangeData[] = [];
-  const settle = (): void => {
-    for (let at = 0; at < Math.max(deleted.length, inserted.length); at += 1) {
-      changes.push(...deleted.slice(at, at + 1), ...inserted.slice(at, at + 1));
-    }
-    deleted = [];
-    inserted = [];
-  };
-  for (const change of hunk.changes) {
-    if (change.type === "delete") deleted.push(change);
-    else if (change.type === "insert") inserted.push(change);
-    else {
-      settle();
-      changes.push(change);
-    }
+export function paired(lines: readonly Line[]): Pair[] {
+  const pairs: Pair[] = [];
+  eachRun(
+    lines,
+    (deleted, inserted) => {
+      for (let at = 0; at < Math.max(deleted.length, inserted.length); at += 1) {
+        pairs.push([deleted[at] ?? null, inserted[at] ?? null]);
+      }
+    },
+    (line) => pairs.push([line, line]),
+  );
+  return pairs;
+}
+
+/** Return the line after a side of a hunk; a side without lines names the line before it. */
+function behind(start: number, count: number): number {
+  return count === 0 ? start + 1 : start + count;
+}
+
+/** Unchanged lines that a diff leaves out: `newFrom` … `newTo` of the new side, null = to the end of the file. */
+export interface Gap {
+  readonly key: string;
+  readonly newFrom: number;
+  readonly newTo: number | null;
+  /** What to add to a new line's number for the old one. */
+  readonly shift: number;
+}
+
+/** Return what lies unshown before, between and behind the hunks of a file. */
+export function gapsOf(hunks: readonly ReviewHunk[]): (Gap | null)[] {
+  const gaps: (Gap | null)[] = [];
+  let newFrom = 1;
+  let shift = 0;
+  for (const hunk of hunks) {
+    const newTo = hunk.newLines === 0 ? hunk.newStart : hunk.newStart - 1;
+    gaps.push(newTo >= newFrom ? { key: `gap:${newFrom}`, newFrom, newTo, shift } : null);
+    newFrom = behind(hunk.newStart, hunk.newLines);
+    shift = behind(hunk.oldStart, hunk.oldLines) - newFrom;
   }
-  settle();
-  return { ...hunk, changes };
+  const last = hunks.at(-1);
+  let trailing = 0;
+  for (let at = (last?.lines.length ?? 0) - 1; at >= 0 && last?.lines[at]?.type === "normal"; at -= 1) trailing += 1;
+  // With fewer than three unchanged lines behind the last change the file ends there.
+  gaps.push(last && trailing >= 3 ? { key: `gap:${newFrom}`, newFrom, newTo: null, shift } : null);
+  return gaps;
 }
 
 const LANGUAGES: Readonly<Record<string, string>> = {

@@ -147,6 +147,11 @@ export class LiveConversation {
 const open = new Map<string, LiveConversation>();
 const MOST_OPEN = 8;
 
+/** Try all connections again at once: somebody has signed in. */
+export function reconnectAll(): void {
+  for (const live of open.values()) live.reconnect();
+}
+
 /** Return the one live value of a conversation; the least recently asked for are forgotten. */
 export function liveConversation(id: string): LiveConversation {
   const known = open.get(id) ?? new LiveConversation(id);

@@ -1,5 +1,6 @@
 /** Tool calls in plain words, for people who never asked what a tool is (UI-7). Pure. */
 
+import { t } from "../text.ts";
 import type { Entry, ToolEntry } from "./entries.ts";
 
 type Verb = "read" | "write" | "run" | "search" | "web" | "plan" | "other";
@@ -30,54 +31,34 @@ export function keyParameter(input: Record<string, unknown>): string {
 }
 
 function fileName(path: unknown): string {
-  return typeof path === "string" ? (path.split("/").filter(Boolean).pop() ?? path) : "a file";
+  return typeof path === "string" ? (path.split("/").filter(Boolean).pop() ?? path) : t.aFile;
 }
-
-const ENDED: Readonly<Record<string, string>> = {
-  error: "it did not work",
-  denied: "not allowed",
-  interrupted: "stopped",
-};
 
 export type Step = Pick<ToolEntry, "tool" | "input" | "status">;
 
 /** Return one step as a sentence: “Changed notes.md”; what did not happen is not said as if it had. */
 export function stepInWords(entry: Step): string {
   if (entry.status === "ok" || entry.status === "running") return words(entry, entry.status === "running");
-  return `${words(entry, true)} – ${ENDED[entry.status] ?? entry.status}`;
+  return `${words(entry, true)} – ${t.stepEnded[entry.status] ?? entry.status}`;
 }
 
 function words(entry: Step, goes: boolean): string {
-  const file = fileName(entry.input["path"]);
-  switch (verb(entry.tool)) {
-    case "write":
-      if (entry.tool === "delete_file") return goes ? `Removing ${file}` : `Removed ${file}`;
-      if (entry.tool === "write_file") return goes ? `Writing ${file}` : `Wrote ${file}`;
-      return goes ? `Changing ${file}` : `Changed ${file}`;
-    case "read":
-      if (entry.tool === "ls" || entry.tool === "list_files") {
-        return goes ? "Looking through the files" : "Looked through the files";
-      }
-      return goes ? `Reading ${file}` : `Read ${file}`;
-    case "search":
-      return goes ? "Searching the files" : "Searched the files";
-    case "run":
-      if (TESTS.test(keyParameter(entry.input))) return goes ? "Running the tests" : "Ran the tests";
-      return goes ? "Running a command" : "Ran a command";
-    case "web":
-      return goes ? "Looking on the web" : "Looked on the web";
-    case "plan":
-      return goes ? "Thinking it through" : "Thought it through";
-    case "other":
-      return goes ? "Working" : "Took a step";
-  }
+  return t.stepWords[kindOf(entry)](fileName(entry.input["path"]))[goes ? 0 : 1];
+}
+
+function kindOf(entry: Step): keyof typeof t.stepWords {
+  const kind = verb(entry.tool);
+  if (kind === "write") return entry.tool === "delete_file" ? "remove" : entry.tool === "write_file" ? "write" : "change";
+  if (kind === "read") return entry.tool === "ls" || entry.tool === "list_files" ? "list" : "read";
+  if (kind === "run") return TESTS.test(keyParameter(entry.input)) ? "test" : "run";
+  return kind;
 }
 
 /** Return what the pill says of a run of work: “Editing 2 files”, “Running the tests”. */
 export function activity(entries: readonly Entry[]): string {
   const subagents = entries.filter((entry) => entry.kind === "subagent");
   const researching = subagents.filter((entry) => entry.status === "running").length;
-  if (researching > 0) return researching === 1 ? "Researching…" : `Researching… ${researching} at once`;
+  if (researching > 0) return t.researching(researching);
   const tools = entries.filter((entry) => entry.kind === "tool");
   const running = tools.filter((tool) => tool.status === "running");
   const done = tools.filter((tool) => tool.status === "ok" && verb(tool.tool) === "write");
@@ -87,10 +68,10 @@ export function activity(entries: readonly Entry[]): string {
     const files = new Set(
       running.filter((tool) => verb(tool.tool) === "write").map((tool) => fileName(tool.input["path"])),
     );
-    if (files.size > 0) return files.size === 1 ? `Editing ${[...files][0]}` : `Editing ${files.size} files`;
+    if (files.size > 0) return t.editing([...files][0] ?? "", files.size);
     return stepInWords(last);
   }
-  if (written.size > 0) return written.size === 1 ? `Edited ${[...written][0]}` : `Edited ${written.size} files`;
+  if (written.size > 0) return t.edited([...written][0] ?? "", written.size);
   const newest = tools.at(-1);
-  return newest ? stepInWords(newest) : "Looked into it";
+  return newest ? stepInWords(newest) : t.lookedInto;
 }

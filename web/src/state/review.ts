@@ -5,6 +5,7 @@
  * itself (UI-28).
  */
 
+import { t } from "../text.ts";
 import type { Diff, LandingPlan, LandRequest, PlanEntry, WireHunk } from "../api/types.ts";
 
 export type ChangeKind = "create" | "modify" | "delete" | "rename";
@@ -47,20 +48,24 @@ export function changedFiles(diff: Diff, plan: LandingPlan | null): ChangedFile[
           kind: file.renamed_from ? "rename" : file.kind,
           type: file.type,
           renamedFrom: file.renamed_from,
-          added: file.added,
+          added: file.renamed_from ? 0 : file.added,
           removed: file.removed,
           size: file.size,
           mode: file.mode,
           oldMode: file.old_mode,
           binary: file.binary,
           uncertain: file.base === "uncertain",
-          hunks: file.hunks,
+          hunks: file.renamed_from ? [] : file.hunks,
           flags: file.flags,
         },
         entries.get(file.path),
+        file.renamed_from ? entries.get(file.renamed_from) : undefined,
       ),
     );
-  const deleted = diff.deleted.map((path) =>
+  // A file that only moved is one change, not two.
+  const moved = new Set(written.flatMap((file) => (file.renamedFrom ? [file.renamedFrom] : [])));
+  const gone = diff.deleted.filter((path) => !moved.has(path));
+  const deleted = gone.map((path) =>
     withPlan(
       {
         ...place(path),
@@ -85,16 +90,16 @@ export function changedFiles(diff: Diff, plan: LandingPlan | null): ChangedFile[
 
 type Bare = Omit<ChangedFile, "isRed" | "tainted" | "ignored" | "drift">;
 
-function withPlan(file: Bare, entry: PlanEntry | undefined): ChangedFile {
-  const flags = entry ? [...new Set([...file.flags, ...entry.flags])] : file.flags;
-  const tainted = entry?.tainted ?? false;
+function withPlan(file: Bare, entry: PlanEntry | undefined, source?: PlanEntry): ChangedFile {
+  const flags = [...new Set([...file.flags, ...(entry?.flags ?? []), ...(source?.flags ?? [])])];
+  const tainted = (entry?.tainted ?? false) || (source?.tainted ?? false);
   return {
     ...file,
     flags,
     tainted,
     isRed: tainted || flags.some((flag) => !ADVISORY.has(flag)),
     ignored: entry?.ignored ?? false,
-    drift: entry?.drift ?? "none",
+    drift: source?.drift === "conflict" ? "conflict" : (entry?.drift ?? "none"),
   };
 }
 
@@ -139,7 +144,11 @@ export function keptChoice(choice: Choice, before: readonly ChangedFile[], after
       if (!file.isRed || sameContent(old, file)) kept[file.path] = "all";
       continue;
     }
-    const there = new Set((file.hunks ?? []).map((hunk) => hunk.id));
+    if (file.hunks === null) {
+      kept[file.path] = chosen; // not loaded yet: the landing judges ids that are gone
+      continue;
+    }
+    const there = new Set(file.hunks.map((hunk) => hunk.id));
     const left = chosen.filter((id) => there.has(id));
     if (left.length > 0) kept[file.path] = left;
   }
@@ -203,6 +212,11 @@ export function summary(files: readonly ChangedFile[], choice: Choice): Summary 
   return { files: chosen.length, of: files.length, hunks, red: chosen.filter((file) => file.isRed).length };
 }
 
+/** Every path that a change is about: a file that moved is two. */
+export function pathsOf(file: ChangedFile): string[] {
+  return file.renamedFrom ? [file.renamedFrom, file.path] : [file.path];
+}
+
 /** Return what to ask of `POST …/land`; a red file that is chosen was ticked by itself, so it is accepted. */
 export function landRequest(files: readonly ChangedFile[], choice: Choice): LandRequest & { paths: string[] } {
   const chosen = files.filter((file) => choice[file.path] !== undefined);
@@ -211,9 +225,9 @@ export function landRequest(files: readonly ChangedFile[], choice: Choice): Land
     return mark === undefined || mark === "all" ? [] : mark;
   });
   return {
-    paths: chosen.map((file) => file.path),
+    paths: chosen.flatMap(pathsOf),
     ...(hunks.length > 0 ? { hunks: [...hunks] } : {}),
-    accept: chosen.filter((file) => file.isRed).map((file) => file.path),
+    accept: chosen.filter((file) => file.isRed).flatMap(pathsOf),
   };
 }
 
@@ -230,41 +244,11 @@ export function movedSince(reviewed: LandingPlan, now: LandingPlan): string[] {
 
 // ---------------------------------------------------------------- words
 
-const REASONS: Readonly<Record<string, string>> = {
-  "git-exec": "Git would run this: hooks, filters or configuration.",
-  "git-data": "Part of the repository's own data.",
-  ci: "Runs on the build server with its secrets.",
-  "agent-config": "Changes what agents are told or may do.",
-  "shell-rc": "Read by shells and tools when they start.",
-  "editor-exec": "Editors run what it says.",
-  lockfile: "Decides which packages are installed.",
-  "symlink-out": "A link that leads out of the workspace.",
-  "exec-bit": "Becomes executable.",
-  setuid: "Would run with another user's rights.",
-  "case-clash": "Another file has the same name in other letters.",
-  "build-exec": "Runs when the project is built or tested.",
-  configured: "Your settings ask for a look at this path.",
-};
-
 export function flagReason(flag: string): string {
-  return REASONS[flag] ?? "Needs a look of its own.";
+  return t.flagReasons[flag] ?? t.flagReason;
 }
 
-const REFUSALS: Readonly<Record<string, string>> = {
-  both_modified: "You changed the same lines since the agent read them.",
-  both_created: "You created a file of the same name meanwhile.",
-  delete_modify: "You deleted it; the agent changed it.",
-  modify_delete: "You changed it; the agent deleted it.",
-  binary: "Both changed it, and it is no text that could be merged.",
-  uncertain_base: "It changed while a command ran, so nobody knows what it was before.",
-  mode: "You and the agent changed its permissions differently.",
-  type: "It became another kind of file.",
-  symlink: "You and the agent let the link point elsewhere.",
-  dir_gained: "You added files in a directory that the agent deleted.",
-  unchanged: "There is nothing to land here any more.",
-};
-
 export function refusalReason(reason: string): string {
-  if (REFUSALS[reason]) return REFUSALS[reason];
-  return /accept|flag/.test(reason) ? `It must be accepted by itself (${reason}).` : reason;
+  if (t.refusals[reason]) return t.refusals[reason];
+  return /accept|flag/.test(reason) ? t.acceptItself(reason) : reason;
 }

@@ -1,5 +1,7 @@
 /** Numbers and times in words, by the browser's locale (UI-39). Pure but for the clock. */
 
+import { t } from "../text.ts";
+
 const number = new Intl.NumberFormat();
 const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto", style: "short" });
 
@@ -15,9 +17,14 @@ function trim(value: number): string {
 }
 
 export function dollars(value: number | null | undefined): string {
-  if (value === null || value === undefined) return "unpriced";
+  if (value === null || value === undefined) return t.unpriced;
   if (value === 0) return "$0";
   return value < 0.1 ? `$${value.toFixed(4).replace(/0$/, "")}` : `$${value.toFixed(2)}`;
+}
+
+/** 0.004 → "<1 %". */
+export function percent(share: number): string {
+  return share > 0 && share < 0.01 ? "<1 %" : `${Math.round(share * 100)} %`;
 }
 
 export function size(bytes: number): string {
@@ -41,7 +48,7 @@ export function ago(iso: string, now = Date.now()): string {
     [86_400 * 30, "day"],
     [86_400 * 365, "month"],
   ];
-  if (Math.abs(passed) < 45) return "now";
+  if (Math.abs(passed) < 45) return t.justNow;
   let unit = 1;
   for (const [limit, name] of steps) {
     if (Math.abs(passed) < limit) return relative.format(Math.round(passed / unit), name);

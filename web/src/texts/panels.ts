@@ -4,6 +4,7 @@ const plural = (value: number, one: string, many: string): string => `${value} $
 
 export const panels = {
   files: "Files",
+  filesAtTurn: "As they were when this turn ended.",
   upload: "Upload",
   uploading: "Uploading",
   uploaded: (value: number) => `Uploaded ${plural(value, "file", "files")} to the agent's branch.`,

@@ -49,6 +49,7 @@ export const shell = {
   state: { running: "running", waiting: "waits for you", failed: "failed", done: "done", idle: "not begun" },
   actionsOf: (title: string) => `Actions for ${title}`,
   deleted: (title: string) => `Deleted “${title}”. What had not landed is kept for 7 days.`,
+  furtherPages: "Further pages",
   theme: "Theme",
   themes: { light: "Light", dark: "Dark", system: "As the system" },
   notifyStart: "Notify me when an answer is needed",
@@ -62,6 +63,9 @@ export const shell = {
   signIn: "Sign in",
   token: "Token",
   tokenHint: "Made on the server with “bowerbird token create NAME”. It is kept for this tab only.",
+  googleAway: "Google's sign-in cannot be reached from here.",
+  googleRefused: "This Google account is not admitted here. Ask whoever runs the server.",
+  orToken: "or with a token",
   tokenRefused: "This token admits nobody: it is unknown, revoked or expired. Make a new one with “bowerbird token create NAME”.",
 
   begin: "Begin",

@@ -1,0 +1,39 @@
+/** A page beside conversations: head, loading, what went wrong, content. */
+
+import type { ReactNode } from "react";
+import { t } from "../text.ts";
+import { Loading, Problem } from "../ui/kit.tsx";
+import { SidebarButton } from "./shell.tsx";
+
+interface PageProps {
+  title: string;
+  /** One sentence on what is here. */
+  about?: string;
+  problem: string | null;
+  ready: boolean;
+  actions?: ReactNode;
+  wide?: boolean;
+  children: ReactNode;
+}
+
+export function Page({ title, about, problem, ready, actions, wide, children }: PageProps) {
+  return (
+    <>
+      <header className="head">
+        <SidebarButton />
+        <div className="head-title">
+          <h1 className="clip">{title}</h1>
+        </div>
+        {actions}
+      </header>
+      <div className="page" tabIndex={0}>
+        <div className={`page-inner ${wide ? "wide" : ""}`}>
+          {about && <p className="muted about">{about}</p>}
+          {problem && <Problem>{problem}</Problem>}
+          {!ready && !problem && <Loading label={t.loading} />}
+          {children}
+        </div>
+      </div>
+    </>
+  );
+}

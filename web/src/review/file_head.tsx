@@ -1,0 +1,126 @@
+/** What stands over a file's lines: name, counts, mark, reasons for the red lane, heads of hunks (UI-26 … UI-28). */
+
+import { ChevronDown, ChevronRight, MessageSquarePlus, ShieldAlert, TriangleAlert } from "lucide-react";
+import type { ReviewHunk } from "../state/hunks.ts";
+import { flagReason, hunkChosen, setHunk, type ChangedFile, type Choice } from "../state/review.ts";
+import { t } from "../text.ts";
+import { Counts, FileMark } from "./tree.tsx";
+
+interface HeadProps {
+  file: ChangedFile;
+  open: boolean;
+  comments: number;
+  choice: Choice;
+  onOpen: (open: boolean) => void;
+  onChoice: (choice: Choice) => void;
+}
+
+function mode(value: number | null): string {
+  return value === null ? "" : (value & 0o7777).toString(8).padStart(4, "0");
+}
+
+function Facts({ file }: { file: ChangedFile }) {
+  const remoded = file.oldMode !== null && file.mode !== null && file.oldMode !== file.mode;
+  return (
+    <>
+      {file.kind === "create" && <span className="badge ok">{t.kinds.create}</span>}
+      {file.kind === "delete" && <span className="badge danger">{t.kinds.delete}</span>}
+      {file.kind === "rename" && <span className="badge accent">{t.kinds.rename}</span>}
+      {file.type === "symlink" && <span className="badge">{t.link}</span>}
+      {remoded && (
+        <span className="badge warn" title={t.modeChanged}>
+          {mode(file.oldMode)} → {mode(file.mode)}
+        </span>
+      )}
+    </>
+  );
+}
+
+export function FileHead({ file, open, comments, choice, onOpen, onChoice }: HeadProps) {
+  const Chevron = open ? ChevronDown : ChevronRight;
+  return (
+    <header>
+      <button type="button" className="button small icon plain" aria-expanded={open} aria-label={open ? t.collapse : t.expand} onClick={() => onOpen(!open)}>
+        <Chevron size={16} aria-hidden="true" />
+      </button>
+      <h2 title={file.renamedFrom ? `${file.renamedFrom} → ${file.path}` : file.path}>
+        {file.renamedFrom && (
+          <span className="from clip">
+            <bdi>{file.renamedFrom.slice(1)}</bdi>
+          </span>
+        )}
+        {file.renamedFrom && <span aria-label={t.renamedTo}>→</span>}
+        <span className="path">
+          {file.directory && <span className="directory clip">{file.directory}</span>}
+          {file.directory && <span className="directory">/</span>}
+          <span className="clip name">{file.name}</span>
+        </span>
+        <Facts file={file} />
+      </h2>
+      {comments > 0 && <span className="badge">{t.commentCount(comments)}</span>}
+      {file.kind !== "delete" && <Counts file={file} />}
+      <FileMark file={file} choice={choice} onChoice={onChoice} />
+    </header>
+  );
+}
+
+export function Notes({ file }: { file: ChangedFile }) {
+  const drift = file.uncertain ? t.uncertainText : file.drift === "conflict" ? t.conflictText : file.drift === "mergeable" ? t.mergeableText : null;
+  return (
+    <>
+      {file.isRed && (
+        <div className="red-note">
+          {file.flags.map((flag) => (
+            <span key={flag}>
+              <ShieldAlert size={15} aria-hidden="true" />
+              <span>
+                <strong>{flag}</strong> – {flagReason(flag)}
+              </span>
+            </span>
+          ))}
+          {file.tainted && (
+            <span>
+              <ShieldAlert size={15} aria-hidden="true" />
+              <span>
+                <strong>{t.taintedWord}</strong> – {t.taintedText}
+              </span>
+            </span>
+          )}
+          <span className="muted">{t.tickItself}</span>
+        </div>
+      )}
+      {drift && (
+        <div className="red-note warn">
+          <span>
+            <TriangleAlert size={15} aria-hidden="true" />
+            <span>{drift}</span>
+          </span>
+        </div>
+      )}
+    </>
+  );
+}
+
+interface HunkHeadProps {
+  hunk: ReviewHunk;
+  file: ChangedFile;
+  choice: Choice;
+  current: boolean;
+  onChoice: (choice: Choice) => void;
+  onComment: () => void;
+}
+
+export function HunkHead({ hunk, file, choice, current, onChoice, onComment }: HunkHeadProps) {
+  const on = hunkChosen(choice, file.path, hunk.id);
+  return (
+    <div className={`hunk-head ${current ? "current" : ""} ${on ? "" : "off"}`} data-hunk={hunk.id}>
+      <span className="grow clip">{hunk.heading}</span>
+      <button type="button" className="button small plain icon" aria-label={t.commentHunk} title={t.commentHunk} onClick={onComment}>
+        <MessageSquarePlus size={14} aria-hidden="true" />
+      </button>
+      <button type="button" className="button small plain" aria-pressed={on} title={t.hunkHint} onClick={() => onChoice(setHunk(choice, file, hunk.id, !on))}>
+        {on ? t.accepted : t.leftOut}
+      </button>
+    </div>
+  );
+}
