@@ -15,22 +15,15 @@ from sqlalchemy import (
     ForeignKey,
     Index,
     Integer,
-    MetaData,
     Table,
     Text,
     UniqueConstraint,
 )
 
-metadata = MetaData(
-    naming_convention={
-        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
-        "pk": "pk_%(table_name)s",
-    }
-)
+from bowerbird.store.schema import RowId, metadata
+from bowerbird.store.team_tables import team_messages, team_phases, team_requests, teammates
 
-RowId = BigInteger().with_variant(Integer, "sqlite")  # SQLite numbers rows by INTEGER only
+TEAM_TABLES = (teammates, team_phases, team_messages, team_requests)  # declared beside, known here
 
 sessions = Table(
     "sessions",

@@ -5,4 +5,4 @@ Must not be here: code that runs them (`store/migrate.py`) or imports of `store/
 (a revision describes its own moment, the tables module describes today).
 """
 
-HEAD = "0007"
+HEAD = "0008"

@@ -1,0 +1,58 @@
+"""Teams from settings (DE-46 … DE-67).
+
+Here: which key becomes which value, and binding teams to an application's sessions. Not here: running
+teammates (`sessions/teams.py`), their rules (`delegation/team_rules.py`).
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bowerbird.config import Settings
+from bowerbird.delegation.boards import Boards
+from bowerbird.delegation.team_rules import TeamRules
+from bowerbird.sessions.team_copies import TeamCopies
+from bowerbird.sessions.team_office import Office
+from bowerbird.sessions.teams import Teams
+
+if TYPE_CHECKING:
+    from bowerbird.app.application import Application
+
+
+def team_rules(settings: Settings) -> TeamRules:
+    """Return what `agent.max_teammates` and `teams.*` say."""
+    section = settings.teams
+    return TeamRules(
+        max_teammates=settings.agent.max_teammates,
+        wake_lead=section.wake_lead,
+        poll_s=section.poll_s,
+        idle_s=section.idle_s,
+        shutdown_s=section.shutdown_s,
+        plan_s=section.plan_s,
+        phases=section.phases,
+    )
+
+
+def session_teams(application: "Application", boards: Boards) -> Teams:
+    """Return what runs the teammates of an application's sessions."""
+    settings, maker, service = application.loaded.settings, application.maker, application.sessions
+    own = Path(settings.agent.workspace)
+    office = Office(
+        application.store,
+        application.branches,
+        service,
+        service.live,
+        rules=team_rules(settings),
+        boards=boards,
+        copies=TeamCopies(application.store, application.branches, own),
+        holder=service.executor_id,
+        wake=lambda turn: service.resume(turn.turn_id),
+    )
+    return Teams(
+        office,
+        runs=lambda lead: application.drives_all or lead in application.mine,
+        model_of=maker.model_of,
+        model=settings.agent.teammate_model,
+        temperature=settings.agent.teammate_temperature,
+        silent_s=int(max(settings.dispatch.lease_s, 3 * service.settings.sweep_s)),
+        sweep_s=service.settings.sweep_s,
+    )
