@@ -72,6 +72,32 @@ async def test_a_fork_of_a_fork_and_a_fork_without_a_turn(home: Place) -> None:
     assert (await home.ask(forked.thread_id)).state == "done"
 
 
+async def test_a_fork_shows_and_lands_what_its_parent_had_pending_and_what_it_adds(home: Place) -> None:
+    """SE-36: as much of the diff as the turn it begins at had, not of what came later."""
+    (home.project / "old.txt").write_text("old\n")
+    home.fake.script(
+        writes("first.txt", "1"), {"tools": [{"name": "delete_file", "input": {"path": "old.txt"}}]}, {"text": "one"},
+        writes("second.txt", "2"), {"text": "two"},
+    )  # fmt: skip
+    thread = await home.session()
+    first = await home.ask(thread, "one")
+    await home.ask(thread, "two")
+    child = await home.service.fork(thread, first.turn_id)
+    assert child.changed_files == 2
+    branch = await home.service.branch(child.thread_id)
+    assert branch.changes() == {"written": ["/first.txt"], "deleted": ["/old.txt"]}
+    home.fake.script(writes("third.txt", "3"), {"text": "three"})
+    await home.ask(child.thread_id, "three")
+    assert branch.changes()["written"] == ["/first.txt", "/third.txt"]
+    parent = await home.service.branch(thread)
+    assert parent.changes()["written"] == ["/first.txt", "/second.txt"]
+    parent.land()
+    landing = branch.land()
+    assert sorted(p.name for p in home.project.iterdir()) == ["first.txt", "second.txt", "third.txt"]
+    landing.undo()
+    assert sorted(p.name for p in home.project.iterdir()) == ["first.txt", "second.txt"]
+
+
 async def test_an_unended_turn_cannot_be_forked(home: Place) -> None:
     """SE-36."""
     home.fake.script({"hang": True})

@@ -16,7 +16,9 @@ async def later(home: Place, days: float) -> Removed:
     """Tidy up as if `days` had gone by."""
     now = datetime.now(UTC) + timedelta(days=days)
     house = home.service._house
-    return await tidy(home.store, house.audit, home.service.settings, home.service.delete, now)
+    return await tidy(
+        home.store, house.audit, home.service.settings, home.service.delete, now, branches=house.branches
+    )
 
 
 async def counts(home: Place, *tables: str) -> list[int]:
@@ -120,3 +122,41 @@ async def test_a_session_that_is_full_says_so_and_a_fork_goes_on(
             await home.service.submit(thread, "more")
         child = await home.service.fork(thread)
         assert (await home.ask(child.thread_id)).state == "done"
+
+
+async def test_the_disk_of_a_deleted_session_is_freed_when_it_can_no_longer_be_restored(home: Place) -> None:
+    """SE-48, SE-49, WS-44: its layers go with its rows, unless a fork stands on them."""
+    home.fake.script(writes("big.txt", "x" * 100_000), {"text": "ok"})
+    thread = await home.session()
+    await home.ask(thread)
+    child = (await home.service.fork(thread)).thread_id
+    branches = {t: str((await home.service.get(t)).branch_id) for t in (thread, child)}
+    await home.service.delete(thread)
+    assert (await later(home, 6)).branches == 0
+    assert (await later(home, 8)).branches == 0  # the fork stands on it
+    branch = await home.service.branch(child)
+    assert branch.read_overlay("big.txt") == b"x" * 100_000
+    await home.service.delete(child)
+    assert (await later(home, 8)).branches == 1  # a parent whose rows are there could be restored
+    assert (await later(home, 8)).branches == 1
+    assert [
+        p for p in (home.data / "branches").iterdir() if any(b in p.name for b in branches.values())
+    ] == []
+
+
+async def test_branches_are_kept_as_long_as_their_session_can_be_restored(
+    tmp_path: Path, fake: FakeModels
+) -> None:
+    """`retention.deleted_days` above the trash's own 7 days, over a restart."""
+    settings = changed(deleted_days=30)
+    fake.script(writes("a.txt", "x"), {"text": "ok"})
+    async with place(tmp_path, fake, settings=settings) as home:
+        thread = await home.session()
+        await home.ask(thread)
+        branch = home.data / "branches" / str((await home.service.get(thread)).branch_id)
+        await home.service.delete(thread)
+    (branch / "discarded_at").write_text("2020-01-01T00:00:00.000000+00:00")
+    async with place(tmp_path, fake, settings=settings) as home:
+        assert (await later(home, 29)).branches == 0
+        await home.service.restore(thread)
+        assert (await home.service.branch(thread)).read_overlay("a.txt") == b"x"

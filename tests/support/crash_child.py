@@ -41,6 +41,7 @@ from bowerbird.sessions import NewSession, SessionService, SessionSettings
 from bowerbird.sessions import inputs as session_inputs
 from bowerbird.sessions import service as session_service
 from bowerbird.store import Store, StoreOptions, journal
+from bowerbird.store.postgres import PgCommitter
 from bowerbird.store.writer import SqliteCommitter
 from bowerbird.tools import Tool
 from bowerbird.workspace.branch import Branch
@@ -95,6 +96,7 @@ def arm(killer: Killer) -> None:
 
     _wrapped(journal, "_execute", after=rows_written)
     _wrapped(SqliteCommitter, "_commit", after=committed)
+    _arm_postgres(committed)
     _wrapped(session_inputs, "accept", after=accepted)
     session_service.accept = session_inputs.accept
     _wrapped(BranchFiles, "settle", before=lambda *_: killer.at("settled"))
@@ -108,6 +110,17 @@ def arm(killer: Killer) -> None:
             return result
 
         setattr(BranchFiles, name, tool)
+
+
+def _arm_postgres(committed: Callable[..., None]) -> None:
+    original = PgCommitter._once
+
+    async def once(*arguments: Any) -> Any:
+        result = await original(*arguments)
+        committed()
+        return result
+
+    PgCommitter._once = once  # type: ignore[method-assign]
 
 
 def sender(outside: Path) -> Tool:

@@ -44,6 +44,7 @@ from bowerbird.sessions import (
     SessionService,
     SessionSettings,
     TurnContext,
+    beginning,
     catalogue,
     closing,
     ending,
@@ -96,7 +97,7 @@ def _after(owner: Any, name: str, hit: Any) -> None:
 
 def arm_more(killer: Killer) -> None:
     """Put the further kill points where they belong."""
-    _after(lease, "take_lease", lambda: killer.at("lease"))
+    _after(beginning, "take_lease", lambda: killer.at("lease"))
     _after(ending, "insert_snapshot", lambda: killer.at("snapshot"))
     _after(closing, "insert_parcels", lambda: killer.at("outbox"))
     _after(catalogue, "raise_counter", lambda: killer.at("counter"))

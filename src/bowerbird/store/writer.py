@@ -8,6 +8,8 @@ fast as commits are slow, and a caller that is alone waits for nobody.
 """
 
 import asyncio
+import contextlib
+import logging
 import sqlite3
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -25,6 +27,8 @@ from bowerbird.store.sqlite import set_synchronous
 
 MAX_RECORDS = 512
 MAX_BYTES = 1 << 20
+
+_log = logging.getLogger(__name__)
 
 # What the driver raises because of one statement's values, the transaction being sound.
 _OWN_MISTAKES = (IntegrityError, InterfaceError, ProgrammingError, DataError)
@@ -119,15 +123,23 @@ class GroupCommit:
     async def _commit(self, batch: list[tuple[Job, asyncio.Future[Result]]]) -> None:
         try:
             results = await self._committer.commit([job for job, _ in batch])
-        except BaseException as error:
-            refusal = error if isinstance(error, BowerbirdError) else StoreError("the writer was stopped")
-            for _, future in batch:
-                _settle(future, refusal)
-            if not isinstance(error, BowerbirdError):
-                raise
+        except BowerbirdError as error:
+            _refuse(batch, error)
             return
+        except Exception as error:  # noqa: BLE001  a defect refuses this batch; the writer goes on for others
+            _log.exception("a batch was not committed")
+            _refuse(batch, StoreError(f"the commit failed: {type(error).__name__}: {error}"))
+            return
+        except BaseException:
+            _refuse(batch, StoreError("the writer was stopped"))
+            raise
         for (_, future), result in zip(batch, results, strict=True):
             _settle(future, result)
+
+
+def _refuse(batch: Sequence[tuple[Job, asyncio.Future[Result]]], error: BowerbirdError) -> None:
+    for _, future in batch:
+        _settle(future, error)
 
 
 def _settle(future: asyncio.Future[Result], result: Result) -> None:
@@ -179,7 +191,19 @@ class SqliteCommitter:
             with connection.begin():
                 return apply_batch(connection, batch, self._name)
         except (DBAPIError, sqlite3.Error, OSError) as error:
+            self._drop()
             raise store_error(error, self._name) from error
+
+    def _drop(self) -> None:
+        """Let go of a connection whose transaction failed to end: the next batch begins on a new one.
+
+        A commit that finds the disk full leaves it in a transaction that nothing can be begun beside.
+        """
+        connection, self._connection, self._flushing = self._connection, None, None
+        if connection is not None:
+            with contextlib.suppress(DBAPIError, sqlite3.Error, OSError):
+                connection.invalidate()
+                connection.close()
 
     def _close(self) -> None:
         if self._connection is not None:
