@@ -1,6 +1,7 @@
 """Both adapters against a real server: events, endings, cuts, closing, timeouts (MO-9 … MO-14, MO-31)."""
 
 import asyncio
+import json
 import time
 from contextlib import aclosing
 
@@ -274,3 +275,29 @@ async def test_a_model_works_in_one_event_loop_after_another(fake):
         return asyncio.run(ask())
 
     assert [await asyncio.to_thread(once), await asyncio.to_thread(once)] == ["ok", "ok"]
+
+
+async def test_a_burst_of_pieces_comes_as_few_events_and_loses_nothing():
+    """MO-11: 200 tokens that arrive in one read need no 200 events, each a message to every viewer."""
+    words = [f"word{n} " for n in range(200)]
+    chunks = [json.dumps({"choices": [{"index": 0, "delta": {"content": word}}]}) for word in words]
+    chunks.append(json.dumps({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}))
+    body = "".join(f"data: {chunk}\n\n" for chunk in [*chunks, "[DONE]"]).encode()
+    head = f"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {len(body)}\r\n\r\n"
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(head.encode() + body)
+        await writer.drain()
+        await reader.read()
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    async with server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+        provider = ProviderSettings(base_url=url, api_key=KEY)
+        model = open_model("openai:m", ModelSettings(providers={"openai": provider}))
+        texts = [event.text for event in await events_of(model) if isinstance(event, TextDelta)]
+        await model.aclose()
+    assert "".join(texts) == "".join(words)
+    assert len(texts) < 20

@@ -5,7 +5,7 @@ two wires, HTTP errors (`connection`), retries (`retry`).
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from functools import cached_property, lru_cache
 from typing import Any, Protocol
@@ -13,7 +13,14 @@ from typing import Any, Protocol
 import msgspec
 
 from bowerbird.core.errors import BowerbirdError, ConfigError, ModelError
-from bowerbird.core.requests import End, ModelEvent, ModelInfo, ModelRequest
+from bowerbird.core.requests import (
+    End,
+    ModelEvent,
+    ModelInfo,
+    ModelRequest,
+    TextDelta,
+    ThinkingDelta,
+)
 from bowerbird.core.usage import Usage
 from bowerbird.models.answer import Answer
 from bowerbird.models.catalog import Traits
@@ -22,6 +29,9 @@ from bowerbird.models.content import BlobReader, images_in
 from bowerbird.models.encoding import encode_body
 from bowerbird.models.failures import FieldRefused, error_in_stream
 from bowerbird.models.redact import Redactor
+
+# More events than this in one read: nobody reads that fast, and each costs every viewer a message.
+BURST = 32
 
 
 class Refusals:
@@ -158,9 +168,8 @@ class WireModel:
                     if raw.is_stream:
                         async with aclosing(raw.payloads()) as reads:
                             async for payloads in reads:
-                                for payload in payloads:
-                                    for event in fold.feed(payload):
-                                        yield event
+                                for event in _events(fold, payloads):
+                                    yield event
                     else:
                         for event in fold.whole(await raw.whole()):
                             yield event
@@ -195,6 +204,37 @@ class WireModel:
         if not names or read is None:
             return {}
         return await asyncio.to_thread(_read_all, read, sorted(names))
+
+
+def _events(fold: Fold, payloads: Sequence[bytes]) -> Iterator[ModelEvent]:
+    """Yield the events of payloads that came together; of a burst, adjacent pieces of text as one."""
+    if len(payloads) <= BURST:
+        for payload in payloads:
+            yield from fold.feed(payload)
+        return
+    kind: type[TextDelta | ThinkingDelta] = TextDelta
+    pieces: list[str] = []
+    for payload in payloads:
+        try:
+            events = fold.feed(payload)
+        except (ModelError, msgspec.DecodeError):
+            if pieces:
+                yield kind("".join(pieces))  # what was said before the failure was said
+            raise
+        for event in events:
+            if isinstance(event, TextDelta | ThinkingDelta):
+                if pieces and type(event) is not kind:
+                    yield kind("".join(pieces))
+                    pieces.clear()
+                kind = type(event)
+                pieces.append(event.text)
+                continue
+            if pieces:
+                yield kind("".join(pieces))
+                pieces.clear()
+            yield event
+    if pieces:
+        yield kind("".join(pieces))
 
 
 def _read_all(read: BlobReader, names: Sequence[str]) -> dict[str, bytes]:

@@ -10,6 +10,8 @@ provider sends it, and JSON never contains it raw.
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 
+MOST_AHEAD = 1 << 20  # bytes of an answer that may wait to be decoded
+
 
 class SseParser:
     """Divides a byte stream into the `data` payloads of its events, however the bytes are cut.
@@ -94,13 +96,62 @@ class Clock:
 
 
 async def chunks_in_time(chunks: AsyncIterator[bytes], clock: Clock) -> AsyncGenerator[bytes, None]:
-    """Yield `chunks`, raising TimeoutError when the clock runs out."""
-    while True:
-        async with asyncio.timeout_at(clock.next_limit()):
-            try:
-                chunk = await anext(chunks)
-            except StopAsyncIteration:
-                return
-        if chunk:
-            clock.started = True
-            yield chunk
+    """Yield `chunks`, what came together as one; raises TimeoutError when the clock runs out.
+
+    A task of its own reads: what the network delivered at once, the HTTP client gives out in pieces
+    without ever waiting, so one turn of the event loop gathers all of them.
+    """
+    reading = _Reading(chunks)
+    try:
+        while (chunk := await reading.take(clock)) is not None:
+            if chunk:
+                clock.started = True
+                yield chunk
+    finally:
+        await reading.aclose()
+
+
+class _Reading:
+    """Chunks read by a task until `MOST_AHEAD` bytes are there."""
+
+    def __init__(self, chunks: AsyncIterator[bytes]) -> None:
+        self._there: list[bytes] = []
+        self._arrived = asyncio.Event()
+        self._taken = asyncio.Event()
+        self._task = asyncio.create_task(self._read(chunks), name="model answer")
+        self._task.add_done_callback(lambda _: self._arrived.set())
+
+    async def take(self, clock: Clock) -> bytes | None:
+        """Return all that is there, None at the end; raises what reading raised, or TimeoutError."""
+        if not self._there and not self._task.done():
+            async with asyncio.timeout_at(clock.next_limit()):
+                await self._arrived.wait()
+        self._arrived.clear()
+        if self._there:
+            there = b"".join(self._there)
+            self._there.clear()
+            self._taken.set()
+            return there
+        if not self._task.done():
+            return b""
+        await self._task
+        return None
+
+    async def aclose(self) -> None:
+        """Stop reading; the answer is its owner's to close."""
+        self._task.cancel()
+        await asyncio.wait((self._task,))
+        if not self._task.cancelled():
+            self._task.exception()  # who no longer reads has no use for it
+
+    async def _read(self, chunks: AsyncIterator[bytes]) -> None:
+        size = 0
+        async for chunk in chunks:
+            if not self._there:
+                size = 0
+            self._there.append(chunk)
+            size += len(chunk)
+            self._arrived.set()
+            if size >= MOST_AHEAD:
+                self._taken.clear()
+                await self._taken.wait()

@@ -15,6 +15,7 @@ import signal
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import cache
 from typing import Any, TypeVar, cast
 
 from bowerbird.sandbox.python_record import Failure, Frame
@@ -234,8 +235,9 @@ class Interpreter:
         )
 
 
+@cache
 def available() -> str | None:
-    """Return None when Monty can run here, else the reason why not (SB-49)."""
+    """Return None when Monty can run here, else the reason why not (SB-49); looked up once."""
     try:
         import pydantic_monty
         from pydantic_monty._binary import find_monty_binary

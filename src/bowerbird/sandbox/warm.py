@@ -87,7 +87,12 @@ class WarmSandbox:
             )  # fmt: skip
         os.close(said)
         message = {"pids": pids, "rules": {name: list(paths) for name, paths in rules.items()}}
-        sandbox = await cls._configured(ours, words, seccomp, message)
+        try:
+            sandbox = await cls._configured(ours, words, seccomp, message)
+        except BaseException:
+            process.kill()
+            process.wait()
+            raise
         sandbox._process = process
         return sandbox
 
@@ -111,6 +116,9 @@ class WarmSandbox:
             raise SandboxUnavailable(
                 f"the sandbox did not start: {reason or error or 'no answer'}"
             ) from error
+        except BaseException:  # whoever waited was cancelled
+            sandbox.close()
+            raise
         finally:
             os.close(words)
         return sandbox

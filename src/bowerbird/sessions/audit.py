@@ -45,9 +45,10 @@ def audit_lines(records: Iterable[Record], channel: str | None) -> list[AuditLin
     answers: dict[str | None, AnswerText] = {}
     for record in records:
         if record.type == "user":
-            sender = cast("dict[str, Any]", record.body.get("sender") or {})
             text = content_text(record.body.get("content"))
-            lines.append(AuditLine("user", text, record.at, channel, sender.get("id")))
+            lines.append(
+                AuditLine("user", text, record.at, channel, _mapping(record.body.get("sender")).get("id"))
+            )
         elif record.type == "assistant":
             answers[record.turn] = answers.get(record.turn, AnswerText()).plus(record)
         elif record.type == "turn_ended" and record.body.get("state") == "done":
@@ -65,7 +66,7 @@ class AnswerText(msgspec.Struct, frozen=True):
 
     def plus(self, record: Record) -> "AnswerText":
         """Return the answer after one more assistant record."""
-        blocks = cast("list[dict[str, Any]]", record.body.get("content") or [])
+        blocks = _blocks(record.body.get("content"))
         if any(block.get("type") == "tool_use" for block in blocks):
             return AnswerText()
         text = content_text([block for block in blocks if block.get("type") == "text"])
@@ -78,13 +79,25 @@ def content_text(content: Any) -> str:
     if isinstance(content, str):
         return content
     parts: list[str] = []
-    for block in cast("list[dict[str, Any]]", content or []):
+    for block in _blocks(content):
         if block.get("type") == "text":
             parts.append(str(block.get("text", "")))
         elif block.get("type") == "image":
-            source = cast("dict[str, Any]", block.get("source") or {})
+            source = _mapping(block.get("source"))
             parts.append(f"[image: {block.get('name') or str(source.get('blob', ''))[:19]}]")
     return "\n".join(parts)
+
+
+def _blocks(content: Any) -> list[dict[str, Any]]:
+    """The blocks of a content as it was read; a damaged record may hold anything (SE-59)."""
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    found = cast("list[Any]", content) if isinstance(content, list) else []
+    return [cast("dict[str, Any]", block) for block in found if isinstance(block, dict)]
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 class AuditLog:

@@ -34,6 +34,7 @@ from bowerbird.store.turns import OPEN, TurnRow, inputs_of, insert_turn, last_tu
 
 SOURCE = "background"
 MOST_IN_A_ROW = 10  # turns that ends of commands start, without a person saying something
+UNASKED = ("background", "inbox")  # kinds of turns that nobody asked for
 
 DRIVEN_BY_OTHERS = ("subagent", "teammate")  # whoever made them says when they work
 
@@ -176,7 +177,7 @@ def notice_turn(connection: Connection, thread_id: str) -> TurnRow | None:
     if not any(row.wakes for row in pending_notifications(connection, thread_id)):
         return None
     turns = turns_of(connection, thread_id)
-    if any(turn.state in OPEN for turn in turns) or _in_a_row(connection, turns) >= MOST_IN_A_ROW:
+    if any(turn.state in OPEN for turn in turns) or turns_in_a_row(connection, turns) >= MOST_IN_A_ROW:
         return None
     number = last_turn_number(connection, thread_id) + 1
     turn = TurnRow(turn_id=new_id("t"), thread_id=thread_id, n=number, kind=SOURCE)
@@ -185,11 +186,11 @@ def notice_turn(connection: Connection, thread_id: str) -> TurnRow | None:
     return turn
 
 
-def _in_a_row(connection: Connection, turns: Sequence[TurnRow]) -> int:
-    """How many turns of notices were the last ones; what a person says in one ends the row."""
+def turns_in_a_row(connection: Connection, turns: Sequence[TurnRow]) -> int:
+    """Return how many turns that nobody asked for were the last ones; what a person says ends the row."""
     count = 0
     for turn in sorted(turns, key=lambda turn: -turn.n)[: MOST_IN_A_ROW + 1]:
-        if turn.kind != SOURCE or inputs_of(connection, turn_id=turn.turn_id, kinds=MESSAGE_KINDS):
+        if turn.kind not in UNASKED or inputs_of(connection, turn_id=turn.turn_id, kinds=MESSAGE_KINDS):
             break
         count += 1
     return count

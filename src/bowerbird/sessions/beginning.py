@@ -1,7 +1,7 @@
-"""The transaction that begins an attempt at a turn (SE-22, SE-23, SE-50).
+"""The transaction that begins an attempt at a turn (SE-22, SE-23, SE-28, SE-50).
 
-Here: which turn may begin, its first records, its inputs taken. Not here: the lease, what the
-loop does then.
+Here: the lease taken, which turn may begin, its first records, its inputs taken. Not here: keeping
+the lease, what the loop does then.
 """
 
 from dataclasses import dataclass
@@ -15,6 +15,7 @@ from bowerbird.core.timestamps import now_iso
 from bowerbird.sessions.records import user_record
 from bowerbird.sessions.settings import SessionSettings
 from bowerbird.store.journal import Append, NewRecord, Record, append_one
+from bowerbird.store.leases import release_lease, take_lease
 from bowerbird.store.threads import (
     SessionRow,
     count_messages,
@@ -33,6 +34,7 @@ from bowerbird.store.turns import (
     update_turn,
 )
 from bowerbird.store.usage import settle_dead
+from bowerbird.store.usage_report import standing_limits
 
 MESSAGE_KINDS = ("message", "steer", "interrupt")
 
@@ -44,6 +46,7 @@ class Waiting:
     session: SessionRow
     turn: TurnRow
     inputs: tuple[InboxRow, ...]
+    limits: dict[tuple[str, str], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,7 @@ class Begun:
         crash_loop: too many processes died with this turn; it must fail (SE-23).
         answers: what people decided meanwhile. notes: that a new message or a cancel came instead.
         sender: who asked: `id`, `name`, `door`.
+        limits: in USD, by (scope, key), that people set.
     """
 
     session: SessionRow
@@ -64,6 +68,12 @@ class Begun:
     answers: tuple[InboxRow, ...]
     notes: tuple[InboxRow, ...]
     sender: dict[str, Any]
+    limits: dict[tuple[str, str], float]
+
+    @property
+    def is_first(self) -> bool:
+        """Whether nothing of this turn was done before."""
+        return bool(self.records)
 
 
 def look(connection: Connection, thread_id: str, turn_id: str) -> Waiting | None:
@@ -72,7 +82,7 @@ def look(connection: Connection, thread_id: str, turn_id: str) -> Waiting | None
     if session is None or turn is None:
         return None
     inputs = inputs_of(connection, turn_id=turn_id, kinds=MESSAGE_KINDS)
-    return Waiting(session, turn, tuple(inputs))
+    return Waiting(session, turn, tuple(inputs), standing_limits(connection))
 
 
 def first_records(waiting: Waiting, model: str) -> tuple[NewRecord, ...]:
@@ -91,18 +101,31 @@ def first_records(waiting: Waiting, model: str) -> tuple[NewRecord, ...]:
     )
 
 
-def begin(
-    connection: Connection, waiting: Waiting, append: Append | None, epoch: int, settings: SessionSettings
+def taken(
+    connection: Connection, waiting: Waiting, append: Append | None, holder: str, settings: SessionSettings
 ) -> Begun | None:
-    """Begin the next attempt; None when the turn may not run now.
+    """Take the session's lease and begin the next attempt; None when the turn may not run now.
 
     Args:
         append: the first records, prepared; None when the turn has begun before.
-        epoch: of the lease.
+        holder: executor id of this process.
 
     Raises:
-        LeaseLost, UnknownSession.
+        UnknownSession.
     """
+    thread_id = waiting.session.thread_id
+    epoch = take_lease(connection, thread_id, holder, settings.lease_s)
+    if epoch is None:
+        return None
+    begun = _begin(connection, waiting, append, epoch, settings)
+    if begun is None:
+        release_lease(connection, thread_id, epoch)
+    return begun
+
+
+def _begin(
+    connection: Connection, waiting: Waiting, append: Append | None, epoch: int, settings: SessionSettings
+) -> Begun | None:
     session = lock_session(connection, waiting.turn.thread_id)
     open_turns = turns_of(connection, session.thread_id, OPEN)
     if not open_turns or open_turns[0].turn_id != waiting.turn.turn_id:
@@ -124,7 +147,7 @@ def begin(
     update_turn(connection, turn.turn_id, **values)
     update_session(connection, session.thread_id, status="running")
     settle_dead(connection, session.thread_id, turn.turn_id, now_iso())
-    records = () if append is None else append_one(connection, append)
+    records = () if append is None else append_one(connection, msgspec.structs.replace(append, epoch=epoch))
     if append is not None:
         update_inputs(connection, [row.id for row in waiting.inputs], state="taken")
         count_messages(connection, session.thread_id, len(waiting.inputs))
@@ -137,6 +160,7 @@ def begin(
         answers=tuple(row for row in left if row.kind == "answer"),
         notes=tuple(row for row in left if row.kind == "notification"),
         sender=sender_of(waiting.inputs[0]) if waiting.inputs else {},
+        limits=waiting.limits,
     )
 
 

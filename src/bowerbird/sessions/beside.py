@@ -13,6 +13,7 @@ from bowerbird.core.events import (
     ApprovalAnswer,
     ApprovalRequest,
     Compaction,
+    Injected,
     ModeChange,
     StepEvent,
     UserStep,
@@ -22,7 +23,9 @@ from bowerbird.sessions.budget import add_money
 from bowerbird.sessions.inputs import ANSWER_DOOR
 from bowerbird.sessions.parcels import has_address, request_parcels
 from bowerbird.sessions.settings import SessionSettings
+from bowerbird.sessions.threads import root_of
 from bowerbird.store.outbox import insert_parcels
+from bowerbird.store.team_mail import mark_read
 from bowerbird.store.threads import SessionRow, count_messages, find_session, get_session, update_session
 from bowerbird.store.turns import (
     InboxRow,
@@ -58,6 +61,8 @@ def beside(
     """
     if isinstance(event, UserStep) and (row := steers.get(event.message.id)) is not None:
         return lambda c: _joined(c, turn.thread_id, row)
+    if isinstance(event, Injected) and event.source == "inbox":
+        return lambda c: mark_read(c, turn.thread_id, event.ids)
     if isinstance(event, Compaction) and event.reason == "user":
         # Somebody asked for one summary, and this is it.
         return lambda c: _change_flags(c, turn.thread_id, {"compact": None})
@@ -110,7 +115,9 @@ def _answered(
     if row is not None:
         update_inputs(connection, [row.id], state="done")
     if answer.decision == "auto_approve":
-        update_session(connection, turn.thread_id, auto_approve=True)
+        # A subagent's question is answered in the conversation that it works for.
+        for thread_id in {turn.thread_id, root_of(turn.thread_id)}:
+            update_session(connection, thread_id, auto_approve=True)
     if request is None:
         return
     if request.kind == "budget" and answer.decision == "raise":

@@ -5,18 +5,22 @@ can do (`workspace`), rows of sessions.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import logging
+from collections.abc import Awaitable, Callable, Collection
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from bowerbird.core.errors import InvalidWorkspace
+from bowerbird.sessions.takeover import take_over
 
 if TYPE_CHECKING:
     from bowerbird.store.threads import SessionRow
     from bowerbird.workspace import Branch, FlagRules, Workspace, WorkspaceLimits
 
 T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
 
 
 class Sandboxes(Protocol):
@@ -91,6 +95,15 @@ class Branches:
                 self._branches[session.branch_id] = branch
         return branch
 
+    async def take_over(self, session: "SessionRow") -> None:
+        """Take a session's branch from a stopped process, whose lease the caller has by now."""
+        if session.branch_id is None:
+            return
+        async with self._opening:
+            workspace = await asyncio.to_thread(self._workspace, session.workspace)
+        if await in_thread(_take_over, workspace, session.branch_id):
+            _log.warning("branch %s was taken from a process that is stopped", session.branch_id)
+
     async def workspace(self, path: str | None) -> "Workspace":
         """Return the open workspace of a directory, for its landings and files; do not close it.
 
@@ -121,8 +134,19 @@ class Branches:
                 await asyncio.to_thread(workspace.forget, session.branch_id)
             return True
 
+    async def quiet(self, branch_id: str) -> None:
+        """End what runs on a branch, if anything does; its handle stays open."""
+        if self._sandboxes is not None:
+            await self._sandboxes.release(branch_id)
+
     async def fork(
-        self, parent: "SessionRow", snapshot: str | None, name: str | None, branch_id: str | None = None
+        self,
+        parent: "SessionRow",
+        snapshot: str | None,
+        name: str | None,
+        branch_id: str | None = None,
+        *,
+        carry: bool = False,
     ) -> "Branch":
         """Return a new branch that stands on a snapshot of the parent's.
 
@@ -130,16 +154,17 @@ class Branches:
             snapshot: None = the present state.
             branch_id: the branch that has the snapshot, when the session's own was discarded since;
                 it is taken out of the trash for a moment.
+            carry: what was pending in the parent is pending in the child (SE-36).
 
         Raises:
             NotFound: that branch is gone for good.
         """
         if branch_id in (None, parent.branch_id):
             branch = await self.of(parent)
-            child = await asyncio.to_thread(branch.fork, name, snapshot=snapshot)
+            child = await asyncio.to_thread(branch.fork, name, snapshot=snapshot, carry=carry)
         else:
             workspace = await asyncio.to_thread(self._workspace, parent.workspace)
-            child = await in_thread(_fork_of_discarded, workspace, branch_id, name, snapshot)
+            child = await in_thread(_fork_of_discarded, workspace, branch_id, name, snapshot, carry)
         self._branches[child.id] = child
         return child
 
@@ -159,6 +184,15 @@ class Branches:
             workspace = await asyncio.to_thread(self._workspace, session.workspace)
             await asyncio.to_thread(workspace.restore_discarded, session.branch_id)
 
+    async def empty_trash(self, days: float, keep: Collection[str], now_s: float | None = None) -> int:
+        """Free the disk of branches that were discarded more than `days` ago; returns how many.
+
+        Args:
+            keep: those that a session can still be restored with. now_s: the clock's when None.
+        """
+        workspace = await self.workspace(None)
+        return len(await in_thread(partial(workspace.empty_trash, days, keep, now_s)))
+
     async def aclose(self) -> None:
         """End what runs on branches, then close every handle and workspace."""
         if self._sandboxes is not None:
@@ -173,21 +207,30 @@ class Branches:
             from bowerbird.workspace import Workspace
 
             found = Workspace(
-                path, data_dir=self._data_dir, hide=self._hide, limits=self._limits, rules=self._rules
+                path,
+                data_dir=self._data_dir,
+                hide=self._hide,
+                limits=self._limits,
+                rules=self._rules,
+                trash_days=None,  # sessions say what can still be restored (`retention.py`)
             )
             self._workspaces[path] = found
         return found
 
 
 def _fork_of_discarded(
-    workspace: "Workspace", branch_id: str, name: str | None, snapshot: str | None
+    workspace: "Workspace", branch_id: str, name: str | None, snapshot: str | None, carry: bool
 ) -> "Branch":
     # What stands on a discarded branch keeps it from being removed, so it can go back at once.
     old = workspace.restore_discarded(branch_id)
     try:
-        return old.fork(name, snapshot=snapshot)
+        return old.fork(name, snapshot=snapshot, carry=carry)
     finally:
         old.discard()
+
+
+def _take_over(workspace: "Workspace", branch_id: str) -> bool:
+    return take_over(workspace.lock_of(branch_id))
 
 
 def _close_all(workspaces: list[Any]) -> None:

@@ -35,6 +35,7 @@ from bowerbird.store.threads import (
 )
 
 if TYPE_CHECKING:
+    from bowerbird.sessions.teams import Teams
     from bowerbird.workspace import Branch
 
 LISTED = ("chat", "web", "cli", "scheduler")  # subagents and teammates belong to another session
@@ -45,6 +46,12 @@ class Catalogue:
     """The sessions of a store; the base of `SessionService`."""
 
     _house: House
+    teams: "Teams | None" = None  # bound by whoever opens the service; None = sessions have no teammates
+
+    @property
+    def executor_id(self) -> str:
+        """Who this process is in leases."""
+        return self._house.executor_id
 
     @property
     def store(self) -> Store:
@@ -131,6 +138,8 @@ class Catalogue:
         wanted = dict(changes)
         if not wanted:
             return
+        if self.teams is not None and wanted.get("enable_teams", True) is not True:
+            await self.teams.close(thread_id)  # before anybody is told that there is no team (DE-46)
         columns = {key: value for key, value in wanted.items() if key in _COLUMNS}
         flags = {key: value for key, value in wanted.items() if key not in _COLUMNS}
         append = await self.store.prepared(

@@ -69,7 +69,7 @@ class StoredRecords:
         def write(connection: Connection) -> None:
             for child in children:
                 self._make(connection, child)
-            insert_subagents(connection, [_row(child) for child in children])
+            insert_subagents(connection, [row_of(child) for child in children])
 
         await self._store.write(write)
 
@@ -77,7 +77,7 @@ class StoredRecords:
         """See `Records`."""
 
         def write(connection: Connection) -> None:
-            replace_subagent(connection, _row(child))
+            replace_subagent(connection, row_of(child))
             update_session(connection, child.session, status=child.state)
 
         await self._store.write(write)
@@ -131,7 +131,8 @@ async def used_by_children(store: Store, turn: TurnRow) -> Usage:
     return total
 
 
-def _row(child: Child) -> SubagentRow:
+def row_of(child: Child) -> SubagentRow:
+    """Return a record as its row."""
     return SubagentRow(
         parent=child.parent,
         number=child.number,

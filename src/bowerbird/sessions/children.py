@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 from sqlalchemy import Connection
 
-from bowerbird.agent.delegates import Caller, Delegate
+from bowerbird.agent.delegates import Caller, Delegate, untold
 from bowerbird.agent.limits import Limits
 from bowerbird.agent.policy import Policy
 from bowerbird.agent.prompt import delegation_block
 from bowerbird.agent.turn import TurnRun
 from bowerbird.core.errors import SandboxUnavailable, SessionError, WorkspaceError
-from bowerbird.core.events import RunError
+from bowerbird.core.events import RunError, SubagentEnd, SubagentStart
 from bowerbird.core.ids import new_call_id, new_id
 from bowerbird.core.timestamps import now_iso
 from bowerbird.core.usage import Usage
@@ -109,10 +109,19 @@ class Children:
         self._tiers = tuple(tiers)
         self._sandboxes = sandboxes
         self._jobs: dict[str, Job] = {}
-        self._types = agent_types(rules.types)
+        self._types = dict(agent_types(rules.types))  # shared with the records
         self.records = StoredRecords(store, self._types, self._model_name)
         self.tree = Tree(self, self.records, rules)
         self.delegation = Delegation(self.tree)
+
+    def use(
+        self, rules: Rules, *, model: str | None, temperature: float | None, tiers: Sequence[str]
+    ) -> None:
+        """Start subagents by other settings from now on (CF-13); arguments as when it was made."""
+        self._model, self._temperature, self._tiers = model, temperature, tuple(tiers)
+        self._types.clear()
+        self._types.update(agent_types(rules.types))
+        self.tree.use(rules)
 
     # ------------------------------------------------------------ a turn that has children, or is one
 
@@ -131,18 +140,28 @@ class Children:
         return self._as_child(run, job)
 
     async def on_behalf(
-        self, thread_id: str, policy: Policy | None = None, limits: Limits | None = None
+        self,
+        thread_id: str,
+        policy: Policy | None = None,
+        limits: Limits | None = None,
+        *,
+        again: tuple[str, str] | None = None,
+        lasts: bool = False,
+        emit: Callable[[SubagentStart | SubagentEnd], None] = untold,
     ) -> Calls:
         """Return what a door uses for a session's subagents, beside its turns.
 
         Args:
             policy, limits: of subagents that are started; the defaults when None.
+            again: turn and call of an earlier one, whose subagents are found again (DE-18).
+            lasts: the door finds them after a restart; otherwise they end with this process.
+            emit: takes the events of their beginnings and ends.
 
         Raises:
             UnknownSession: there is no such session. InvalidWorkspace: it has no branch.
         """
         row = await self._store.read(lambda c: get_session(c, thread_id))
-        turn, call = new_id("t"), new_call_id()
+        turn, call = again or (new_id("t"), new_call_id())
         branch = await self._branches.of(row)
         caller = Caller(
             branch=branch.bound(turn=turn, call=call),
@@ -152,7 +171,8 @@ class Children:
             agent="main",
             policy=policy or Policy(),
             limits=limits or Limits(),
-            returns=False,
+            returns=lasts,
+            emit=emit,
         )
         return self.delegation.calls(caller)
 
@@ -170,6 +190,7 @@ class Children:
         """
         for child in await self.records.of(thread_id):
             if child.state != "discarded":
+                await self.tree.stop(child.session)
                 await self.bury(child.session, delete)
                 await delete(child.session)
                 await self.records.put(replace(child, state="discarded"))

@@ -15,6 +15,7 @@ from sqlalchemy import Connection
 
 from bowerbird.core.errors import BowerbirdError, LandingRefused
 from bowerbird.core.events import ApprovalRequest, Notice
+from bowerbird.delegation.team_changes import count_usage
 from bowerbird.sessions.audit import AuditLine
 from bowerbird.sessions.branches import in_thread
 from bowerbird.sessions.ending import Ended, Ending, Frozen, Pause, end_turn, leave_turn, pause_turn
@@ -61,12 +62,13 @@ class Closer:
         frozen = await self._counted(frozen)
         parcels = self._parcels(ending)
 
-        def commit(connection: Connection) -> Ended:
-            ended = end_turn(connection, turn, self._lease.epoch, ending, frozen)
+        def commit(connection: Connection) -> tuple[Ending, Ended]:
+            told = self._with_team(connection, ending)
+            ended = end_turn(connection, turn, self._lease.epoch, told, frozen)
             insert_parcels(connection, parcels)
-            return ended
+            return told, ended
 
-        ended = await self._house.store.write(commit)
+        ending, ended = await self._house.store.write(commit)
         if parcels:
             self._house.outbox.look()
         self._lease.was_released()
@@ -131,6 +133,11 @@ class Closer:
         else:
             if landing is not None:
                 self._publish(None, Notice("landing", landing))
+
+    def _with_team(self, connection: Connection, ending: Ending) -> Ending:
+        """Add what teammates used since the lead's last turn: each of their turns counts once (DE-67)."""
+        used = count_usage(connection, self._turn.thread_id, self._turn.turn_id)
+        return ending if used is None else replace(ending, usage=ending.usage + used)
 
     def _parcels(self, ending: Ending) -> tuple[OutboxRow, ...]:
         """What the session's chat must be told of the end."""

@@ -33,7 +33,7 @@ from bowerbird.core.events import (
 from bowerbird.core.usage import Usage
 from bowerbird.delegation.purse import BothBudgets
 from bowerbird.sessions.audit import audit_lines
-from bowerbird.sessions.beginning import Begun, begin, first_records, look
+from bowerbird.sessions.beginning import Begun, first_records, look, taken
 from bowerbird.sessions.beside import beside, together
 from bowerbird.sessions.branches import in_thread
 from bowerbird.sessions.budget import StoreBudget, money_scopes
@@ -49,7 +49,7 @@ from bowerbird.sessions.house import House
 from bowerbird.sessions.lease import Lease
 from bowerbird.sessions.live import Published, SessionEvent, TurnMark
 from bowerbird.sessions.opening import Ready, expires_at, opened, unanswered
-from bowerbird.sessions.questions import DoorApprover, DoorInbox, notes_of
+from bowerbird.sessions.questions import DoorApprover, DoorInbox, Inboxes, notes_of
 from bowerbird.sessions.records import events_of
 from bowerbird.sessions.setup import TurnContext
 from bowerbird.sessions.values import DISCONNECTED
@@ -110,15 +110,11 @@ class Driver:
             StoreError: nothing more could be recorded; a sweep finds the turn again.
         """
         house = self._house
-        lease = await Lease.take(
-            house.store, self.ref.thread_id, house.executor_id, house.settings, self._lost
-        )
-        if lease is None:
+        begun = await self._begin()
+        if begun is None:
             return None
+        lease = Lease(house.store, self.ref.thread_id, begun.turn.epoch, house.settings, self._lost)
         try:
-            begun = await self._begin(lease)
-            if begun is None:
-                return None
             self._attempt = Attempt(house, begun, lease, self._stop, self._draining, lambda: self._left)
             return await self._attempt.drive()
         except LeaseLost as error:
@@ -127,16 +123,17 @@ class Driver:
         finally:
             await lease.aclose()
 
-    async def _begin(self, lease: Lease) -> Begun | None:
-        store, settings = self._house.store, self._house.settings
+    async def _begin(self) -> Begun | None:
+        """Take the lease and begin the attempt, in one transaction; None when the turn may not run now."""
+        store, settings, holder = self._house.store, self._house.settings, self._house.executor_id
         waiting = await store.read(lambda c: look(c, self.ref.thread_id, self.ref.turn_id))
         if waiting is None:
             return None
         append: Append | None = None
         if waiting.turn.started_at is None:
             records = first_records(waiting, self._house.maker.model_of(waiting.session))
-            append = await store.prepared(Append(self.ref.thread_id, lease.epoch, records))
-        return await store.write(lambda c: begin(c, waiting, append, lease.epoch, settings))
+            append = await store.prepared(Append(self.ref.thread_id, None, records))
+        return await store.write(lambda c: taken(c, waiting, append, holder, settings))
 
     def _lost(self) -> None:
         # The loop closes stream and tools; what it reports then is refused by the journal's fence.
@@ -207,11 +204,13 @@ class Attempt:
             started = next((r.seq for r in self.begun.records if r.type == "turn_started"), None)
             self._publish(started, TurnMark("running", head=self.begun.session.last_seq))
             await self._show(self.begun.records)
-            records = await self.house.store.records(self.turn.thread_id)
-            self.loaded = loaded = load(records, self.turn.turn_id)
+            loaded = await self.house.recall.load(self.begun.session, self.turn.turn_id)
+            self.loaded = loaded
             self.usage = loaded.turn.used
             if self.begun.crash_loop:
                 return crash_loop(self.turn.attempt - 1, loaded.turn.last_intent, self.usage)
+            if not self.begun.is_first:
+                await self.house.branches.take_over(self.begun.session)
             branch = await branch_of(self.house, self.begun.session)
             self.closer.branch = bound = branch.bound(turn=self.turn.turn_id)
             await in_thread(bound.begin_turn)
@@ -233,7 +232,9 @@ class Attempt:
         if not isinstance(ready, Ready):
             return ready
         self.loaded = ready.loaded
-        self.usage = ready.used + await used_by_children(self.house.store, self.turn)
+        self.usage = ready.used
+        if not self.begun.is_first:
+            self.usage += await used_by_children(self.house.store, self.turn)
         state = ready.loaded.turn
         if state.final:
             # Everything was said before the process died; only the end was missing.
@@ -267,7 +268,7 @@ class Attempt:
             used=self.usage,
             answers=ready.loaded.turn.answers,
             approver=self.approver if self.house.attended else None,
-            inbox=self.inbox,
+            inbox=self.inbox if run.inbox is None else Inboxes(self.inbox, run.inbox),
             changes=self.changes,
             budget=budget,
             policy=run.policy.approved() if session.auto_approve else run.policy,

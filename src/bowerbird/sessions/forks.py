@@ -13,7 +13,9 @@ from sqlalchemy import Connection
 from bowerbird.core.errors import NotFound, TurnRunning, UnknownSession, WorkspaceError
 from bowerbird.core.ids import new_thread_id
 from bowerbird.core.timestamps import now_iso
+from bowerbird.sessions.branches import in_thread
 from bowerbird.sessions.house import House
+from bowerbird.store.leases import lease_is_free
 from bowerbird.store.records import last_seq_of_turn
 from bowerbird.store.threads import (
     SessionRow,
@@ -56,13 +58,17 @@ async def fork_session(house: House, thread_id: str, turn_id: str | None, title:
     parent, turn, seq, row = await house.store.read(lambda c: _fork_point(c, thread_id, turn_id))
     child_id = new_thread_id()
     branch_id: str | None = None
+    changed = 0
     if parent.branch_id is not None:
         # First the branch: without its session it is nothing but an empty directory in the store.
         snapshot, of_branch = None if turn is None else turn.snapshot_id, row.branch_id if row else None
         if turn_id is None and of_branch != parent.branch_id:
             # The last turn's files were discarded since: by default a fork goes on from what is there now.
             snapshot, of_branch = None, None
-        branch_id = (await house.branches.fork(parent, snapshot, f"fork of {thread_id}", of_branch)).id
+        name = f"fork of {thread_id}"
+        branch = await house.branches.fork(parent, snapshot, name, of_branch, carry=True)
+        pending = await in_thread(branch.changes)
+        branch_id, changed = branch.id, len(pending["written"]) + len(pending["deleted"])
     now = now_iso()
     child = msgspec.structs.replace(
         parent,
@@ -82,6 +88,7 @@ async def fork_session(house: House, thread_id: str, turn_id: str | None, title:
         created_at=now,
         updated_at=now,
         bytes=0,
+        changed_files=changed,
         messages=parent.messages if turn is None else 2 * turn.n,
     )
     await house.store.write(lambda c: insert_session(c, child))
@@ -126,25 +133,37 @@ async def branch_of(house: House, session: SessionRow) -> "Branch":
     return await house.branches.of(await house.store.write(note))
 
 
-async def delete_session(house: House, thread_id: str) -> None:
+async def delete_session(house: House, thread_id: str) -> bool:
     """Tombstone a session and put its branch into the trash; both can be restored for a while.
 
-    The caller has stopped a running turn.
+    Returns:
+        False when a driver has the session: nothing is deleted, but what waited behind its turn is
+        cancelled. The caller stops that turn and asks again.
     """
-    session = await house.store.read(lambda c: get_session(c, thread_id))
 
-    def bury(connection: Connection) -> None:
-        get_session(connection, thread_id)
+    def bury(connection: Connection) -> SessionRow | None:
+        # In one transaction with the look: a turn that would begin afterwards finds no session.
+        session = lock_session(connection, thread_id)
+        is_free = lease_is_free(connection, thread_id)
         for turn in turns_of(connection, thread_id, OPEN):
-            update_turn(
-                connection, turn.turn_id, state="cancelled", stop_reason="cancelled", ended_at=now_iso()
-            )
+            if is_free or turn.started_at is None:
+                update_turn(
+                    connection, turn.turn_id, state="cancelled", stop_reason="cancelled", ended_at=now_iso()
+                )
+                left = inputs_of(connection, turn_id=turn.turn_id, states=("queued", "taken"))
+                update_inputs(connection, [row.id for row in left], state="cancelled")
+        if not is_free:
+            return None
         left = inputs_of(connection, thread_id=thread_id, states=("queued", "taken"))
         update_inputs(connection, [row.id for row in left], state="cancelled")
         update_session(connection, thread_id, deleted_at=now_iso(), status=DELETING)
+        return session
 
-    await house.store.write(bury)
-    await _put_away(house, session)
+    buried = await house.store.write(bury)
+    if buried is None:
+        return False
+    await _put_away(house, buried)
+    return True
 
 
 async def finish_deletions(house: House) -> int:

@@ -86,7 +86,11 @@ def load(records: Sequence[Record], turn_id: str) -> Loaded:
         turn_id: the turn about to be driven.
     """
     seqs = MessageSeqs()
-    pairs = events_of(records, seqs)
+    return load_pairs(events_of(records, seqs), seqs, turn_id)
+
+
+def load_pairs(pairs: Sequence[tuple[Record, StepEvent | None]], seqs: MessageSeqs, turn_id: str) -> Loaded:
+    """Return what `load` returns of records that were read and decoded before."""
     unsent = _unsent(pairs, turn_id)
     history = History.of((event for _, event in pairs if event is not None), unsent)
     mine = [(record, event) for record, event in pairs if record.turn == turn_id]

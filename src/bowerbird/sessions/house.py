@@ -9,6 +9,7 @@ from bowerbird.sessions.audit import AuditLog
 from bowerbird.sessions.branches import Branches
 from bowerbird.sessions.live import Live
 from bowerbird.sessions.outbox import Outbox
+from bowerbird.sessions.recall import Recall
 from bowerbird.sessions.settings import SessionSettings
 from bowerbird.sessions.setup import TurnMaker
 from bowerbird.store.store import Store
@@ -31,4 +32,5 @@ class House:
     audit: AuditLog
     executor_id: str
     outbox: Outbox
+    recall: Recall
     attended: bool = True

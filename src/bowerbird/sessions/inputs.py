@@ -132,7 +132,8 @@ def accept(connection: Connection, offered: Offered, limits: SessionSettings) ->
     insert_input(connection, row)
     title = {"title": offered.text[:TITLE_CHARS]} if session.title is None and offered.text else {}
     update_session(connection, offered.thread_id, **title)
-    position = _position(turns_of(connection, offered.thread_id, OPEN), turn.turn_id)
+    # An interrupt goes before the queue, directly behind the active turn.
+    position = 1 if active is not None and offered.kind == "interrupt" else len(open_turns)
     receipt = Receipt(row.id, turn.turn_id, position)
     if active is not None and active.state == "waiting":
         supersede(connection, active)

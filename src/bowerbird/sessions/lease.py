@@ -10,12 +10,12 @@ from collections.abc import Callable
 
 from bowerbird.core.errors import LeaseLost, StoreError
 from bowerbird.sessions.settings import SessionSettings
-from bowerbird.store.leases import release_lease, renew_lease, take_lease
+from bowerbird.store.leases import release_lease, renew_lease
 from bowerbird.store.store import Store
 
 
 class Lease:
-    """The right to write to one session, under `epoch`.
+    """The right to write to one session, under `epoch`; the caller took it with `take_lease`.
 
     Args:
         on_lost: called once, in the event loop, when another process may have taken over.
@@ -33,18 +33,6 @@ class Lease:
         self._lost = False
         self._released = False
         self._keeper = asyncio.create_task(self._keep(), name=f"lease {thread_id}")
-
-    @classmethod
-    async def take(
-        cls, store: Store, thread_id: str, holder: str, settings: SessionSettings, on_lost: Callable[[], None]
-    ) -> "Lease | None":
-        """Return the lease, None while another living driver has it.
-
-        Raises:
-            UnknownSession: there is no such session.
-        """
-        epoch = await store.write(lambda c: take_lease(c, thread_id, holder, settings.lease_s))
-        return None if epoch is None else cls(store, thread_id, epoch, settings, on_lost)
 
     async def confirm(self) -> None:
         """Return when the lease certainly holds; a term that may have run out is renewed first.

@@ -17,10 +17,21 @@ from typing import Any, Literal
 
 import msgspec
 
-from bowerbird.core.events import AssistantStep, LiveEvent, RunError, StepEvent, TextLive, ThinkingLive
+from bowerbird.core.events import (
+    ApprovalAnswer,
+    ApprovalRequest,
+    AssistantStep,
+    LiveEvent,
+    RunError,
+    StepEvent,
+    TextLive,
+    ThinkingLive,
+)
 from bowerbird.core.usage import Usage
+from bowerbird.sessions.threads import root_of
 
 MAX_EVENTS = 1000
+_QUESTIONS = frozenset((ApprovalRequest, ApprovalAnswer))
 
 
 class TurnMark(msgspec.Struct, frozen=True, tag="turn"):
@@ -255,6 +266,16 @@ class Live:
         self._note(published)
         for subscription in tuple(self._subscriptions.get(published.thread_id, ())):
             subscription.put(published)
+        if type(published.event) in _QUESTIONS:
+            self._show_above(published)
+
+    def _show_above(self, published: Published) -> None:
+        """Show a question of a subagent or teammate to who watches the session it works for."""
+        root = root_of(published.thread_id)
+        if root != published.thread_id:
+            above = msgspec.structs.replace(published, seq=None)
+            for subscription in tuple(self._subscriptions.get(root, ())):
+                subscription.put(above)
 
     def relay(self, relay: Callable[[Published], None]) -> None:
         """Have each event of this process handed on, say to other processes."""

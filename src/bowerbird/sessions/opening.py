@@ -26,7 +26,6 @@ from bowerbird.sessions.settings import SessionSettings
 from bowerbird.store.journal import NewRecord
 from bowerbird.store.turns import InboxRow
 from bowerbird.store.usage import TurnUsage, turn_usage
-from bowerbird.store.usage_report import standing_limits
 
 if TYPE_CHECKING:
     from bowerbird.workspace import Branch
@@ -60,8 +59,9 @@ async def opened(
         commit: commits one step event; what it raises is passed on.
     """
     thread, turn = begun.session.thread_id, begun.turn.turn_id
-    totals, limits = await house.store.read(lambda c: (turn_usage(c, turn), standing_limits(c)))
-    used = _usage(totals, loaded)
+    used = (
+        Usage() if begun.is_first else _usage(await house.store.read(lambda c: turn_usage(c, turn)), loaded)
+    )
     if begun.notes:
         return await unanswered(loaded, begun.notes, used, commit)
     if begun.answers:
@@ -80,7 +80,7 @@ async def opened(
         return _ask_what_happened(loaded, recovery, used, turn, house.settings)
     if recovery.outcomes:
         loaded = load(await house.store.records(thread), turn)
-    return Ready(loaded, used, begun.sender, limits)
+    return Ready(loaded, used, begun.sender, begun.limits)
 
 
 async def unanswered(loaded: Loaded, notes: tuple[InboxRow, ...], used: Usage, commit: Commit) -> Ending:

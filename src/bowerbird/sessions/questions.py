@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from bowerbird.agent.turn import Inbox
 from bowerbird.core.events import ApprovalAnswer, ApprovalRequest, Injected, UserStep
 from bowerbird.core.messages import Message, blocks_from_data
 from bowerbird.sessions.inputs import ANSWER_DOOR
@@ -82,6 +83,17 @@ def answer_of(row: InboxRow) -> ApprovalAnswer:
     return ApprovalAnswer(
         body["request_id"], body["decision"], str(body.get("by") or ""), body.get("feedback")
     )
+
+
+class Inboxes:
+    """Several inboxes of one turn as one."""
+
+    def __init__(self, *parts: Inbox) -> None:
+        self._parts = parts
+
+    async def poll(self) -> Sequence[Injected | UserStep]:
+        """See `Inbox.poll`."""
+        return [step for part in self._parts for step in await part.poll()]
 
 
 class DoorInbox:

@@ -93,6 +93,10 @@ class MessageSeqs:
         elif isinstance(event, ToolOutcome) and event.call in self._asker:
             self._note(self._asker[event.call], seq)
 
+    def copy(self) -> "MessageSeqs":
+        """Return places that can be added to without changing these."""
+        return MessageSeqs(dict(self._first), dict(self._last), dict(self._asker), dict(self._name))
+
     def span(self, from_id: str, to_id: str) -> tuple[int, int]:
         """Return the first and last record of the messages `from_id` … `to_id`; 0 when unknown."""
         return self._first.get(from_id, 0), self._last.get(to_id, 0)
@@ -209,7 +213,7 @@ def _outcome_body(event: ToolOutcome) -> dict[str, Any]:
 
 
 def events_of(
-    records: Iterable[Record], seqs: MessageSeqs | None = None
+    records: Iterable[Record], seqs: MessageSeqs | None = None, tools: dict[str, str] | None = None
 ) -> list[tuple[Record, StepEvent | None]]:
     """Return each record with its event; None for those that are no part of the dialogue.
 
@@ -218,16 +222,17 @@ def events_of(
 
     Args:
         seqs: filled with the messages' places, when given.
+        tools: names of the tools called so far, by call; filled, when given, for records that follow.
     """
     places = seqs if seqs is not None else MessageSeqs()
-    tools: dict[str, str] = {}
+    names = {} if tools is None else tools
     pairs: list[tuple[Record, StepEvent | None]] = []
     for record in records:
-        event = _event(record, tools, places)
+        event = _event(record, names, places)
         if event is not None:
             places.add(event, record.seq)
         if isinstance(event, AssistantStep):
-            tools.update((use.id, use.name) for use in event.message.tool_uses)
+            names.update((use.id, use.name) for use in event.message.tool_uses)
         pairs.append((record, event))
     return pairs
 
@@ -239,7 +244,7 @@ def _event(record: Record, tools: Mapping[str, str], places: MessageSeqs) -> Ste
         return None
     try:
         return _read(record, tools, places)
-    except (KeyError, TypeError, ValueError, msgspec.ValidationError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, msgspec.ValidationError) as error:
         return _gap(record, f"{record.type}: {error}")
 
 

@@ -1,7 +1,7 @@
 """Once a while: what settings no longer keep goes (SE-48).
 
-Here: the order of rows and files, and what each age is. Not here: SQL (`store/retention.py`), the
-trash of branches (`workspace` empties its own).
+Here: the order of rows and files, and what each age is. Not here: SQL (`store/retention.py`), how the
+trash of branches is emptied (`workspace`).
 """
 
 import asyncio
@@ -13,8 +13,10 @@ from datetime import UTC, datetime, timedelta
 from bowerbird.core.errors import BowerbirdError
 from bowerbird.core.timestamps import to_iso
 from bowerbird.sessions.audit import AuditLog
+from bowerbird.sessions.branches import Branches
 from bowerbird.sessions.settings import SessionSettings
 from bowerbird.store.retention import (
+    branches_of_sessions,
     finished_before,
     forget_sessions,
     forgettable_sessions,
@@ -42,6 +44,7 @@ class Removed:
     deleted: int = 0
     forgotten: int = 0
     snapshots: int = 0
+    branches: int = 0
 
 
 async def tidy(
@@ -50,11 +53,14 @@ async def tidy(
     settings: SessionSettings,
     delete: Callable[[str], Awaitable[None]],
     now: datetime | None = None,
+    *,
+    branches: Branches | None = None,
 ) -> Removed:
     """Remove what is too old; returns how much that was.
 
     Args:
         delete: deletes a session that nobody used for `retention.sessions_days`.
+        branches: whose trash is emptied of what no session can be restored with any more.
         now: the clock's when None.
     """
     at = now or datetime.now(UTC)
@@ -79,7 +85,12 @@ async def tidy(
         thinned += await store.write(
             lambda c, thread=thread_id: thin_snapshots(c, thread, NEWEST_SNAPSHOTS, EVERY_TENTH), flush=False
         )
-    return Removed(rows, usage, deleted, len(gone), thinned)
+    freed = 0
+    if branches is not None:
+        # After the rows: a session that can still be restored finds its branch.
+        wanted = set(await store.read(branches_of_sessions))
+        freed = await branches.empty_trash(settings.deleted_days, wanted, at.timestamp())
+    return Removed(rows, usage, deleted, len(gone), thinned, freed)
 
 
 async def keep_tidy(work: Callable[[], Awaitable[Removed]]) -> None:

@@ -5,7 +5,9 @@ driven (`driver.py`), rules of acceptance (`inputs.py`), wire forms.
 """
 
 import asyncio
+import contextlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
@@ -24,6 +26,7 @@ from bowerbird.sessions.inputs import Offered, accept, accept_answer, content_of
 from bowerbird.sessions.live import InputMark, Live, Published, Subscription, TurnMark
 from bowerbird.sessions.outbox import Outbox
 from bowerbird.sessions.reader import Reader
+from bowerbird.sessions.recall import Recall
 from bowerbird.sessions.relay import Relay
 from bowerbird.sessions.retention import Removed, keep_tidy, tidy
 from bowerbird.sessions.settings import SessionSettings
@@ -36,6 +39,7 @@ from bowerbird.store.store import Store
 from bowerbird.store.turns import OPEN, TurnRow, get_turn, turns_of
 
 LOOK_AGAIN_S = 0.25
+LET_GO_S = 0.02  # until a driver that was stopped has given its lease back
 # Deletes what belongs to a deleted session: (thread id, how one session is deleted).
 Bury = Callable[[str, Callable[[str], Awaitable[None]]], Awaitable[None]]
 
@@ -89,12 +93,18 @@ class SessionService(Reader):
             executor_id=local.executor.executor_id,
             outbox=Outbox(store, local.executor.executor_id, max_age_h=self.settings.outbox_age_h),
             attended=attended,
+            recall=Recall(store),
         )
 
     @property
     def outbox(self) -> Outbox:
         """What delivers to doors without a connection; a door calls `outbox.serve(deliverer)`."""
         return self._house.outbox
+
+    def use(self, settings: SessionSettings) -> None:
+        """Follow other limits and times with the next input and turn (CF-13)."""
+        self.settings = settings
+        self._house = replace(self._house, settings=settings)
 
     # ------------------------------------------------------------ life
 
@@ -112,7 +122,13 @@ class SessionService(Reader):
 
     async def stop(self, grace_s: float | None = None) -> None:
         """Stop driving within the grace; running turns stay resumable. Closes branches."""
-        await self._dispatcher.stop(self.settings.grace_s if grace_s is None else grace_s)
+        left, loop = self.settings.grace_s if grace_s is None else grace_s, asyncio.get_running_loop()
+        if self.teams is not None:
+            until = loop.time() + left
+            self._drain()  # turns of sessions come to their steps' ends meanwhile
+            await self.teams.stop(left)
+            left = max(0.0, until - loop.time())
+        await self._dispatcher.stop(left)
         await self.outbox.stop()
         if self._tidying is not None:
             self._tidying.cancel()
@@ -122,7 +138,8 @@ class SessionService(Reader):
 
     async def tidy(self) -> Removed:
         """Remove what is older than settings keep it; runs by itself at start and every hour (SE-48)."""
-        return await tidy(self.store, self._house.audit, self.settings, self.delete)
+        house = self._house
+        return await tidy(self.store, house.audit, self.settings, self.delete, branches=house.branches)
 
     async def __aenter__(self) -> "SessionService":
         await self.start()
@@ -226,17 +243,20 @@ class SessionService(Reader):
             await self._wake(turn)
 
     async def cancel(self, thread_id: str) -> str:
-        """Stop the running or waiting turn, or the one about to run; returns its id.
+        """Stop the running or waiting turn, or the one about to run, and all teammates; returns its id.
 
-        What it finished stays; what is queued behind it runs next.
+        What it finished stays; what is queued behind it runs next. Where only teammates worked, the id is "".
 
         Raises:
             SessionError: nothing runs.
         """
+        has_ended = self.teams is not None and await self.teams.cancel(thread_id)
         open_turns = await self.store.read(lambda c: turns_of(c, thread_id, OPEN))
         first = open_turns[0] if open_turns else None
         active = next((turn for turn in open_turns if turn.state in ("running", "waiting")), first)
         if active is None:
+            if has_ended:
+                return ""
             raise SessionError(f"nothing runs in session {thread_id}")
         if active.turn_id in self._drivers:
             await self._signal(active, Signal("cancel"))
@@ -275,15 +295,19 @@ class SessionService(Reader):
         return turn_info(row)
 
     async def delete(self, thread_id: str) -> None:
-        """Delete a session; its unlanded work can be restored for 7 days (SE-49)."""
-        active = await self._active(thread_id)
-        if active is not None and active.state == "running":
-            await self.cancel(thread_id)
-            await self.wait(active.turn_id)
-        await delete_session(self._house, thread_id)
+        """Delete a session, which stops its turn; unlanded work can be restored for 7 days (SE-49)."""
+        if self.teams is not None:
+            await self.teams.close(thread_id, "interrupted")
+        await self._delete_one(thread_id)
         if self.bury is not None:
-            await self.bury(thread_id, lambda child: delete_session(self._house, child))
+            await self.bury(thread_id, self._delete_one)
         self.live.publish(Published(thread_id, None, None, TurnMark("cancelled", stop_reason="deleted")))
+
+    async def _delete_one(self, thread_id: str) -> None:
+        while not await delete_session(self._house, thread_id):
+            with contextlib.suppress(SessionError):  # it has ended by itself
+                await self.wait(await self.cancel(thread_id))
+            await asyncio.sleep(LET_GO_S)
 
     async def wait(self, turn_id: str) -> TurnInfo:
         """Return the turn once it has ended or waits for a person, whichever process drives it."""
@@ -359,10 +383,6 @@ class SessionService(Reader):
 
     async def _signal(self, turn: TurnRow, signal: Signal) -> None:
         await self._dispatcher.signal(TurnRef(turn.thread_id, turn.turn_id, turn.attempt), signal)
-
-    async def _active(self, thread_id: str) -> TurnRow | None:
-        found = await self.store.read(lambda c: turns_of(c, thread_id, OPEN))
-        return next((turn for turn in found if turn.state in ("running", "waiting")), None)
 
 
 async def _news_of(viewer: Subscription, turn_id: str) -> None:

@@ -46,6 +46,22 @@ def cancel_undriven(connection: Connection, turn_id: str) -> TurnRow:
     return get_turn(connection, turn_id)
 
 
+def give_up(connection: Connection, turn_id: str) -> bool:
+    """End a turn that nobody drives; False when somebody does."""
+    turn = get_turn(connection, turn_id)
+    if turn.is_ended:
+        return True
+    if turn.state == "running" and not lease_is_free(connection, turn.thread_id):
+        return False
+    update_turn(
+        connection, turn.turn_id, state="cancelled", waiting_for=None, stop_reason="cancelled",
+        ended_at=now_iso(),
+    )  # fmt: skip
+    left = inputs_of(connection, turn_id=turn.turn_id, states=("queued", "taken"))
+    update_inputs(connection, [row.id for row in left], state="cancelled")
+    return True
+
+
 def _note_cancel(connection: Connection, turn: TurnRow) -> None:
     insert_input(
         connection,

@@ -16,7 +16,7 @@ _CHANNEL = re.compile(r"[a-z][a-z0-9-]{0,31}")
 _SAFE = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._@-")
 _ENDS_LIKE_A_RESET = re.compile(r"_s[0-9]+$")
 _CHAT = re.compile(r"(?P<channel>[a-z][a-z0-9-]{0,31})_(?P<chat>.+?)(?:_s(?P<counter>[1-9][0-9]*))?")
-_BELOW = re.compile(r"(?:\.sub[0-9]+|\.team\.[a-z0-9_-]+)+$")
+_BELOW = re.compile(r"(?:\.sub[0-9]+|\.team\.[a-z0-9_-]+(?:\.[0-9]+)?)+$")
 _SCHEDULER = "scheduler"
 
 
@@ -80,9 +80,13 @@ def thread_of_subagent(parent: str, number: int) -> str:
     return _bounded(f"{parent}.sub{number}")
 
 
-def thread_of_teammate(parent: str, name: str) -> str:
-    """Return the thread id of a teammate of a thread."""
-    return _bounded(f"{parent}.team.{name}")
+def thread_of_teammate(parent: str, name: str, nth: int = 1) -> str:
+    """Return the thread id of a teammate of a thread.
+
+    Args:
+        nth: how many had this name, this one included; a name is used again when its bearer has ended.
+    """
+    return _bounded(f"{parent}.team.{name}" if nth == 1 else f"{parent}.team.{name}.{nth}")
 
 
 def root_of(thread_id: str) -> str:

@@ -1,4 +1,4 @@
-"""The skills of a workspace and those that come with Bowerbird, read anew each time.
+"""The skills of a workspace, read anew each time, and those that come with Bowerbird.
 
 Here: directories, confined reading. Not here: what a SKILL.md means (`skill.py`).
 Skills are protected (AS-42): they are read from the workspace itself, not from the
@@ -9,6 +9,7 @@ import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 
 from bowerbird.skills.skill import (
@@ -100,15 +101,25 @@ class SkillLibrary:
         return (self.workspace or Path("/")) / self.directory
 
     def _under(self, root: Path | None, *, bundled: bool) -> Iterator[Skill]:
-        for directory in _directories(root):
-            yield self._load(directory, bundled=bundled)
+        skills = _shipped() if root == BUNDLED else (_load(path, bundled) for path in _directories(root))
+        for skill in skills:
+            if skill.hidden is None:
+                yield replace(skill, hidden=missing_requirement(skill, self.env, self.bridges))
+            else:
+                yield skill
 
-    def _load(self, directory: Path, *, bundled: bool) -> Skill:
-        try:
-            skill = parse_skill(_read_file(directory, "SKILL.md", _WHOLE), directory, bundled=bundled)
-        except SkillProblem as problem:
-            return Skill(directory.name, "", directory, bundled=bundled, hidden=str(problem))
-        return replace(skill, hidden=missing_requirement(skill, self.env, self.bridges))
+
+@cache
+def _shipped() -> tuple[Skill, ...]:
+    """The bundled skills, read once: they change with the installation only."""
+    return tuple(_load(path, True) for path in _directories(BUNDLED))
+
+
+def _load(directory: Path, bundled: bool) -> Skill:
+    try:
+        return parse_skill(_read_file(directory, "SKILL.md", _WHOLE), directory, bundled=bundled)
+    except SkillProblem as problem:
+        return Skill(directory.name, "", directory, bundled=bundled, hidden=str(problem))
 
 
 _WHOLE = MAX_FRONT_BYTES + MAX_BODY_BYTES + 1024

@@ -8,13 +8,16 @@ import os
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, bindparam, select
 
 from bowerbird.core.errors import UnknownSession
 from bowerbird.core.timestamps import now_iso
 from bowerbird.store.clock import DbNow
+from bowerbird.store.statements import Prepared, PreparedLookup
 from bowerbird.store.tables import executors, leases, sessions
 
 _AFTER_OUTAGE_S = 15  # long enough for each driver to renew its own
@@ -83,6 +86,37 @@ def _read(path: str) -> str:
 # ---------------------------------------------------------------- rows
 
 
+class _Lease(NamedTuple):
+    epoch: int
+    holder: str | None
+    alive: bool
+
+
+_SESSION = select(sessions.c.thread_id).where(sessions.c.thread_id == bindparam("b_thread")).with_for_update()
+_LEASE = PreparedLookup(
+    lambda threads: select(
+        leases.c.epoch, leases.c.holder, (leases.c.expires_at > DbNow()).label("alive")
+    ).where(leases.c.thread_id.in_(threads))
+)
+_here = leases.c.thread_id == bindparam("b_thread")
+_RELEASE = Prepared(
+    leases.update()
+    .where(_here, leases.c.epoch == bindparam("b_epoch"))
+    .values(holder=bindparam("b_holder"), expires_at=DbNow()),
+    ("b_holder", "b_thread", "b_epoch"),
+)
+
+
+@lru_cache(maxsize=16)
+def _taken(ttl_s: int) -> Prepared:
+    values: dict[str, Any] = {
+        "epoch": bindparam("b_epoch"),
+        "holder": bindparam("b_holder"),
+        "expires_at": DbNow(ttl_s),
+    }
+    return Prepared(leases.update().where(_here).values(values), ("b_epoch", "b_holder", "b_thread"))
+
+
 def heartbeat(connection: Connection, executor: Executor) -> None:
     """Say that `executor` lives; its row appears with the first call."""
     changed = connection.execute(
@@ -111,6 +145,20 @@ def all_executors(connection: Connection) -> list[Executor]:
     return [Executor(r.executor_id, r.host, r.pid, r.started_at, r.heartbeat_at) for r in rows]
 
 
+def living_executors(connection: Connection, silent_s: int) -> set[str]:
+    """Return the ids of the processes that gave a sign of life lately.
+
+    Args:
+        silent_s: after so many seconds without one, a process counts as dead.
+    """
+    recent = select(executors).where(executors.c.heartbeat_at > DbNow(-silent_s))
+    found = [
+        Executor(r.executor_id, r.host, r.pid, r.started_at, r.heartbeat_at)
+        for r in connection.execute(recent)
+    ]
+    return {executor.executor_id for executor in found if not is_dead(executor)}
+
+
 def take_lease(
     connection: Connection,
     thread_id: str,
@@ -128,14 +176,10 @@ def take_lease(
     Raises:
         UnknownSession: there is no such session.
     """
-    session = select(sessions.c.thread_id).where(sessions.c.thread_id == thread_id).with_for_update()
-    if connection.execute(session).first() is None:
+    if connection.execute(_SESSION, {"b_thread": thread_id}).first() is None:
         raise UnknownSession(f"no session {thread_id}")
-    row = connection.execute(
-        select(leases.c.epoch, leases.c.holder, (leases.c.expires_at > DbNow()).label("alive")).where(
-            leases.c.thread_id == thread_id
-        )
-    ).first()
+    found = _LEASE.run(connection, (thread_id,))
+    row = _Lease(*found[0]) if found else None
     if row is None:
         connection.execute(
             leases.insert().values(thread_id=thread_id, epoch=1, holder=holder, expires_at=DbNow(ttl_s))
@@ -143,12 +187,8 @@ def take_lease(
         return 1
     if row.holder is not None and row.alive and not _is_gone(connection, row.holder, dead):
         return None
-    connection.execute(
-        leases.update()
-        .where(leases.c.thread_id == thread_id)
-        .values(epoch=row.epoch + 1, holder=holder, expires_at=DbNow(ttl_s))
-    )
-    return int(row.epoch) + 1
+    _taken(ttl_s).run(connection, [(row.epoch + 1, holder, thread_id)])
+    return row.epoch + 1
 
 
 def renew_lease(connection: Connection, thread_id: str, epoch: int, ttl_s: int) -> bool:
@@ -185,11 +225,7 @@ def lease_is_free(connection: Connection, thread_id: str, dead: Callable[[Execut
 
 def release_lease(connection: Connection, thread_id: str, epoch: int) -> None:
     """Give the lease back, if it is still ours; the epoch stays counted."""
-    connection.execute(
-        leases.update()
-        .where(leases.c.thread_id == thread_id, leases.c.epoch == epoch)
-        .values(holder=None, expires_at=DbNow())
-    )
+    _RELEASE.run(connection, [(None, thread_id, epoch)])
 
 
 def release_all(connection: Connection, holder: str) -> None:

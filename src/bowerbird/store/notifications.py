@@ -13,6 +13,7 @@ from sqlalchemy import Connection, RowMapping, select
 
 from bowerbird.core.ids import new_id
 from bowerbird.core.timestamps import now_iso, to_iso
+from bowerbird.store.statements import rows_where
 from bowerbird.store.tables import journal, notifications, sessions
 
 KEPT_DAYS = 90
@@ -62,10 +63,8 @@ def insert_notification(connection: Connection, row: Notification) -> bool:
 
 def pending_notifications(connection: Connection, thread_id: str) -> list[Notification]:
     """Return what a session's model was not told yet, oldest first."""
-    here = (notifications.c.state == "pending") & (notifications.c.thread_id == thread_id)
-    order = (notifications.c.created_at, notifications.c.id)
-    rows = connection.execute(select(notifications).where(here).order_by(*order)).mappings()
-    return [_notification(row) for row in rows]
+    rows = rows_where(connection, notifications, {"state": "pending", "thread_id": thread_id}).mappings()
+    return sorted(map(_notification, rows), key=lambda row: (row.created_at, row.id))
 
 
 def threads_to_wake(connection: Connection) -> list[str]:

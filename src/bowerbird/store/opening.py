@@ -5,6 +5,7 @@ what a store does with them (`store.py`).
 """
 
 import asyncio
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -103,6 +104,8 @@ class SqliteReader:
         self._engine = engine
         self._name = name
         self._threads = ThreadPoolExecutor(4, thread_name_prefix="bowerbird-store")
+        self._own = threading.local()  # each thread keeps its connection
+        self._opened: list[Connection] = []
 
     async def run(self, query: Callable[[Connection], T]) -> T:
         """See `Store.read`."""
@@ -110,12 +113,22 @@ class SqliteReader:
 
     async def aclose(self) -> None:
         """Close the connections and end the threads."""
-        await asyncio.to_thread(self._engine.dispose)
+        await asyncio.to_thread(self._close)
+
+    def _close(self) -> None:
         self._threads.shutdown()
+        for connection in self._opened:
+            connection.close()
+        self._engine.dispose()
 
     def _read(self, query: Callable[[Connection], T]) -> T:
-        with translated(self._name), self._engine.connect() as connection, connection.begin():
-            return query(connection)
+        with translated(self._name):
+            connection: Connection | None = getattr(self._own, "connection", None)
+            if connection is None or connection.closed or connection.invalidated:
+                connection = self._own.connection = self._engine.connect()
+                self._opened.append(connection)
+            with connection.begin():
+                return query(connection)
 
 
 def _tolerant_text(raw: Any, _record: Any) -> None:

@@ -11,6 +11,7 @@ import msgspec
 from sqlalchemy import Connection, bindparam, func, select
 
 from bowerbird.core.errors import UnknownSession
+from bowerbird.store.forms import problem_of
 from bowerbird.store.journal import CORRUPT, VERSION, Record
 from bowerbird.store.tables import journal, sessions
 
@@ -113,6 +114,9 @@ _READ = (
 def _decoded(thread_id: str, row: Any) -> Record:
     try:
         body = _decode_body(row.body)
+        wrong = problem_of(row.type, body) if row.v <= VERSION else None
+        if wrong is not None:
+            return _stand_in(thread_id, row.seq, row.turn_id, f"malformed {row.type}: {wrong}", str(row.body))
         return Record(row.v, row.seq, row.turn_id, row.type, row.at, row.epoch, body)
     except (msgspec.MsgspecError, UnicodeError, TypeError) as error:
         return _stand_in(thread_id, row.seq, row.turn_id, f"unreadable: {error}", str(row.body))

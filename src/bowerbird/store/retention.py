@@ -27,6 +27,7 @@ from bowerbird.store.tables import (
 
 ROLLED_UP = "total"  # purpose of a row that stands for many
 _OF_THREAD = (effects, journal, inbox, outbox, snapshots, usage, leases)
+_OF_OTHERS = ("parent", "lead")  # columns that name whose children or teammates rows are about
 
 
 def finished_before(connection: Connection, inputs: str, parcels: str) -> int:
@@ -91,6 +92,12 @@ def forgettable_sessions(connection: Connection, deleted_before: str, limit: int
     return list(connection.scalars(found))
 
 
+def branches_of_sessions(connection: Connection) -> list[str]:
+    """Return the branches of all sessions, the deleted ones' that can be restored included."""
+    found = select(sessions.c.branch_id).where(sessions.c.branch_id.is_not(None))
+    return [str(branch) for branch in connection.scalars(found)]
+
+
 def forget_sessions(connection: Connection, thread_ids: Sequence[str]) -> None:
     """Remove sessions with everything that refers to them."""
     gone = list(thread_ids)
@@ -98,6 +105,9 @@ def forget_sessions(connection: Connection, thread_ids: Sequence[str]) -> None:
     connection.execute(reservations.delete().where(reservations.c.turn_id.in_(mine)))
     known = {table.name for table in _OF_THREAD} | {"turns", "sessions"}
     others = [table for table in metadata.sorted_tables if table.name not in known]
+    for column in _OF_OTHERS:
+        for table in (t for t in others if column in t.c):
+            connection.execute(table.delete().where(table.c[column].in_(gone)))
     for table in (*(t for t in others if "thread_id" in t.c), *_OF_THREAD):
         connection.execute(table.delete().where(table.c.thread_id.in_(gone)))
     connection.execute(turns.delete().where(turns.c.thread_id.in_(gone)))

@@ -5,11 +5,12 @@ Here: rows of `meta` that carry them; a signal is taken once. Not here: who send
 
 from collections.abc import Collection
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, bindparam, select
 
 from bowerbird.store.tables import meta
 
 _PREFIX = "signal:"
+_DROP = meta.delete().where(meta.c.key == bindparam("b_key"))
 
 
 def put_signal(connection: Connection, turn_id: str, raw: str) -> None:
@@ -32,4 +33,4 @@ def take_signals(
 
 def drop_signals(connection: Connection, turn_id: str) -> None:
     """Forget what was left for a turn that has ended."""
-    connection.execute(meta.delete().where(meta.c.key == _PREFIX + turn_id))
+    connection.execute(_DROP, {"b_key": _PREFIX + turn_id})

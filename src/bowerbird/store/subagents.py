@@ -50,6 +50,13 @@ def subagents_in_turn(connection: Connection, root_turn: str) -> int:
     return int(connection.scalar(select(func.count()).select_from(subagents).where(mine)) or 0)
 
 
+def subagents_in_contests(connection: Connection) -> list[SubagentRow]:
+    """Return the subagents that a record says are attempts of a door's tournament, in order."""
+    marked = subagents.c.body.contains('"contest":{', autoescape=True)
+    statement = select(subagents).where(marked).order_by(subagents.c.parent, subagents.c.number)
+    return [SubagentRow(**row) for row in connection.execute(statement).mappings()]
+
+
 def insert_subagents(connection: Connection, rows: Sequence[SubagentRow]) -> None:
     """Add rows; their sessions exist."""
     if rows:

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, RowMapping, and_, func, or_, select
+from sqlalchemy import Connection, RowMapping, and_, bindparam, func, or_, select
 
 from bowerbird.core.errors import UnknownSession
 from bowerbird.core.timestamps import now_iso
+from bowerbird.store.statements import insert_row, rows_where, update_rows
 from bowerbird.store.tables import counters, sessions
 
 
@@ -44,6 +45,14 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int = 0
 
 
+_LOCKED = select(sessions).where(sessions.c.thread_id == bindparam("b_thread")).with_for_update()
+_MORE_MESSAGES = (
+    sessions.update()
+    .where(sessions.c.thread_id == bindparam("b_thread"))
+    .values(messages=sessions.c.messages + bindparam("b_more"))
+)
+
+
 def _row(row: RowMapping) -> SessionRow:
     values: dict[str, Any] = {str(key): value for key, value in row.items()}
     values["flags"] = msgspec.json.decode(values["flags"] or "{}")
@@ -54,12 +63,12 @@ def insert_session(connection: Connection, session: SessionRow) -> None:
     """Add a session; the id must be new."""
     values = msgspec.structs.asdict(session)
     values["flags"] = msgspec.json.encode(session.flags).decode()
-    connection.execute(sessions.insert().values(**values))
+    insert_row(connection, sessions, values)
 
 
 def find_session(connection: Connection, thread_id: str, *, deleted: bool = False) -> SessionRow | None:
     """Return the session, None when there is none; deleted ones only if asked for."""
-    row = connection.execute(select(sessions).where(sessions.c.thread_id == thread_id)).mappings().first()
+    row = rows_where(connection, sessions, {"thread_id": thread_id}).mappings().first()
     if row is None or (row["deleted_at"] is not None and not deleted):
         return None
     return _row(row)
@@ -75,8 +84,7 @@ def get_session(connection: Connection, thread_id: str) -> SessionRow:
 
 def lock_session(connection: Connection, thread_id: str) -> SessionRow:
     """Return the session, its row locked until the transaction ends; raises UnknownSession."""
-    statement = select(sessions).where(sessions.c.thread_id == thread_id).with_for_update()
-    row = connection.execute(statement).mappings().first()
+    row = connection.execute(_LOCKED, {"b_thread": thread_id}).mappings().first()
     if row is None or row["deleted_at"] is not None:
         raise UnknownSession(f"no session {thread_id}")
     return _row(row)
@@ -151,13 +159,12 @@ def update_session(connection: Connection, thread_id: str, **values: Any) -> Non
     if "flags" in values:
         values["flags"] = msgspec.json.encode(values["flags"]).decode()
     values.setdefault("updated_at", now_iso())
-    connection.execute(sessions.update().where(sessions.c.thread_id == thread_id).values(**values))
+    update_rows(connection, sessions, {"thread_id": thread_id}, values)
 
 
 def count_messages(connection: Connection, thread_id: str, more: int) -> None:
     """Count `more` messages of a session: what people said and were answered."""
-    here = sessions.c.thread_id == thread_id
-    connection.execute(sessions.update().where(here).values(messages=sessions.c.messages + more))
+    connection.execute(_MORE_MESSAGES, {"b_thread": thread_id, "b_more": more})
 
 
 # ---------------------------------------------------------------- counters

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, and_, case, func, select
+from sqlalchemy import BindParameter, Connection, and_, bindparam, case, func, literal_column, select
 
 from bowerbird.core.errors import UnknownSession
 from bowerbird.core.timestamps import now_iso
 from bowerbird.store.clock import DbNow
+from bowerbird.store.statements import insert_row, rows_where, update_rows
 from bowerbird.store.tables import inbox, leases, sessions, snapshots, turns
 
 ENDED = ("done", "failed", "cancelled", "interrupted")
@@ -75,15 +76,40 @@ class SnapshotRow(msgspec.Struct, frozen=True, kw_only=True):
 
 # ---------------------------------------------------------------- turns
 
+_THREAD: BindParameter[str] = bindparam("b_thread")
+_OPEN_TURNS = (
+    select(turns)
+    .where(turns.c.thread_id == _THREAD, turns.c.state.in_([literal_column(f"'{state}'") for state in OPEN]))
+    .order_by(turns.c.n)
+)
+_LAST_NUMBER = select(func.max(turns.c.n)).where(turns.c.thread_id == _THREAD)
+_LAST_NUMBER_UPTO = _LAST_NUMBER.where(
+    turns.c.turn_id.in_(
+        select(snapshots.c.turn_id).where(
+            snapshots.c.thread_id == _THREAD, snapshots.c.seq <= bindparam("b_upto")
+        )
+    )
+)
+_PARENT = select(sessions.c.parent_thread_id, sessions.c.parent_seq).where(sessions.c.thread_id == _THREAD)
+_QUEUED = select(func.count()).select_from(inbox).where(inbox.c.state == literal_column("'queued'"))
+_WAITING_HERE = _QUEUED.where(inbox.c.thread_id == _THREAD)
+# By way of the open turns, which are few: the inputs of all time are not.
+_WAITING = _QUEUED.where(
+    inbox.c.turn_id.in_(
+        select(turns.c.turn_id).where(turns.c.state.in_([literal_column(f"'{state}'") for state in OPEN]))
+    )
+)
+_FORGET_SNAPSHOT = snapshots.delete().where(snapshots.c.turn_id == bindparam("b_turn"))
+
 
 def insert_turn(connection: Connection, turn: TurnRow) -> None:
     """Add a turn."""
-    connection.execute(turns.insert().values(**msgspec.structs.asdict(turn)))
+    insert_row(connection, turns, msgspec.structs.asdict(turn))
 
 
 def find_turn(connection: Connection, turn_id: str) -> TurnRow | None:
     """Return the turn or None."""
-    row = connection.execute(select(turns).where(turns.c.turn_id == turn_id)).mappings().first()
+    row = rows_where(connection, turns, {"turn_id": turn_id}).mappings().first()
     return None if row is None else TurnRow(**row)
 
 
@@ -97,11 +123,14 @@ def get_turn(connection: Connection, turn_id: str) -> TurnRow:
 
 def turns_of(connection: Connection, thread_id: str, states: Sequence[str] = ()) -> list[TurnRow]:
     """Return a session's own turns in order, all or those in `states`."""
-    statement = select(turns).where(turns.c.thread_id == thread_id)
-    if states:
-        statement = statement.where(turns.c.state.in_(states))
-    rows = connection.execute(statement.order_by(turns.c.n)).mappings()
-    return [TurnRow(**row) for row in rows]
+    if states == OPEN:
+        rows = connection.execute(_OPEN_TURNS, {"b_thread": thread_id})
+    else:
+        statement = select(turns).where(turns.c.thread_id == thread_id)
+        if states:
+            statement = statement.where(turns.c.state.in_(states))
+        rows = connection.execute(statement.order_by(turns.c.n))
+    return [TurnRow(**row) for row in rows.mappings()]
 
 
 def open_turns_with(
@@ -112,9 +141,22 @@ def open_turns_with(
     return [TurnRow(**row) for row in connection.execute(statement.limit(limit)).mappings()]
 
 
+def waiting_below(connection: Connection, thread_id: str) -> list[TurnRow]:
+    """Return the turns of a session's subagents and teammates that wait for a person."""
+    here = (turns.c.state == "waiting", turns.c.thread_id.startswith(f"{thread_id}.", autoescape=True))
+    rows = connection.execute(select(turns).where(*here).order_by(turns.c.turn_id)).mappings()
+    return [TurnRow(**row) for row in rows]
+
+
+def threads_waiting_for(connection: Connection, what: str) -> list[str]:
+    """Return the sessions whose turn waits for a person, by what it waits for (`approval` …)."""
+    here = (turns.c.state == "waiting", turns.c.waiting_for == what)
+    return list(connection.scalars(select(turns.c.thread_id).where(*here)))
+
+
 def update_turn(connection: Connection, turn_id: str, **values: Any) -> None:
     """Set columns of a turn."""
-    connection.execute(turns.update().where(turns.c.turn_id == turn_id).values(**values))
+    update_rows(connection, turns, {"turn_id": turn_id}, values)
 
 
 def last_turn_number(connection: Connection, thread_id: str) -> int:
@@ -122,18 +164,13 @@ def last_turn_number(connection: Connection, thread_id: str) -> int:
     thread: str | None = thread_id
     upto: int | None = None
     while thread is not None:
-        statement = select(func.max(turns.c.n)).where(turns.c.thread_id == thread)
-        if upto is not None:
-            ended = select(snapshots.c.turn_id).where(
-                snapshots.c.thread_id == thread, snapshots.c.seq <= upto
-            )
-            statement = statement.where(turns.c.turn_id.in_(ended))
-        found = connection.scalar(statement)
+        if upto is None:
+            found = connection.scalar(_LAST_NUMBER, {"b_thread": thread})
+        else:
+            found = connection.scalar(_LAST_NUMBER_UPTO, {"b_thread": thread, "b_upto": upto})
         if found is not None:
             return int(found)
-        row = connection.execute(
-            select(sessions.c.parent_thread_id, sessions.c.parent_seq).where(sessions.c.thread_id == thread)
-        ).first()
+        row = connection.execute(_PARENT, {"b_thread": thread}).first()
         thread, upto = (row.parent_thread_id, row.parent_seq) if row else (None, None)
     return 0
 
@@ -207,8 +244,8 @@ def drivable_turns(connection: Connection, limit: int = 1000) -> list[tuple[str,
         select(turns.c.thread_id, turns.c.turn_id, turns.c.attempt)
         .join(first, and_(first.c.thread_id == turns.c.thread_id, first.c.n == turns.c.n))
         .where(turns.c.state.in_(("queued", "running")))
-        # A subagent's turn is driven by the call of its caller, never by itself.
-        .where(turns.c.kind != "subagent")
+        # A subagent's turn is driven by the call of its caller, a teammate's by its team, never by itself.
+        .where(turns.c.kind.not_in(("subagent", "teammate")))
         .order_by(turns.c.turn_id)
         .limit(limit)
     )
@@ -230,13 +267,12 @@ def held_threads(connection: Connection) -> dict[str, str]:
 
 def insert_input(connection: Connection, row: InboxRow) -> None:
     """Add an accepted input."""
-    connection.execute(inbox.insert().values(**msgspec.structs.asdict(row)))
+    insert_row(connection, inbox, msgspec.structs.asdict(row))
 
 
 def find_input(connection: Connection, door: str, dedupe_key: str) -> InboxRow | None:
     """Return the input accepted under this key, None when it is new (SE-17)."""
-    statement = select(inbox).where(inbox.c.door == door, inbox.c.dedupe_key == dedupe_key)
-    row = connection.execute(statement).mappings().first()
+    row = rows_where(connection, inbox, {"door": door, "dedupe_key": dedupe_key}).mappings().first()
     return None if row is None else InboxRow(**row)
 
 
@@ -249,31 +285,24 @@ def inputs_of(
     kinds: Sequence[str] = (),
 ) -> list[InboxRow]:
     """Return inputs in order of acceptance, of a turn or of a whole session."""
-    statement = select(inbox)
-    if turn_id is not None:
-        statement = statement.where(inbox.c.turn_id == turn_id)
-    if thread_id is not None:
-        statement = statement.where(inbox.c.thread_id == thread_id)
-    if states:
-        statement = statement.where(inbox.c.state.in_(states))
-    if kinds:
-        statement = statement.where(inbox.c.kind.in_(kinds))
-    rows = connection.execute(statement.order_by(inbox.c.received_at, inbox.c.id)).mappings()
-    return [InboxRow(**row) for row in rows]
+    where = {name: v for name, v in (("turn_id", turn_id), ("thread_id", thread_id)) if v is not None}
+    # A turn has few inputs: sorting them here costs less than a statement for each wish.
+    rows = [InboxRow(**row) for row in rows_where(connection, inbox, where).mappings()]
+    wanted = [row for row in rows if (not states or row.state in states) and (not kinds or row.kind in kinds)]
+    return sorted(wanted, key=lambda row: (row.received_at, row.id))
 
 
 def update_inputs(connection: Connection, ids: Sequence[str], **values: Any) -> None:
     """Set columns of inputs, say `state`."""
-    if ids:
-        connection.execute(inbox.update().where(inbox.c.id.in_(ids)).values(**values))
+    for id_ in ids:
+        update_rows(connection, inbox, {"id": id_}, values)
 
 
 def count_waiting(connection: Connection, thread_id: str | None = None) -> int:
     """Return how many inputs wait, in one session or in all (SE-18)."""
-    statement = select(func.count()).select_from(inbox).where(inbox.c.state == "queued")
-    if thread_id is not None:
-        statement = statement.where(inbox.c.thread_id == thread_id)
-    return int(connection.scalar(statement) or 0)
+    if thread_id is None:
+        return int(connection.scalar(_WAITING) or 0)
+    return int(connection.scalar(_WAITING_HERE, {"b_thread": thread_id}) or 0)
 
 
 # ---------------------------------------------------------------- snapshots
@@ -281,19 +310,17 @@ def count_waiting(connection: Connection, thread_id: str | None = None) -> int:
 
 def insert_snapshot(connection: Connection, row: SnapshotRow) -> None:
     """Add a snapshot; a turn has one, so a turn that ends again replaces its own."""
-    connection.execute(snapshots.delete().where(snapshots.c.turn_id == row.turn_id))
-    connection.execute(snapshots.insert().values(**msgspec.structs.asdict(row)))
+    connection.execute(_FORGET_SNAPSHOT, {"b_turn": row.turn_id})
+    insert_row(connection, snapshots, msgspec.structs.asdict(row))
 
 
 def find_snapshot(connection: Connection, turn_id: str) -> SnapshotRow | None:
     """Return the snapshot of a turn."""
-    row = connection.execute(select(snapshots).where(snapshots.c.turn_id == turn_id)).mappings().first()
+    row = rows_where(connection, snapshots, {"turn_id": turn_id}).mappings().first()
     return None if row is None else SnapshotRow(**row)
 
 
 def find_snapshot_by_id(connection: Connection, snapshot_id: str) -> SnapshotRow | None:
     """Return a snapshot by its id."""
-    row = (
-        connection.execute(select(snapshots).where(snapshots.c.snapshot_id == snapshot_id)).mappings().first()
-    )
+    row = rows_where(connection, snapshots, {"snapshot_id": snapshot_id}).mappings().first()
     return None if row is None else SnapshotRow(**row)

@@ -6,9 +6,11 @@ here: whether a call fits (`models/budget.py`), prices.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, case, func, or_, select
+from sqlalchemy import ColumnElement, Connection, RowMapping, Select, and_, bindparam, case, func, or_, select
 
+from bowerbird.store.statements import rows_where
 from bowerbird.store.tables import budgets, reservations, sessions, turns, usage
 
 HELD, SETTLED, RELEASED = "held", "settled", "released"
@@ -55,10 +57,14 @@ class TurnUsage:
 
 def turn_usage(connection: Connection, turn_id: str) -> TurnUsage:
     """Return what a turn used so far, every attempt included."""
-    return _totals(connection, usage.c.turn_id == turn_id)
+    return _summed(connection.execute(_OF_TURN, {"b_turn": turn_id}).mappings().one())
 
 
 def _totals(connection: Connection, which: ColumnElement[bool]) -> TurnUsage:
+    return _summed(connection.execute(_sums(which)).mappings().one())
+
+
+def _sums(which: ColumnElement[bool]) -> Select[Any]:
     columns = (
         usage.c.input_tokens,
         usage.c.output_tokens,
@@ -66,19 +72,19 @@ def _totals(connection: Connection, which: ColumnElement[bool]) -> TurnUsage:
         usage.c.cache_write_tokens,
     )
     guessed = case((usage.c.estimated.is_(True), 1), else_=0)
-    row = (
-        connection.execute(
-            select(
-                func.count().label("calls"),
-                func.count(usage.c.cost).label("priced"),
-                func.coalesce(func.sum(usage.c.cost), 0.0).label("cost"),
-                func.coalesce(func.sum(guessed), 0).label("guessed"),
-                *(func.coalesce(func.sum(column), 0).label(column.name) for column in columns),
-            ).where(which)
-        )
-        .mappings()
-        .one()
-    )
+    return select(
+        func.count().label("calls"),
+        func.count(usage.c.cost).label("priced"),
+        func.coalesce(func.sum(usage.c.cost), 0.0).label("cost"),
+        func.coalesce(func.sum(guessed), 0).label("guessed"),
+        *(func.coalesce(func.sum(column), 0).label(column.name) for column in columns),
+    ).where(which)
+
+
+_OF_TURN = _sums(usage.c.turn_id == bindparam("b_turn"))
+
+
+def _summed(row: RowMapping) -> TurnUsage:
     return TurnUsage(
         calls=int(row["calls"]),
         input_tokens=int(row["input_tokens"]),
@@ -139,9 +145,7 @@ def finish_reservations(connection: Connection, ids: Sequence[int], state: str) 
 
 def settle_dead(connection: Connection, thread_id: str, turn_id: str, at: str) -> int:
     """Turn reservations that a dead attempt left into estimated usage; returns how many calls."""
-    rows = connection.execute(
-        select(reservations).where(reservations.c.turn_id == turn_id, reservations.c.state == HELD)
-    ).all()
+    rows = rows_where(connection, reservations, {"turn_id": turn_id, "state": HELD}).all()
     if not rows:
         return 0
     calls = max(sum(1 for row in rows if row.scope == scope) for scope in {row.scope for row in rows})

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, Connection, case, func, select
 
+from bowerbird.store.statements import rows_where
 from bowerbird.store.tables import budgets, sessions, usage
 
 By = Literal["day", "model", "user", "conversation"]
@@ -63,7 +64,7 @@ def _row(row: dict[str, Any]) -> dict[str, Any]:
 
 def standing_limits(connection: Connection) -> dict[tuple[str, str], float]:
     """Return the limits in USD that people set, by (scope, key); key "*" is for every key of the scope."""
-    rows = connection.execute(select(budgets).where(budgets.c.window == STANDING))
+    rows = rows_where(connection, budgets, {"window": STANDING})
     return {(row.scope, row.key): float(row.limit_usd) for row in rows if row.limit_usd is not None}
 
 
