@@ -24,6 +24,7 @@ SHORT: dict[str, tuple[str, ...]] = {
     "sandbox": (),
     "monty": (),
     "viewers": (),
+    "stops": ("--n", "20"),
     "subagents": ("--runs", "3", "--files", "100", "10000"),
     "capture_trials": ("--n", "50"),
     "histories": ("--n", "500", "--jobs", "2"),

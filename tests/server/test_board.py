@@ -55,7 +55,7 @@ async def test_the_board_is_listed_in_numeric_order_with_its_links(live: LiveSer
     assert same.json() == rows
     assert (await live.http.get("/api/tasks", params={"status": "completed"})).json() == []
     assert (await live.http.get("/api/tasks", params={"conversation": "nothing"})).status_code == 404
-    assert (await live.http.get("/api/tasks", params={"workspace": "nothing"})).status_code == 422
+    assert (await live.http.get("/api/tasks", params={"workspace": "nothing"})).status_code == 404
     copies = Path(live.context.settings.workspace) / ".tasks"
     assert sorted(path.name for path in copies.iterdir()) == sorted(f"task_{n}.json" for n in range(1, 12))
 

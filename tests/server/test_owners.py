@@ -1,11 +1,14 @@
 """Whose it is, over REST with tokens: SV-5, SV-6, SV-34, SV-56; acceptance 8 (sockets and the walk: access/)."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import pytest
 from support.servers import TestServer, begin, say, serve, until
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
 
 from bowerbird.store.tokens import make_token
 
@@ -73,6 +76,52 @@ def test_nothing_of_another_user_exists(server: TestServer, people: dict[str, ht
     assert ada.post(f"/api/approvals/{question['request_id']}", json=body).status_code == 200
     assert bob.post(f"/api/approvals/{question['request_id']}", json=body).status_code == 404
     assert {row["id"] for row in people["root"].get("/api/conversations").json()} >= {mine, asking}
+
+
+def test_the_questions_of_one_user_are_nobody_elses(
+    server: TestServer, people: dict[str, httpx.Client]
+) -> None:
+    """SV-29, SV-56: neither seen nor answered, over REST or a socket; those of subagents neither."""
+    ada, bob = people["ada"], people["bob"]
+    write = {"tools": [{"name": "write_file", "input": {"path": "x", "content": "a"}}]}
+    server.fake.answer(lambda body, _n: write if len(body["messages"]) == 1 else {"text": "done"})
+    asking = begin(ada, enable_approval=True)
+    ada.post(f"/api/conversations/{asking}/messages", json={"content": "ask"})
+
+    def waiting() -> list[dict[str, Any]]:
+        return [row for row in ada.get("/api/approvals").json() if row["conversation_id"] == asking]
+
+    (question,) = until(waiting, "the question is asked")
+    assert (question["conversation_id"], question["subagent_id"]) == (asking, None)
+    assert bob.get("/api/approvals").json() == []
+    for decision in ("approve", "deny", "auto_approve"):
+        refused = bob.post(f"/api/approvals/{question['request_id']}", json={"decision": decision})
+        assert refused.status_code == 404
+    for path in ("subagents", "subagents/subagent_0", "attempts/c_1", "queue"):
+        assert bob.get(f"/api/conversations/{asking}/{path}").status_code == 404, path
+    for path in ("subagents/subagent_0/merge", "subagents/subagent_0/discard", "cancel", "resume", "restore"):
+        assert bob.post(f"/api/conversations/{asking}/{path}").status_code == 404, path
+    attempt = bob.post(f"/api/conversations/{asking}/attempts", json={"task": "x", "checks": ["true"]})
+    assert attempt.status_code == 404
+    mine = begin(bob)
+    address = f"{server.url.replace('http', 'ws')}/api/chat"
+    credential = {"Authorization": bob.headers["authorization"]}
+    with connect(f"{address}/{asking}/ws", additional_headers=credential, proxy=None) as socket:
+        assert json.loads(socket.recv(30))["code"] == "not_found"
+        with pytest.raises(ConnectionClosed) as closed:
+            socket.recv(30)
+        assert closed.value.rcvd is not None and closed.value.rcvd.code == 4004
+    with connect(f"{address}/{mine}/ws", additional_headers=credential, proxy=None) as socket:
+        for more in ({}, {"request_id": question["request_id"]}):
+            socket.send(json.dumps({"type": "tool_approval_response", "decision": "approve", **more}))
+            assert json.loads(socket.recv(30))["code"] == "no_pending_request"
+    assert [row["request_id"] for row in waiting()] == [question["request_id"]]
+    assert people["reader"].get("/api/approvals").json() != []
+    body = {"decision": "deny"}
+    answer = people["reader"].post(f"/api/approvals/{question['request_id']}", json=body)
+    assert answer.status_code == 403
+    assert ada.post(f"/api/approvals/{question['request_id']}", json=body).status_code == 200
+    until(lambda: ada.get(f"/api/conversations/{asking}").json()["status"] == "done", "it ends")
 
 
 def test_a_viewer_reads_and_changes_nothing(server: TestServer, people: dict[str, httpx.Client]) -> None:

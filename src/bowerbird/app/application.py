@@ -4,7 +4,7 @@ Here: the order of opening and closing. Not here: doors, what any part does.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,8 +20,10 @@ from bowerbird.app.mapping import (
     store_options,
     workspace_limits,
 )
+from bowerbird.app.memory import session_memory
 from bowerbird.app.sandboxes import SandboxNews, open_sandboxes
-from bowerbird.app.subagents import session_children
+from bowerbird.app.subagents import door_tournaments, session_children
+from bowerbird.app.teams import session_teams
 from bowerbird.app.tracing import Traces
 from bowerbird.config import Loaded
 from bowerbird.core.errors import StoreError
@@ -33,6 +35,8 @@ from bowerbird.sessions.service import SessionService
 from bowerbird.store.store import Store
 
 if TYPE_CHECKING:
+    from bowerbird.sessions.remembering import Remembering
+    from bowerbird.sessions.tournaments import Tournaments
     from bowerbird.workspace import Workspace
 
 
@@ -41,11 +45,12 @@ class Application:
     """What commands and doors use; made by `open_application`.
 
     Attributes:
-        loaded: the settings it was made from.
+        loaded: the settings it was made from, or that were loaded again since (CF-13).
         store: the open database. sessions: the session service over it.
         maker: models and turns. branches: open handles. sandboxes: what runs on them.
         data_dir: where everything is kept.
         mine: threads whose turns this process runs. drives_all: it runs those of every session.
+        tournaments: that doors begin.
     """
 
     loaded: Loaded
@@ -57,6 +62,8 @@ class Application:
     data_dir: Path
     mine: set[str]
     drives_all: bool = False
+    tournaments: "Tournaments | None" = None
+    memory: "Remembering | None" = None
     _started: bool = False
 
     async def start(self) -> None:
@@ -68,6 +75,12 @@ class Application:
                 self.maker.records.news.start()
             if self.drives_all and self.maker.background is not None:
                 await self.maker.background.start()
+            if self.sessions.teams is not None:
+                await self.sessions.teams.start()
+            if self.drives_all and self.tournaments is not None:
+                await self.tournaments.resume()
+            if self.drives_all and self.memory is not None and self.loaded.settings.memory.enabled:
+                self.memory.start()
 
     async def drive(self, thread_id: str) -> None:
         """Run the turns of this session in this process from now on.
@@ -76,6 +89,8 @@ class Application:
         """
         self.mine.add(thread_id)
         await self.start()
+        if self.sessions.teams is not None:
+            await self.sessions.teams.adopt()
 
     async def discard_changes(self, thread_id: str) -> str:
         """Move a session's branch to the trash and give it a fresh one; return the old branch's id.
@@ -89,6 +104,10 @@ class Application:
         """Stop turns (they stay resumable), then close everything."""
         if self.maker.background is not None:
             self.maker.background.quiet()
+        if self.tournaments is not None:
+            await self.tournaments.aclose()
+        if self.memory is not None:
+            await self.memory.aclose()
         try:
             if self._started:
                 await self.sessions.stop(0.0)
@@ -174,7 +193,10 @@ async def open_application(
     application = Application(loaded, store, service, maker, branches, sandboxes, data_dir, mine, drives_all)
     _keep_records(application, news)
     maker.children = session_children(application)
+    application.tournaments = door_tournaments(application, maker.children)
     service.bury = maker.children.bury
+    application.memory = session_memory(application)
+    _keep_teams(application)
     try:
         yield application
     finally:
@@ -190,6 +212,20 @@ def _keep_records(application: Application, news: SandboxNews) -> None:
     desk = BackgroundDesk(store, service.live, lambda turn: service.resume(turn.turn_id))
     maker.background = BackgroundEnds(store, application.sandboxes, application.branches, desk)
     news.background = maker.background.heard
+
+
+def _keep_teams(application: Application) -> None:
+    """Bind teams to the sessions that have them."""
+    service, maker = application.sessions, application.maker
+    assert maker.records is not None and maker.children is not None, "both are bound before"
+    maker.teams = service.teams = teams = session_teams(application, maker.records.boards)
+    bury_children = maker.children.bury
+
+    async def bury(thread_id: str, delete: Callable[[str], Awaitable[None]]) -> None:
+        await teams.bury(thread_id, delete)
+        await bury_children(thread_id, delete)
+
+    service.bury = bury
 
 
 def make_data_dir(path: str) -> Path:

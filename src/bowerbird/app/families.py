@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bowerbird.app.mapping import web_settings
+from bowerbird.app.sandboxes import process_settings
 from bowerbird.tools import Tool
 
 if TYPE_CHECKING:
     from bowerbird.app.boards import SessionRecords
+    from bowerbird.sandbox.host import SandboxHost
     from bowerbird.sandbox.python_sessions import PythonSessions
     from bowerbird.skills import SkillLibrary
 
@@ -40,6 +42,7 @@ class ToolFamilies:
         self._records = records
         self._python = python
         self._skills: dict[tuple[Path | None, str], tuple[Tool, ...]] = {}
+        self._processes: dict[tuple[SandboxHost, str], tuple[Tool, ...]] = {}
 
     @cached_property
     def files(self) -> tuple[Tool, ...]:
@@ -86,6 +89,15 @@ class ToolFamilies:
         from bowerbird.tools.plan import plan_tools
 
         return tuple(plan_tools())
+
+    def processes(self, host: "SandboxHost", network: str) -> tuple[Tool, ...]:
+        """Tools that run commands in the sandboxes of `host`, for one mode of the network."""
+        found = self._processes.get((host, network))
+        if found is None:
+            from bowerbird.tools.process_family import tools_on
+
+            found = self._processes[host, network] = tools_on(host, process_settings(self._settings), network)
+        return found
 
     def skills(self, library: "SkillLibrary | None") -> tuple[Tool, ...]:
         """Tools that read the skills of a workspace; none without a library."""

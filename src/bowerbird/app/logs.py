@@ -44,5 +44,14 @@ def log_to_stderr(level: str, form: str, secrets: Collection[str]) -> None:
     handler.setFormatter(_Masked(secrets, as_json=form == "json"))
     logging.basicConfig(level=level, handlers=[handler], force=True)
     # Access lines hold queries; warnings of the HTTP machinery are enough.
-    for name in ("uvicorn", "uvicorn.error", "uvicorn.access", "httpx", "httpcore", "alembic"):
+    for name in (
+        "uvicorn",
+        "uvicorn.error",
+        "uvicorn.access",
+        "httpx",
+        "httpcore",
+        "httpx2",
+        "httpcore2",
+        "alembic",
+    ):
         logging.getLogger(name).setLevel(logging.WARNING)

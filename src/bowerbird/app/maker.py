@@ -19,16 +19,21 @@ from bowerbird.app.mapping import model_settings, turn_limits, turn_policy
 from bowerbird.app.mcp import McpServers
 from bowerbird.app.sandboxes import SandboxNews, session_processes
 from bowerbird.app.sdks import import_sdks
+from bowerbird.app.tracing import TracedRouter
 from bowerbird.config import Loaded
 from bowerbird.core.errors import ConfigError, InvalidArgument
 from bowerbird.core.requests import Effort, Thinking
 from bowerbird.memory import read_memory
+from bowerbird.memory.rewriting import FILE as MEMORY_FILE
 from bowerbird.models.registry import ModelPool
 from bowerbird.skills import SkillLibrary, prompt_lines
 from bowerbird.tools import Tool, Toolset
 from bowerbird.tools.process_family import Processes
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from bowerbird.agent.turn import Router
     from bowerbird.app.background import BackgroundEnds
     from bowerbird.app.boards import SessionRecords
     from bowerbird.app.tracing import Traces
@@ -38,6 +43,7 @@ if TYPE_CHECKING:
     from bowerbird.sandbox.python_sessions import PythonSessions
     from bowerbird.sessions.children import Children
     from bowerbird.sessions.setup import TurnContext
+    from bowerbird.sessions.teams import Teams
     from bowerbird.store.threads import SessionRow
     from bowerbird.workspace import Branch
 
@@ -56,6 +62,7 @@ class SettingsTurnMaker:
     Attributes:
         mcp: the MCP servers; the first turn that may use one starts it.
         traces: records model calls of sessions that want it; None = nobody does.
+        remembered: gives the memory that is kept of a session's user and workspace.
         records: task boards and lists. background: ends of background commands. None = not kept.
 
     Raises:
@@ -76,6 +83,8 @@ class SettingsTurnMaker:
         self._news = news
         self.settings = loaded.settings
         self.pool = ModelPool(model_settings(loaded), blobs)
+        self._blobs = blobs
+        self._left: list[ModelPool | McpServers] = []  # of earlier settings; turns may still use them
         self._model = model
         self._attended = attended
         self._python: PythonSessions | None = None
@@ -84,6 +93,26 @@ class SettingsTurnMaker:
         self.records: SessionRecords | None = None
         self.background: BackgroundEnds | None = None
         self.children: Children | None = None
+        self.teams: Teams | None = None
+        self.remembered: Callable[[SessionRow], Awaitable[str]] | None = None
+
+    def use(self, loaded: Loaded, model: str) -> None:
+        """Make turns that begin from now on from other settings; those that run keep theirs (CF-13).
+
+        Raises:
+            ConfigError: an MCP server has neither command nor url, or both; nothing is changed.
+        """
+        mcp = McpServers(loaded.settings, self._sandboxes)
+        if mcp.specs != self.mcp.specs:
+            self._left.append(self.mcp)
+            self.mcp = mcp
+        self._left.append(self.pool)
+        self.settings = loaded.settings
+        self.pool = ModelPool(model_settings(loaded), self._blobs)
+        self._model = model
+        self.__dict__.pop("_families", None)
+        if self.traces is not None:
+            self.traces.use(self.pool.settings)
 
     def model_of(self, session: "SessionRow") -> str:
         """Return the name of the model that `session` runs on."""
@@ -109,13 +138,18 @@ class SettingsTurnMaker:
         name = self.model_of(session)
         await import_sdks(name, self.pool.settings)
         model, tier = self._open(name, context.tier or str(flags.get("tier") or ""))
+        router: Router | None = self.pool.router if name.startswith("tier:") else None
+        compact_name = self.settings.agent.compact_model
+        compact_model = self.pool.get(compact_name) if compact_name else None
         if flags.get("enable_tracing") and self.traces is not None:
-            model = await self.traces.traced(model, session.thread_id, context.turn.turn_id)
-        library = self._skills(context.branch)
+            traced = await self.traces.tracer(session.thread_id, context.turn.turn_id)
+            model, router = traced(model), TracedRouter(router, traced) if router is not None else None
+            compact_model = traced(compact_model) if compact_model is not None else None
+        # A teammate's tools are fixed: none of them reads skills (DE-55).
+        library = self._skills(context.branch) if session.kind != "teammate" else None
         processes = await self._processes(context, flags)
         tools = self._tools(library, processes, plan=bool(flags.get("enable_plan_mode")))
         files = BranchStore(context.branch)
-        router = self.pool.router if name.startswith("tier:") else None
         provider, agent = settings.provider, settings.agent
         temperature = agent.temperature if provider.temperature is None else provider.temperature
         remember = _is_on(flags, "memory", self.settings.memory.enabled)
@@ -138,7 +172,7 @@ class SettingsTurnMaker:
             notes=None if self.records is None else await self.records.turn(context),
             router=router,
             tier=tier,
-            compact_model=self.pool.get(agent.compact_model) if agent.compact_model else None,
+            compact_model=compact_model,
             temperature=temperature,
             thinking=self._thinking(session, flags),
             agent="main",
@@ -147,7 +181,13 @@ class SettingsTurnMaker:
             },
             tail=f"Date: {datetime.now(UTC):%Y-%m-%d}",
         )  # fmt: skip
-        return run if self.children is None else self.children.completed(run, context)
+        if self.children is not None and session.kind != "teammate":
+            run = self.children.completed(run, context)
+        return run if self.teams is None else await self.teams.completed(run, context)
+
+    def model_named(self, name: str) -> "Model":
+        """Return the open model `name`, a tier's too; raises ConfigError."""
+        return self._open(name, "")[0]
 
     def _open(self, name: str, tier: str) -> "tuple[Model, str]":
         if not name.startswith("tier:"):
@@ -170,7 +210,10 @@ class SettingsTurnMaker:
         if self._news is not None:
             self._news.belongs(branch.id, context.session.thread_id)
         await host.new_turn(branch.id)
-        return await session_processes(host, self.settings, branch, flags.get("network"))
+        families = self._families
+        return await session_processes(
+            host, self.settings, branch, flags.get("network"), lambda mode: families.processes(host, mode)
+        )
 
     def _tools(self, library: SkillLibrary | None, processes: Processes, *, plan: bool) -> Toolset:
         return offered_tools(
@@ -198,7 +241,8 @@ class SettingsTurnMaker:
 
     async def turn_ended(self, branch_id: str) -> None:
         """See `sessions.setup.TurnMaker`."""
-        await self.mcp.turn_ended(branch_id)
+        for servers in (self.mcp, *(left for left in self._left if isinstance(left, McpServers))):
+            await servers.turn_ended(branch_id)
         if self.records is not None:
             self.records.turn_ended(branch_id)
         if self._sandboxes is not None:
@@ -233,12 +277,13 @@ class SettingsTurnMaker:
         preset = load_preset(session.preset or settings.agent.preset, Path(settings.agent.prompts_dir))
         instructions = session.system_prompt or preset.for_workspace(branch.root)
         remembered = await read_memory(branch, protected=settings.memory.protected) if memory else []
+        kept = await self.remembered(session) if memory and self.remembered is not None else ""
         offered = await asyncio.to_thread(library.offered) if library is not None else []
         return system_blocks(
             instructions,
             workspace=branch.root,
             sandbox=sandbox,
-            memory=[(file.name, file.text) for file in remembered],
+            memory=[*((f.name, f.text) for f in remembered), *([(MEMORY_FILE, kept)] if kept else [])],
             skills=prompt_lines(offered) if offered else "",
         )
 
@@ -254,6 +299,8 @@ class SettingsTurnMaker:
         if self._python is not None:
             await self._python.aclose()
         await self.pool.aclose()
+        for former in self._left:
+            await former.aclose()
 
 
 def _is_on(flags: dict[str, Any], name: str, default: bool) -> bool:

@@ -14,10 +14,11 @@ from bowerbird.agent.prompt import list_presets, load_preset
 from bowerbird.app.maker import SettingsTurnMaker, offered_tools
 from bowerbird.app.mapping import turn_policy
 from bowerbird.app.sandboxes import process_settings
+from bowerbird.config import Settings
 from bowerbird.core.errors import ConfigError, InvalidArgument
 from bowerbird.core.model_presets import PRESETS
 from bowerbird.models.registry import resolve_name
-from bowerbird.server.context import Named
+from bowerbird.server.context import AgentOffered, Named
 from bowerbird.skills import SkillLibrary
 from bowerbird.tools import Toolset
 from bowerbird.tools.process_family import Processes
@@ -39,7 +40,14 @@ class SettingsOffers:
         self._maker = maker
         self._sandboxes = sandboxes
         self._name = name
-        self._settings = maker.settings
+
+    def use(self, name: str) -> None:
+        """Name another model that conversations run on which name none; settings are the maker's."""
+        self._name = name
+
+    @property
+    def _settings(self) -> Settings:
+        return self._maker.settings
 
     @property
     def model(self) -> str:
@@ -50,6 +58,10 @@ class SettingsOffers:
     def model_of(self, session: "SessionRow") -> str:
         """See `Offers`."""
         return self._maker.model_of(session)
+
+    def window_of(self, session: "SessionRow") -> int:
+        """See `Offers`."""
+        return self._maker.window_of(self._maker.model_of(session))
 
     @property
     def model_pattern(self) -> str:
@@ -85,7 +97,7 @@ class SettingsOffers:
         return found
 
     async def tools(self, session: "SessionRow | None" = None) -> Toolset:
-        """See `Offers`; tools of MCP servers join when a turn begins."""
+        """See `Offers`; of MCP servers, which a turn starts, what those that were started before have."""
         flags = session.flags if session is not None else {}
         plan = bool(flags.get("enable_plan_mode"))
         router = self._maker.pool.router
@@ -98,8 +110,10 @@ class SettingsOffers:
             tiers=router.tiers if router is not None else (),
         )
         policy = turn_policy(self._settings, flags)
+        names = {tool.name for tool in every}
+        further = [tool for tool in self._maker.mcp.known() if tool.name not in names]
         return Toolset(
-            [tool for tool in every if offered(tool, "plan" if plan else "normal", policy)],
+            [tool for tool in (*every, *further) if offered(tool, "plan" if plan else "normal", policy)],
             absent=every.absent,
         )
 
@@ -110,6 +124,21 @@ class SettingsOffers:
             return Processes((), dict.fromkeys(PROCESS_TOOLS, reason), status=status)
         tools = process_tools(self._sandboxes, process_settings(self._settings))
         return Processes(tuple(tools), status=status)
+
+    async def agents(self) -> Sequence[AgentOffered]:
+        """See `Offers`."""
+        children = self._maker.children
+        types = () if children is None else children.tree.types.values()
+        return [
+            AgentOffered(
+                name=kind.name,
+                type="subagent",
+                description=kind.description,
+                model=kind.model or None,
+                tools=None if kind.tools is None else tuple(sorted(kind.tools)),
+            )
+            for kind in sorted(types, key=lambda kind: kind.name)
+        ]
 
     def skills(self) -> SkillLibrary | None:
         """See `Offers`."""

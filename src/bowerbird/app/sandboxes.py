@@ -6,7 +6,7 @@ sandbox does, what tools run in it.
 
 import asyncio
 import subprocess
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from bowerbird.sandbox.background_record import BackgroundRun
     from bowerbird.sandbox.branch_sandbox import BranchSandbox
     from bowerbird.sessions.live import Live
+    from bowerbird.tools import Tool
     from bowerbird.workspace import Branch
 
 _GIT_S = 5.0
@@ -87,17 +88,22 @@ def git_identity() -> dict[str, str]:
 
 
 async def session_processes(
-    host: SandboxHost, settings: Settings, branch: "Branch", network: str | None = None
+    host: SandboxHost,
+    settings: Settings,
+    branch: "Branch",
+    network: str | None = None,
+    made: "Callable[[str], Sequence[Tool]] | None" = None,
 ) -> Processes:
     """Return what a turn on `branch` is offered.
 
     Args:
         network: the mode that a person chose for this session, None = that of the settings. Even then
             nothing but the hosts that the settings list is reached.
+        made: gives the tools for a mode, made before for all turns.
     """
     mode = network or settings.sandbox.network.mode
     allow = settings.sandbox.network.allow if mode == "allowlist" else ()
-    return await processes_of(host, process_settings(settings), branch, allow)
+    return await processes_of(host, process_settings(settings), branch, allow, made)
 
 
 async def listed_processes(settings: Settings, data_dir: Path) -> Processes:

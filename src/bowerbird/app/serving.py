@@ -7,29 +7,33 @@ routes and sockets (`server/`), the sessions below (`application.py`).
 import asyncio
 import contextlib
 import logging
+import os
+import signal
 import socket
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
 from bowerbird.app.application import Application, open_application
-from bowerbird.app.choice import choose_model
-from bowerbird.app.mapping import model_settings
+from bowerbird.app.memory import keep_copy
 from bowerbird.app.offers import SettingsOffers
+from bowerbird.app.reloading import Load, Reloader, model_name
 from bowerbird.config import Loaded, Settings
 from bowerbird.config.database import driver_of
-from bowerbird.core.errors import BowerbirdError, NoModel
-from bowerbird.models.registry import resolve_name
+from bowerbird.core.errors import BowerbirdError
 from bowerbird.server.application import create_server
 from bowerbird.server.cleanup import Cleaner
-from bowerbird.server.context import Defaults, Life, ServerContext, ServerSettings
+from bowerbird.server.context import Defaults, InForce, Life, ServerContext, ServerSettings
 from bowerbird.server.metrics import ServerMetrics
 from bowerbird.server.presence import Presence
 from bowerbird.server.uploads import remove_stale
+from bowerbird.sessions.door_subagents import DoorSubagents
 from bowerbird.store.traces import forget_traces
 
 if TYPE_CHECKING:
@@ -42,6 +46,11 @@ PING_S = 20.0  # SV-51: a viewer that is silent for twice as long is dead
 MAX_FRAME = 1 << 20
 LEAVE_S = 1.0  # viewers are told that the server ends, and close
 HOUR_S = 3600.0
+# Fields of `ServerSettings` that only a new process can have otherwise.
+UNTIL_RESTART = (
+    "host", "port", "root_path", "auth", "oidc_issuer", "google_client_id", "insecure", "workspace",
+    "registered", "hide", "parallel_turns",
+)  # fmt: skip
 
 
 def server_settings(settings: Settings) -> ServerSettings:
@@ -105,12 +114,16 @@ async def open_server(
     adjust: Callable[[ServerSettings], ServerSettings] = lambda settings: settings,
     *,
     version: str = "",
+    load: Load | None = None,
+    on_loaded: Callable[[Loaded], None] = lambda _: None,
 ) -> AsyncGenerator[Serving, None]:
     """Open everything a server needs and start its sessions; it does not listen yet.
 
     Args:
         adjust: changes what the settings tree has no key for, say rates.
-        version: of the program, shown to clients.
+        version: of the program, shown to clients; "" is the installed one.
+        load: reads the settings again as they were read (CF-13); None = they cannot be loaded again.
+        on_loaded: told of what it read.
 
     Raises:
         ConfigError, StoreError: nothing stays open.
@@ -120,30 +133,52 @@ async def open_server(
             await listen(serving)
     """
     settings = loaded.settings
-    chosen = adjust(server_settings(settings))
+    in_force = InForce(adjust(server_settings(settings)))
     workspace = Path(settings.agent.workspace)
     await asyncio.to_thread(workspace.mkdir, parents=True, exist_ok=True)
-    name = _model_name(loaded)
+    name = model_name(loaded)
     async with open_application(
         loaded, workspace=workspace, model=name, attended=True, drives_all=True
     ) as application:
-        cleaner = Cleaner(application.store, application.branches, application.sandboxes, chosen.cleanup)
-        presence = Presence(chosen.cleanup_delay_s, cleaner.release)
+        children, records, tournaments = (
+            application.maker.children, application.maker.records, application.tournaments
+        )  # fmt: skip
+        assert children is not None and records is not None and tournaments is not None, "it is open"
+        cleaner = Cleaner(
+            application.store, application.branches, application.sandboxes, lambda: in_force.settings.cleanup
+        )
+        offers = SettingsOffers(application.maker, application.sandboxes, name)
+        presence = Presence(in_force.settings.cleanup_delay_s, cleaner.release)
+
+        def follow(loaded: Loaded) -> None:
+            fresh = adjust(server_settings(loaded.settings))
+            kept = {name: getattr(in_force.settings, name) for name in UNTIL_RESTART}
+            in_force.settings = replace(fresh, **kept)
+            presence.wait(fresh.cleanup_delay_s)
+            on_loaded(loaded)
+
         context = ServerContext(
-            settings=chosen,
+            in_force=in_force,
             sessions=application.sessions,
             store=application.store,
             branches=application.branches,
-            offers=SettingsOffers(application.maker, application.sandboxes, name),
+            offers=offers,
+            subagents=DoorSubagents(application.store, children),
+            tournaments=tournaments,
+            boards=records.boards,
             sandboxes=application.sandboxes,
             sandbox_status=application.sandboxes.status,
             data_dir=application.data_dir,
-            version=version,
+            version=version or installed_version("bowerbird"),
             store_kind=driver_of(loaded.database_url),
             presence=presence,
             metrics=ServerMetrics(),
+            reload=None if load is None else Reloader(application, offers, load, follow).reload,
             life=Life(),
+            memory_copy=partial(keep_copy, application),
         )
+        if application.memory is not None:
+            application.memory.watch(lambda thread_id: presence.viewers(thread_id) > 0)
         context.metrics.gauge("open_viewers", "Viewers of conversations.", presence.total)
         await asyncio.to_thread(remove_stale, application.data_dir)
         keepers = [
@@ -162,18 +197,6 @@ async def open_server(
             await presence.aclose()
 
 
-def _model_name(loaded: Loaded) -> str:
-    """Return what conversations run on; a missing key is said at their first model call (CF-16)."""
-    try:
-        chosen = choose_model(loaded)
-    except NoModel as error:
-        _log.warning("%s", error)
-        return str(resolve_name(None, model_settings(loaded)))
-    if chosen.note:
-        _log.warning("%s", chosen.note)
-    return chosen.name
-
-
 async def _probe(application: Application) -> None:
     """Find out what isolation the host gives while nobody waits for it; keep what cannot be met named."""
     try:
@@ -184,13 +207,13 @@ async def _probe(application: Application) -> None:
 
 async def _forget_old(context: ServerContext) -> None:
     """Drop traces beyond their days and bytes, now and then."""
-    days = context.settings.traces_days
+
+    def forget(connection: "Connection") -> int:
+        days = context.settings.traces_days
+        return forget_traces(connection, _days_ago(days) if days else None)
+
     while True:
         await asyncio.sleep(HOUR_S)
-
-        def forget(connection: "Connection") -> int:
-            return forget_traces(connection, _days_ago(days) if days else None)
-
         with contextlib.suppress(BowerbirdError):
             await context.store.write(forget, flush=False)
 
@@ -277,12 +300,18 @@ class Listening(uvicorn.Server):
 
 
 async def serve(
-    loaded: Loaded, version: str, on_ready: Callable[[str, ServerContext], None] | None = None
+    loaded: Loaded,
+    version: str,
+    on_ready: Callable[[str, ServerContext], None] | None = None,
+    *,
+    load: Load | None = None,
+    on_loaded: Callable[[Loaded], None] = lambda _: None,
 ) -> None:
     """Run a server of these settings until a signal ends it.
 
     Args:
         version: of the program. on_ready: called with the address once it is served.
+        load, on_loaded: see `open_server`; SIGHUP loads again.
 
     Raises:
         ConfigError, StoreError: it cannot be opened. OSError: the address cannot be listened on.
@@ -290,15 +319,60 @@ async def serve(
     section = loaded.settings.server
     bound = bind(section.host, section.port)  # first: nothing is started for an address that is taken
     try:
-        async with open_server(loaded, version=version) as serving:
+        async with (
+            open_server(loaded, version=version, load=load, on_loaded=on_loaded) as serving,
+            _Hangups(serving.context) as hangups,
+        ):
 
-            def ready(address: str, _: Listening) -> None:
+            def ready(address: str, server: Listening) -> None:
+                hangups.server = server
                 if on_ready is not None:
                     on_ready(address, serving.context)
 
             await listen(serving, bound, ready)
     finally:
         bound.close()
+
+
+class _Hangups:
+    """What SIGHUP means: load the settings again; or, when our terminal is gone, end like at any signal."""
+
+    def __init__(self, context: ServerContext) -> None:
+        self._context = context
+        self._had_terminal = _has_terminal()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self.server: Listening | None = None
+
+    def heard(self) -> None:
+        """Take one signal."""
+        if self._had_terminal and not _has_terminal():
+            if self.server is not None:
+                self.server.should_exit = True
+            return
+        task = asyncio.get_running_loop().create_task(self._reload(), name="settings")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _reload(self) -> None:
+        if self._context.reload is not None:
+            await self._context.reload()
+
+    async def __aenter__(self) -> "_Hangups":
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self.heard)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        asyncio.get_running_loop().remove_signal_handler(signal.SIGHUP)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+def _has_terminal() -> bool:
+    """Whether this process has a controlling terminal; one that was closed is none."""
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC))
+    except OSError:
+        return False
+    return True
 
 
 def run(main: "Callable[[], Any]") -> None:

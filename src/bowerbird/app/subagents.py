@@ -5,15 +5,20 @@ Here: which key becomes which value. Not here: running subagents (`delegation`, 
 
 from typing import TYPE_CHECKING
 
+from bowerbird.agent.limits import Limits
+from bowerbird.agent.policy import Policy
+from bowerbird.app.mapping import turn_limits, turn_policy
 from bowerbird.config import Settings
 from bowerbird.delegation.checks import TEST_GLOBS
 from bowerbird.delegation.roles import AgentType
 from bowerbird.delegation.tree import Rules
 from bowerbird.delegation.wanted import Caps
 from bowerbird.sessions.children import Children
+from bowerbird.sessions.tournaments import Tournaments
 
 if TYPE_CHECKING:
     from bowerbird.app.application import Application
+    from bowerbird.store.threads import SessionRow
 
 SESSION_DEPTH = 1  # DE-2: subagents of sessions have none of their own
 
@@ -68,3 +73,15 @@ def session_children(application: "Application") -> Children:
         tiers=tuple(sorted(tiers)),
         sandboxes=application.sandboxes,
     )
+
+
+def door_tournaments(application: "Application", children: Children) -> Tournaments:
+    """Return the tournaments that doors of an application begin, on each session's own terms."""
+
+    def terms(session: "SessionRow") -> tuple[Policy, Limits]:
+        settings, flags = application.maker.settings, dict(session.flags)
+        policy = turn_policy(settings, flags)
+        policy = policy.approved() if session.auto_approve else policy
+        return policy, turn_limits(settings, flags, application.maker.model_of(session))
+
+    return Tournaments(application.store, children, application.sessions.live, terms)

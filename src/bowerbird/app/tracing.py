@@ -7,6 +7,8 @@ Here: from a turn's model to one that leaves records, and where these go. Not he
 import asyncio
 import itertools
 import logging
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bowerbird.core.errors import BowerbirdError
@@ -17,12 +19,25 @@ from bowerbird.sessions.live import Published
 from bowerbird.store.traces import add_trace, last_trace_seq
 
 if TYPE_CHECKING:
+    from bowerbird.agent.turn import Router
     from bowerbird.models.protocol import Model
     from bowerbird.models.settings import ModelSettings
     from bowerbird.sessions.live import Live
     from bowerbird.store.store import Store
 
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class TracedRouter:
+    """A router whose tiers are traced: a switch within a turn leaves no gap (SV-33, MO-43)."""
+
+    router: "Router"
+    traced: "Callable[[Model], Model]"
+
+    def switch(self, tier: str) -> "Model":
+        """See `agent.turn.Router`."""
+        return self.traced(self.router.switch(tier))
 
 
 class Traces:
@@ -40,12 +55,19 @@ class Traces:
         self._numbers: dict[str, itertools.count[int]] = {}
         self._last: dict[str, asyncio.Task[None]] = {}
 
+    def use(self, settings: "ModelSettings") -> None:
+        """Mask the secrets of other settings in what is recorded from the next turn on."""
+        self._redactor = redactor_of(settings)
+
     def connect(self, live: "Live") -> None:
         """Show records to who watches `live` from now on."""
         self._live = live
 
-    async def traced(self, model: "Model", thread_id: str, turn_id: str, agent: str = "main") -> "Model":
-        """Return a model whose calls are recorded under a session; its numbers go on after a restart."""
+    async def tracer(self, thread_id: str, turn_id: str, agent: str = "main") -> "Callable[[Model], Model]":
+        """Return what makes models whose calls are recorded under a session, all counted together.
+
+        Their numbers go on after a restart.
+        """
         if thread_id not in self._numbers:
             last = await self._store.read(lambda c: last_trace_seq(c, thread_id))
             self._numbers.setdefault(thread_id, itertools.count(last + 1))
@@ -59,7 +81,10 @@ class Traces:
             self._last[thread_id] = task
             task.add_done_callback(lambda done: self._forget(thread_id, done))
 
-        return TracingModel(model, take, numbers.__next__, agent=agent, redactor=self._redactor)
+        def traced(model: "Model") -> "Model":
+            return TracingModel(model, take, numbers.__next__, agent=agent, redactor=self._redactor)
+
+        return traced
 
     def _forget(self, thread_id: str, done: "asyncio.Task[None]") -> None:
         if self._last.get(thread_id) is done:

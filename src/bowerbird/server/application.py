@@ -13,6 +13,7 @@ from starlette.middleware import Middleware
 from bowerbird.server.access import middleware_for
 from bowerbird.server.access import router as access_router
 from bowerbird.server.bodies import BodyLimit
+from bowerbird.server.docs_page import router as docs_router
 from bowerbird.server.errors import Guard, handle_errors
 from bowerbird.server.idempotency import Idempotency
 from bowerbird.server.metrics import Measured
@@ -35,7 +36,7 @@ def create_server(context: "ServerContext") -> FastAPI:
         Middleware(Guard),
         Middleware(Measured, metrics=context.metrics),
         *middleware_for(context),
-        Middleware(BodyLimit, settings=context.settings),
+        Middleware(BodyLimit, in_force=context.in_force),
         Middleware(Idempotency, context=context),
     ]
     app = FastAPI(
@@ -44,11 +45,12 @@ def create_server(context: "ServerContext") -> FastAPI:
         root_path=context.settings.root_path,
         middleware=layers,
         redirect_slashes=False,
+        docs_url=None,
         redoc_url=None,
     )
     app.state.context = context
     handle_errors(app)
-    every = (*routers(), access_router, socket_router, pages_router)
+    every = (*routers(), access_router, socket_router, docs_router, pages_router)
     for router in every:
         app.include_router(router)
     # For the Allow of a 405: one path may have routes in several places.

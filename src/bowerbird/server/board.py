@@ -1,20 +1,27 @@
-"""The task board of a workspace, to look at (SV-62, DE-32).
+"""The task board of a workspace, to look at (SV-62, DE-32, DE-43).
 
 Here: that route. Not here: changing tasks, which agents do (`tools/board.py`); the board itself.
+
+Looking is a use: task files that are in a workspace without a board are taken over at the first look.
 """
 
+import logging
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
+from bowerbird.core.events import Notice
 from bowerbird.delegation.boards import BoardKey, board_at, board_of, board_state
 from bowerbird.server.context import Caller, ServerContext
-from bowerbird.server.conversations import workspace_of
+from bowerbird.server.conversations import found_workspace
 from bowerbird.server.ownership import owned_session
 from bowerbird.server.routes.common import Context, Shown, Viewer
 from bowerbird.server.wire import answer
+from bowerbird.sessions.live import Published
+from bowerbird.store.board import boards_of_threads
 
+_log = logging.getLogger(__name__)
 router = APIRouter(prefix="/api", tags=["tasks"])
 
 Status = Literal["pending", "in_progress", "completed"]
@@ -44,9 +51,22 @@ async def tasks(
 ) -> Response:
     """In numeric order: of `conversation`'s workspace, of a registered one, else of the default one."""
     key = await _board(context, caller, conversation, workspace)
+    if key is not None:
+        for warning in await context.boards.open(key):
+            await _warn(context, key, warning)
     state = None if key is None else await context.store.read(lambda c: board_state(c, key))
     found = () if state is None else state.tasks
     return answer([task for task in found if status is None or task["status"] == status])
+
+
+async def _warn(context: ServerContext, key: BoardKey, warning: str) -> None:
+    """Name a file that was not taken over to the viewers of the workspace's conversations, and in the log."""
+    _log.warning("the task board of %s: %s", key.name, warning)
+    live = context.sessions.live
+    watched = live.watched()
+    for session in await context.store.read(lambda c: boards_of_threads(c, watched)) if watched else ():
+        if board_of(session) == key:
+            live.publish(Published(session.thread_id, None, None, Notice("tasks", warning)))
 
 
 async def _board(
@@ -54,5 +74,5 @@ async def _board(
 ) -> BoardKey | None:
     if conversation is not None:
         return board_of(await owned_session(context, caller, conversation))
-    path = workspace_of(context, workspace)
+    path = found_workspace(context, workspace)
     return None if path is None else board_at(path)

@@ -10,7 +10,7 @@ from bowerbird.server.errors import Problem, problem
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from bowerbird.server.context import ServerSettings
+    from bowerbird.server.context import InForce, ServerSettings
 
 UPLOAD = "/api/workspace/upload"
 UNLIMITED = (UPLOAD, "/mcp")  # both have limits of their own
@@ -28,12 +28,12 @@ def limit_of(path: str, settings: "ServerSettings") -> int | None:
 class BodyLimit:
     """ASGI: answers 413 as soon as a body is known to be too large."""
 
-    def __init__(self, app: "ASGIApp", settings: "ServerSettings") -> None:
+    def __init__(self, app: "ASGIApp", in_force: "InForce") -> None:
         self.app = app
-        self._settings = settings
+        self._in_force = in_force
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
-        limit = limit_of(scope["path"], self._settings) if scope["type"] == "http" else None
+        limit = limit_of(scope["path"], self._in_force.settings) if scope["type"] == "http" else None
         if limit is None:
             await self.app(scope, receive, send)
             return

@@ -5,12 +5,14 @@ warm sandboxes (`sandbox/host.py`).
 """
 
 import contextlib
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
 from bowerbird.core.errors import UnknownSession
 from bowerbird.server.presence import Verdict
 from bowerbird.sessions.discarding import discard_changes
 from bowerbird.store.leases import lease_is_free
+from bowerbird.store.teams import members_of
 from bowerbird.store.threads import find_session
 from bowerbird.store.turns import turns_of
 
@@ -26,7 +28,8 @@ class Cleaner:
     """Releases conversations of one process.
 
     Args:
-        cleanup: `release` keeps unlanded changes, `discard` moves them to the trash (7 days).
+        cleanup: says what holds now: `release` keeps unlanded changes, `discard` moves them to the trash
+            (7 days).
     """
 
     def __init__(
@@ -34,7 +37,7 @@ class Cleaner:
         store: "Store",
         branches: "Branches",
         sandboxes: "SandboxHost",
-        cleanup: Literal["release", "discard"],
+        cleanup: Callable[[], Literal["release", "discard"]],
     ) -> None:
         self._store = store
         self._branches = branches
@@ -55,14 +58,19 @@ class Cleaner:
 
         if not await self._branches.release(row, is_idle):
             return Verdict.BUSY
-        if self._cleanup == "discard" and row.changed_files:
+        if self._cleanup() == "discard" and row.changed_files:
             with contextlib.suppress(UnknownSession):  # deleted meanwhile: its branch is in the trash
                 await discard_changes(self._store, self._branches, thread_id)
         return Verdict.RELEASED
 
 
 def _has_work(connection: "Connection", thread_id: str) -> bool:
-    """Whether a turn is queued or driven; one that waits for a person, held by nobody, is no work."""
+    """Whether a turn is queued or driven, or a teammate lives, whose changes are merged into the branch.
+
+    A turn that waits for a person, held by nobody, is no work.
+    """
     if turns_of(connection, thread_id, ("queued", "running")):
+        return True
+    if any(member.lives for member in members_of(connection, thread_id)):
         return True
     return not lease_is_free(connection, thread_id)

@@ -27,12 +27,15 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 from starlette.requests import HTTPConnection
 
 if TYPE_CHECKING:
+    from bowerbird.delegation.boards import Boards
     from bowerbird.sandbox.host import SandboxHost
     from bowerbird.sandbox.status import SandboxStatus
     from bowerbird.server.metrics import ServerMetrics
     from bowerbird.server.presence import Presence
     from bowerbird.sessions.branches import Branches
+    from bowerbird.sessions.door_subagents import DoorSubagents
     from bowerbird.sessions.service import SessionService
+    from bowerbird.sessions.tournaments import Tournaments
     from bowerbird.skills import SkillLibrary
     from bowerbird.store.store import Store
     from bowerbird.store.threads import SessionRow
@@ -147,6 +150,13 @@ class ServerSettings:
     defaults: Defaults = Defaults()
 
 
+@dataclass(slots=True)
+class InForce:
+    """The settings that hold now; loading them anew replaces the value (CF-13)."""
+
+    settings: ServerSettings
+
+
 @dataclass(frozen=True, slots=True)
 class Named:
     """One tool, skill or preset as lists show it."""
@@ -167,6 +177,10 @@ class Offers(Protocol):
         """Return the model that a session runs on."""
         ...
 
+    def window_of(self, session: "SessionRow") -> int:
+        """Return how many tokens of context a session's turns plan with; blocks at the first call."""
+        ...
+
     @property
     def model_pattern(self) -> str:
         """Return the regular expression that names of models fit, prefixes included."""
@@ -184,6 +198,10 @@ class Offers(Protocol):
         """Return the tools a session is offered now; None = a new conversation with the defaults."""
         ...
 
+    async def agents(self) -> "Sequence[AgentOffered]":
+        """Return the agents that work can be given to, by name."""
+        ...
+
     def skills(self) -> "SkillLibrary | None":
         """Return the skills of the default workspace, None when skills are off."""
         ...
@@ -191,6 +209,40 @@ class Offers(Protocol):
     def skills_dir(self) -> Path | None:
         """Return the directory that holds the user's skills, None when skills are off."""
         ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentOffered:
+    """One agent that work can be given to.
+
+    Attributes:
+        type: `subagent` for those of `task` and `spawn_subagents` (DE-14).
+        status: `operative`, or why it cannot be used now, as a word; `detail` in words.
+        tools: what it may use, None = all that its caller has. model: its own, None = the usual one.
+    """
+
+    name: str
+    type: str
+    description: str
+    status: str = "operative"
+    detail: str = ""
+    model: str | None = None
+    tools: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reloaded:
+    """What loading the settings anew did (CF-13).
+
+    Attributes:
+        applied: keys that changed and apply from the next turn or connection.
+        restart: keys that changed and need a restart. errors: why nothing was changed. warnings: of the load.
+    """
+
+    applied: tuple[str, ...] = ()
+    restart: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -210,20 +262,27 @@ class ServerContext:
     """Everything that handlers use.
 
     Attributes:
+        in_force: holds the settings; read them as `settings`, when they are needed.
         sessions: the session service, started by the owner. store, branches: what it stands on.
         offers: models, presets, tools and skills.
+        subagents, tournaments: of sessions, beside their turns. boards: task boards of workspaces.
         sandboxes: what runs on branches. sandbox_status: its probe, cached by the host.
         data_dir: where everything is kept. version: of the program.
         store_kind: `sqlite` or `postgresql`.
+        reload: loads the settings anew; None = this server was given them as values.
         presence: viewers of conversations and the clean-up after the last one (SV-53).
         metrics: counters and gauges of `/metrics`. life: start and end.
+        memory_copy: brings the readable copy of a memory (user, workspace, text) up to date.
     """
 
-    settings: ServerSettings
+    in_force: InForce
     sessions: "SessionService"
     store: "Store"
     branches: "Branches"
     offers: Offers
+    subagents: "DoorSubagents"
+    tournaments: "Tournaments"
+    boards: "Boards"
     sandboxes: "SandboxHost"
     sandbox_status: "Callable[[], Awaitable[SandboxStatus]]"
     data_dir: Path
@@ -231,7 +290,15 @@ class ServerContext:
     store_kind: str
     presence: "Presence"
     metrics: "ServerMetrics"
+    reload: "Callable[[], Awaitable[Reloaded]] | None" = None
     life: Life = field(default_factory=Life)
+
+    @property
+    def settings(self) -> ServerSettings:
+        """The settings that hold now; whoever keeps them keeps old ones after a reload."""
+        return self.in_force.settings
+
+    memory_copy: "Callable[[str, str, str], Awaitable[None]] | None" = None
 
 
 def context_of(connection: HTTPConnection) -> ServerContext:

@@ -3,12 +3,13 @@
 Here: those two mappings. Not here: routes, the sessions themselves.
 """
 
+import asyncio
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from bowerbird.server.errors import invalid
+from bowerbird.server.errors import invalid, problem
 from bowerbird.server.wire import clean
 from bowerbird.sessions.values import NewSession
 
@@ -38,7 +39,7 @@ def new_session(context: "ServerContext", caller: "Caller", asked: Mapping[str, 
     flags = {name: asked[name] for name in FLAGS if asked.get(name) is not None}
     model = asked.get("model")
     if model is not None:
-        flags["model"] = _known_model(context, model)
+        flags["model"] = known_model(context, model)
     prompt, title = asked.get("system_prompt"), asked.get("title")
     return NewSession(
         kind="web",
@@ -75,6 +76,13 @@ def workspace_of(context: "ServerContext", name: str | None) -> str | None:
     return path
 
 
+def found_workspace(context: "ServerContext", name: str | None) -> str | None:
+    """Return the directory that a request looks something up in; a Problem 404 for an unknown name."""
+    if name is not None and name not in context.settings.registered:
+        raise problem("not_found", "there is no such workspace; GET /api/workspaces lists them")
+    return workspace_of(context, name)
+
+
 def effort_of(given: str | None) -> str | None:
     """Return the effort in the words of requests to models.
 
@@ -98,18 +106,19 @@ def settings_of(context: "ServerContext", given: Mapping[str, Any]) -> dict[str,
         else:
             changes["title"] = clean(changes["title"])
     if changes.get("model") is not None:
-        changes["model"] = _known_model(context, changes["model"])
+        changes["model"] = known_model(context, changes["model"])
     if "thinking_effort" in changes:
         changes["thinking_effort"] = effort_of(changes["thinking_effort"])
     return changes
 
 
-def _known_model(context: "ServerContext", name: str) -> str:
+def known_model(context: "ServerContext", name: str, loc: tuple[str | int, ...] = ("body", "model")) -> str:
+    """Return the name of a model that requests may name; raises Problem 422 saying why it cannot be one."""
     reason = context.offers.knows_model(name)
     if reason is None and re.fullmatch(context.offers.model_pattern, name) is None:
         reason = "the name has characters that no model's name has; write provider:model"
     if reason is not None:
-        raise invalid(("body", "model"), reason)
+        raise invalid(loc, reason)
     return name.strip()
 
 
@@ -121,8 +130,12 @@ def hidden_owner(caller: "Caller") -> str | None:
 # ---------------------------------------------------------------- shown
 
 
-def listed(info: "SessionInfo") -> dict[str, Any]:
-    """Return a conversation as lists show it (SV-8)."""
+def listed(info: "SessionInfo", *, asked: bool = False) -> dict[str, Any]:
+    """Return a conversation as lists show it (SV-8).
+
+    Args:
+        asked: one of its subagents waits for an approval.
+    """
     return {
         "id": info.thread_id,
         "title": info.title,
@@ -132,7 +145,7 @@ def listed(info: "SessionInfo") -> dict[str, Any]:
         "status": info.status,
         "changed_files": info.changed_files,
         "cost": info.cost,
-        "pending_approval": info.pending == "approval",
+        "pending_approval": asked or info.pending == "approval",
         "pending": info.pending,
         "kind": info.kind,
         "workspace": workspace_name(info.workspace),
@@ -165,6 +178,7 @@ async def conversation(
         "system_prompt": row.system_prompt,
         "preset": row.preset or defaults.preset,
         "model": context.offers.model_of(row),
+        "context_window": await asyncio.to_thread(context.offers.window_of, row),
         "enable_teams": bool(flags.get("enable_teams")),
         "enable_tracing": bool(flags.get("enable_tracing")),
         "enable_approval": _flag(flags, "enable_approval", defaults.enable_approval),

@@ -19,6 +19,7 @@ from starlette.responses import Response
 
 from bowerbird.core import errors as core
 from bowerbird.core.ids import new_id
+from bowerbird.server.saying import said
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -150,27 +151,6 @@ _KNOWN: Mapping[type[BaseException], tuple[int, str | None]] = {
     core.StoreError: (503, "the database refused the operation; the server's log says why"),
 }
 _RETRY_S = {"store_busy": 2}
-_PATH = re.compile(r"(?<![\w./:-])(/(?:[^\s/'\",;:()\[\]]+/)+[^\s'\",;:()\[\]]*)")
-
-
-def said(message: str, visible: Sequence[str] = ()) -> str:
-    """Return a message with absolute paths of the server cut down to their last name.
-
-    Args:
-        visible: prefixes that the caller knows already, such as their own workspace path.
-
-    Example:
-        >>> said("/srv/data/agent.db is locked")
-        'agent.db is locked'
-    """
-
-    def short(match: re.Match[str]) -> str:
-        path = match.group(1)
-        if any(path.startswith(prefix) for prefix in visible):
-            return path
-        return path.rstrip("/").rsplit("/", 1)[-1]
-
-    return _PATH.sub(short, message)
 
 
 def problem_of(error: BaseException) -> Problem | None:

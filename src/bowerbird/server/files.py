@@ -16,6 +16,7 @@ from bowerbird.server.conversations import hidden_owner
 from bowerbird.server.errors import problem
 from bowerbird.server.languages import BINARY, language_of
 from bowerbird.server.ownership import owned_session
+from bowerbird.server.review import snapshot_of
 from bowerbird.store.owners import changed_sessions
 from bowerbird.workspace.reserved import is_reserved
 
@@ -61,11 +62,15 @@ def virtual(path: str) -> str:
 
 
 async def list_files(
-    context: "ServerContext", caller: "Caller", conversation: str | None, limit: int
+    context: "ServerContext", caller: "Caller", conversation: str | None, limit: int, at: str | None = None
 ) -> tuple[list[dict[str, Any]], bool]:
-    """Return rows of `GET /api/workspace/files`, and whether there are more."""
+    """Return rows of `GET /api/workspace/files`, and whether there are more.
+
+    Args:
+        at: a turn or snapshot of `conversation`; ignored without one.
+    """
     if conversation is not None and conversation != LANDED:
-        browse = await _branch_browse(context, caller, conversation)
+        browse = await _branch_browse(context, caller, conversation, at)
         rows, more = await asyncio.to_thread(browse.files, limit)
         return [_row(facts, conversation if facts.changed else None) for facts in rows], more
     base = await _landed(context)
@@ -116,16 +121,19 @@ async def newest_changes(context: "ServerContext", caller: "Caller") -> dict[str
 
 
 async def open_file(
-    context: "ServerContext", caller: "Caller", path: str, conversation: str | None
+    context: "ServerContext", caller: "Caller", path: str, conversation: str | None, at: str | None = None
 ) -> "OpenFile":
     """Open a file as the caller sees it; whoever gets it closes it.
+
+    Args:
+        at: a turn or snapshot of `conversation`; ignored without one.
 
     Raises:
         Problem, NotFound, PathEscape …: see `Browse.open`.
     """
     whole = virtual(path)
     if conversation is not None and conversation != LANDED:
-        browse = await _branch_browse(context, caller, conversation)
+        browse = await _branch_browse(context, caller, conversation, at)
         return await asyncio.to_thread(browse.open, whole)
     if conversation is None:
         newest = (await newest_changes(context, caller)).get(whole)
@@ -139,12 +147,14 @@ async def open_file(
     return await asyncio.to_thread(base.open, whole)
 
 
-async def _branch_browse(context: "ServerContext", caller: "Caller", conversation: str) -> "Browse":
+async def _branch_browse(
+    context: "ServerContext", caller: "Caller", conversation: str, at: str | None = None
+) -> "Browse":
     row = await owned_session(context, caller, conversation)
     if row.branch_id is None:
         raise problem("conflict", "this conversation has no branch")
     branch = await context.branches.of(row)
-    return await asyncio.to_thread(branch.browse)
+    return await asyncio.to_thread(branch.browse, await snapshot_of(context, row, at))
 
 
 async def _landed(context: "ServerContext") -> "Browse | None":

@@ -15,6 +15,7 @@ from pydantic import Field, ValidationError
 from bowerbird.core.messages import BlobSource, ImageBlock, block_to_data
 from bowerbird.server.errors import problem
 from bowerbird.server.routes.common import StrictBody
+from bowerbird.server.wire import NOT_BLANK
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -61,7 +62,7 @@ Attachment = DataImage | BranchImage
 class NewMessage(StrictBody):
     """What is said; `steer` joins the running turn, `interrupt` stops it first."""
 
-    content: Annotated[str, Field(min_length=1, pattern=r"\S")]
+    content: Annotated[str, Field(min_length=1, pattern=NOT_BLANK)]
     kind: Kind = "message"
     attachments: list[Attachment] = Field(default_factory=list[Attachment], max_length=MOST_IMAGES)
 

@@ -71,6 +71,10 @@ def build(app: "FastAPI", context: "ServerContext") -> dict[str, Any]:
 
 def _complete(operation: dict[str, Any], method: str, *, is_open: bool) -> None:
     del is_open
+    for parameter in operation.get("parameters", ()):
+        parameter["schema"] = (
+            _as_text(parameter["schema"]) if parameter["in"] == "query" else parameter["schema"]
+        )
     responses = operation.setdefault("responses", {})
     for status, meaning in EVERYWHERE.items():
         responses.setdefault(status, _response(meaning, "ProblemShown"))
@@ -85,6 +89,18 @@ def _complete(operation: dict[str, Any], method: str, *, is_open: bool) -> None:
             "schema": {"type": "string", "minLength": 1, "maxLength": MAX_KEY, "pattern": "^[!-~]+$"},
         }
         operation.setdefault("parameters", []).append(key)
+
+
+def _as_text(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return what a parameter of a query can be: a query has no null, and one value is a list of one."""
+    forms = [form for form in schema.get("anyOf", ()) if form != {"type": "null"}]
+    if len(forms) == 1:
+        rest = {key: value for key, value in schema.items() if key != "anyOf"}
+        return {**forms[0], **rest}
+    if schema.get("type") == "array":
+        one = {**schema["items"], "title": schema.get("title", "")}
+        return {"anyOf": [schema, one]}
+    return schema
 
 
 def _response(meaning: str, model: str) -> dict[str, Any]:
@@ -110,3 +126,6 @@ def _name_choices(schemas: dict[str, Any], context: "ServerContext") -> None:
         for form in model.get("anyOf", ()):
             if form.get("type") == "string":
                 form["pattern"] = context.offers.model_pattern
+    models = schemas.get("NewTournament", {}).get("properties", {}).get("models", {})
+    if models:
+        models["items"]["pattern"] = context.offers.model_pattern

@@ -46,6 +46,10 @@ class Presence:
         self._empty = asyncio.Event()
         self._empty.set()
 
+    def wait(self, delay_s: float) -> None:
+        """Let the next conversation that is left wait so long for its release."""
+        self._delay_s = delay_s
+
     def joined(self, thread_id: str) -> int:
         """Count a viewer in and call off a pending release; returns how many watch now."""
         self._viewers[thread_id] = self._viewers.get(thread_id, 0) + 1

@@ -1,13 +1,12 @@
-"""What the review routes need beyond a branch's own calls: snapshots, landings of a caller, comments.
+"""What the review routes need beyond a branch's own calls: snapshots, landings of a caller.
 
-Here: those. Not here: routes, diffs and landings themselves (`workspace`).
+Here: those. Not here: routes, diffs and landings themselves (`workspace`), comments (`sessions/comments.py`).
 """
 
 import asyncio
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from bowerbird.core.errors import InvalidWorkspace, NotFound, WorkspaceError
+from bowerbird.core.errors import InvalidWorkspace
 from bowerbird.core.events import Notice
 from bowerbird.server.conversations import hidden_owner
 from bowerbird.server.errors import problem
@@ -17,12 +16,8 @@ from bowerbird.store.turns import find_turn
 
 if TYPE_CHECKING:
     from bowerbird.server.context import Caller, ServerContext
-    from bowerbird.server.routes.review import Comment
     from bowerbird.store.threads import SessionRow
     from bowerbird.workspace import Branch, Landing, Workspace
-
-QUOTED_LINES = 20
-QUOTED_CHARS = 2000
 
 
 async def branch_of(context: "ServerContext", row: "SessionRow") -> "Branch":
@@ -98,49 +93,3 @@ async def note_landed(context: "ServerContext", branch_id: str, text: str) -> No
         thread_id = found[branch_id][0]
         await context.sessions.note_changes(thread_id)
         context.sessions.live.publish(Published(thread_id, None, None, Notice("landing", text)))
-
-
-# ---------------------------------------------------------------- comments
-
-
-async def comment_text(branch: "Branch", comments: "Sequence[Comment]") -> str:
-    """Return one message that says review comments, each with path, lines and a quote (SV-28)."""
-    parts = ["Review comments on your changes:"]
-    for comment in comments:
-        last = max(comment.line, comment.end_line or comment.line)
-        lines = f"line {comment.line}" if last == comment.line else f"lines {comment.line}-{last}"
-        side = "" if comment.side == "new" else " (before the change)"
-        quoted = await _quote(branch, comment.path, comment.side, comment.line, last)
-        quote = "".join(f"> {line}\n" for line in quoted)
-        parts.append(f"{comment.path} {lines}{side}:\n{quote}{comment.text}")
-    return "\n\n".join(parts)
-
-
-async def _quote(branch: "Branch", path: str, side: str, first: int, last: int) -> list[str]:
-    """Return the lines that a comment is about, none where they cannot be shown."""
-    last = min(last, first + QUOTED_LINES - 1)
-    try:
-        if side == "new":
-            record = await branch.read_file(path, offset=first, limit=last - first + 1)
-            lines = str(record["content"]).splitlines()
-        else:
-            lines = _old_lines(await asyncio.to_thread(branch.diff, [path]), first, last)
-    except WorkspaceError as error:
-        if isinstance(error, NotFound):
-            return []  # deleted, or never there: the comment itself says enough
-        raise
-    return [line[:QUOTED_CHARS] for line in lines[: last - first + 1]]
-
-
-def _old_lines(diff: dict[str, Any], first: int, last: int) -> list[str]:
-    found: list[str] = []
-    for row in diff["written"]:
-        for hunk in row["hunks"] or ():
-            number = int(hunk["old_start"])
-            for line in str(hunk["text"]).splitlines():
-                if line.startswith(("@@", "+", "\\")):
-                    continue
-                if first <= number <= last:
-                    found.append(line[1:])
-                number += 1
-    return found

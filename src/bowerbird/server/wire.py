@@ -14,6 +14,9 @@ _ENCODER = msgspec.json.Encoder()
 _ID = re.compile(r"[A-Za-z0-9._@%-][A-Za-z0-9._@%:-]{0,199}")
 
 MAX_PAGE = 1000
+# Some character that is no white space. Written out, because what `\s` means differs between those who check
+# a description (Python, Rust, ECMAScript): none of their white space counts here.
+NOT_BLANK = "[^\\s\x1c-\x1f\x85\ufeff]"
 
 
 def is_id(text: str) -> bool:

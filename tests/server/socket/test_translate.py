@@ -18,6 +18,7 @@ from bowerbird.core.events import (
     Notice,
     RunError,
     SandboxTier,
+    SubagentEnd,
     TextLive,
     ThinkingLive,
     ToolIntent,
@@ -202,3 +203,35 @@ def test_small_plain_events() -> None:
 def test_undecodable_text_is_shown_not_raised() -> None:
     assert "\\udc80" not in shown(Translator(), TextLive("a\udc80", "m"))[0]["content"]
     assert shown(Translator(), ToolOutcome("c", "bash", "ok", "a\udc80b"), 1)[0]["result"]
+
+
+def below(thread: str, event: Any) -> Published:
+    return Published(thread, "t_c", None, event)
+
+
+def test_questions_of_subagents_are_theirs_until_they_are_answered_or_the_subagent_ends() -> None:
+    """SV-39, SV-41: the end of the conversation's own turn takes back its own questions only."""
+    wire = Translator(thread_id="t")
+    for name in ("a", "b"):
+        request = ApprovalRequest(f"r_{name}", "approval", ("c",), ({"name": "bash", "id": "c"},))
+        (frame,) = wire.frames(below(f"t.sub_{name}", request))
+        assert json.loads(frame.text)["subagent_id"] == f"t.sub_{name}"
+    shown(wire, ApprovalRequest("r_own", "approval", ("d",), ({"name": "ls", "id": "d"},)))
+    assert [json.loads(frame.text)["request_id"] for frame in wire.pending()] == ["r_a", "r_b", "r_own"]
+    assert "subagent_id" in wire.pending()[0].text and "subagent_id" not in wire.pending()[2].text
+    (answered,) = wire.frames(below("t.sub_a", ApprovalAnswer("r_a", "deny")))
+    told = json.loads(answered.text)
+    assert (told["decision"], told["subagent_id"], told["tools"][0]["name"]) == ("denied", "t.sub_a", "bash")
+    assert wire.plan_mode is False
+    shown(wire, TurnMark("cancelled", stop_reason="cancelled"))
+    assert list(wire.requests) == ["r_b"]
+    end = SubagentEnd("t.sub_b", "", "general", Usage(), "subagent_1", "t", "failed", 0, 1.0)
+    kinds = [(event["type"], event.get("decision")) for event in shown(wire, end)]
+    assert kinds == [("tool_approval_result", "timeout"), ("subagent_end", None)]
+    assert not wire.requests and not wire.asked_by
+
+
+def test_a_question_in_the_subagents_own_conversation_is_an_ordinary_one() -> None:
+    wire = Translator(thread_id="t.sub_a")
+    (frame,) = wire.frames(below("t.sub_a", ApprovalRequest("r", "approval", ("c",), ())))
+    assert "subagent_id" not in json.loads(frame.text) and not wire.asked_by

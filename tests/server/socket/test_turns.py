@@ -13,7 +13,8 @@ async def test_a_message_is_answered_in_pieces_and_done(server: LiveServer) -> N
     async with server.socket(conversation) as socket:
         await say(socket, "hi")
         seen = await events(socket, "done")
-    assert types(seen) == ["text_delta"] * 3 + ["done"]
+    # Pieces that come together may be sent as one.
+    assert set(types(seen)[:-1]) == {"text_delta"} and types(seen)[-1] == "done"
     assert text_of(seen) == "hello there friend"
     done = seen[-1]
     assert done["stop_reason"] == "end_turn"

@@ -310,3 +310,10 @@ class TeamsSection(Section):
     """Teammates."""
 
     wake_lead: Flag = key(True, "Whether a message to an idle lead starts a turn.")
+    poll_s: Float = key(5, "How often an idle teammate looks at the board.", unit="s", ge=0.01, le=3600)
+    idle_s: Float = key(60, "Idle time after which a teammate shuts down.", unit="s", ge=0.01, le=604_800)
+    shutdown_s: Float = key(
+        120, "Until a shutdown request that nobody answers expires.", unit="s", ge=0.01, le=604_800
+    )
+    plan_s: Float = key(1800, "Until a plan that nobody reviews expires.", unit="s", ge=0.01, le=604_800)
+    phases: Int = key(20, "Turns of one teammate.", ge=1, le=10_000)

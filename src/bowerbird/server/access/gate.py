@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from bowerbird.server.access.identity import Presented
-    from bowerbird.server.context import ServerContext
+    from bowerbird.server.context import ServerContext, ServerSettings
 
 # Open without a credential (SV-54). Whoever adds a path here opens a door: a test compares the list.
 OPEN_PATHS = frozenset(("/health", "/health/live", "/health/ready", "/api/auth/config"))
@@ -71,20 +71,30 @@ class Gate:
     def __init__(self, app: "ASGIApp", context: "ServerContext", identity: Identity | None = None) -> None:
         settings = context.settings
         self.app = app
+        self._context = context
         self._auth = settings.auth != "none"
-        self._names = Names(settings.host, settings.hosts, settings.origins)
-        self._identity = identity or Identity(context)
+        self._given = identity
         self._overload = Overload(settings.max_rss_mb, settings.max_lag_s)
+        self._follow(settings)
         self._metrics = context.metrics
         self._requests = Buckets(Rate(*settings.request_rate))
         self._failed = Buckets(Rate(*settings.failed_rate))
         self._conversations = Buckets(Rate(*settings.new_conversation_rate))
         self._headers = security_headers(google=settings.google_client_id is not None)
 
+    def _follow(self, settings: "ServerSettings") -> None:
+        """Admit whom these settings admit; rates and the kind of auth need a restart (CF-13)."""
+        self._settings = settings
+        self._names = Names(settings.host, settings.hosts, settings.origins)
+        self._identity = self._given or Identity(self._context)
+        self._overload.limit(settings.max_rss_mb)
+
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         if scope["type"] not in ("http", "websocket"):
             await self.app(scope, receive, send)
             return
+        if self._context.settings is not self._settings:
+            self._follow(self._context.settings)
         headers = Headers(scope=scope)
         state = cast("dict[str, Any]", scope.setdefault("state", {}))
         state["overload"] = self._overload

@@ -34,6 +34,10 @@ class Overload:
         self._rss = 0
         self._rss_at = float("-inf")
 
+    def limit(self, max_rss_mb: int) -> None:
+        """Follow another limit of memory from now on."""
+        self._max_rss = max_rss_mb << 20
+
     def reason(self) -> str | None:
         """Return why new work must be refused now, None when it need not."""
         now = time.monotonic()

@@ -16,10 +16,26 @@ def routers() -> tuple[APIRouter, ...]:
         conversations,
         files,
         health,
+        memory,
         review,
+        settings,
+        subagents,
         turns,
         usage,
     )
 
-    modules = (health, conversations, turns, catalogue, files, review, approvals, usage, board)
+    modules = (
+        health,
+        conversations,
+        turns,
+        catalogue,
+        files,
+        review,
+        settings,
+        subagents,
+        approvals,
+        usage,
+        board,
+        memory,
+    )
     return tuple(module.router for module in modules)

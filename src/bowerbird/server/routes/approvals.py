@@ -28,6 +28,7 @@ from bowerbird.server.submitting import DOOR
 from bowerbird.server.wire import answer
 from bowerbird.sessions.answers import DECISIONS
 from bowerbird.sessions.inputs import ANSWER_DOOR
+from bowerbird.sessions.threads import root_of
 from bowerbird.sessions.values import PendingRequest
 from bowerbird.store.owners import owner_of_answer
 from bowerbird.store.traces import traces_of
@@ -38,10 +39,11 @@ WORDS = sorted({word for words in DECISIONS.values() for word in words})
 
 
 class Question(Shown):
-    """What waits for a decision."""
+    """What waits for a decision; `subagent_id` names the subagent or teammate that asks, if one does."""
 
     request_id: str
     conversation_id: str
+    subagent_id: str | None
     turn_id: str
     kind: str
     tools: list[dict[str, Any]]
@@ -70,9 +72,11 @@ async def approvals(context: Context, caller: Viewer) -> Response:
 
 def question(request: PendingRequest) -> dict[str, Any]:
     """Return a pending request as REST shows it."""
+    root = root_of(request.thread_id)
     return {
         "request_id": request.request_id,
-        "conversation_id": request.thread_id,
+        "conversation_id": root,
+        "subagent_id": request.thread_id if root != request.thread_id else None,
         "turn_id": request.turn_id,
         "kind": request.kind,
         "tools": list(request.tools),

@@ -1,4 +1,4 @@
-"""What conversations are offered: tools, skills, presets, workspaces (SV-11 … SV-13).
+"""What conversations are offered: tools, skills, presets, agents, workspaces (SV-11 … SV-13, SV-62).
 
 Here: those lists, and writing skills. Not here: how they are chosen for a turn (`app/`), SKILL.md's form
 (`skills/`).
@@ -16,7 +16,7 @@ from bowerbird.server.errors import invalid, problem
 from bowerbird.server.ownership import owned_session
 from bowerbird.server.routes.common import Admin, Body, Context, Shown, StatusShown, Viewer
 from bowerbird.server.skill_files import NAME, delete_skill, write_skill
-from bowerbird.server.wire import answer
+from bowerbird.server.wire import NOT_BLANK, answer
 
 router = APIRouter(prefix="/api", tags=["catalogue"])
 
@@ -40,8 +40,18 @@ class NewSkill(Body):
     """A skill to write."""
 
     name: Annotated[str, Field(pattern=rf"^{NAME}$")]
-    description: Annotated[str, Field(min_length=1, max_length=1024, pattern=r"\S")]
+    description: Annotated[str, Field(min_length=1, max_length=1024, pattern=NOT_BLANK)]
     body: Annotated[str, Field(max_length=MAX_BODY)]
+
+
+class AgentShown(NamedShown):
+    """An agent that work can be given to; `tools` null = those of its caller."""
+
+    type: str
+    status: str
+    detail: str
+    model: str | None
+    tools: list[str] | None
 
 
 class WorkspaceShown(Shown):
@@ -70,6 +80,13 @@ async def presets(context: Context, caller: Viewer) -> Response:
     """`coding` and `work` ship with the program; further ones come from `PROMPTS_DIR`."""
     del caller
     return answer(_listed(await asyncio.to_thread(context.offers.presets)))
+
+
+@router.get("/agents", response_model=list[AgentShown], summary="Agents that work can be given to")
+async def agents(context: Context, caller: Viewer) -> Response:
+    """The types of subagents, custom ones too: what each may use, and whether it can be used now."""
+    del caller
+    return answer(await context.offers.agents())
 
 
 @router.get("/workspaces", response_model=list[WorkspaceShown], summary="Directories to work on")

@@ -30,7 +30,9 @@ from bowerbird.server.routes.common import (
     User,
     Viewer,
 )
-from bowerbird.server.wire import answer, clean
+from bowerbird.server.wire import NOT_BLANK, answer, clean
+from bowerbird.sessions.threads import root_of
+from bowerbird.store.turns import threads_waiting_for
 
 router = APIRouter(prefix="/api", tags=["conversations"])
 
@@ -58,7 +60,7 @@ class NewConversation(Body):
 class Changes(StrictBody):
     """What to change of a conversation; members left out stay."""
 
-    title: Annotated[str, Field(min_length=1, max_length=500, pattern=r"\S")] | None = None
+    title: Annotated[str, Field(min_length=1, max_length=500, pattern=NOT_BLANK)] | None = None
     enable_teams: Flag = None
     enable_tracing: Flag = None
     enable_approval: Flag = None
@@ -153,7 +155,9 @@ async def conversations(
     found = await context.sessions.list(
         before=before, query=clean(q) if q else None, owner=hidden_owner(caller), limit=limit
     )
-    return answer([listed(info) for info in found])
+    waiting = await context.store.read(lambda c: threads_waiting_for(c, "approval"))
+    asking = {root_of(thread_id) for thread_id in waiting}  # a subagent's question is its conversation's
+    return answer([listed(info, asked=info.thread_id in asking) for info in found])
 
 
 @router.get("/conversations/{conversation_id}", response_model=Conversation, summary="One conversation")
@@ -177,6 +181,7 @@ async def delete(conversation_id: ConversationId, context: Context, caller: User
     row = await owned_session(context, caller, conversation_id)
     if row.branch_id is not None:
         await context.sandboxes.background_over(row.branch_id)
+    await context.tournaments.stop(row.thread_id)
     await context.sessions.delete(row.thread_id)
     context.presence.forget(row.thread_id)
     return answer({"status": "deleted"})

@@ -4,13 +4,13 @@ Here: the routes. Not here: the view rule (`files.py`), bodies (`multipart.py`),
 """
 
 import asyncio
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from bowerbird.server.downloads import FileAnswer
-from bowerbird.server.files import list_files, open_file, shown_file
+from bowerbird.server.files import list_files, open_file, shown_file, virtual
 from bowerbird.server.multipart import receive_files
 from bowerbird.server.ownership import owned_session
 from bowerbird.server.review import branch_of
@@ -23,6 +23,11 @@ router = APIRouter(prefix="/api", tags=["files"])
 Which = Annotated[
     str | None,
     Query(max_length=200, description="A conversation's branch; `none` = only what has landed."),
+]
+
+At = Annotated[
+    str | None,
+    Query(max_length=200, description="A turn or snapshot of that conversation: as it was then."),
 ]
 
 
@@ -92,19 +97,22 @@ async def files(
     caller: Viewer,
     conversation: Which = None,
     limit: Annotated[int, Query(ge=1, le=10_000)] = 10_000,
+    at: At = None,
 ) -> Response:
     """Per path the newest change among the caller's open branches, else the workspace.
 
     `X-Truncated: true` says that there are more.
     """
-    rows, more = await list_files(context, caller, conversation, limit)
+    rows, more = await list_files(context, caller, conversation, limit, at)
     return answer(rows, headers={"X-Truncated": "true"} if more else None)
 
 
 @router.get("/workspace/file/{path:path}", response_model=FileShown, summary="One file's text")
-async def file(path: str, context: Context, caller: Viewer, conversation: Which = None) -> Response:
+async def file(
+    path: str, context: Context, caller: Viewer, conversation: Which = None, at: At = None
+) -> Response:
     """The same view rule; text is cut at 102,400 bytes. Links never lead outside."""
-    opened = await open_file(context, caller, path, conversation)
+    opened = await open_file(context, caller, path, conversation, at)
     return answer(await asyncio.to_thread(shown_file, opened))
 
 
@@ -135,10 +143,23 @@ async def upload(
 @router.get("/files/{conversation_id}/{path:path}", responses=_BYTES, response_class=Response,
             summary="Download a file")  # fmt: skip
 async def download(
-    conversation_id: ConversationId, path: str, request: Request, context: Context, caller: Viewer
+    conversation_id: ConversationId,
+    path: str,
+    request: Request,
+    context: Context,
+    caller: Viewer,
+    version: Literal["new", "old"] = "new",
+    at: At = None,
 ) -> Response:
-    """From the conversation's branch, always as an attachment; one byte range is served as 206."""
+    """From the conversation's branch, always as an attachment; one byte range is served as 206.
+
+    `version=old`: as the file was before the branch changed it.
+    """
     row = await owned_session(context, caller, conversation_id)
-    opened = await open_file(context, caller, path, row.thread_id)
+    if version == "old":
+        branch = await branch_of(context, row)
+        opened = await asyncio.to_thread(branch.open_base, virtual(path))
+    else:
+        opened = await open_file(context, caller, path, row.thread_id, at)
     header = None if "if-range" in request.headers else request.headers.get("range")
     return FileAnswer(opened, header)

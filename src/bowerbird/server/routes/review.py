@@ -13,7 +13,6 @@ from starlette.responses import Response
 from bowerbird.server.ownership import owned_session
 from bowerbird.server.review import (
     branch_of,
-    comment_text,
     landing_by_id,
     landings_of,
     note_landed,
@@ -31,8 +30,9 @@ from bowerbird.server.routes.common import (
 )
 from bowerbird.server.routes.turns import Accepted
 from bowerbird.server.submitting import DOOR, submit
-from bowerbird.server.wire import answer
+from bowerbird.server.wire import NOT_BLANK, answer
 from bowerbird.sessions.branches import in_thread
+from bowerbird.sessions.comments import comment_text
 from bowerbird.sessions.discarding import discard_changes
 
 router = APIRouter(prefix="/api", tags=["review"])
@@ -79,7 +79,7 @@ class Comment(StrictBody):
     side: Literal["old", "new"] = "new"
     line: Line
     end_line: Line | None = None
-    text: Annotated[str, Field(min_length=1, max_length=10_000, pattern=r"\S")]
+    text: Annotated[str, Field(min_length=1, max_length=10_000, pattern=NOT_BLANK)]
 
 
 class Comments(StrictBody):
@@ -188,6 +188,13 @@ async def landings(context: Context, caller: Viewer, limit: Limit = 100) -> Resp
     """Of the caller's conversations and uploads."""
     found = await landings_of(context, caller)
     return answer([landing.record for _, landing in found[:limit]])
+
+
+@router.get("/landings/{landing_id}/diff", response_model=Diff, summary="What a landing did")
+async def landing_diff(landing_id: str, context: Context, caller: Viewer, path: PathsQuery) -> Response:
+    """In the form of a conversation's diff; only files are named in `path`."""
+    _, landing = await landing_by_id(context, caller, landing_id)
+    return answer(await asyncio.to_thread(landing.diff, path or None))
 
 
 @router.post("/landings/{landing_id}/undo", response_model=LandingShown, summary="Take a landing back")

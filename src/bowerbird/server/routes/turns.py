@@ -26,7 +26,7 @@ from bowerbird.server.routes.common import (
     Viewer,
 )
 from bowerbird.server.submitting import answered, submit
-from bowerbird.server.wire import answer, clean
+from bowerbird.server.wire import NOT_BLANK, answer, clean
 
 router = APIRouter(prefix="/api/conversations/{conversation_id}", tags=["turns"])
 
@@ -102,7 +102,7 @@ _MESSAGE_BODY = {
                     "required": ["content"],
                     "additionalProperties": False,
                     "properties": {
-                        "content": {"type": "string", "minLength": 1, "pattern": r"\S"},
+                        "content": {"type": "string", "minLength": 1, "pattern": NOT_BLANK},
                         "kind": {"type": "string", "enum": ["message", "steer", "interrupt"]},
                         "files": {"type": "array", "items": {"type": "string", "format": "binary"}},
                     },

@@ -2,16 +2,26 @@
 
 Lives here: viewers of conversations, from the session service's events to frames and from clients' frames
 to its calls. Must not be here: who may connect (`access/`), REST, how a turn is driven (`sessions`).
+
+The names are imported when they are used: a command that only needs the mapping to frames has no web server.
 """
 
-from fastapi import APIRouter
+from typing import TYPE_CHECKING, Any
 
-from bowerbird.server.socket.endpoint import chat_socket, hub_of
-from bowerbird.server.socket.hub import Hub
-from bowerbird.server.socket.streams import router as _streams
+if TYPE_CHECKING:
+    from bowerbird.server.socket.endpoint import hub_of
+    from bowerbird.server.socket.hub import Hub
+    from bowerbird.server.socket.routes import router
 
 __all__ = ("Hub", "hub_of", "router")
 
-router = APIRouter()
-router.include_router(_streams)
-router.add_websocket_route("/api/chat/{conversation_id}/ws", chat_socket)
+_HOMES = {"Hub": "hub", "hub_of": "endpoint", "router": "routes"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

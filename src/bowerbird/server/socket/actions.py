@@ -110,29 +110,44 @@ class Actions:
         if command.kind in FLAGS:
             await sessions.set_flags(self._thread, {FLAGS[command.kind]: command.enabled})
             return room.translator.running
-        if self._is_about_another(command):
-            raise NoPendingRequest("no such question is pending; nothing was changed")
         running = room.translator.running
+        await self._answer(command)
+        return running
+
+    async def _answer(self, command: Command) -> None:
+        translator, attendance = self._seat.room.translator, self._seat.attendance
+        request_id = command.request_id or self._oldest_below(command)
+        asked = translator.requests.get(request_id) if request_id else None
+        if asked is None and request_id is None and len(translator.requests) == 1:
+            asked = next(iter(translator.requests.values()))
+        if asked is not None and (asked.kind == "plan") != (command.kind == "plan_approval"):
+            # Approving a tool approves no plan.
+            raise NoPendingRequest("no such question is pending; nothing was changed")
+        below = translator.asked_by.get(request_id) if request_id else None
         caller = self._viewer.caller
-        await sessions.answer(
-            command.request_id,
+        await self._context.sessions.answer(
+            request_id,
             command.decision,
-            thread_id=self._thread,
+            thread_id=below or self._thread,
             feedback=command.feedback,
             by=caller.name or caller.user_id or "user",
             door=DOOR,
         )
-        if self._seat.attendance.running is None:
-            self._seat.attendance.continued()
-        return running
+        if below is not None and request_id is not None:
+            self._seat.answered.add(request_id)
+        elif attendance.running is None:
+            attendance.continued()
 
-    def _is_about_another(self, command: Command) -> bool:
-        """Whether the pending question is of the other kind: approving a tool approves no plan."""
-        pending = self._seat.room.translator.requests
-        asked = pending.get(command.request_id) if command.request_id else None
-        if asked is None and command.request_id is None and len(pending) == 1:
-            asked = next(iter(pending.values()))
-        return asked is not None and (asked.kind == "plan") != (command.kind == "plan_approval")
+    def _oldest_below(self, command: Command) -> str | None:
+        """Return which question an answer without `request_id` means when subagents ask, else None.
+
+        Several may ask at once; a client that knows no ids answers them in the order it was asked.
+        """
+        translator, answered = self._seat.room.translator, self._seat.answered
+        answered &= translator.requests.keys()
+        if command.kind == "plan_approval" or len(translator.requests) > len(translator.asked_by):
+            return None  # the conversation's own question comes first
+        return next((request_id for request_id in translator.asked_by if request_id not in answered), None)
 
     async def _cancel(self) -> str | None:
         try:

@@ -49,6 +49,7 @@ class Seat:
         opening: done when the room is open; its result is how the session stood then.
         guests: viewers in it or on their way into it.
         seen: ids of the clients' frames that are no inputs, with the turn they were about.
+        answered: questions of subagents that an answer was taken for, until they are gone.
     """
 
     room: Room
@@ -56,6 +57,7 @@ class Seat:
     attendance: Attendance = field(default_factory=Attendance)
     guests: int = 0
     seen: "OrderedDict[str, str | None]" = field(default_factory=OrderedDict[str, "str | None"])
+    answered: set[str] = field(default_factory=set[str])
 
     @property
     def keeps(self) -> bool:

@@ -11,14 +11,15 @@ import msgspec
 from sqlalchemy import Connection, func, select
 
 from bowerbird.core.errors import UnknownSession
-from bowerbird.core.events import RunError, UserStep
+from bowerbird.core.events import ApprovalAnswer, ApprovalRequest, RunError, UserStep
 from bowerbird.core.usage import Usage
 from bowerbird.sessions.live import InputMark, Published, TurnMark
 from bowerbird.sessions.records import events_of
 from bowerbird.store.journal import Record
+from bowerbird.store.records import read_turn_records
 from bowerbird.store.tables import journal, sessions
 from bowerbird.store.threads import SessionRow, get_session
-from bowerbird.store.turns import OPEN, TurnRow, turns_of
+from bowerbird.store.turns import OPEN, TurnRow, turns_of, waiting_below
 
 if TYPE_CHECKING:
     from bowerbird.server.socket.translate import Translator
@@ -28,10 +29,11 @@ PAGE = 200
 
 
 class Now(msgspec.Struct, frozen=True):
-    """A session as it lies in the database: its row, and its open turns in order."""
+    """A session as it lies in the database: its row, its open turns in order, what its subagents ask."""
 
     session: SessionRow
     open_turns: list[TurnRow]
+    asked_below: list[Published]
 
     @property
     def active(self) -> TurnRow | None:
@@ -45,24 +47,45 @@ class Now(msgspec.Struct, frozen=True):
 
 
 async def present(store: "Store", thread_id: str) -> Now:
-    """Return a session's row and open turns; raises UnknownSession."""
+    """Return how a session stands; raises UnknownSession."""
 
     def read(connection: Connection) -> Now:
-        return Now(get_session(connection, thread_id), turns_of(connection, thread_id, OPEN))
+        session = get_session(connection, thread_id)
+        below = [
+            published
+            for turn in waiting_below(connection, thread_id)
+            for published in _asked(connection, turn)
+        ]
+        return Now(session, turns_of(connection, thread_id, OPEN), below)
 
     return await store.read(read)
+
+
+def _asked(connection: Connection, turn: TurnRow) -> list[Published]:
+    """Return a waiting turn's questions and their answers, in order."""
+    pairs = events_of(read_turn_records(connection, turn.thread_id, turn.turn_id))
+    return [
+        Published(turn.thread_id, turn.turn_id, None, event)
+        for _, event in pairs
+        if isinstance(event, ApprovalRequest | ApprovalAnswer)
+    ]
 
 
 def published_of(records: Sequence[Record], thread_id: str) -> list[Published]:
     """Return what viewers are shown of these records."""
     shown: list[Published] = []
+    inputs: dict[str | None, list[str]] = {}  # of turns, in the order of their `user` records
     for record, event in events_of(records):
+        if record.type == "turn_started":
+            inputs[record.turn] = [str(inbox_id) for inbox_id in record.body.get("inbox") or ()]
         if record.type == "turn_ended":
             shown.append(Published(thread_id, record.turn, record.seq, mark_of(record.body)))
         elif record.type == "turn_started":
             shown.append(Published(thread_id, record.turn, record.seq, TurnMark("running")))
         elif isinstance(event, UserStep):
-            shown.append(Published(thread_id, record.turn, record.seq, _input_of(record, event)))
+            known = inputs.get(record.turn)
+            inbox_id = known.pop(0) if known and not event.steer else ""
+            shown.append(Published(thread_id, record.turn, record.seq, _input_of(record, event, inbox_id)))
         elif event is not None:
             shown.append(Published(thread_id, record.turn, record.seq, event))
     return shown
@@ -120,9 +143,11 @@ def prime(translator: "Translator", known: Sequence[Record], thread_id: str) -> 
 
 
 def calls_of(records: Sequence[Record]) -> list[Record]:
-    """Return the newest turn's answers among these: later outcomes name their calls only by id."""
+    """Return what later records of the newest turn among these refer to: its answers, whose calls outcomes
+    name only by id, and its beginning, which names its inputs."""
     turn = next((record.turn for record in reversed(records) if record.turn is not None), None)
-    return [record for record in records if record.turn == turn and record.type == "assistant"]
+    wanted = ("turn_started", "assistant")
+    return [record for record in records if record.turn == turn and record.type in wanted]
 
 
 def heads(connection: Connection, thread_ids: Sequence[str]) -> dict[str, int | None]:
@@ -149,10 +174,9 @@ def _first_of(connection: Connection, turn_id: str) -> int:
     return int(found or 1)
 
 
-def _input_of(record: Record, event: UserStep) -> InputMark:
-    inbox = record.body.get("inbox")
+def _input_of(record: Record, event: UserStep, inbox_id: str) -> InputMark:
     return InputMark(
-        inbox_id=str(inbox or ""),
+        inbox_id=inbox_id,
         turn_id=record.turn or "",
         kind="steer" if event.steer else "message",
         sender=cast("dict[str, Any]", record.body.get("sender") or {}),

@@ -60,7 +60,7 @@ class Room:
     ) -> None:
         self.thread_id = thread_id
         self.audience = Audience()
-        self.translator = Translator()
+        self.translator = Translator(thread_id=thread_id)
         self._context = context
         self._store = context.store
         self._watcher = watcher
@@ -91,6 +91,8 @@ class Room:
             prime(translator, known, self.thread_id)
             translator.running, translator.state = active.turn_id, active.state
             translator.paused = paused_mark(active)
+        for published in now.asked_below:
+            translator.frames(published)
         translator.cursor, translator.under_way = head, None
         self._order = Order(head)
         early, self._early = self._early, []
@@ -287,9 +289,8 @@ class Room:
         self.audience.flush()
         for frame in self.translator.so_far():
             viewer.put(frame)
-        if replayed is None:
-            for frame in self.translator.pending():
-                viewer.put(frame)
+        for frame in self.translator.pending(below=replayed is not None):
+            viewer.put(frame)
         if paused:
             for frame in self.translator.pause_again(closing):
                 viewer.put(frame)

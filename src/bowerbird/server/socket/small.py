@@ -18,11 +18,12 @@ from bowerbird.core.events import (
     SubagentEnd,
     SubagentStart,
     TaskUpdate,
+    TeammateStatus,
     ToolProgress,
     Trace,
 )
 from bowerbird.core.requests import ModelFallback, Retrying
-from bowerbird.server.errors import said
+from bowerbird.server.saying import said
 from bowerbird.sessions.live import InputMark
 
 Body = dict[str, Any]
@@ -63,7 +64,7 @@ def _fallback(event: ModelFallback) -> list[Body]:
 def _input(event: InputMark) -> list[Body]:
     body: Body = {
         "type": "turn_queued",
-        "inbox_id": event.inbox_id,
+        "inbox_id": event.inbox_id or None,
         "position": event.position,
         "kind": event.kind,
         "state": event.state,
@@ -96,6 +97,7 @@ _MAKERS: dict[type, Callable[[Any], list[Body]]] = {
     Trace: lambda e: [{key: value for key, value in e.record.items() if key != "purpose"}],
     Egress: lambda e: [msgspec.to_builtins(e)],
     SandboxTier: lambda e: [msgspec.to_builtins(e)],
+    TeammateStatus: lambda e: [msgspec.to_builtins(e)],
     SubagentStart: lambda e: [msgspec.to_builtins(e)],
     SubagentEnd: lambda e: [msgspec.to_builtins(e)],
 }

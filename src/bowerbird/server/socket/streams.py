@@ -27,10 +27,16 @@ SSE, NDJSON = "text/event-stream", "application/x-ndjson"
 KEEP_ALIVE_S = 15.0
 AHEAD = 16  # chunks that may wait for the connection, besides the viewer's backlog
 
+# An event of the stream: `data` is the JSON text of one of the socket's events, `id` its cursor.
+_EVENT = {
+    "type": "object",
+    "required": ["data"],
+    "properties": {"id": {"type": "string"}, "data": {"type": "string"}},
+}
 _SHOWN: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "One event after the other, until either side ends it.",
-        "content": {SSE: {"schema": {"type": "string"}}, NDJSON: {"schema": {"type": "string"}}},
+        "content": {SSE: {"schema": _EVENT}, NDJSON: {"schema": {"type": "string"}}},
     }
 }
 

@@ -20,20 +20,22 @@ from bowerbird.core.events import (
     ApprovalRequest,
     AssistantStep,
     ModeChange,
+    SubagentEnd,
+    TeammateStatus,
     TextLive,
     ThinkingLive,
     ToolOutcome,
 )
-from bowerbird.core.messages import Block, TextBlock, ThinkingBlock
+from bowerbird.core.messages import ThinkingBlock, text_of
 from bowerbird.core.usage import Usage
-from bowerbird.server.errors import said
 from bowerbird.server.socket.frames import Delta, Frame, delta_frame, frame_of, frames_at
+from bowerbird.server.socket.questions import DECISIONS, decided, error_body, request_bodies
 from bowerbird.server.socket.small import small_bodies
 from bowerbird.sessions.live import Published, TurnMark
+from bowerbird.sessions.threads import thread_of_teammate
 
 RESULT_CHARS = 2000
 
-_DECISIONS = {"approve": "approved", "deny": "denied", "auto_approve": "auto_approved"}
 _SWITCHES = {
     "enable_plan_mode": "plan_mode_changed",
     "enable_teams": "teams_changed",
@@ -72,7 +74,9 @@ class Translator:
         effort: shown with thinking. plan_mode: of the session, as far as told.
         cursor: journal position of the newest committed event.
         last_input: input of the main loop's last call, with what a cache held.
-        requests: open questions by id. aliases: message ids that were predicted wrong, by record.
+        thread_id: the session shown; questions of other threads are those of its subagents.
+        requests: open questions by id, oldest first. asked_by: whose they are, when they are a subagent's.
+        aliases: message ids that were predicted wrong, by record.
         state, paused: of the newest turn; `paused` while a turn that stopped waits for a person.
     """
 
@@ -85,7 +89,9 @@ class Translator:
     running: str | None = None
     paused: TurnMark | None = None
     under_way: UnderWay | None = None
+    thread_id: str = ""
     requests: dict[str, ApprovalRequest] = field(default_factory=dict[str, ApprovalRequest])
+    asked_by: dict[str, str] = field(default_factory=dict[str, str])
     aliases: dict[int, str] = field(default_factory=dict[int, str])
 
     def delta(self, published: Published) -> Frame | None:
@@ -139,11 +145,19 @@ class Translator:
         shown = {"message_id": message.message_id, "replay": True}
         return [frame_of({**body, **shown}, self.cursor, message.turn_id) for body in bodies]
 
-    def pending(self) -> list[Frame]:
-        """Return the open questions, for a viewer that comes now."""
+    def pending(self, *, below: bool = False) -> list[Frame]:
+        """Return the open questions, for a viewer that comes now.
+
+        Args:
+            below: only those of subagents, which no record of this session has.
+        """
         made: list[Frame] = []
         for request in self.requests.values():
-            bodies = [{**body, "replay": True} for body in _request(request)]
+            by = self.asked_by.get(request.id)
+            if below and by is None:
+                continue
+            marks = {"replay": True} if by is None else {"subagent_id": by, "replay": True}
+            bodies = [{**body, **marks} for body in request_bodies(request)]
             made += [frame_of(body, self.cursor, self.running) for body in bodies]
         return made
 
@@ -166,10 +180,15 @@ class Translator:
             case ToolOutcome():
                 return tool_result(event)
             case ApprovalRequest():
-                self.requests[event.id] = event
-                return _request(event)
+                return self._asked(event, published.thread_id)
             case ApprovalAnswer():
                 return self._answer(event)
+            case SubagentEnd():
+                return [*self._unanswered(event.subagent_id), *small_bodies(event)]
+            case TeammateStatus():
+                over = event.status not in ("working", "idle")
+                gone = self._unanswered(thread_of_teammate(self.thread_id, event.name)) if over else []
+                return [*gone, *small_bodies(event)]
             case ModeChange():
                 return self._mode(event)
             case TurnMark():
@@ -203,16 +222,38 @@ class Translator:
 
     # ------------------------------------------------------------ questions and settings
 
+    def _asked(self, event: ApprovalRequest, thread_id: str) -> list[Body]:
+        self.requests[event.id] = event
+        if not self.thread_id or thread_id == self.thread_id:
+            return request_bodies(event)
+        self.asked_by[event.id] = thread_id
+        return [{**body, "subagent_id": thread_id} for body in request_bodies(event)]
+
+    def _unanswered(self, subagent_id: str) -> list[Body]:
+        """Say that nobody answered a subagent in time: it has ended."""
+        below = subagent_id + "."
+        over = [i for i, by in self.asked_by.items() if by == subagent_id or by.startswith(below)]
+        asked = {
+            request_id: (self.asked_by.pop(request_id), self.requests.pop(request_id)) for request_id in over
+        }
+        return [
+            {**decided(request, request_id, "timeout"), "subagent_id": by}
+            for request_id, (by, request) in asked.items()
+        ]
+
     def _answer(self, event: ApprovalAnswer) -> list[Body]:
-        request = self.requests.pop(event.id, None)
+        request, below = self.requests.pop(event.id, None), self.asked_by.pop(event.id, None)
+        if below is not None:
+            decision = DECISIONS.get(event.decision, event.decision)
+            return [{**decided(request, event.id, decision), "subagent_id": below}]
         kind = request.kind if request is not None else "plan" if event.decision == "reject" else "approval"
         if kind == "plan":
             self.plan_mode = event.decision != "approve"
             if event.decision == "approve":
                 return [{"type": "plan_approved", "request_id": event.id}]
             return [{"type": "plan_rejected", "feedback": event.feedback, "request_id": event.id}]
-        decision = _DECISIONS.get(event.decision, event.decision)
-        return [_decided(request, event.id, decision)]
+        decision = DECISIONS.get(event.decision, event.decision)
+        return [decided(request, event.id, decision)]
 
     def _mode(self, event: ModeChange) -> list[Body]:
         changes = event.changes
@@ -231,7 +272,7 @@ class Translator:
     def _turn(self, turn_id: str | None, mark: TurnMark, closing: Closing) -> list[Body]:
         if mark.stop_reason == "deleted":
             self.state = "deleted"
-            return [_error("the conversation was deleted", "deleted")]
+            return [error_body("the conversation was deleted", "deleted")]
         if mark.state == "running":
             fresh = self.running != turn_id or self.paused is not None
             self.state, self.running, self.paused = "running", turn_id, None
@@ -249,11 +290,15 @@ class Translator:
             self.state, self.running, self.paused = "idle", None, None
         bodies: list[Body] = []
         if mark.stop_reason == "approval_timeout":
-            open_ones = [r for r in self.requests.values() if r.kind == "approval"]
-            bodies += [_decided(request, request.id, "timeout") for request in open_ones]
+            open_ones = [r for r in self._own_requests() if r.kind == "approval"]
+            bodies += [decided(request, request.id, "timeout") for request in open_ones]
         if mark.state != "waiting":
-            self.requests.clear()
+            for request in self._own_requests():
+                del self.requests[request.id]
         return bodies + self._stopped(mark, closing)
+
+    def _own_requests(self) -> list[ApprovalRequest]:
+        return [request for request in self.requests.values() if request.id not in self.asked_by]
 
     def _stopped(self, mark: TurnMark, closing: Closing) -> list[Body]:
         usage = usage_data(mark.usage or Usage(), self.last_input, plan_mode=self.plan_mode)
@@ -264,10 +309,12 @@ class Translator:
             return [{"type": "interrupted", **shown}]
         bodies: list[Body] = []
         if mark.error is not None:
-            bodies.append(_error(mark.error.message, _snake(mark.error.type), retryable=mark.error.retryable))
+            bodies.append(
+                error_body(mark.error.message, _snake(mark.error.type), retryable=mark.error.retryable)
+            )
         elif mark.stop_reason == "token_budget":
             text = "the turn's token budget is spent (MAX_TOKEN_BUDGET)"
-            bodies.append(_error(text, "token_budget"))
+            bodies.append(error_body(text, "token_budget"))
         end = {"stop_reason": mark.stop_reason, "snapshot_id": mark.snapshot, "changed": closing.changed}
         return [*bodies, {"type": "done", **shown, **end}]
 
@@ -292,7 +339,7 @@ def usage_data(usage: Usage, last_input: int, *, plan_mode: bool) -> Body:
 
 def tool_result(event: ToolOutcome) -> list[Body]:
     """Return a tool's result, then the list it changed, if it keeps one (SV-44)."""
-    text = result_text(event.content)
+    text = text_of(event.content)
     shown = text if len(text) <= RESULT_CHARS else text[:RESULT_CHARS] + "..."
     bodies: list[Body] = [
         {
@@ -313,13 +360,6 @@ def tool_result(event: ToolOutcome) -> list[Body]:
     return bodies
 
 
-def result_text(content: str | Sequence[Block]) -> str:
-    """Return a tool result's text, images left out."""
-    if isinstance(content, str):
-        return content
-    return "\n".join(block.text for block in content if isinstance(block, TextBlock))
-
-
 def _rest_of_text(text: str, event_id: str, live: UnderWay | None, message_id: str) -> list[Body]:
     """What viewers do not have of a completed message: all, a remainder, or nothing."""
     body: Body = {"type": "text_delta", "content": text, "message_id": message_id}
@@ -333,31 +373,6 @@ def _rest_of_text(text: str, event_id: str, live: UnderWay | None, message_id: s
         rest = text[len(streamed) :]
         return [{**body, "content": rest}] if rest else []
     return [{**body, "replay": True}]
-
-
-def _request(event: ApprovalRequest) -> list[Body]:
-    if event.kind == "plan":
-        return [{"type": "plan_ready", "plan": event.text, "request_id": event.id}]
-    if event.kind == "budget":
-        # No approval to plain clients: one that approves everything must not spend more money.
-        shown: Body = {"type": "budget_exceeded", "message": event.text, "request_id": event.id}
-        return [_error(event.text or "a budget is spent", "budget_exceeded"), shown]
-    body: Body = {
-        "type": "tool_approval_request",
-        "tools": [dict(tool) for tool in event.tools],
-        "request_id": event.id,
-        "expires_at": event.expires_at,
-    }
-    return [body if event.kind == "approval" else {**body, "kind": event.kind, "text": event.text}]
-
-
-def _decided(request: ApprovalRequest | None, request_id: str, decision: str) -> Body:
-    tools = [dict(tool) for tool in request.tools] if request is not None else []
-    return {"type": "tool_approval_result", "decision": decision, "tools": tools, "request_id": request_id}
-
-
-def _error(message: str, code: str, *, retryable: bool = False) -> Body:
-    return {"type": "error", "message": said(message), "code": code, "retryable": retryable}
 
 
 def _snake(name: str) -> str:

@@ -1,0 +1,57 @@
+"""The memory that is kept by itself, bound to settings, models and files (SE-44).
+
+Here: that binding. Not here: the jobs (`sessions/remembering.py`), versions (`store/memory.py`), texts and
+copies (`memory/`).
+"""
+
+import asyncio
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bowerbird.app.sdks import import_sdks
+from bowerbird.memory.copies import copy_path, write_copy
+from bowerbird.sessions.remembering import MemoryRules, Remembering, scope_of
+from bowerbird.store.memory import newest_memory
+
+if TYPE_CHECKING:
+    from bowerbird.app.application import Application
+    from bowerbird.models.protocol import Model
+    from bowerbird.store.threads import SessionRow
+
+_log = logging.getLogger(__name__)
+
+
+def session_memory(application: "Application") -> Remembering:
+    """Return the jobs that keep the memory of an application's sessions; nothing runs yet."""
+    maker, settings, store = application.maker, application.loaded.settings, application.store
+
+    async def opens(session: "SessionRow") -> "Model":
+        name = settings.agent.compact_model or maker.model_of(session)
+        await import_sdks(name, maker.pool.settings)
+        return maker.model_named(name)
+
+    def wanted(session: "SessionRow") -> bool:
+        chosen = session.flags.get("memory")
+        return settings.memory.enabled if chosen is None else bool(chosen)
+
+    async def remembered(session: "SessionRow") -> str:
+        owner, workspace = scope_of(session)
+        newest = await store.read(lambda c: newest_memory(c, owner, workspace))
+        return newest.body if newest is not None else ""
+
+    maker.remembered = remembered
+    rules = MemoryRules(
+        settings.memory.idle_s, opens, wanted, written=lambda o, w, t: keep_copy(application, o, w, t)
+    )
+    return Remembering(store, application.sessions.settings, rules)
+
+
+async def keep_copy(application: "Application", owner: str, workspace: str, text: str) -> None:
+    """Bring the readable copy of a memory up to date; one that cannot be written is a warning."""
+    own = Path(application.loaded.settings.agent.workspace)
+    path = copy_path(owner, workspace, own, application.data_dir)
+    try:
+        await asyncio.to_thread(write_copy, path, text)
+    except OSError as error:
+        _log.warning("the copy of the memory %s was not written: %s", path, error)

@@ -1,0 +1,49 @@
+"""Readable copies of the memory that is kept in the store (SE-44; architecture, law 2).
+
+Here: where a copy is, and replacing it in one step. Not here: its text, which is never read back.
+"""
+
+import contextlib
+import hashlib
+import os
+from pathlib import Path
+
+from bowerbird.memory.rewriting import FILE
+
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def copy_path(owner: str, workspace: str, own: Path, data_dir: Path) -> Path:
+    """Return where the copy of a memory is.
+
+    Args:
+        owner: user id, "" for the one user of a server without auth. workspace: path, "" for none.
+        own: the server's own workspace, where the one user's copy is a file that people can open.
+    """
+    if not owner and workspace and os.path.realpath(workspace) == os.path.realpath(own):
+        return Path(workspace) / FILE
+    name = hashlib.sha256("\0".join((owner, workspace)).encode("utf-8", "surrogateescape")).hexdigest()
+    return data_dir / "memory" / f"{name[:32]}.md"
+
+
+def write_copy(path: Path, text: str) -> None:
+    """Replace a copy, readable for its owner only. Blocks.
+
+    A link in the place of the directory or the file leads nowhere.
+
+    Raises:
+        OSError: the directory cannot be written, or something else has its name.
+    """
+    with contextlib.suppress(FileExistsError):
+        path.parent.mkdir(mode=0o700)
+    directory = os.open(path.parent, _DIRECTORY)
+    try:
+        staged = f".{path.name}.new"
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(staged, dir_fd=directory)
+        with os.fdopen(os.open(staged, _NEW, 0o600, dir_fd=directory), "wb") as file:
+            file.write(text.encode("utf-8", "surrogateescape") + b"\n")
+        os.rename(staged, path.name, src_dir_fd=directory, dst_dir_fd=directory)
+    finally:
+        os.close(directory)

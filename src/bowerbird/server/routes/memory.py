@@ -1,0 +1,85 @@
+"""Versions of the memory that is kept of a user and a workspace (SV-62, SE-44).
+
+Here: the routes. Not here: rows (`store/memory.py`), writing memory anew (`sessions/remembering.py`).
+"""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from pydantic import BeforeValidator, Field
+from starlette.responses import Response
+
+from bowerbird.server.context import Caller, ServerContext
+from bowerbird.server.conversations import found_workspace
+from bowerbird.server.ownership import owned_session
+from bowerbird.server.routes.common import Context, Shown, StrictBody, User, Viewer, whole
+from bowerbird.server.wire import answer
+from bowerbird.sessions.remembering import scope_of
+from bowerbird.store.memory import MemoryVersion, memory_log, restore_memory
+
+router = APIRouter(prefix="/api/memory", tags=["memory"])
+
+Name = Annotated[str | None, Query(max_length=200, description="A registered workspace.")]
+
+
+_ID = Field(ge=1, le=(1 << 53) - 1)
+Version = Annotated[int, BeforeValidator(whole, json_schema_input_type=Annotated[int, _ID]), _ID]
+
+
+class VersionShown(Shown):
+    """A text of the memory; `current` for the one that counts."""
+
+    id: int
+    at: str
+    bytes: int
+    text: str
+    current: bool
+
+
+class Restored(StrictBody):
+    """Which version is to count again; `conversation` or `workspace` as in the list."""
+
+    version: Version
+    workspace: Annotated[str | None, Field(max_length=200)] = None
+    conversation: Annotated[str | None, Field(max_length=200)] = None
+
+
+@router.get("/versions", response_model=list[VersionShown], summary="What was remembered")
+async def versions(
+    context: Context,
+    caller: Viewer,
+    workspace: Name = None,
+    conversation: Annotated[str | None, Query(max_length=200)] = None,
+) -> Response:
+    """The newest 20, newest first: of `conversation`'s workspace, a registered one, else the default one."""
+    owner, path = await _scope(context, caller, workspace, conversation)
+    found = await context.store.read(lambda c: memory_log(c, owner, path))
+    return answer([_shown(version, current=index == 0) for index, version in enumerate(found)])
+
+
+@router.post("/restore", response_model=VersionShown, summary="Make an earlier version count again")
+async def restore(context: Context, caller: User, wanted: Restored) -> Response:
+    """It becomes the newest version; what counted before stays in the list."""
+    owner, path = await _scope(context, caller, wanted.workspace, wanted.conversation)
+    version = await context.store.write(lambda c: restore_memory(c, owner, path, wanted.version))
+    if context.memory_copy is not None:
+        await context.memory_copy(owner, path, version.body)
+    return answer(_shown(version, current=True))
+
+
+async def _scope(
+    context: ServerContext, caller: Caller, workspace: str | None, conversation: str | None
+) -> tuple[str, str]:
+    if conversation is not None:
+        return scope_of(await owned_session(context, caller, conversation))
+    return caller.owner or "", found_workspace(context, workspace) or ""
+
+
+def _shown(version: MemoryVersion, *, current: bool) -> dict[str, object]:
+    return {
+        "id": version.id,
+        "at": version.at,
+        "bytes": len(version.body.encode("utf-8", "surrogateescape")),
+        "text": version.body,
+        "current": current,
+    }

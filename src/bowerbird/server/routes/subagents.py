@@ -1,0 +1,237 @@
+"""Subagents and tournaments of a conversation (SV-62, DE-6 … DE-8, DE-21 … DE-24).
+
+Here: the routes. Not here: what merging or ranking is (`delegation`), running them (`sessions`), their
+questions, which are asked in the conversation (`socket/`, `approvals.py`).
+"""
+
+import asyncio
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query
+from pydantic import BeforeValidator, Field
+from starlette.responses import Response
+
+from bowerbird.core.errors import InvalidArgument
+from bowerbird.core.events import Notice
+from bowerbird.delegation.tournament import LEAST, MOST
+from bowerbird.server.context import ServerContext
+from bowerbird.server.conversations import known_model
+from bowerbird.server.errors import problem, said
+from bowerbird.server.ownership import owned_session
+from bowerbird.server.routes.common import (
+    Context,
+    ConversationId,
+    Limit,
+    Shown,
+    StatusShown,
+    StrictBody,
+    User,
+    Viewer,
+    whole,
+)
+from bowerbird.server.routes.review import Paths
+from bowerbird.server.wire import NOT_BLANK, answer, clean, is_id
+from bowerbird.sessions.live import Published
+from bowerbird.sessions.tournaments import Tournament
+
+router = APIRouter(prefix="/api/conversations/{conversation_id}", tags=["subagents"])
+
+_COUNT = Field(ge=LEAST, le=MOST)
+Count = Annotated[int, BeforeValidator(whole, json_schema_input_type=Annotated[int, _COUNT]), _COUNT]
+Text = Annotated[str, Field(min_length=1, max_length=100_000, pattern=NOT_BLANK)]
+Command = Annotated[str, Field(min_length=1, max_length=10_000, pattern=NOT_BLANK)]
+
+
+class SubagentShown(Shown):
+    """The record of a subagent."""
+
+    handle: str
+    session: str
+    parent_branch: str
+    fork: str
+    snapshot: str
+    task: str
+    agent_type: str
+    state: str
+    result: str | None
+    error: str | None
+    usage: dict[str, Any]
+    depth: int
+    created: str
+    ended: str | None
+
+
+class SubagentWhole(SubagentShown):
+    """The same, with what it changed and what it said and did."""
+
+    diff: dict[str, Any] | None
+    transcript: list[dict[str, Any]]
+
+
+class Merge(StrictBody):
+    """What is merged; everything, when nothing is said."""
+
+    paths: Paths | None = None
+    force: bool = False
+
+
+class Merged(Shown):
+    """Paths by what became of them."""
+
+    written: list[str]
+    deleted: list[str]
+    conflicts: list[str]
+    skipped: list[str]
+    merged: list[str]
+    unknown: list[str]
+
+
+class NewTournament(StrictBody):
+    """Several attempts at one task, judged by commands; without `checks` the configured ones."""
+
+    task: Text
+    attempts: Count = 3
+    checks: Annotated[list[Command], Field(max_length=50)] = Field(default_factory=list)
+    models: Annotated[list[Annotated[str, Field(min_length=1, max_length=300)]], Field(max_length=MOST)] = (
+        Field(default_factory=list)
+    )
+    merge: Literal["none", "best"] = "none"
+
+
+class TournamentShown(Shown):
+    """A tournament; `ranking` is empty and `winner` null while it runs."""
+
+    id: str
+    conversation_id: str
+    state: str
+    task: str
+    checks: list[str]
+    merge: str
+    attempts: list[dict[str, Any]]
+    winner: str | None
+    ranking: list[dict[str, Any]]
+    error: str | None
+
+
+@router.get("/subagents", response_model=list[SubagentShown], summary="Subagents of a conversation")
+async def subagents(conversation_id: ConversationId, context: Context, caller: Viewer) -> Response:
+    """Oldest first, without those that were discarded."""
+    row = await owned_session(context, caller, conversation_id)
+    return answer([child.record() for child in await context.subagents.all(row.thread_id)])
+
+
+@router.get("/subagents/{handle}", response_model=SubagentWhole, summary="One subagent, whole")
+async def subagent(
+    conversation_id: ConversationId,
+    handle: str,
+    context: Context,
+    caller: Viewer,
+    after: Annotated[int, Query(ge=0, le=2**53, description="Only messages with a greater cursor.")] = 0,
+    limit: Limit = 1000,
+) -> Response:
+    """Its record, its changes against its fork point with a patch, and its transcript, page by page."""
+    row = await owned_session(context, caller, conversation_id)
+    child = await context.subagents.one(row.thread_id, _handle(handle))
+    diff, transcript = await asyncio.gather(
+        context.subagents.diff(child), context.subagents.transcript(child, after=after, limit=limit)
+    )
+    return answer({**child.record(), "diff": diff, "transcript": transcript})
+
+
+@router.post("/subagents/{handle}/merge", response_model=Merged, summary="Merge a subagent's work")
+async def merge(
+    conversation_id: ConversationId,
+    handle: str,
+    context: Context,
+    caller: User,
+    wanted: Merge | None = None,
+) -> Response:
+    """Into the conversation's branch, three-way; conflicts are listed and left as they are, unless `force`.
+
+    409 while a turn of the conversation, or the subagent itself, runs.
+    """
+    row = await owned_session(context, caller, conversation_id)
+    asked = wanted or Merge()
+    found = await context.subagents.merge(row.thread_id, _handle(handle), asked.paths, force=asked.force)
+    await context.sessions.note_changes(row.thread_id)
+    text = f"merged {len(found['written']) + len(found['deleted'])} paths of {handle}"
+    _tell(context, row.thread_id, text)
+    return answer(found)
+
+
+@router.post("/subagents/{handle}/discard", response_model=StatusShown, summary="Discard a subagent")
+async def discard(conversation_id: ConversationId, handle: str, context: Context, caller: User) -> Response:
+    """Frees its fork; one that runs is cancelled first."""
+    row = await owned_session(context, caller, conversation_id)
+    await context.subagents.discard(row.thread_id, _handle(handle))
+    _tell(context, row.thread_id, f"discarded {handle}")
+    return answer({"status": "discarded"})
+
+
+@router.post(
+    "/attempts", status_code=202, response_model=TournamentShown, summary="Begin a tournament"
+)  # fmt: skip
+async def begin(
+    conversation_id: ConversationId, wanted: NewTournament, context: Context, caller: User
+) -> Response:
+    """Forks the conversation's branch for each attempt; they run beside turns and outlive a restart.
+
+    409 while a turn works on the branch, without any check, or when fewer than two attempts can start.
+    """
+    row = await owned_session(context, caller, conversation_id)
+    models = [known_model(context, name, ("body", "models", n)) for n, name in enumerate(wanted.models)]
+    try:
+        tournament = await context.tournaments.begin(
+            row.thread_id,
+            clean(wanted.task),
+            attempts=wanted.attempts,
+            checks=[clean(check) for check in wanted.checks],
+            models=models,
+            merge=wanted.merge,
+        )
+    except InvalidArgument as error:
+        # The body's form was checked before: what is left is that no checks are configured.
+        raise problem("conflict", said(str(error))) from error
+    context.presence.touched(row.thread_id)
+    return answer(_shown(row.thread_id, tournament), 202)
+
+
+@router.get("/attempts/{tournament_id}", response_model=TournamentShown, summary="How a tournament stands")
+async def attempts(
+    conversation_id: ConversationId, tournament_id: str, context: Context, caller: Viewer
+) -> Response:
+    """With the records of its attempts; once it has ended also the ranking."""
+    row = await owned_session(context, caller, conversation_id)
+    found = await context.tournaments.find(row.thread_id, tournament_id) if is_id(tournament_id) else None
+    if found is None:
+        raise problem("not_found", "this conversation has no such tournament")
+    return answer(_shown(row.thread_id, found))
+
+
+def _shown(thread_id: str, tournament: Tournament) -> dict[str, Any]:
+    contest = tournament.contest
+    result = contest.result or {}
+    return {
+        "id": tournament.id,
+        "conversation_id": thread_id,
+        "state": tournament.state,
+        "task": contest.task,
+        "checks": list(contest.checks),
+        "merge": contest.merge,
+        "attempts": [child.record() for child in tournament.attempts],
+        "winner": result.get("winner"),
+        "ranking": result.get("ranking", []),
+        "note": result.get("note"),
+        "merged": result.get("merge"),
+        "error": said(result["error"]) if "error" in result else None,
+    }
+
+
+def _handle(handle: str) -> str:
+    if not is_id(handle):
+        raise problem("not_found", "unknown subagent handle")
+    return handle
+
+
+def _tell(context: ServerContext, thread_id: str, text: str) -> None:
+    context.sessions.live.publish(Published(thread_id, None, None, Notice("subagents", text)))
