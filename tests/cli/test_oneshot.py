@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 
+from support.children import play
 from support.terminals import COMMAND
 
 
@@ -99,6 +100,34 @@ def test_yes_approves_within_the_policy(desk, written):
     desk.edit(written("c.txt", "hi\n"))
     code, _, err = desk.run("make c", "--approval", "--yes")
     assert code == 0 and "⊘ write_file" in err
+
+
+def test_what_subagents_ask_is_answered_at_the_command_line(desk, written):
+    """UI-56, DE-3: their questions are asked where the session is watched."""
+    (desk.home / ".bowerbird").mkdir(exist_ok=True)
+    (desk.home / ".bowerbird/config.yaml").write_text("approval: {rules: [ask write_file]}\n")
+    spawn = {"tools": [{"name": "spawn_subagents", "input": {"tasks": ["paint it"]}}]}
+    steps = {
+        "make": [spawn, {"text": "made"}],
+        "paint": [{"tools": [written("b.txt", "hi\n")]}, {"text": "ok"}],
+    }
+    play(desk.fake, steps)
+    out = desk.ok("make it", "--yes", "--output", "stream-json")
+    events = [json.loads(line) for line in out.splitlines()]
+    (request,) = [event for event in events if event["type"] == "tool_approval_request"]
+    assert request["subagent_id"].endswith(".sub0")
+    (result,) = [event for event in events if event["type"] == "tool_approval_result"]
+    assert (result["request_id"], result["decision"]) == (request["request_id"], "approved")
+    assert [event["status"] for event in events if event["type"] == "subagent_end"] == ["finished"]
+
+
+def test_the_stream_has_the_lines_that_the_socket_sends(desk, written):
+    """UI-59: one mapping; ids of messages are those of their records."""
+    desk.edit(written("b.txt", "hi\n"), answer="Said.")
+    events = [json.loads(line) for line in desk.ok("make b", "--output", "stream-json").splitlines()]
+    said = [event for event in events if event["type"] == "text_delta"]
+    (end,) = [e for e in events if e["type"] == "message_end" and e["message_id"] == said[-1]["message_id"]]
+    assert end["message_id"] == f"msg_{end['cursor']}"
 
 
 def test_limits_end_with_5(desk, written):
@@ -244,3 +273,12 @@ def test_a_data_directory_that_cannot_be_made_is_named(desk):
     code, _, err = desk.run("hi", "--data-dir", "/proc/nope")
     assert code == 1 and "/proc/nope" in err and "--data-dir" in err
     assert os.path.sep in err
+
+
+def test_teammates_are_offered_only_where_they_are_asked_for(desk):
+    """UI-50, DE-46."""
+    desk.fake.script({"text": "ok"})
+    desk.ok("run", "alone")
+    desk.ok("run", "--teams", "with others")
+    offered = [{tool["name"] for tool in asked["tools"]} for asked in desk.fake.requests]
+    assert "spawn_teammate" not in offered[0] and "spawn_teammate" in offered[1]

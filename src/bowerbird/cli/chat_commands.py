@@ -236,8 +236,13 @@ async def _execute(chat: "Chat", _: str) -> None:
     await _set(chat, {"enable_plan_mode": False}, "plan mode is off")
 
 
-async def _teams(chat: "Chat", _: str) -> None:
-    chat.screen.line("this version has no teammates", "yellow")
+async def _teams(chat: "Chat", argument: str) -> None:
+    on = _on_off(argument)
+    if on is None:
+        chat.screen.line("use /teams on or /teams off", "yellow")
+        return
+    said = "the agent may have teammates now" if on else "no teammates; living ones are shut down first"
+    await _set(chat, {"enable_teams": on}, said)
 
 
 async def _approval(chat: "Chat", argument: str) -> None:

@@ -15,7 +15,8 @@ from bowerbird.cli.exits import USAGE, CliExit
 COMMANDS = (
     "run", "diff", "land", "undo", "landings", "discard", "sessions", "show", "rename", "delete", "resume",
     "fork", "doctor", "config", "model", "sandbox", "serve", "tail", "send", "cancel", "approve", "deny",
-    "token", "mcp", "state", "attempt", "subagents", "tools", "skills", "completion", "complete-words",
+    "comment", "usage", "token", "mcp", "memory", "state", "attempt", "subagents", "tools", "skills",
+    "completion", "complete-words",
 )  # fmt: skip
 _VALUED = ("--config", "--env-file", "--data-dir")
 _PLAIN = ("--no-color",)

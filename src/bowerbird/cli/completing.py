@@ -38,7 +38,7 @@ end
 complete -c bowerbird -a '(__bowerbird_words)'
 """,
 }
-_GROUPS = {"config": ("check", "show", "explain", "init", "schema"), "model": ("fetch",)}
+_GROUPS = {"config": ("check", "show", "explain", "init", "schema", "reload"), "model": ("fetch",)}
 _SESSION_FIRST = ("diff", "land", "discard", "show", "rename", "delete", "resume", "fork")
 _PATHS_AFTER = ("diff", "land")
 _ANYWHERE = ("--config", "--env-file", "--data-dir", "--no-color", "--help")

@@ -30,9 +30,10 @@ def tail(shell: Shell, *, session: str | None, after: int | None, json: bool, wo
         found = await pick_session(application.sessions, session, directory)
         if after is not None and not 0 <= after <= found.last_seq:
             raise CliExit(USAGE, f"--after {after}: session {found.thread_id} has {found.last_seq} records")
-        show = _json_lines(shell) if json else _painted(shell, application.loaded.settings.cli.theme)
-        shell.terminal.note(f"following {found.thread_id}; Ctrl+C ends that, and stops no turn")
+        theme = application.loaded.settings.cli.theme
         start = found.last_seq if after is None else after
+        show = _json_lines(shell, found.thread_id, start) if json else _painted(shell, theme)
+        shell.terminal.note(f"following {found.thread_id}; Ctrl+C ends that, and stops no turn")
         async for published in application.sessions.follow(found.thread_id, start):
             show(published)
         return DONE
@@ -40,14 +41,14 @@ def tail(shell: Shell, *, session: str | None, after: int | None, json: bool, wo
     return opened(shell, workspace, work)
 
 
-def _json_lines(shell: Shell) -> "Callable[[Published], None]":
+def _json_lines(shell: Shell, thread_id: str, after: int) -> "Callable[[Published], None]":
     from bowerbird.cli.wire_events import WireEvents
 
-    wire = WireEvents()
+    wire = WireEvents(thread_id, after)
 
     def show(published: "Published") -> None:
-        for event in wire.of(published):
-            shell.terminal.write(json_text.dumps(event, ensure_ascii=False) + "\n")
+        for line in wire.lines(published):
+            shell.terminal.write(line + "\n")
 
     return show
 

@@ -20,13 +20,13 @@ from bowerbird.cli.story import Story
 from bowerbird.cli.terminal import Spinner, Terminal
 from bowerbird.cli.text import cost_line, plural
 from bowerbird.cli.watching import Ask, Watch
-from bowerbird.cli.wire_events import WireEvents, usage_data
 from bowerbird.core.errors import TurnRunning
 from bowerbird.core.events import ApprovalRequest
 from bowerbird.sessions.live import Published, TurnMark
 
 if TYPE_CHECKING:
     from bowerbird.app.application import Application
+    from bowerbird.cli.wire_events import WireEvents
     from bowerbird.sessions.values import SessionInfo, TurnInfo
 
 _FRAME_S = 0.1
@@ -109,7 +109,7 @@ class OneShot:
         self._ask = ask
         self._sink = OneShotSink(shell.terminal)
         self._story = Story()
-        self._wire = WireEvents()
+        self._wire: WireEvents | None = None
         self._timeout = options.timeout or application.loaded.settings.cli.timeout
 
     async def run(self, session: "SessionInfo", text: str) -> int:
@@ -157,7 +157,7 @@ class OneShot:
             await watch.begin()
             async with asyncio.timeout(self._timeout):
                 turn_id = await begin()
-                show = self._show()
+                show = self._show(session)
                 turn = await watch.turn(turn_id, show, self._ask)
                 while self._ask is not None and (following := await watch.following(turn)) is not None:
                     turn = await watch.turn(following, show, self._ask)
@@ -180,8 +180,11 @@ class OneShot:
     async def _say_stopped(self, session: "SessionInfo", how: str) -> None:
         self._terminal.warn(f"{how}; go on with: bowerbird resume {session.thread_id}", "yellow")
 
-    def _show(self) -> Callable[[Published], None]:
+    def _show(self, session: "SessionInfo") -> Callable[[Published], None]:
         if self._options.form == "stream-json":
+            from bowerbird.cli.wire_events import WireEvents
+
+            self._wire = WireEvents(session.thread_id, session.last_seq)
             return self._show_json
         terminal = self._terminal
         drawn = terminal.out.is_terminal and self._options.form == "text"
@@ -193,8 +196,12 @@ class OneShot:
         self._story.add(published)
         if isinstance(published.event, TurnMark) and published.event.has_stopped:
             return  # with the branch's files, at the very end
-        for event in self._wire.of(published):
-            self._terminal.write(json.dumps(event, ensure_ascii=False) + "\n")
+        self._write_lines(published)
+
+    def _write_lines(self, published: Published, **end: Any) -> None:
+        assert self._wire is not None, "lines are written while a turn is shown as JSON"
+        for line in self._wire.lines(published, **end):
+            self._terminal.write(line + "\n")
 
     # ------------------------------------------------------------ the end
 
@@ -236,6 +243,8 @@ class OneShot:
     async def _result(
         self, session: "SessionInfo", turn: "TurnInfo", text: str, changed: list[dict[str, str]]
     ) -> dict[str, Any]:
+        from bowerbird.server.socket.translate import usage_data
+
         return {
             "conversation_id": session.thread_id,
             "turn_id": turn.turn_id,
@@ -269,8 +278,7 @@ class OneShot:
         )
         files = [{"name": row["path"].rsplit("/", 1)[-1], "path": row["path"]} for row in changed]
         published = Published(session.thread_id, turn.turn_id, None, mark)
-        for event in self._wire.of(published, files=files, changed=len(changed)):
-            self._terminal.write(json.dumps(event, ensure_ascii=False) + "\n")
+        self._write_lines(published, files=files, changed=len(changed))
 
     def _sum_up(self, session: "SessionInfo", turn: "TurnInfo", changed: list[dict[str, str]]) -> None:
         terminal = self._terminal

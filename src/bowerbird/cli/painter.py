@@ -10,7 +10,6 @@ from bowerbird.cli.blocks import Blocks
 from bowerbird.cli.drawing import MarkdownPainter, result_lines, todo_lines, tool_line
 from bowerbird.cli.story import Story
 from bowerbird.cli.text import cut, duration, harmless, one_line
-from bowerbird.cli.wire_events import result_text
 from bowerbird.core.events import (
     AssistantStep,
     BackgroundResult,
@@ -29,6 +28,7 @@ from bowerbird.core.events import (
     ToolProgress,
     UserStep,
 )
+from bowerbird.core.messages import text_of
 from bowerbird.core.requests import ModelFallback, Retrying
 from bowerbird.sessions.live import Lagged, Published, TurnMark
 
@@ -129,7 +129,7 @@ class TurnPainter:
             for text in todo_lines(todos, width=width):  # pyright: ignore[reportUnknownArgumentType] - the board's own rows
                 self._line(text)
         elif event.status != "ok":
-            for text in result_lines(result_text(event.content), call.number, width=width):
+            for text in result_lines(text_of(event.content), call.number, width=width):
                 self._line(text, "dim")
         self._sink.doing("thinking")
 

@@ -14,9 +14,12 @@ from typer._click import exceptions as click_errors  # typer carries its parser'
 
 from bowerbird.cli.attempt_options import add_attempt
 from bowerbird.cli.command_line import join_optional_values
+from bowerbird.cli.config_options import add_config_rest
 from bowerbird.cli.exits import PIPE, USAGE, CliExit
 from bowerbird.cli.live_options import add_live_commands
 from bowerbird.cli.mcp_options import mcp_group
+from bowerbird.cli.memory_options import memory_group
+from bowerbird.cli.more_options import add_more_commands
 from bowerbird.cli.shell import Shell
 from bowerbird.cli.state_options import state_group
 from bowerbird.cli.token_options import token_group
@@ -87,11 +90,13 @@ def _application(shell: Shell) -> typer.Typer:
     _add_serve(application, call)
     add_live_commands(application, call)
     add_attempt(application, call)
+    add_more_commands(application, call)
     application.add_typer(_config(call), name="config")
     application.add_typer(_model(call), name="model")
     application.add_typer(_sandbox(call), name="sandbox")
     application.add_typer(mcp_group(call), name="mcp")
     application.add_typer(token_group(call), name="token")
+    application.add_typer(memory_group(call), name="memory")
     application.add_typer(state_group(call), name="state")
     return application
 
@@ -113,6 +118,7 @@ def _add_run(application: typer.Typer, call: Call) -> None:
             bool | None, Option("--approval/--no-approval", help="Ask before every unsafe tool.")
         ] = None,
         max_turns: Annotated[int | None, Option("--max-turns", help="Model calls per turn.")] = None,
+        teams: Annotated[bool, Option("--teams", help="The agent may have teammates.")] = False,
         plan: Annotated[bool, Option("--plan", help="Plan before doing.")] = False,
         thinking: Annotated[
             bool | None, Option("--thinking/--no-thinking", help="Let the model think first.")
@@ -307,16 +313,7 @@ def _config(call: Call) -> typer.Typer:
         """Explain one key: meaning, type, default, range, variables."""
         return call("config_commands", "explain", key=key, json=json)
 
-    @group.command("init")
-    def init(path: Annotated[str, Argument(metavar="FILE")] = "config.yaml") -> int:  # pyright: ignore[reportUnusedFunction] - registered
-        """Write a commented settings file; never over an existing one."""
-        return call("config_commands", "init", path=path)
-
-    @group.command("schema")
-    def schema() -> int:  # pyright: ignore[reportUnusedFunction] - registered
-        """Print the JSON Schema of a settings file, for editors."""
-        return call("config_commands", "schema")
-
+    add_config_rest(group, call)
     return group
 
 

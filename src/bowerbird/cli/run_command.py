@@ -5,6 +5,7 @@ these do.
 """
 
 import sys
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from bowerbird.app.application import Application
     from bowerbird.config import Loaded
     from bowerbird.sessions.values import NewSession, SessionInfo
+
+    TextOf = Callable[[Application, SessionInfo], Awaitable[str]]
 
 LARGEST_INPUT = 1 << 20
 _OWN_FLAGS = {"max_turns": "agent.max_turns"}
@@ -164,7 +167,14 @@ def _check_preset(options: RunOptions, loaded: "Loaded") -> None:
     )
 
 
-async def _one_turn(shell: Shell, loaded: "Loaded", options: RunOptions, workspace: Path) -> int:
+async def run_text(
+    shell: Shell, loaded: "Loaded", options: RunOptions, workspace: Path, text_of: "TextOf"
+) -> int:
+    """Run one turn of the session that `options` name and watch it; returns the exit code.
+
+    Args:
+        text_of: makes the message once the session is known.
+    """
     from bowerbird.app import choose_model, open_application
     from bowerbird.cli.oneshot import OneShot, attendance
 
@@ -177,7 +187,14 @@ async def _one_turn(shell: Shell, loaded: "Loaded", options: RunOptions, workspa
     ) as application:
         session = await session_for(application, options, loaded, workspace)
         shot = OneShot(shell, application, options, attended)
-        return await shot.run(session, message_of(options))
+        return await shot.run(session, await text_of(application, session))
+
+
+async def _one_turn(shell: Shell, loaded: "Loaded", options: RunOptions, workspace: Path) -> int:
+    async def text_of(_: object, __: object) -> str:
+        return message_of(options)
+
+    return await run_text(shell, loaded, options, workspace, text_of)
 
 
 async def _resume_turn(shell: Shell, loaded: "Loaded", options: RunOptions, workspace: Path) -> int | None:

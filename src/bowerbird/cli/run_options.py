@@ -31,6 +31,7 @@ class RunOptions:
     no_memory: bool = False
     approval: bool | None = None
     max_turns: int | None = None
+    teams: bool = False
     plan: bool = False
     thinking: bool | None = None
     thinking_effort: str | None = None
@@ -66,6 +67,7 @@ class RunOptions:
         flags: dict[str, Any] = {
             "model": self.model or preferred.model,
             "enable_approval": self.approval if self.approval is not None else (preferred.approval or None),
+            "enable_teams": self.teams or None,
             "enable_plan_mode": self.plan or None,
             "enable_thinking": thinking,
             "max_turns": self.max_turns,

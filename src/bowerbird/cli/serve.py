@@ -21,14 +21,18 @@ def serve(shell: Shell, *, host: str | None, port: int | None, workspace: str | 
     Raises:
         ConfigError: exit code 78, say an open address without `server.auth` (SV-57).
     """
-    loaded = _load(shell, {"server.host": host, "server.port": port, "agent.workspace": workspace})
+    flags = {"server.host": host, "server.port": port, "agent.workspace": workspace}
+    loaded = _load(shell, flags)
     from bowerbird import __version__
     from bowerbird.app.logs import log_to_stderr
     from bowerbird.app.serving import run
     from bowerbird.app.serving import serve as serve_settings
 
-    section = loaded.settings.logging
-    log_to_stderr(section.level, section.format, frozenset(loaded.settings.secrets()))
+    def log(loaded: "Loaded") -> None:
+        section = loaded.settings.logging
+        log_to_stderr(section.level, section.format, frozenset(loaded.settings.secrets()))
+
+    log(loaded)
 
     def ready(address: str, context: "ServerContext") -> None:
         shell.terminal.note(
@@ -38,7 +42,11 @@ def serve(shell: Shell, *, host: str | None, port: int | None, workspace: str | 
         gc.freeze()  # what is there now lives as long as the process: nobody needs to look through it again
 
     try:
-        run(lambda: serve_settings(loaded, __version__, ready))
+        run(
+            lambda: serve_settings(
+                loaded, __version__, ready, load=lambda: _load(shell, flags), on_loaded=log
+            )
+        )
     except OSError as error:
         where = f"{loaded.settings.server.host}:{loaded.settings.server.port}"
         raise CliExit(FAILED, f"cannot listen on {where}: {error.strerror or error}") from error

@@ -7,8 +7,8 @@ drawing (`painter.py`), events of the wire.
 from dataclasses import dataclass, field
 from typing import Any
 
-from bowerbird.cli.wire_events import result_text
 from bowerbird.core.events import ApprovalRequest, AssistantStep, ToolIntent, ToolOutcome
+from bowerbird.core.messages import text_of
 from bowerbird.core.usage import Usage
 from bowerbird.sessions.live import Published, TurnMark
 
@@ -62,7 +62,7 @@ class Story:
             self._number(event.call, event.tool, event.input)
         elif isinstance(event, ToolOutcome):
             call = self.calls.get(event.call) or self._number(event.call, event.tool, {})
-            self.results[call.number] = result_text(event.content)
+            self.results[call.number] = text_of(event.content)
             self.results.pop(call.number - MOST_RESULTS, None)
             if event.status == "denied":
                 self.denied.append(event.tool)

@@ -60,7 +60,8 @@ class Watch:
                 continue
             show(published)
             event = published.event
-            if published.turn_id != turn_id:
+            is_below = published.thread_id != self._thread_id  # a subagent asks: its turn is another
+            if published.turn_id != turn_id and not is_below:
                 continue
             if isinstance(event, ApprovalRequest) and ask is not None:
                 await self._answer(event, ask)

@@ -1,0 +1,90 @@
+"""`bowerbird comment FILE:LINE TEXT`: a review remark that goes back to the agent (UI-45).
+
+Here: reading the place, the message, the turn it starts. Not here: the message's form
+(`sessions/comments.py`), running a turn (`run_command.py`).
+"""
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from bowerbird.cli.exits import USAGE, CliExit
+from bowerbird.cli.picking import branch_paths
+from bowerbird.cli.run_command import run_text
+from bowerbird.cli.run_options import RunOptions
+from bowerbird.cli.shell import Shell, directory_of
+from bowerbird.cli.shell import run as run_async
+
+if TYPE_CHECKING:
+    from bowerbird.app.application import Application
+    from bowerbird.sessions.values import SessionInfo
+
+_PLACE = re.compile(r"(?P<path>.+):(?P<first>[1-9]\d{0,8})(?:-(?P<last>[1-9]\d{0,8}))?", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Lines of a file; `last` is `first` for one line."""
+
+    path: str
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Remark:
+    path: str
+    side: Literal["old", "new"]
+    line: int
+    end_line: int | None
+    text: str
+
+
+def read_place(text: str) -> Place:
+    """Return what `FILE:LINE` or `FILE:FIRST-LAST` names; CliExit 2 for anything else.
+
+    Example:
+        >>> read_place("src/a.py:3-5")
+        Place(path='src/a.py', first=3, last=5)
+    """
+    found = _PLACE.fullmatch(text)
+    if found is None:
+        raise CliExit(USAGE, f"{text!r} names no line; write FILE:LINE or FILE:FIRST-LAST, lines from 1")
+    first = int(found["first"])
+    last = int(found["last"] or first)
+    if last < first:
+        raise CliExit(USAGE, f"{text!r}: line {last} comes before line {first}")
+    return Place(found["path"], first, last)
+
+
+def comment(
+    shell: Shell,
+    *,
+    place: str,
+    text: str,
+    session: str | None,
+    old: bool,
+    output: str,
+    quiet: bool,
+    timeout: float | None,
+    yes: bool,
+    workspace: str | None,
+) -> int:
+    """Send a comment on a session's changes and watch the turn that answers it."""
+    at = read_place(place)
+    if not text.strip():
+        raise CliExit(USAGE, "the comment is empty")
+    directory = directory_of(workspace)
+    options = RunOptions(output=output, quiet=quiet, timeout=timeout, yes=yes, resume=session or "")
+    loaded = shell.load(directory)
+    shell.terminal.quiet = quiet
+
+    async def said(application: "Application", found: "SessionInfo") -> str:
+        from bowerbird.sessions.comments import comment_text
+
+        branch = await application.sessions.branch(found.thread_id)
+        (path,) = branch_paths([at.path], directory)
+        end = None if at.last == at.first else at.last
+        return await comment_text(branch, [_Remark(path, "old" if old else "new", at.first, end, text)])
+
+    return run_async(lambda: run_text(shell, loaded, options, directory, said))
