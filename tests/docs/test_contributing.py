@@ -102,3 +102,16 @@ def test_each_of_the_four_changes_takes_the_one_file_that_is_named(
     landed = bowerbird("land", "--yes")
     assert "precious.txt: flagged: lockfile" in landed.stdout + landed.stderr
     assert not (project / "precious.txt").exists()
+
+
+def test_every_law_names_tests_that_exist() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    rows = re.findall(r"^\| (\d+) [^|]*\| ([^|]*)\|", text, re.MULTILINE)
+    assert [int(number) for number, _ in rows] == list(range(1, 11))
+    for _, named in rows:
+        places = re.findall(r"`(tests/[^`]*)`", named)
+        assert places
+        for place in places:
+            file, _, name = place.partition("::")
+            assert not name or f"def {name}(" in (ROOT / file).read_text(), place
+            assert (ROOT / file).is_file(), place

@@ -17,7 +17,7 @@ TURN = "t_01j00000000000000000000000"
 
 @asynccontextmanager
 async def opened(directory: Path, *, url: str = URL, **options: Any) -> AsyncIterator[Store]:
-    store = await Store.open(url, data_dir=directory, options=StoreOptions(min_free_mb=0, **options))
+    store = await Store.open(url, data_dir=directory, options=StoreOptions(**{"min_free_mb": 0, **options}))
     try:
         yield store
     finally:

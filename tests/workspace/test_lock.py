@@ -1,12 +1,16 @@
 """The lock between processes that write one branch (WS-7)."""
 
+import os
 import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
+
 from bowerbird.workspace.lock import WriterLock
+from bowerbird.workspace.open_layer import OpenLayer
 
 _TAKE = "import fcntl, sys; fcntl.flock(open(sys.argv[1], 'r+'), fcntl.LOCK_EX | fcntl.LOCK_NB)"
 
@@ -45,3 +49,23 @@ def test_another_process_waits_while_one_handle_of_this_one_writes(tmp_path):
     assert not _another_process_gets(path)
     second.release()
     assert _another_process_gets(path)
+
+
+def test_a_layer_that_was_closed_never_touches_what_got_its_number(tmp_path):
+    """WS-12: a stale handle fails; the system gives its number to the next file that is opened."""
+    layer = OpenLayer(tmp_path / "open", tmp_path, 1, None)
+    number = layer.fd
+    layer.close()
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    handle = os.open(elsewhere, os.O_RDONLY | os.O_DIRECTORY)
+    if handle != number:
+        os.dup2(handle, number)
+        os.close(handle)
+    try:
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            layer.is_empty()
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            layer.find("/x")
+    finally:
+        os.close(number)

@@ -27,6 +27,7 @@ from bowerbird.core.messages import (
 LONG_RESULT = 100  # characters; longer results are replaced once they are old
 FULL_RESULTS = 3  # newest results that stay whole
 NEVER_SHORTENED = frozenset(("read_skill",))
+FEW_MESSAGES = 3  # up to so many, an agent of a team is told who it is
 KEPT_SHARE = 0.25  # of the window, for the newest messages beside a summary
 CHARS_PER_TOKEN = 4
 _IMAGE_TOKENS = 1_500
@@ -51,6 +52,18 @@ def sent_view(history: History) -> SentView:
     shortened, newest = _micro(messages)
     marks = {i for i in (newest, len(shortened) - 1) if i >= 0}
     return SentView(tuple(shortened), tuple(sorted(marks)))
+
+
+def introduced(view: SentView, identity: str, history: History) -> SentView:
+    """Return a view that says first who the agent is, while it is short or a summary stands in it (DE-60).
+
+    Args:
+        identity: what is said; "" leaves every view as it is.
+    """
+    if not identity or not view.messages or not (len(view.messages) <= FEW_MESSAGES or history.compactions):
+        return view
+    first = Message("user", (TextBlock(identity),), "identity", view.messages[0].ts)
+    return SentView((first, *view.messages), tuple(mark + 1 for mark in view.cache_marks))
 
 
 def standing_messages(history: History) -> list[Message]:

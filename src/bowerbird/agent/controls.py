@@ -6,7 +6,7 @@ tools that ask for these, the decisions they lead to.
 
 from bowerbird.agent.state import Turn
 from bowerbird.core.events import ModeChange, ModelSwitch, RunEvent
-from bowerbird.tools.control import CompactNow, Control, EnterPlan, ExitPlan, SwitchModel
+from bowerbird.tools.control import CompactNow, Control, EndTurn, EnterPlan, ExitPlan, SwitchModel
 
 
 def apply_control(turn: Turn, control: Control) -> RunEvent | None:
@@ -22,6 +22,8 @@ def apply_control(turn: Turn, control: Control) -> RunEvent | None:
             return ModeChange({"enable_plan_mode": True}, "tool")
         case ExitPlan(plan=plan):
             turn.plan = plan
+        case EndTurn():
+            turn.ending = True
         case SwitchModel(tier=tier) if turn.run.router is not None:
             turn.model, turn.tier = turn.run.router.switch(tier), tier
             return ModelSwitch(tier, "tool")

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from bowerbird.agent.compaction import estimate_tokens, sent_view, text_tokens
+from bowerbird.agent.compaction import estimate_tokens, introduced, sent_view, text_tokens
 from bowerbird.agent.flow import Flow
 from bowerbird.agent.history import PARTIAL
 from bowerbird.agent.prompt import FILES_HEAD, files_block, identity_block
@@ -62,7 +62,8 @@ class Ask:
 async def build_request(turn: Turn, ask: Ask) -> ModelRequest:
     """Return the next request: the sent view, the system blocks, the tools of the present mode."""
     run, info = turn.run, turn.model.info
-    view = sent_view(turn.view())
+    history = turn.view()
+    view = introduced(sent_view(history), run.identity, history)
     system = list(turn.system if ask.system is None else ask.system)
     by_text = run.chain_of_thought and not info.thinking and ask.output_schema is None
     if by_text:

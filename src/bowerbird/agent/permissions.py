@@ -17,6 +17,7 @@ from bowerbird.tools.shell_words import SimpleCommand, read_line
 Action = Literal["allow", "ask", "deny"]
 
 PLAN_EXTRA = frozenset(("task_create", "task_update", "exit_plan_mode"))
+WHILE_AWAITING = frozenset(("send_message", "read_inbox", "idle"))
 PLAN_SUBAGENTS = frozenset(("explore", "plan"))
 SHELL_TOOLS = frozenset(("bash", "background_run"))
 _PATHS = ("path", "src", "dst")
@@ -62,6 +63,8 @@ def decide(tool: Judged, arguments: Mapping[str, Any], mode: Mode, policy: Polic
         return Decision("deny", f"{tool.name} is not available in plan mode; call exit_plan_mode first")
     if policy.role is not None and tool.name not in policy.role:
         return Decision("deny", f"{tool.name} is not among the tools of this role")
+    if policy.awaiting and tool.effect not in ("read", "plan") and tool.name not in WHILE_AWAITING:
+        return Decision("deny", "your plan waits for the lead's answer; until it comes you may only read")
     denied = _first(policy.deny, tool, arguments, _any_matches)
     if denied is not None:
         return Decision("deny", f"rule {denied} denies this call")

@@ -49,6 +49,7 @@ class Policy:
         enable_approval: ask before every tool outside the safe set (TO-49).
         given: tools that a program handed over with its agent and said nothing of: handing one over is
             its approval, so they need none by the cautious default class alone.
+        awaiting: a plan of this agent waits for its lead's answer: until then it may only read (DE-64).
         auto_approve: a person has allowed the rest of the session; what would ask, runs.
 
     Example:
@@ -63,6 +64,7 @@ class Policy:
     enable_approval: bool = False
     auto_approve: bool = False
     given: frozenset[str] = frozenset()
+    awaiting: bool = False
 
     @classmethod
     def of(

@@ -75,6 +75,7 @@ class Turn:
     compact_focus: str | None = None
     plan: str | None = None
     waiting: RunStop | None = None
+    ending: bool = False  # a tool asked for the end of the turn
     done: Done | None = None
     request: ModelRequest | None = None  # the next request with room for it
     reservation: str | None = None
@@ -120,6 +121,16 @@ class Turn:
                 self.steps += 1
             case _:
                 pass
+
+    @property
+    def rights(self) -> Policy:
+        """The policy as it stands now: less while this agent's plan waits for an answer (DE-64)."""
+        run = self.run
+        return (
+            replace(self.policy, awaiting=True)
+            if run.awaiting is not None and run.awaiting()
+            else self.policy
+        )
 
     def view(self) -> History:
         """Return the history as it stands."""

@@ -163,7 +163,7 @@ class _Batch:
 
     def _judged(self, prepared: Prepared) -> str | None:
         assert prepared.tool is not None, "a call without a problem has a tool"
-        decision = decide(prepared.tool, prepared.arguments or {}, self.turn.mode, self.turn.policy)
+        decision = decide(prepared.tool, prepared.arguments or {}, self.turn.mode, self.turn.rights)
         if decision.action == "deny":
             return f"denied: {decision.reason}"
         earlier = self.turn.run.answers.get(prepared.call.id)

@@ -143,6 +143,8 @@ class TurnRun:
         store_blob: keeps bytes of a media type and returns their id `sha256:…`; None = no images.
         read_blob: returns the bytes of such an id; None = the model was opened with a reader.
         secret: a secret by name, for tools that ask for one.
+        identity: who this agent is in its team; put before what is sent while that is short, or summarised
+            (DE-60). awaiting: whether a plan of it waits for an answer, so that it may only read (DE-64).
         configurable: `channel`, `chat_id`, `user_id` of the door.
         tail: text for the end of the newest user message of every request (say the date).
     """
@@ -188,3 +190,5 @@ class TurnRun:
     secret: Callable[[str], str | None] | None = None
     configurable: Mapping[str, Any] = field(default_factory=dict[str, Any])
     tail: str = ""
+    identity: str = ""
+    awaiting: Callable[[], bool] | None = None

@@ -234,6 +234,14 @@ class SubagentEnd(Tagged, frozen=True, tag="subagent_end"):
     elapsed: float
 
 
+class TeammateStatus(Tagged, frozen=True, tag="teammate_status"):
+    """A teammate works, waits for work, or has ended (DE-61)."""
+
+    name: str
+    role: str
+    status: str
+
+
 class TaskUpdate(Tagged, frozen=True, tag="task_update"):
     """The workspace's task board as it is now, every task in the form of DE-32 (DE-42)."""
 
@@ -299,6 +307,7 @@ LiveEvent = (
     | Egress
     | BackgroundResult
     | TaskUpdate
+    | TeammateStatus
     | SubagentStart
     | SubagentEnd
     | SandboxTier

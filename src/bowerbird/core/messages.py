@@ -113,12 +113,12 @@ class Message(msgspec.Struct, frozen=True):
     @property
     def tool_uses(self) -> tuple[ToolUseBlock, ...]:
         """The calls in this message, in the model's order."""
-        return tuple(b for b in self.content if isinstance(b, ToolUseBlock))
+        return tuple([b for b in self.content if isinstance(b, ToolUseBlock)])
 
     @property
     def tool_results(self) -> tuple[ToolResultBlock, ...]:
         """The results in this message, in call order."""
-        return tuple(b for b in self.content if isinstance(b, ToolResultBlock))
+        return tuple([b for b in self.content if isinstance(b, ToolResultBlock)])
 
 
 def user_text(text: str) -> Message:
@@ -176,8 +176,18 @@ def message_to_data(message: Message) -> dict[str, Any]:
     }
 
 
+def text_of(content: str | Sequence[Block]) -> str:
+    """Return the text of a tool's result or of blocks, images left out.
+
+    Example:
+        >>> text_of((TextBlock("a"), TextBlock("b")))
+        'a\\nb'
+    """
+    if isinstance(content, str):
+        return content
+    return "\n".join(block.text for block in content if isinstance(block, TextBlock))
+
+
 def result_text(block: ToolResultBlock) -> str:
     """Return the text of a tool result, images left out."""
-    if isinstance(block.content, str):
-        return block.content
-    return "\n".join(b.text for b in block.content if isinstance(b, TextBlock))
+    return text_of(block.content)

@@ -68,6 +68,7 @@ class BoardState:
 
 
 Heard = Callable[[BoardKey, BoardState], None]
+Also = Callable[[Connection, TaskData], None]
 
 
 def board_of(session: "SessionRow") -> BoardKey:
@@ -102,13 +103,17 @@ class Boards:
     def __init__(self, store: "Store", *, own: Path | None = None, heard: Heard | None = None) -> None:
         self._store = store
         self._own = None if own is None else Path(os.path.realpath(own))
-        self._heard = heard
+        self._heard = [] if heard is None else [heard]
         self._used: set[str] = set()
         self._keys: dict[str, BoardKey] = {}  # session → its board
         self._attached: dict[str, tuple[BoardKey, Branch]] = {}
         self._copied: dict[str, int] = {}  # branch → revision of the copies on it
         self._changing: Counter[str] = Counter()
         self._writing: dict[str, asyncio.Lock] = {}
+
+    def listen(self, heard: Heard) -> None:
+        """Tell somebody more of each new state that this process makes or finds."""
+        self._heard.append(heard)
 
     async def key_of(self, session: str) -> BoardKey:
         """Return the board of a session by its thread id; an unknown one has its own."""
@@ -163,8 +168,13 @@ class Boards:
         await self.begin(key)
         return await self._change(key, lambda c: update_task(c, key.name, task_id, change), call)
 
-    async def claim(self, key: BoardKey, owner: str, task_id: int | None = None) -> TaskData | None:
+    async def claim(
+        self, key: BoardKey, owner: str, task_id: int | None = None, *, also: Also | None = None
+    ) -> TaskData | None:
         """Claim a task for `owner`, by default the claimable one with the lowest id (DE-41).
+
+        Args:
+            also: a further change of the same transaction, told the task; not run without a claim.
 
         Returns:
             The task; None when nothing is claimable and no task was named.
@@ -173,15 +183,40 @@ class Boards:
             InvalidArgument: the named task is unknown, owned, blocked or not pending.
         """
         await self.begin(key)
-        done = await self._store.write(lambda c: claim_task(c, key.name, owner, task_id))
+
+        def change(connection: Connection) -> Changed | None:
+            claimed = claim_task(connection, key.name, owner, task_id)
+            if claimed is not None and also is not None:
+                also(connection, claimed.task)
+            return claimed
+
+        done = await self._store.write(change)
         if done is None:
             return None
         await self._changed(key, done.touched)
         return done.task
 
-    async def release(self, key: BoardKey, owner: str, reason: str, *, session: str = "") -> list[TaskData]:
-        """Give back what somebody who ended had claimed (DE-41); returns the tasks."""
-        done = await self._store.write(lambda c: release_claims(c, key.name, owner, reason, session=session))
+    async def release(
+        self,
+        key: BoardKey,
+        owner: str,
+        reason: str,
+        *,
+        session: str = "",
+        first: Callable[[Connection], bool] | None = None,
+    ) -> list[TaskData]:
+        """Give back what somebody who ended had claimed (DE-41); returns the tasks.
+
+        Args:
+            first: records the end in the same transaction; when it returns False nothing is given back.
+        """
+
+        def change(connection: Connection) -> list[Changed]:
+            if first is not None and not first(connection):
+                return []
+            return release_claims(connection, key.name, owner, reason, session=session)
+
+        done = await self._store.write(change)
         if done:
             await self._changed(key, {task_id for each in done for task_id in each.touched})
         return [each.task for each in done]
@@ -271,7 +306,7 @@ class Boards:
 
     async def _changed(self, key: BoardKey, touched: Collection[int]) -> None:
         branches = any(other.name == key.name for other, _ in self._attached.values())
-        if not branches and self._heard is None and key.workspace != self._own:
+        if not branches and not self._heard and key.workspace != self._own:
             return
         # Committed already: whoever is cancelled now must not leave copies behind.
         await asyncio.shield(asyncio.ensure_future(self._copy(key, touched)))
@@ -279,8 +314,8 @@ class Boards:
     async def _copy(self, key: BoardKey, touched: Collection[int] | None) -> BoardState:
         async with self._turn(key):
             state = await self.state(key)
-            if self._heard is not None:
-                self._heard(key, state)
+            for heard in self._heard:
+                heard(key, state)
             files: dict[int, bytes | None] = dict.fromkeys(touched or ())
             wanted = None if touched is None else set(touched)
             files |= {t["id"]: file_content(t) for t in state.tasks if wanted is None or t["id"] in wanted}

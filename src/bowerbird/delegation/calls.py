@@ -15,7 +15,7 @@ from bowerbird.agent.stop import StopSignal
 from bowerbird.core.timestamps import now_iso
 from bowerbird.delegation.diff import child_diff, summary
 from bowerbird.delegation.purse import Purse
-from bowerbird.delegation.records import OPEN, Child
+from bowerbird.delegation.records import OPEN, Child, Contest
 from bowerbird.delegation.runner import Job
 from bowerbird.delegation.tree import Running, Tree
 from bowerbird.delegation.wanted import Wanted, admit, read_entry
@@ -117,7 +117,9 @@ class Calls:
             raise
         return [s.task.result() if isinstance(s, Running) else s for s in started]
 
-    async def admit(self, wanted: Sequence[Wanted]) -> list[tuple[Child, Wanted] | str]:
+    async def admit(
+        self, wanted: Sequence[Wanted], contest: Contest | None = None
+    ) -> list[tuple[Child, Wanted] | str]:
         """Record what the caps let in, with its fork; return reasons in place of the rest (DE-16)."""
         problems = [await self._problem(one) for one in wanted]
         above, records = self.above, self.tree.records
@@ -131,7 +133,7 @@ class Calls:
                 - sum(child.state in OPEN for child in known.values()),
             )
             fresh = [i for i, verdict in enumerate(verdicts) if verdict is None] if not known else []
-            known.update(await self._make({i: wanted[i] for i in fresh}))
+            known.update(await self._make({i: wanted[i] for i in fresh}, contest))
         refused = "not started when this call was first made"
         return [
             (known[i], one) if i in known else verdicts[i] or refused for i, one in enumerate(wanted)
@@ -143,7 +145,7 @@ class Calls:
         children = await self.tree.records.of(caller.session)
         return [child for child in children if child.call == caller.call and child.turn == caller.turn]
 
-    async def _make(self, wanted: dict[int, Wanted]) -> dict[int, Child]:
+    async def _make(self, wanted: dict[int, Wanted], contest: Contest | None) -> dict[int, Child]:
         if not wanted:
             return {}
         caller, above, records = self.caller, self.above, self.tree.records
@@ -170,6 +172,7 @@ class Calls:
                 depth=above.depth + 1,
                 created=now_iso(),
                 model=one.model or (f"tier:{one.tier}" if one.tier else ""),
+                contest=contest,
             )
         await records.add(list(children.values()))
         return children

@@ -18,6 +18,23 @@ OPEN: frozenset[State] = frozenset(("running", "finished", "failed"))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Contest:
+    """A tournament that a door began, as its attempts' records keep it: it goes on after a restart (DE-26).
+
+    Attributes:
+        task, attempts, checks, models, merge: as asked for.
+        result: how it ended (DE-24), or `{"error"}`; on the first attempt's record, None while it runs.
+    """
+
+    task: str
+    attempts: int
+    checks: tuple[str, ...]
+    models: tuple[str, ...] = ()
+    merge: str = "none"
+    result: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Child:
     """A subagent: an agent with one task on its own fork.
 
@@ -29,6 +46,7 @@ class Child:
         depth: 1 for the child of a session that is nobody's.
         tool_count, elapsed: tools it ran, seconds it took.
         checks, baseline: what a tournament's checks found on its fork and in the starting snapshot.
+        contest: the tournament it is an attempt of, if no tool call waits for that.
     """
 
     parent: str
@@ -57,6 +75,7 @@ class Child:
     elapsed: float = 0.0
     checks: tuple[Check, ...] | None = None
     baseline: tuple[Check, ...] | None = None
+    contest: Contest | None = None
 
     @property
     def handle(self) -> str:

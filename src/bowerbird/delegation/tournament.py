@@ -5,17 +5,17 @@ Here: what is asked for, room for it, attempts and their checks, the result. Not
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from bowerbird.core.errors import SandboxUnavailable
+from bowerbird.core.errors import SandboxUnavailable, WorkspaceError
 from bowerbird.core.usage import Usage
 from bowerbird.delegation.checks import Check, against, touches_checks
 from bowerbird.delegation.diff import counts
 from bowerbird.delegation.ranking import Attempt, ranked, row, winner
-from bowerbird.delegation.records import Child
+from bowerbird.delegation.records import Child, Contest
 from bowerbird.delegation.runner import RunCheck
 from bowerbird.delegation.tree import Running
 from bowerbird.delegation.wanted import Wanted
@@ -52,6 +52,13 @@ class Wish:
             return "no checks: name shell commands that tell success, or configure delegation.checks"
         return None
 
+    @property
+    def contest(self) -> Contest:
+        """What the records of its attempts keep of it, for a tournament that goes on after a restart."""
+        return Contest(
+            task=self.task, attempts=self.attempts, checks=self.checks, models=self.models, merge=self.merge
+        )
+
     def wanted(self, count: int) -> list[Wanted]:
         """Return the attempts; each takes the next model."""
         models = self.models or ("",)
@@ -62,14 +69,31 @@ async def tournament(
     calls: "Calls", task: str, attempts: int, checks: Sequence[str], models: Sequence[str], merge: str
 ) -> dict[str, Any]:
     """Run a tournament and return its result (DE-24), or `{"error"}`."""
-    wish = Wish(task, attempts, tuple(checks) or calls.tree.rules.checks, tuple(models), merge)
+    return await held(
+        calls, Wish(task, attempts, tuple(checks) or calls.tree.rules.checks, tuple(models), merge)
+    )
+
+
+async def held(
+    calls: "Calls",
+    wish: Wish,
+    *,
+    contest: Contest | None = None,
+    admitted: Callable[[Sequence[Child]], None] = lambda _: None,
+) -> dict[str, Any]:
+    """Run what is wished for; return the result (DE-24), or `{"error"}`.
+
+    Args:
+        contest: what the attempts' records keep, where no tool call will be made again after a crash.
+        admitted: told of the attempts once they are on record.
+    """
     problem = wish.problem()
     if problem is not None:
         return {"error": problem}
     try:
         async with AsyncExitStack() as stack:
             check = await stack.enter_async_context(calls.tree.runner.checking(calls.caller.branch))
-            return await _Tournament(calls, wish, check).run()
+            return await _Tournament(calls, wish, check, admitted).run(contest)
     except SandboxUnavailable as error:
         return {"error": f"checks cannot run here: {error}"}
 
@@ -77,20 +101,23 @@ async def tournament(
 class _Tournament:
     """One running tournament."""
 
-    def __init__(self, calls: "Calls", wish: Wish, check: RunCheck) -> None:
+    def __init__(
+        self, calls: "Calls", wish: Wish, check: RunCheck, admitted: Callable[[Sequence[Child]], None]
+    ) -> None:
         self._calls = calls
         self._wish = wish
         self._check = check
+        self._admitted = admitted
         self._baseline: asyncio.Task[tuple[Check, ...]] | None = None
 
-    async def run(self) -> dict[str, Any]:
+    async def run(self, contest: Contest | None) -> dict[str, Any]:
         begun = len(await self._calls.known())  # by this call, in a process that died
         held = [] if begun else self._room()
         fitting = begun or len(held)
         if fitting < LEAST:
             return {"error": f"the budget has no room for {LEAST} attempts of an estimated cost"}
         try:
-            admitted = await self._calls.admit(self._wish.wanted(fitting))
+            admitted = await self._calls.admit(self._wish.wanted(fitting), contest)
         finally:
             # From here on every call of an attempt reserves for itself; nothing else ran in between.
             for reservation in held:
@@ -99,6 +126,7 @@ class _Tournament:
         entrants = [entrant for entrant in admitted if not isinstance(entrant, str)]
         if len(entrants) < LEAST:
             return {"error": f"fewer than {LEAST} attempts can start: {refused[0]}"}
+        self._admitted([child for child, _ in entrants])
         children = await self._attempts(entrants)
         return await self._result(children, self._said(fitting, refused))
 
@@ -142,14 +170,24 @@ class _Tournament:
     async def _judged(self, started: Running | Child) -> Child:
         """Wait for an attempt, run its checks and record what they found."""
         child = await asyncio.shield(started.task) if isinstance(started, Running) else started
-        if child.checks is not None:
-            return child  # before a crash
-        fork = await self._calls.tree.runner.open(child)
-        found = tuple([await self._check(fork, command) for command in self._wish.checks])
+        if child.checks is not None or self._calls.caller.stop.reason is not None:
+            return child  # judged before a crash; or nobody wants to know any more
+        try:
+            fork = await self._calls.tree.runner.open(child)
+            found = tuple([await self._check(fork, command) for command in self._wish.checks])
+        except WorkspaceError:
+            if await self._is_discarded(child):
+                return replace(child, state="discarded")
+            raise
         assert self._baseline is not None, "attempts are judged after the baseline began"
         judged = replace(child, checks=found, baseline=await asyncio.shield(self._baseline))
         await self._calls.tree.records.put(judged)
         return judged
+
+    async def _is_discarded(self, child: Child) -> bool:
+        """Whether somebody threw an attempt away meanwhile: then nobody judges it."""
+        present = await self._calls.tree.records.of(child.parent)
+        return any(one.number == child.number and one.state == "discarded" for one in present)
 
     async def _check_baseline(self, first: Child, found: tuple[Check, ...] | None) -> tuple[Check, ...]:
         if found is not None:
@@ -164,7 +202,8 @@ class _Tournament:
 
     async def _result(self, children: Sequence[Child], note: str) -> dict[str, Any]:
         assert self._baseline is not None, "attempts run after the baseline began"
-        order = ranked([await self._attempt(child, self._baseline.result()) for child in children])
+        left = [child for child in children if child.state != "discarded"]
+        order = ranked([await self._attempt(child, self._baseline.result()) for child in left])
         best = winner(order)
         rows = [row(attempt, rank) for rank, attempt in enumerate(order, 1)]
         result: dict[str, Any] = {"winner": rows[0]["handle"] if best is not None else None, "ranking": rows}

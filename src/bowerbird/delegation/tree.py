@@ -81,6 +81,10 @@ class Tree:
         self._groups: dict[str, Group] = {}
         self._slot_of: dict[str, Slot] = {}
 
+    def use(self, rules: Rules) -> None:
+        """Follow other rules from now on; how many run at once stays what a session began with."""
+        self.rules, self.types = rules, agent_types(rules.types)
+
     def group(self, root: str) -> Group:
         """Return what the sessions below `root` share; a program's next event loop begins anew."""
         found = self._groups.get(root)

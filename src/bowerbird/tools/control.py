@@ -40,4 +40,9 @@ class AskUser:
     options: tuple[str, ...] = ()
 
 
-Control = CompactNow | EnterPlan | ExitPlan | SwitchModel | AskUser
+@dataclass(frozen=True, slots=True)
+class EndTurn:
+    """End the turn after this batch, as a reply without tool calls would (DE-58, DE-63)."""
+
+
+Control = CompactNow | EnterPlan | ExitPlan | SwitchModel | AskUser | EndTurn

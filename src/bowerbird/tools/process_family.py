@@ -4,7 +4,7 @@ Here: the choice that follows from the sandbox's status, and a sandbox for the l
 Not here: the tools (`processes`), which settings the values come from.
 """
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -45,12 +45,17 @@ class Processes:
 
 
 async def processes_of(
-    host: SandboxHost, settings: ProcessSettings, branch: "Branch", allow: tuple[str, ...] | None = None
+    host: SandboxHost,
+    settings: ProcessSettings,
+    branch: "Branch",
+    allow: tuple[str, ...] | None = None,
+    made: Callable[[str], Sequence[Tool]] | None = None,
 ) -> Processes:
     """Return what a turn on `branch` is offered.
 
     Args:
         allow: the allow-list that a person set for this session; None = the host's own.
+        made: gives the tools for a network, made before for all turns of a process; None makes them.
     """
     status = await host.status()
     reason = processes_unavailable(status)
@@ -64,9 +69,7 @@ async def processes_of(
     wanted = host.settings.allow if allow is None else allow
     if status.tier == "overlay" and network.allow != wanted:
         await network.change(await host.network_rules(wanted))
-    tools = process_tools(host, settings, network=network.mode)
-    if python_unavailable() is not None:
-        tools += cpython_tools(host)
+    tools = made(network.mode) if made is not None else tools_on(host, settings, network.mode)
     return Processes(
         tuple(tools),
         {},
@@ -74,6 +77,12 @@ async def processes_of(
         BackgroundNotices(host, branch),
         status,
     )
+
+
+def tools_on(host: SandboxHost, settings: ProcessSettings, network: str) -> tuple[Tool, ...]:
+    """Return every tool that runs processes of `host`."""
+    tools = process_tools(host, settings, network=network)
+    return (*tools, *(cpython_tools(host) if python_unavailable() is not None else ()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ Here: what a model asks for, and the protocol of whoever does it. Not here: runn
 """
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any, Literal, Protocol
 
 from bowerbird.core.errors import ToolError
@@ -133,8 +134,14 @@ async def run_tournament(
 
 def subagent_tools(names: Sequence[str] = SUBAGENT_TOOLS) -> list[Tool]:
     """Return the tools of these names, in their fixed order."""
+    return [tool for tool in _all_tools() if tool.name in names]
+
+
+@cache
+def _all_tools() -> tuple[Tool, ...]:
+    # Tools keep nothing of their calls, and making them takes longer than the rest of preparing a turn.
     branch: dict[str, Any] = {"effect": "branch", "timeout_s": LONGEST_S}
-    tools = (
+    return (
         Tool(spawn_subagents, **branch),
         Tool(merge_subagent, serial="merge_subagent", **branch),
         Tool(discard_subagent, **branch),
@@ -142,7 +149,6 @@ def subagent_tools(names: Sequence[str] = SUBAGENT_TOOLS) -> list[Tool]:
         Tool(task, parameters={"subagent_type": "agent_type"}, **branch),
         Tool(run_tournament, **branch),
     )
-    return [tool for tool in tools if tool.name in names]
 
 
 def _subagents(context: ToolContext) -> Subagents:

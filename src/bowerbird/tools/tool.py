@@ -259,9 +259,12 @@ def as_tool(value: "Tool | Callable[..., Any]") -> Tool:
 
 
 def _function_runner(fn: Callable[..., Any], injected: frozenset[str]) -> Runner:
-    binder = ArgumentBinder(fn)
+    # Made at the first call: a turn is offered thirty tools and calls few of them.
+    binder: ArgumentBinder | None = None
 
     async def run(arguments: Arguments, context: ToolContext) -> object:
+        nonlocal binder
+        binder = binder or ArgumentBinder(fn)
         try:
             positional, named = binder.bind(arguments)
         except (TypeError, ValueError) as error:

@@ -12,6 +12,7 @@ from typing import Any
 
 from bowerbird.core.errors import InvalidArgument, InvalidWorkspace
 from bowerbird.workspace.beneath import Beneath
+from bowerbird.workspace.carrying import tainted_paths
 from bowerbird.workspace.changes import Change, changes_since, select
 from bowerbird.workspace.diff import diff_records, unified_patch
 from bowerbird.workspace.export import Format, export_branch
@@ -145,26 +146,30 @@ class Branch(BranchFiles):
         return select(changes, self._paths(paths))[0]
 
     def _paths(self, paths: Sequence[PathInput] | None) -> tuple[str, ...] | None:
-        if paths is None:
-            return None
-        return tuple(lexical(path, self._state.workspace) for path in paths)
+        return None if paths is None else tuple(lexical(path, self._state.workspace) for path in paths)
 
     # ------------------------------------------------------------ time line
 
-    def fork(self, name: str | None = None, copy_repl: bool = False, snapshot: str | None = None) -> "Branch":
+    def fork(
+        self,
+        name: str | None = None,
+        copy_repl: bool = False,
+        snapshot: str | None = None,
+        carry: bool = False,
+    ) -> "Branch":
         """Return a new branch that stands on this one's present state; nothing is copied (WS-40).
 
         Args:
             copy_repl: the child continues a copy of this branch's interpreter.
             snapshot: stand on an earlier state instead.
+            carry: what is pending there is the child's too: it shows and lands it (SE-36).
 
         Raises:
             NotFound: there is no such snapshot.
         """
-        state = fork(self._state, self._house.registry, name, snapshot, live=self._is_held())
+        state = fork(self._state, self._house.registry, name, snapshot, live=self._is_held(), carry=carry)
         if copy_repl:
-            extra = {**state.manifest.value.extra, "repl_of": self.id}
-            state.manifest.update(extra=extra)
+            state.manifest.update(extra={**state.manifest.value.extra, "repl_of": self.id})
         return Branch(state, self._house)
 
     def merge(
@@ -368,15 +373,9 @@ class Branch(BranchFiles):
             snapshot=snapshot,
             rules=self._house.rules,
             ignored_of=GitIgnored(stack.view),
-            tainted=self._tainted(),
+            tainted=tainted_paths(self._state),
             checkpoint=self._house.landings.checkpoint,
         )
-
-    def _tainted(self) -> set[str]:
-        turns = set(self._state.manifest.value.extra.get("tainted", ()))
-        if not turns:
-            return set()
-        return {row["path"] for row in self._state.journal.records() if row["turn"] in turns}
 
     # ------------------------------------------------------------ end
 

@@ -7,6 +7,8 @@ Not here: decisions (`merge.py`, `threeway.py`), layers of one branch (`history.
 from collections.abc import Sequence
 
 from bowerbird.core.errors import NotFound, NotRelated
+from bowerbird.workspace.carrying import carry as carry_over
+from bowerbird.workspace.carrying import pending_at, tainted_paths
 from bowerbird.workspace.changes import Change, changes_of, select
 from bowerbird.workspace.history import History
 from bowerbird.workspace.journal import Step
@@ -38,7 +40,13 @@ def pending(state: BranchState) -> list[Change]:
 
 
 def fork(
-    state: BranchState, registry: BranchRegistry, name: str | None, snapshot: str | None, *, live: bool
+    state: BranchState,
+    registry: BranchRegistry,
+    name: str | None,
+    snapshot: str | None,
+    *,
+    live: bool,
+    carry: bool = False,
 ) -> BranchState:
     """Make a branch that stands on a frozen state of another; nothing is copied.
 
@@ -46,6 +54,7 @@ def fork(
         snapshot: an earlier state, None = the present one.
         live: background processes write; the layers are left as they are and the child
             stands on the newest frozen state.
+        carry: what was pending in that state is pending in the child.
 
     Raises:
         NotFound: there is no such snapshot.
@@ -61,7 +70,7 @@ def fork(
         below = history.pile_at(point.id)
         rows = [(str(row[0]), int(row[1])) for row in manifest.extra.get("lower", ())]
         rows += [(state.id, number) for number in numbers]
-        return registry.create(
+        child = registry.create(
             name=name,
             policy=manifest.policy,
             hide=manifest.hide,
@@ -71,6 +80,10 @@ def fork(
             private=manifest.private,
             root=state.workspace,
         )
+        if carry:
+            changes = pending_at(state, point, below)
+            carry_over(child, history_of(child, registry), changes, tainted_paths(state))
+        return child
 
 
 def merge(

@@ -16,12 +16,11 @@ from typing import Any, TypeVar
 from bowerbird.core.errors import InvalidArgument
 from bowerbird.core.ids import new_id
 from bowerbird.workspace import file_reads
-from bowerbird.workspace.browsing import Browse
-from bowerbird.workspace.changes import changes_of
+from bowerbird.workspace.browsing import Browse, OpenFile
+from bowerbird.workspace.earlier import look, open_base
 from bowerbird.workspace.file_ops import FileOps, os_errors
 from bowerbird.workspace.journal import JournalRecords
 from bowerbird.workspace.listing import list_files
-from bowerbird.workspace.nodes import Entry
 from bowerbird.workspace.order import Ticket
 from bowerbird.workspace.paths import PathInput, lexical
 from bowerbird.workspace.private_files import sync_private
@@ -225,16 +224,13 @@ class BranchFiles:
                 search.cancel()
             raise
 
-    def browse(self) -> Browse:
-        """Return a look at the present state for people; its calls block."""
-        stack = self._state.reading()
+    def browse(self, at: str | None = None) -> Browse:
+        """Return a look for people, at the present state or a snapshot's; its calls block."""
+        return look(self._state, at)
 
-        def changed() -> dict[str, Entry | None]:
-            own = stack.changed()
-            net = changes_of(stack, lambda path: not stack.ground.shows(path))
-            return {change.path: own.get(change.path) for change in net}
-
-        return Browse(stack.view, changed)
+    def open_base(self, path: PathInput) -> OpenFile:
+        """Open a file as it was before this branch changed it; raises NotFound. The caller closes it."""
+        return open_base(self._state, lexical(path, self._state.workspace))
 
     def journal(self) -> JournalRecords:
         """Return copies of what was done on this branch, in order (WS-37)."""

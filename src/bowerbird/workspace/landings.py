@@ -5,6 +5,7 @@ workspace. Not here: how one landing is made (`landing.py`) or undone (`undo.py`
 """
 
 import contextlib
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,9 @@ from bowerbird.workspace.apply import (
     workspace_lock,
 )
 from bowerbird.workspace.beneath import Beneath
+from bowerbird.workspace.changes import Change
+from bowerbird.workspace.diff import diff_records
+from bowerbird.workspace.flags import FlagRules
 from bowerbird.workspace.landed import LandedPaths
 from bowerbird.workspace.landing import settler
 from bowerbird.workspace.landing_record import LandingFolder, LandingRecord
@@ -82,6 +86,24 @@ class Landing:
     def record(self) -> dict[str, Any]:
         """The record of WS-54, as plain data."""
         return self._record.to_data()
+
+    def diff(self, paths: Sequence[str] | None = None) -> dict[str, Any]:
+        """Return what it did to the workspace's files, in the form of `Branch.diff` (WS-35).
+
+        Args:
+            paths: virtual paths of files, None = all.
+
+        Raises:
+            WorkspaceError: its files cannot be read.
+        """
+        changes = [
+            Change(
+                "/" + os.fsdecode(step.path), self._folder.side(step.before), self._folder.side(step.after)
+            )
+            for step in self._folder.steps()
+            if not step.implied
+        ]
+        return diff_records([c for c in changes if paths is None or c.path in paths], FlagRules())
 
     def __getattr__(self, name: str) -> Any:
         """The other fields of the record: `branch`, `snapshot`, `actor`, `door`, `at`, …"""

@@ -29,6 +29,21 @@ class _Held:
         self.threads = threading.RLock()
 
 
+def note_of(pid: int) -> str:
+    """Return what names a process of this machine for ever: its id and start time, "" when it is gone.
+
+    Example:
+        >>> note_of(os.getpid()).split()[0] == str(os.getpid())
+        True
+    """
+    try:
+        started = Path(f"/proc/{pid}/stat").read_text(encoding="latin-1").rpartition(")")[2].split()[19]
+        host = Path("/proc/self/ns/pid").readlink().name
+    except OSError:
+        return ""
+    return f"{pid} {started} {host}"
+
+
 _held: dict[tuple[int, int], _Held] = {}
 _registry = threading.Lock()
 
@@ -53,8 +68,48 @@ class WriterLock:
             BranchBusy: another process writes it.
         """
         held = self.acquire()
+        if self._was_replaced(held.key):
+            self.release()
+            held = self.acquire()
         with held.threads:
             yield
+
+    def holder(self) -> str | None:
+        """Return the note (`note_of`) of the process that has the lock, None when nobody has it."""
+        try:
+            fd = os.open(self.path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+        except FileNotFoundError:
+            return None
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return os.pread(fd, 200, 0).decode("ascii", "replace")
+        else:
+            return None
+        finally:
+            os.close(fd)
+
+    def replace(self) -> None:
+        """Put another lock in the place of one whose holder has lost the right to write, and take it.
+
+        The holder finds out at its next change, which is refused. Whoever calls has made sure that it is in
+        the middle of none.
+        """
+        staged = self.path.with_name(f"lock.{os.getpid()}")
+        staged.unlink(missing_ok=True)
+        other = WriterLock(staged)
+        other.acquire()
+        staged.rename(self.path)
+        self.release()
+        self.acquire()
+        other.release()
+
+    def _was_replaced(self, key: tuple[int, int]) -> bool:
+        try:
+            seen = self.path.stat()
+        except FileNotFoundError:
+            return False  # the branch is gone: its next step says so
+        return (seen.st_dev, seen.st_ino) != key
 
     def is_quiet(self) -> bool:
         """Tell whether no other thread of this process is changing the branch just now."""
@@ -97,6 +152,11 @@ class WriterLock:
                         f"branch {self.path.parent.name} is being written by another process; "
                         "wait for it, or fork the branch and work beside it"
                     ) from error
+                if self._was_replaced(key):
+                    os.close(fd)
+                    raise BranchBusy(f"branch {self.path.parent.name} was taken over a moment ago")
+                os.ftruncate(fd, 0)
+                os.pwrite(fd, note_of(os.getpid()).encode(), 0)
                 held = _held[key] = _Held(fd, key)
             held.users += 1
             self._mine = held

@@ -55,14 +55,26 @@ class OpenLayer:
         self.number = number
         self.marks_file = marks_file
         self.work = work
-        self.fd = os.open(path, handles.DIRECTORY)
-        self._close = weakref.finalize(self, os.close, self.fd)
+        self._fd: int | None = os.open(path, handles.DIRECTORY)
+        self._close = weakref.finalize(self, os.close, self._fd)
         self._marks = Marks()
         self._marks_sign: tuple[int, int, int] | None = None
 
     def close(self) -> None:
         """Give the handle back; done by itself when the object is dropped."""
         self._close()
+        self._fd = None
+
+    @property
+    def fd(self) -> int:
+        """The directory's handle.
+
+        Raises:
+            OSError: EBADF, it was closed; the number may be another file's by now.
+        """
+        if self._fd is None:
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF), str(self.path))
+        return self._fd
 
     # ------------------------------------------------------------ reading
 

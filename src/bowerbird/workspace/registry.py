@@ -1,8 +1,8 @@
 """The branches of one data directory: where they lie, what stands on what, the trash.
 
 Here: making, opening and listing branch directories, references between branches, discarding
-for 7 days, the private temporary data directory. Not here: what a branch can do (`branch.py`),
-landings (`landings.py`).
+for 7 days. Not here: what a branch can do (`branch.py`), landings (`landings.py`), temporary data
+directories (`temporary.py`).
 
 A branch is `branches/<id>/`. A discarded one lies in the trash by the file `discarded_at` in
 it and stays where it is, so that its children keep working: they stand on its frozen layers,
@@ -10,14 +10,13 @@ named by (branch, number).
 """
 
 import contextlib
-import fcntl
 import json
 import os
 import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,9 +29,10 @@ from bowerbird.workspace.limits import WorkspaceLimits
 from bowerbird.workspace.manifest import Manifest, ManifestFile
 from bowerbird.workspace.searched import SearchMemory
 from bowerbird.workspace.state import BranchState
+from bowerbird.workspace.temporary import remove_orphans, temporary_directory
 
 TRASH_DAYS = 7
-_TEMPORARY = "bowerbird-"
+_REMOVED = ".removed-"
 
 Lower = Sequence[tuple[str, int]]
 
@@ -74,7 +74,7 @@ class BranchRegistry:
         self._guard = threading.Lock()
         if data_dir is None:
             remove_orphans(Path(tempfile.gettempdir()))
-            self.data_dir, self._owner = _temporary_directory()
+            self.data_dir, self._owner = temporary_directory()
         else:
             self.data_dir = data_dir.resolve()
         self._check_places()
@@ -265,7 +265,7 @@ class BranchRegistry:
 
     def directories(self) -> list[Path]:
         """Return all branch directories, those in the trash included."""
-        return [p for p in sorted(self.branches.iterdir()) if p.is_dir()]
+        return [p for p in sorted(self.branches.iterdir()) if p.is_dir() and not p.name.startswith(_REMOVED)]
 
     def referenced(self, branch: str) -> set[int]:
         """Return the layers of a branch that other branches stand on."""
@@ -313,17 +313,37 @@ class BranchRegistry:
         (directory / "discarded_at").unlink(missing_ok=True)
         return self.open(branch)
 
-    def empty_trash(self, now_s: float | None = None) -> list[str]:
-        """Remove what was discarded more than 7 days ago and nothing stands on; return the ids."""
+    def empty_trash(
+        self, now_s: float | None = None, *, days: float = TRASH_DAYS, keep: Collection[str] = ()
+    ) -> list[str]:
+        """Remove what was discarded more than `days` ago and nothing stands on; return the ids.
+
+        A branch on which only others stand that go now, goes with them.
+
+        Args:
+            now_s: the clock's when None. keep: ids that somebody may still want back.
+        """
         now = time.time() if now_s is None else now_s
         removed: list[str] = []
-        for directory in self.directories():
-            at = _discarded_at(directory)
-            old = at is not None and now - from_iso(at).timestamp() > TRASH_DAYS * 86400
-            if old and not self.referenced(directory.name):
-                shutil.rmtree(directory)
+        while True:
+            gone = [
+                d for d in self.directories() if d.name not in keep and self._is_over(d, now - days * 86400)
+            ]
+            for directory in gone:
+                # First out of sight: whoever wants it back finds all of it, or nothing.
+                hidden = directory.with_name(f"{_REMOVED}{directory.name}")
+                directory.rename(hidden)
+                shutil.rmtree(hidden, ignore_errors=True)
                 removed.append(directory.name)
+            if not gone:
+                break
+        for left in self.branches.glob(f"{_REMOVED}*"):
+            shutil.rmtree(left, ignore_errors=True)  # somebody was killed in the middle
         return removed
+
+    def _is_over(self, directory: Path, before_s: float) -> bool:
+        at = _discarded_at(directory)
+        return at is not None and from_iso(at).timestamp() < before_s and not self.referenced(directory.name)
 
     # ------------------------------------------------------------ end
 
@@ -359,39 +379,3 @@ def _lower_of(directory: Path, branch: str) -> list[tuple[str, int]]:
     except (ValueError, AttributeError):
         return []  # set aside and named when the branch itself is opened
     return [(str(row[0]), int(row[1])) for row in rows]
-
-
-# ---------------------------------------------------------------- temporary data directories
-
-
-def _temporary_directory() -> tuple[Path, int]:
-    """Make a private data directory and hold the lock that says its owner lives."""
-    directory = Path(tempfile.mkdtemp(prefix=_TEMPORARY)).resolve()
-    fd = os.open(directory / "owner", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    fcntl.flock(fd, fcntl.LOCK_EX)
-    return directory, fd
-
-
-def remove_orphans(place: Path) -> list[Path]:
-    """Remove temporary data directories whose owner died, and return them."""
-    removed: list[Path] = []
-    for directory in place.glob(_TEMPORARY + "*"):
-        try:
-            seen = directory.lstat()
-            if seen.st_uid != os.getuid() or not directory.is_dir() or directory.is_symlink():
-                continue
-            fd = os.open(directory / "owner", os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
-        except FileNotFoundError:
-            continue  # being made, or not one of ours
-        except OSError:
-            continue
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            continue
-        else:
-            shutil.rmtree(directory, ignore_errors=True)
-            removed.append(directory)
-        finally:
-            os.close(fd)
-    return removed

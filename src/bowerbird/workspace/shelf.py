@@ -18,12 +18,13 @@ from typing import Any
 
 from bowerbird.core.timestamps import now_iso
 from bowerbird.workspace import handles
-from bowerbird.workspace.changes import parents_of
+from bowerbird.workspace.changes import Change, parents_of
 from bowerbird.workspace.layer_builder import LayerBuilder
 from bowerbird.workspace.layers import FrozenLayer, Marks, Storage
 from bowerbird.workspace.manifest import LayerRecord, ManifestFile
 from bowerbird.workspace.nodes import EMPTY, Entry, Node, find, overlay
 from bowerbird.workspace.open_layer import discard
+from bowerbird.workspace.orig import Base
 from bowerbird.workspace.stack import Stack
 from bowerbird.workspace.threeway import Side
 
@@ -91,6 +92,51 @@ class LayerShelf:
             elif closed.isdisjoint(parents_of([path])) and present is not None:
                 builder.white_out(path, modes)
         self._adopt(builder, number, merged)
+
+    def put_changes(self, changes: Sequence[Change]) -> None:
+        """Put changes of another branch, sorted by path bytes, on top with the bases they have there.
+
+        The view stays as it is when it has them already. A path that is deleted is named in the layer
+        although nothing may be below it: so it stays a change of this branch.
+        """
+        self._stack.seal()
+        number = self._manifest.value.open
+        builder = self._builder(number)
+        view = self._stack.below_open_view
+        modes: dict[str, int] = {}
+        for path in {*parents_of(c.path for c in changes), *(c.path for c in changes)}:
+            entry = view.lookup(path)
+            if entry is not None and entry.kind == "dir":
+                modes[path] = entry.mode
+        self._take_bases(changes)
+        closed = {c.path for c in changes if c.new is None or c.new.kind != "dir"}
+        for change in changes:
+            if change.new is not None:
+                builder.put(change.path, change.new, modes)
+            elif closed.isdisjoint(parents_of([change.path])):
+                builder.white_out(change.path, modes)
+        self._adopt(builder, number, None)
+
+    def _take_bases(self, changes: Sequence[Change]) -> None:
+        orig = self._stack.orig
+        linked: list[tuple[str, Entry, str]] = []
+        plain: dict[str, Base] = {}
+        for change in changes:
+            base = change.base
+            content = base.content if base is not None else None
+            if base is None:
+                plain[change.path] = Base(None, change.uncertain)
+            elif content is None:
+                entry = Entry(base.kind, base.mode or 0o755, 0, 0, 0, base.target)
+                plain[change.path] = Base(entry, change.uncertain)
+            elif content.frozen is not None and not change.uncertain:
+                linked.append((change.path, Entry("file", base.mode, content.size, 0, 0), content.frozen))
+            else:
+                with content.stream() as stream:
+                    entry = Entry("file", base.mode, content.size, 0, 0)
+                    orig.save(change.path, entry, stream.fileno(), uncertain=change.uncertain)
+        orig.link_many(linked)
+        orig.save_many(plain)
 
     def _save_bases(self, paths: Iterable[str], known: Mapping[str, Side | None]) -> None:
         """Save what stood at each path, linking what is stored already."""

@@ -4,6 +4,7 @@ Here: `Workspace`, the way in. Not here: what a branch can do (`branch.py`), whe
 lie (`registry.py`).
 """
 
+from collections.abc import Collection
 from pathlib import Path
 
 from bowerbird.core.errors import InvalidWorkspace
@@ -14,9 +15,10 @@ from bowerbird.workspace.ground import Ground
 from bowerbird.workspace.house import House
 from bowerbird.workspace.landings import Landing, Landings
 from bowerbird.workspace.limits import WorkspaceLimits
+from bowerbird.workspace.lock import WriterLock
 from bowerbird.workspace.nodes import EMPTY
 from bowerbird.workspace.policy import policy_of
-from bowerbird.workspace.registry import BranchInfo, BranchRegistry
+from bowerbird.workspace.registry import TRASH_DAYS, BranchInfo, BranchRegistry
 from bowerbird.workspace.state import hidden_by
 from bowerbird.workspace.view import MergedView
 
@@ -31,6 +33,7 @@ class Workspace:
         hide: globs of paths that do not exist in any branch (`workspace.hide`).
         limits: sizes of branches.
         rules: flags and caches of landings (`landing.flag`, `.unflag`, `.ignore`).
+        trash_days: what was discarded longer ago is removed now; None = the caller calls `empty_trash`.
 
     Raises:
         InvalidWorkspace: the directory is missing, not a directory, or inside `data_dir`.
@@ -48,6 +51,7 @@ class Workspace:
         hide: tuple[str, ...] | list[str] = (),
         limits: WorkspaceLimits | None = None,
         rules: FlagRules | None = None,
+        trash_days: float | None = TRASH_DAYS,
     ) -> None:
         root = None if path is None else _directory(path)
         self._hide = tuple(hide)
@@ -56,7 +60,8 @@ class Workspace:
         landings = Landings(registry)
         self._house = House(registry, landings, rules if rules is not None else FlagRules())
         landings.recover()
-        registry.empty_trash()
+        if trash_days is not None:
+            registry.empty_trash(days=trash_days)
 
     def __enter__(self) -> "Workspace":
         return self
@@ -109,6 +114,10 @@ class Workspace:
         """Close what is open of a branch; `open` opens it anew. Handles given out before are dead."""
         self._house.registry.forget(branch_id)
 
+    def lock_of(self, branch_id: str) -> WriterLock:
+        """Return the lock that says which process writes a branch; raises as `open` does."""
+        return self._house.registry.open(branch_id).lock
+
     def branches(self) -> list[BranchInfo]:
         """Return the branches of this workspace, oldest first; `damaged` ones were repaired."""
         return self._house.registry.infos()
@@ -120,6 +129,16 @@ class Workspace:
     def restore_discarded(self, branch_id: str) -> Branch:
         """Take a branch out of the trash; raises NotFound when it is not there (any more)."""
         return Branch(self._house.registry.restore_discarded(branch_id), self._house)
+
+    def empty_trash(self, days: float, keep: Collection[str] = (), now_s: float | None = None) -> list[str]:
+        """Free the disk of branches, of any workspace, that were discarded long ago; return the ids.
+
+        Args:
+            days: how long ago at least.
+            keep: ids that stay. One that another branch stands on stays as well.
+            now_s: the clock's when None.
+        """
+        return self._house.registry.empty_trash(now_s, days=days, keep=keep)
 
     def browse(self) -> Browse:
         """Return a look at the directory itself, as branches see it; its calls block.
