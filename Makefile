@@ -14,7 +14,7 @@ demo: .venv/base.ok
 test: .venv/dev.ok
 	scripts/debian-packages
 	$(MAKE) --no-print-directory check
-	$(BIN)/pytest -n 2 --dist loadfile -m "not embedded"
+	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not embedded"
 
 check: .venv/dev.ok
 	$(BIN)/ruff check .

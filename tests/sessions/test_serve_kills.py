@@ -67,7 +67,7 @@ def test_a_server_killed_again_and_again_at_random_write_points_answers_everythi
         drill.live(serves, f"any:{chance.randint(1, 60)}")
     drill.finish(serves)
     judged(drill)
-    assert sum(drill.hits().values()) == drill.kills
+    assert sum(drill.hits().values()) >= drill.kills  # a process may also die while it only picks up
 
 
 def test_a_server_killed_while_it_summarises_keeps_the_whole_history(

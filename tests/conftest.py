@@ -1,0 +1,21 @@
+"""The order of the files: those that take longest first.
+
+A worker takes whole files; a long one that is taken last would keep the others waiting for it. Wants
+`--no-loadscope-reorder`, which leaves the order of files as it is here.
+"""
+
+from pathlib import Path
+
+import pytest
+
+LONGEST = (
+    "test_serve_kills.py", "test_kill_drill.py", "test_serve_takeover.py", "test_quality.py", "test_developer_story.py",
+    "test_teams_killed.py", "test_further_pages.py", "test_abuse_kernel.py", "test_unprivileged.py", "test_chat.py",
+    "test_teams.py", "test_teams_work.py", "test_full_disk.py", "test_stopping.py", "test_crashes.py",
+)  # fmt: skip
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the longest files before all others, which keep their order."""
+    place = {name: index for index, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: place.get(Path(item.path).name, len(place)))
