@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bowerbird.agent.permissions import Decision, decide, offered
@@ -239,6 +239,15 @@ def test_a_further_deny_rule_and_plan_mode_never_loosen(
 
 
 @given(st.text(max_size=80))
+@example("{\U0010ffff<")  # ended the process
+@example("rm \U000fffff\x00")
 def test_any_text_can_be_read_as_a_line(text: str) -> None:
     line = read_line(text)
     assert all(isinstance(c.text, str) for c in (*line.commands, *line.hidden))
+
+
+def test_words_outside_ascii_keep_their_letters_and_make_no_assignment() -> None:
+    assert [c.words for c in read_line("rm dé.txt 日本語 '🐦'").commands] == [
+        ("rm", "dé.txt", "日本語", "🐦")
+    ]
+    assert read_line("é=1 rm x").commands[0].words == ("é=1", "rm", "x")

@@ -19,6 +19,9 @@ _WRAPPERS = frozenset(
 _SHELLS = frozenset("ash bash dash eval ksh sh zsh".split())
 _COMMANDS = frozenset(("command", "declaration_command", "unset_command", "test_command"))
 _MAX_NESTING = 8
+# What the grammar is given in place of each byte outside ASCII: a letter of words, and of no name. To the
+# shell those are plain letters too; the grammar's scanner reads beyond a table at U+FFFFF and ends the process.
+_ASCII = bytes(byte if byte < 0x80 else ord("%") for byte in range(256))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,7 @@ class ShellLine:
 def read_line(line: str) -> ShellLine:
     """Return the commands of `line`; `readable` is False when the grammar cannot follow it."""
     source = line.encode("utf-8", "surrogatepass")
-    root = _parser().parse(source).root_node
+    root = _parser().parse(source.translate(_ASCII)).root_node
     commands: list[SimpleCommand] = []
     waiting = [root]
     while waiting:
