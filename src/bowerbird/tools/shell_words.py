@@ -20,7 +20,8 @@ _SHELLS = frozenset("ash bash dash eval ksh sh zsh".split())
 _COMMANDS = frozenset(("command", "declaration_command", "unset_command", "test_command"))
 _MAX_NESTING = 8
 # What the grammar is given in place of each byte outside ASCII: a letter of words, and of no name. To the
-# shell those are plain letters too; the grammar's scanner reads beyond a table at U+FFFFF and ends the process.
+# shell those are plain letters too; the grammar's scanner reads beyond a table at U+FFFFF, which ends the
+# process.
 _ASCII = bytes(byte if byte < 0x80 else ord("%") for byte in range(256))
 
 
