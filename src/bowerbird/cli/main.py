@@ -45,12 +45,12 @@ def run_command(arguments: Sequence[str]) -> int:
         return INTERRUPTED
     except (CliExit, BowerbirdError, OSError) as error:
         return _failed(error, shell)
-    except Exception as error:
+    except Exception as error:  # a defect: people get a line and what to do, never a traceback (UI-63)
         if is_debugging():
             raise
         shell.terminal.warn(
             f"bowerbird: internal error: {type(error).__name__}: {error}\n"
-            "Nothing landed. Run it again with BOWERBIRD_DEBUG=1 for a traceback to report.",
+            "`bowerbird landings` shows what landed. BOWERBIRD_DEBUG=1 gives a traceback to report.",
             "red",
         )
         return FAILED

@@ -98,7 +98,7 @@ class FileAnswer(Response):
         self.init_headers(headers)
         self._file, self._at, self._end = file, first, last + 1
 
-    def init_headers(self, headers: "dict[str, str] | None" = None) -> None:  # type: ignore[override]
+    def init_headers(self, headers: "dict[str, str] | None" = None) -> None:  # type: ignore[override]  # Starlette takes any Mapping
         """Take the headers as they are: there is no body to count."""
         given = {"Content-Type": self.media_type or "", **(headers or {})}
         self.raw_headers = [(k.lower().encode("latin-1"), v.encode("latin-1")) for k, v in given.items()]
