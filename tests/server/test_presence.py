@@ -74,3 +74,15 @@ async def test_deserted_waits_for_the_last_viewer() -> None:
     presence.left("a")
     await asyncio.wait_for(waiting, 10)
     await presence.aclose()
+
+
+async def test_whoever_waits_for_somebody_hears_of_the_first_viewer() -> None:
+    """What only turns need is loaded when somebody comes."""
+    presence = Presence(60.0, Releases())
+    waiting = asyncio.create_task(presence.somebody())
+    presence.touched("a")
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    presence.joined("a")
+    await asyncio.wait_for(waiting, 10)
+    await presence.aclose()

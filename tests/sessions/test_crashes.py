@@ -95,7 +95,7 @@ def test_three_processes_that_die_with_a_turn_make_a_crash_loop_that_names_the_l
     scene = Scene(tmp_path / "scene", models)
     for _ in range(3):
         assert os.WTERMSIG(children.run(scene.config("after tool_intent"))) == signal.SIGKILL
-    assert children.run(scene.config()) == 0
+    assert children.run(scene.config(resumes=False)) == 0
     database = sqlite3.connect(scene.directory / "data" / "agent.db")
     state, reason, error = database.execute("SELECT state, stop_reason, error FROM turns").fetchone()
     database.close()

@@ -38,8 +38,8 @@ from bowerbird.core.errors import SessionError
 from bowerbird.models import ModelSettings, ProviderSettings, RetryPolicy
 from bowerbird.models.registry import open_model
 from bowerbird.sessions import NewSession, SessionService, SessionSettings
+from bowerbird.sessions import early as session_early
 from bowerbird.sessions import inputs as session_inputs
-from bowerbird.sessions import service as session_service
 from bowerbird.store import Store, StoreOptions, journal
 from bowerbird.store.postgres import PgCommitter
 from bowerbird.store.writer import SqliteCommitter
@@ -98,7 +98,7 @@ def arm(killer: Killer) -> None:
     _wrapped(SqliteCommitter, "_commit", after=committed)
     _arm_postgres(committed)
     _wrapped(session_inputs, "accept", after=accepted)
-    session_service.accept = session_inputs.accept
+    session_early.accept = session_inputs.accept
     _wrapped(BranchFiles, "settle", before=lambda *_: killer.at("settled"))
     _wrapped(Branch, "end_turn", after=lambda *_: killer.at("frozen"))
     for name in ("write_file", "edit_file"):
@@ -180,7 +180,7 @@ async def drive(config: dict[str, Any]) -> None:
                 )
             receipt = await service.submit(thread, config["text"], dedupe_key="the turn")
             turn = await service.turn(receipt.turn_id)
-            if turn.state == "failed":
+            if turn.state == "failed" and config["resumes"]:
                 await service.resume(turn.turn_id)
             turn = await service.wait(receipt.turn_id)
             print(turn.state, turn.stop_reason, turn.error, file=sys.stderr)

@@ -125,7 +125,8 @@ class Scene:
         (project / "other.txt").write_text("x\n")
         (project / "gone.txt").write_bytes(GONE)
 
-    def config(self, kill: str | None = None) -> dict[str, Any]:
+    def config(self, kill: str | None = None, *, resumes: bool = True) -> dict[str, Any]:
+        """What a process is told; `resumes`: a person who finds the turn failed goes on with it."""
         return {
             "data": str(self.directory / "data"),
             "project": str(self.directory / "project"),
@@ -136,6 +137,7 @@ class Scene:
             "policy": self.policy,
             "text": self.text,
             "kill": kill,
+            "resumes": resumes,
         }
 
     @property

@@ -54,7 +54,7 @@ class BackgroundEnds:
 
     async def look(self, branch: "Branch") -> None:
         """Record the ends on a branch that nobody recorded, before its next turn."""
-        if await asyncio.to_thread(self._host.had_background, branch):
+        if self._host.had_background(branch):
             await self._look(branch)
 
     async def notices(self, context: "TurnContext") -> StoredNotices:

@@ -68,6 +68,7 @@ class BoardNews:
         self._viewed: dict[str, _Viewed] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._watching: asyncio.Task[None] | None = None
+        self._seen: tuple[float, Mapping[str, int]] = (float("-inf"), {})
         self.refresh: Callable[[BoardKey], Awaitable[object]] | None = None
         self.is_changing: Callable[[str], bool] = lambda _: False
 
@@ -89,6 +90,11 @@ class BoardNews:
         for task in left:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
+
+    def seen(self) -> Mapping[str, int] | None:
+        """Return the revisions of all boards a moment ago, None when nobody watches."""
+        at, revisions_then = self._seen
+        return revisions_then if time.monotonic() - at < 2 * EVERY_S else None
 
     def begins(self, thread_id: str, key: BoardKey) -> None:
         """Say which board a session whose turn begins works on."""
@@ -173,6 +179,7 @@ class BoardNews:
         if not watched or self.refresh is None:
             return
         present = await self._store.read(revisions)
+        self._seen = (time.monotonic(), present)
         changed = {
             name for name, revision in present.items()
             if name not in self._known or self._known[name].state.revision < revision
@@ -201,6 +208,7 @@ class SessionRecords:
         self._todos = Todos(store)
         self.boards = Boards(store, own=own, heard=self.news.heard)
         self.news.refresh, self.news.is_changing = self.boards.refresh, self.boards.is_changing
+        self.boards.seen = self.news.seen
         self._live: Live | None = None
 
     def connect(self, live: "Live") -> None:

@@ -185,6 +185,11 @@ class SettingsTurnMaker:
             run = self.children.completed(run, context)
         return run if self.teams is None else await self.teams.completed(run, context)
 
+    async def prepare(self) -> None:
+        """Import what the model of new sessions needs, before its first turn; raises ConfigError."""
+        if self._model:
+            await import_sdks(self._model, self.pool.settings)
+
     def model_named(self, name: str) -> "Model":
         """Return the open model `name`, a tier's too; raises ConfigError."""
         return self._open(name, "")[0]

@@ -93,6 +93,10 @@ def _root(session: "SessionRow") -> str:
 class Boards:
     """Every board that a process works on; made once, belongs to its event loop.
 
+    Attributes:
+        seen: returns the revisions that boards had a moment ago, None when nobody looks at them; who gives
+            it brings boards that another process changes up to date by `refresh`.
+
     Args:
         store: open; closed by its owner.
         own: the server's own workspace, in which copies are real files; copies of other boards are on
@@ -109,6 +113,8 @@ class Boards:
         self._attached: dict[str, tuple[BoardKey, Branch]] = {}
         self._copied: dict[str, int] = {}  # branch → revision of the copies on it
         self._changing: Counter[str] = Counter()
+        self._changed_here: set[str] = set()
+        self.seen: Callable[[], Mapping[str, int] | None] = lambda: None
         self._writing: dict[str, asyncio.Lock] = {}
 
     def listen(self, heard: Heard) -> None:
@@ -288,6 +294,9 @@ class Boards:
     async def attach(self, key: BoardKey, branch: "Branch") -> None:
         """Keep the copies on a branch up to date from now on, beginning at once."""
         self._attached[branch.id] = (key, branch)
+        seen = None if key.name in self._changed_here else self.seen()
+        if seen is not None and seen.get(key.name, 0) == self._copied.get(branch.id, 0):
+            return  # whatever another process changes from now on, `seen` will show, and it is copied then
         head = await self._store.read(lambda c: find_board(c, key.name))
         if head is not None and head.next_id > 1 and self._copied.get(branch.id) != head.revision:
             await self.refresh(key)
@@ -305,6 +314,7 @@ class Boards:
         return await self._copy(key, None)
 
     async def _changed(self, key: BoardKey, touched: Collection[int]) -> None:
+        self._changed_here.add(key.name)
         branches = any(other.name == key.name for other, _ in self._attached.values())
         if not branches and not self._heard and key.workspace != self._own:
             return

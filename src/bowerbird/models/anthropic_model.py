@@ -67,7 +67,7 @@ def _client(endpoint: Endpoint) -> SdkClient:
         default_headers=headers,
         timeout=options["timeout"],
         open_telemetry=False,  # our own spans follow our settings (MO-36)
-        http_client=anthropic.DefaultAsyncHttpxClient(**options),
+        http_client=anthropic.DefaultAioHttpClient(**options),
     )
     # The SDK adds headers from its own environment variables; only settings decide here.
     vars(client)["_custom_headers"] = headers

@@ -68,7 +68,7 @@ def _client(endpoint: Endpoint) -> SdkClient:
         timeout=options["timeout"],
         max_retries=0,
         default_headers=headers,
-        http_client=openai.DefaultAsyncHttpxClient(**options),
+        http_client=openai.DefaultAioHttpClient(**options),
     )
     # The SDK adds these from its own environment variables; only settings decide here.
     client.organization = None

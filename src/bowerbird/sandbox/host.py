@@ -215,7 +215,10 @@ class SandboxHost:
 
     @staticmethod
     def had_background(branch: "Branch") -> bool:
-        """Whether background commands of this branch are on record; starts nothing."""
+        """Whether background commands of this branch are on record; starts nothing.
+
+        One look at the data directory, which is on a disk of this machine.
+        """
         return (branch.processes().directory / BACKGROUND_FILE).exists()
 
     async def background_over(self, branch_id: str, *, wait: bool = False) -> None:

@@ -45,6 +45,7 @@ class Presence:
         self._closed = False
         self._empty = asyncio.Event()
         self._empty.set()
+        self._somebody = asyncio.Event()
 
     def wait(self, delay_s: float) -> None:
         """Let the next conversation that is left wait so long for its release."""
@@ -54,6 +55,7 @@ class Presence:
         """Count a viewer in and call off a pending release; returns how many watch now."""
         self._viewers[thread_id] = self._viewers.get(thread_id, 0) + 1
         self._empty.clear()
+        self._somebody.set()
         self._call_off(thread_id)
         return self._viewers[thread_id]
 
@@ -85,6 +87,10 @@ class Presence:
     async def deserted(self) -> None:
         """Return when nobody watches any conversation."""
         await self._empty.wait()
+
+    async def somebody(self) -> None:
+        """Return when the first viewer of all has come."""
+        await self._somebody.wait()
 
     def forget(self, thread_id: str) -> None:
         """Release nothing of a conversation any more: it was deleted."""

@@ -20,6 +20,7 @@ from bowerbird.core.ids import new_id
 from bowerbird.core.messages import user_text
 from bowerbird.sessions.beginning import MESSAGE_KINDS
 from bowerbird.sessions.live import Live, Published, TurnMark
+from bowerbird.sessions.questions import DoorInbox
 from bowerbird.store.notifications import (
     Notification,
     insert_notification,
@@ -30,7 +31,7 @@ from bowerbird.store.notifications import (
 )
 from bowerbird.store.store import Store
 from bowerbird.store.threads import find_session, lock_session, update_session
-from bowerbird.store.turns import OPEN, TurnRow, inputs_of, insert_turn, last_turn_number, turns_of
+from bowerbird.store.turns import OPEN, InboxRow, TurnRow, inputs_of, insert_turn, last_turn_number, turns_of
 
 SOURCE = "background"
 MOST_IN_A_ROW = 10  # turns that ends of commands start, without a person saying something
@@ -60,16 +61,23 @@ class CommandEnd:
 
 
 class StoredNotices:
-    """`agent.turn.Notices` of one session, over its rows."""
+    """`agent.turn.Notices` of one session, over its rows.
+
+    Attributes:
+        inbox: polled by the loop directly after these notices: one read serves both.
+    """
 
     def __init__(self, store: Store, thread_id: str) -> None:
+        self.inbox: DoorInbox | None = None
         self._store = store
         self._thread_id = thread_id
         self._given: list[str] = []
 
     async def poll(self) -> Sequence[Injected]:
         """See `Notices`."""
-        rows, told = await self._store.read(self._pending)
+        rows, told, waiting = await self._store.read(self._pending)
+        if self.inbox is not None:
+            self.inbox.give(waiting)
         repeated = [row.id for row in rows if row.key in told]
         if repeated:  # a process died between the record and the mark
             await self._store.write(lambda c: mark_delivered(c, self._thread_id, repeated))
@@ -83,10 +91,11 @@ class StoredNotices:
         if given:
             await self._store.write(lambda c: mark_delivered(c, self._thread_id, given))
 
-    def _pending(self, connection: Connection) -> tuple[list[Notification], set[str]]:
+    def _pending(self, connection: Connection) -> tuple[list[Notification], set[str], list[InboxRow]]:
         rows = pending_notifications(connection, self._thread_id)
         keys = [row.key for row in rows]
-        return rows, told_before(connection, self._thread_id, keys) if keys else set()
+        told: set[str] = told_before(connection, self._thread_id, keys) if keys else set()
+        return rows, told, [] if self.inbox is None else self.inbox.waiting(connection)
 
 
 class BackgroundDesk:

@@ -4,7 +4,7 @@ Here: the lease taken, which turn may begin, its first records, its inputs taken
 the lease, what the loop does then.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -12,16 +12,16 @@ from sqlalchemy import Connection
 
 from bowerbird.core.messages import blocks_from_data
 from bowerbird.core.timestamps import now_iso
+from bowerbird.sessions.house import House
 from bowerbird.sessions.records import user_record
 from bowerbird.sessions.settings import SessionSettings
 from bowerbird.store.journal import Append, NewRecord, Record, append_one
 from bowerbird.store.leases import release_lease, take_lease
 from bowerbird.store.threads import (
     SessionRow,
-    count_messages,
     find_session,
     lock_session,
-    update_session,
+    set_status,
 )
 from bowerbird.store.turns import (
     OPEN,
@@ -76,13 +76,48 @@ class Begun:
         return bool(self.records)
 
 
-def look(connection: Connection, thread_id: str, turn_id: str) -> Waiting | None:
-    """Return the turn and its inputs, None when it is gone."""
+def begin(connection: Connection, thread_id: str, turn_id: str, house: House) -> Begun | Waiting | None:
+    """Take the session's lease and begin the next attempt at a turn; None when it may not run now.
+
+    Returns:
+        `Waiting` when the first records may be too large for the journal: nothing is changed; the caller
+        prepares them and calls `taken`.
+    """
     session, turn = find_session(connection, thread_id), find_turn(connection, turn_id)
     if session is None or turn is None:
         return None
     inputs = inputs_of(connection, turn_id=turn_id, kinds=MESSAGE_KINDS)
-    return Waiting(session, turn, tuple(inputs), standing_limits(connection))
+    waiting = Waiting(session, turn, tuple(inputs), standing_limits(connection))
+    if turn.started_at is not None:
+        return taken(connection, waiting, None, house)
+    append = _first_append(waiting, house)
+    return waiting if append is None else taken(connection, waiting, append, house)
+
+
+def begin_accepted(
+    connection: Connection, session: SessionRow, turn: TurnRow, row: InboxRow, house: House
+) -> Begun | None:
+    """Begin a session's only open turn in the transaction that made it; None when it has to wait.
+
+    Args:
+        session: its row, which the transaction locked. row: the input that the turn is for.
+    """
+    waiting = Waiting(session, turn, (row,), standing_limits(connection))
+    append = _first_append(waiting, house)
+    if append is None:
+        return None
+    epoch = take_lease(
+        connection, session.thread_id, house.executor_id, house.settings.lease_s, is_locked=True
+    )
+    if epoch is None:
+        return None
+    return _begun(connection, waiting, append, epoch, house.settings)
+
+
+def _first_append(waiting: Waiting, house: House) -> Append | None:
+    """Return the first records, None when they may be too large for the journal."""
+    records = first_records(waiting, house.maker.model_of(waiting.session))
+    return house.store.inline(Append(waiting.session.thread_id, None, records))
 
 
 def first_records(waiting: Waiting, model: str) -> tuple[NewRecord, ...]:
@@ -101,38 +136,37 @@ def first_records(waiting: Waiting, model: str) -> tuple[NewRecord, ...]:
     )
 
 
-def taken(
-    connection: Connection, waiting: Waiting, append: Append | None, holder: str, settings: SessionSettings
-) -> Begun | None:
+def taken(connection: Connection, waiting: Waiting, append: Append | None, house: House) -> Begun | None:
     """Take the session's lease and begin the next attempt; None when the turn may not run now.
 
     Args:
         append: the first records, prepared; None when the turn has begun before.
-        holder: executor id of this process.
 
     Raises:
         UnknownSession.
     """
     thread_id = waiting.session.thread_id
-    epoch = take_lease(connection, thread_id, holder, settings.lease_s)
+    epoch = take_lease(connection, thread_id, house.executor_id, house.settings.lease_s)
     if epoch is None:
         return None
-    begun = _begin(connection, waiting, append, epoch, settings)
-    if begun is None:
+    session = lock_session(connection, thread_id)
+    first = next(iter(turns_of(connection, thread_id, OPEN)), None)
+    if (
+        first is None
+        or first.turn_id != waiting.turn.turn_id
+        or first.state == "waiting"
+        or (first.started_at is None) != (append is not None)
+    ):
         release_lease(connection, thread_id, epoch)
-    return begun
+        return None
+    waiting = replace(waiting, session=session, turn=first)
+    return _begun(connection, waiting, append, epoch, house.settings)
 
 
-def _begin(
+def _begun(
     connection: Connection, waiting: Waiting, append: Append | None, epoch: int, settings: SessionSettings
-) -> Begun | None:
-    session = lock_session(connection, waiting.turn.thread_id)
-    open_turns = turns_of(connection, session.thread_id, OPEN)
-    if not open_turns or open_turns[0].turn_id != waiting.turn.turn_id:
-        return None
-    turn = open_turns[0]
-    if turn.state == "waiting" or (turn.started_at is None) != (append is not None):
-        return None
+) -> Begun:
+    session, turn = waiting.session, waiting.turn
     died = turn.state == "running"
     values: dict[str, Any] = {
         "state": "running",
@@ -145,13 +179,17 @@ def _begin(
         "ended_at": None,
     }
     update_turn(connection, turn.turn_id, **values)
-    update_session(connection, session.thread_id, status="running")
-    settle_dead(connection, session.thread_id, turn.turn_id, now_iso())
-    records = () if append is None else append_one(connection, msgspec.structs.replace(append, epoch=epoch))
+    set_status(connection, session.thread_id, "running", 0 if append is None else len(waiting.inputs))
+    records: tuple[Record, ...] = ()
     if append is not None:
+        records = append_one(connection, msgspec.structs.replace(append, epoch=epoch))
         update_inputs(connection, [row.id for row in waiting.inputs], state="taken")
-        count_messages(connection, session.thread_id, len(waiting.inputs))
-    left = inputs_of(connection, turn_id=turn.turn_id, states=("queued",), kinds=("answer", "notification"))
+    left: list[InboxRow] = []
+    if append is None:  # nobody answers, and nothing is held for, a turn that never ran
+        settle_dead(connection, session.thread_id, turn.turn_id, now_iso())
+        left = inputs_of(
+            connection, turn_id=turn.turn_id, states=("queued",), kinds=("answer", "notification")
+        )
     return Begun(
         session=session,
         turn=msgspec.structs.replace(turn, **values),

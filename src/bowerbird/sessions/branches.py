@@ -6,7 +6,8 @@ can do (`workspace`), rows of sessions.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Coroutine
+from contextvars import copy_context
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -243,9 +244,15 @@ async def in_thread(call: Callable[..., T], *arguments: Any) -> T:
 
     A file operation cannot be taken back in the middle; whoever is cancelled waits for it first.
     """
-    work = asyncio.ensure_future(asyncio.to_thread(call, *arguments))
+    loop = asyncio.get_running_loop()
+    return await to_its_end(loop.run_in_executor(None, partial(copy_context().run, call, *arguments)))
+
+
+async def to_its_end(work: Coroutine[Any, Any, T] | asyncio.Future[T]) -> T:
+    """Run `work` to its end even if the caller is cancelled, who waits for it first."""
+    future = asyncio.ensure_future(work)
     try:
-        return await asyncio.shield(work)
+        return await asyncio.shield(future)
     except asyncio.CancelledError:
-        await asyncio.wait([work])
+        await asyncio.wait([future])
         raise

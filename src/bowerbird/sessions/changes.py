@@ -1,7 +1,7 @@
 """A tool's change of the store and its outcome as one transaction (SE-25).
 
 Here: that transaction for the calls of one attempt, and which calls have had it. Not here: what is
-changed (tools), committing the other outcomes (`driver.py`).
+changed (tools), committing the other outcomes (`attempt.py`).
 
 The change runs when its tool asks, before the loop tells of the call's end, and its outcome is shown as
 soon as it is committed, so that what is shown keeps the order of the records. What the loop says of such a

@@ -8,7 +8,8 @@ in place when the end is shown; landed parts are the branch's new base and do no
 """
 
 import logging
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
@@ -24,7 +25,7 @@ from bowerbird.sessions.lease import Lease
 from bowerbird.sessions.live import Published, SessionEvent, TurnMark
 from bowerbird.sessions.parcels import answer_parcels, error_parcels, has_address, request_parcels
 from bowerbird.sessions.records import events_of
-from bowerbird.store.journal import Record
+from bowerbird.store.journal import Append, Record
 from bowerbird.store.outbox import OutboxRow, insert_parcels
 from bowerbird.store.threads import SessionRow
 from bowerbird.store.turns import TurnRow
@@ -33,6 +34,20 @@ if TYPE_CHECKING:
     from bowerbird.workspace import Branch
 
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class LastStep:
+    """A turn's last step, recorded together with the end.
+
+    Attributes:
+        append: prepared (`Store.prepared`). change: what else belongs to its transaction.
+        shown: told its records after the commit.
+    """
+
+    append: Append
+    change: Callable[[Connection], None] | None
+    shown: Callable[[tuple[Record, ...]], None]
 
 
 class Closer:
@@ -46,8 +61,11 @@ class Closer:
         self._session = session
         self._lease = lease
 
-    async def end(self, ending: Ending) -> TurnRow | None:
+    async def end(self, ending: Ending, last: LastStep | None = None) -> TurnRow | None:
         """End the turn; returns the session's next open turn.
+
+        Args:
+            last: a step that is not recorded yet.
 
         Raises:
             LeaseLost: another process drives the turn; nothing was recorded.
@@ -64,11 +82,17 @@ class Closer:
 
         def commit(connection: Connection) -> tuple[Ending, Ended]:
             told = self._with_team(connection, ending)
-            ended = end_turn(connection, turn, self._lease.epoch, told, frozen)
+            append = None if last is None else last.append
+            ended = end_turn(connection, turn, self._lease.epoch, told, frozen, append)
+            if last is not None and last.change is not None:
+                last.change(connection)
             insert_parcels(connection, parcels)
             return told, ended
 
         ending, ended = await self._house.store.write(commit)
+        if last is not None:
+            last.shown(ended.steps)
+        self._house.recall.note(turn.thread_id, (ended.record,))
         if parcels:
             self._house.outbox.look()
         self._lease.was_released()
@@ -105,6 +129,7 @@ class Closer:
         self._house.outbox.look()
         self._lease.was_released()
         if record is not None:
+            self._house.recall.note(turn.thread_id, (record,))
             for found, event in events_of([record]):
                 if event is not None:
                     self._publish(found.seq, event)

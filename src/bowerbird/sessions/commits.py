@@ -5,10 +5,12 @@ Here: what belongs into the transaction of an event. Not here: committing, fenci
 
 from dataclasses import dataclass
 
+import msgspec
+
 from bowerbird.core.events import AssistantStep, StepEvent, ToolIntent, ToolOutcome, UsageStep
 from bowerbird.core.usage import Usage
 from bowerbird.sessions.records import MessageSeqs, ledger_class, to_record
-from bowerbird.store.journal import Append, Intent, NewRecord, Outcome, UsageRow
+from bowerbird.store.journal import Append, Intent, NewRecord, Outcome, UsageRow, encode_body
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,28 +40,16 @@ def append_of(event: StepEvent, writer: Writer, seqs: MessageSeqs) -> Append:
     )
 
 
-def joined(parts: list[Append], more: tuple[NewRecord, ...] = ()) -> Append:
-    """Return one append of all `parts`, for things that must be one transaction."""
-    first = parts[0]
-    records: list[NewRecord] = []
-    intents: list[Intent] = []
-    outcomes: list[Outcome] = []
-    usage: list[UsageRow] = []
-    for part in parts:
-        at = len(records)
-        records.extend(part.records)
-        intents.extend(
-            Intent(i.call, i.turn, i.tool, i.ledger_class, i.mark, i.record + at) for i in part.intents
-        )
-        outcomes.extend(Outcome(o.call, o.state, o.record + at) for o in part.outcomes)
-        usage.extend(part.usage)
-    return Append(
-        first.thread_id,
-        first.epoch,
-        (*records, *more),
-        tuple(intents),
-        tuple(outcomes),
-        tuple(usage),
+def followed_by(prepared: Append, record: NewRecord) -> Append:
+    """Return an append with one record more behind its own, for things that must be one transaction.
+
+    Args:
+        prepared: with the bodies of its records (`Store.prepared`).
+    """
+    return msgspec.structs.replace(
+        prepared,
+        records=(*prepared.records, record),
+        bodies=(*prepared.bodies, encode_body(record.body)),
     )
 
 

@@ -123,6 +123,12 @@ class LocalDispatcher:
         self._running[key] = task
         task.add_done_callback(lambda _: self._running.pop(key, None))
 
+    def room(self, thread_id: str) -> int:
+        """Return how many more turns could begin here at once, 0 when `thread_id`'s are not run here."""
+        if self._stopping or self._drive is None or not (self._drives is None or self._drives(thread_id)):
+            return 0
+        return self._settings.parallel_turns - len(self._running)
+
     async def signal(self, turn: TurnRef, signal: Signal) -> None:
         """See `Dispatcher.signal`; a driver in another process reads it within 250 ms."""
         if not self._deliver(turn, signal):

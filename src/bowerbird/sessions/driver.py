@@ -1,76 +1,28 @@
-"""One attempt at one turn: from the lease to the end (SE-14, 22, 25 … 29, 34, 35).
+"""Who drives a turn in this process: the lease taken, one attempt, signals obeyed (SE-14, 22, 28, 34).
 
-Here: the order of things, and the commit of each step before the loop goes on. Not here: the
-loop itself (`agent`), what each transaction writes (`beginning.py`, `commits.py`, `beside.py`,
-`ending.py`), when a turn is driven (`dispatcher.py`).
+Here: beginning an attempt, and what reaches it from outside. Not here: the attempt itself
+(`attempt.py`), what its first transaction writes (`beginning.py`), when a turn is driven
+(`dispatcher.py`).
 """
 
-import asyncio
 import logging
-from collections.abc import Callable
-from contextlib import aclosing
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, get_args
 
-import msgspec
-from sqlalchemy import Connection
-
-from bowerbird.agent.loop import run_turn
 from bowerbird.agent.stop import StopReason, StopSignal
-from bowerbird.agent.turn import TurnRun
-from bowerbird.core.errors import BowerbirdError, LeaseLost, StorageFull, StoreError
-from bowerbird.core.events import (
-    ApprovalAnswer,
-    ApprovalRequest,
-    AssistantStep,
-    Done,
-    LiveEvent,
-    StepEvent,
-    SubagentEnd,
-    ToolIntent,
-    ToolOutcome,
-)
-from bowerbird.core.usage import Usage
-from bowerbird.delegation.purse import BothBudgets
-from bowerbird.sessions.audit import audit_lines
-from bowerbird.sessions.beginning import Begun, first_records, look, taken
-from bowerbird.sessions.beside import beside, together
-from bowerbird.sessions.branches import in_thread
-from bowerbird.sessions.budget import StoreBudget, money_scopes
-from bowerbird.sessions.changes import OutcomeChanges
-from bowerbird.sessions.child_records import used_by_children
-from bowerbird.sessions.closing import Closer
-from bowerbird.sessions.commits import Writer, append_of
+from bowerbird.core.errors import LeaseLost
+from bowerbird.sessions.attempt import Attempt
+from bowerbird.sessions.beginning import Begun, Waiting, begin, first_records, taken
 from bowerbird.sessions.dispatcher import Signal, TurnRef
-from bowerbird.sessions.ending import Ending, Pause, conclude, crash_loop, failure
-from bowerbird.sessions.forks import branch_of
-from bowerbird.sessions.history import Loaded, load
 from bowerbird.sessions.house import House
 from bowerbird.sessions.lease import Lease
-from bowerbird.sessions.live import Published, SessionEvent, TurnMark
-from bowerbird.sessions.opening import Ready, expires_at, opened, unanswered
-from bowerbird.sessions.questions import DoorApprover, DoorInbox, Inboxes, notes_of
-from bowerbird.sessions.records import events_of
-from bowerbird.sessions.setup import TurnContext
-from bowerbird.sessions.values import DISCONNECTED
-from bowerbird.store.journal import Append, Record, append_one
-from bowerbird.store.threads import update_session
-from bowerbird.store.turns import TurnRow, update_turn
-
-if TYPE_CHECKING:
-    from bowerbird.workspace import Branch
+from bowerbird.store.journal import Append
+from bowerbird.store.turns import TurnRow
 
 _log = logging.getLogger(__name__)
-_LIVE: tuple[type, ...] = get_args(LiveEvent)
 _STOPS: dict[str, StopReason] = {
     "cancel": "cancelled",
     "disconnect": "cancelled",
     "interrupt": "interrupted",
 }
-
-
-class Drained(Exception):
-    """The process shuts down and the turn is at a step's end."""
 
 
 class Driver:
@@ -79,11 +31,13 @@ class Driver:
     Args:
         house: what the process's drivers share.
         ref: the turn.
+        begun: its attempt, when that was begun with its message.
     """
 
-    def __init__(self, house: House, ref: TurnRef) -> None:
+    def __init__(self, house: House, ref: TurnRef, begun: Begun | None = None) -> None:
         self.ref = ref
         self._house = house
+        self._begun = begun
         self._stop = StopSignal()
         self._draining = False
         self._left = False  # nobody asked for the stop: the last viewer went away
@@ -110,7 +64,7 @@ class Driver:
             StoreError: nothing more could be recorded; a sweep finds the turn again.
         """
         house = self._house
-        begun = await self._begin()
+        begun = self._begun or await self._begin()
         if begun is None:
             return None
         lease = Lease(house.store, self.ref.thread_id, begun.turn.epoch, house.settings, self._lost)
@@ -125,272 +79,14 @@ class Driver:
 
     async def _begin(self) -> Begun | None:
         """Take the lease and begin the attempt, in one transaction; None when the turn may not run now."""
-        store, settings, holder = self._house.store, self._house.settings, self._house.executor_id
-        waiting = await store.read(lambda c: look(c, self.ref.thread_id, self.ref.turn_id))
-        if waiting is None:
-            return None
-        append: Append | None = None
-        if waiting.turn.started_at is None:
-            records = first_records(waiting, self._house.maker.model_of(waiting.session))
-            append = await store.prepared(Append(self.ref.thread_id, None, records))
-        return await store.write(lambda c: taken(c, waiting, append, holder, settings))
+        house, thread, turn = self._house, self.ref.thread_id, self.ref.turn_id
+        begun = await house.store.write(lambda c: begin(c, thread, turn, house))
+        if not isinstance(begun, Waiting):
+            return begun
+        waiting, records = begun, first_records(begun, house.maker.model_of(begun.session))
+        append = await house.store.prepared(Append(thread, None, records))
+        return await house.store.write(lambda c: taken(c, waiting, append, house))
 
     def _lost(self) -> None:
         # The loop closes stream and tools; what it reports then is refused by the journal's fence.
         self._stop.set("interrupted")
-
-
-@dataclass(slots=True)
-class Attempt:
-    """The mutable state of one attempt; owned by the task that drives it."""
-
-    house: House
-    begun: Begun
-    lease: Lease
-    stop: StopSignal
-    draining: bool
-    was_left: Callable[[], bool]
-    usage: Usage = field(default_factory=Usage)
-    asked: dict[str, ApprovalRequest] = field(default_factory=dict[str, ApprovalRequest])
-    alias: dict[str, str] = field(default_factory=dict[str, str])
-    open_calls: set[str] = field(default_factory=set[str])
-    loaded: Loaded | None = None
-    budget: StoreBudget | None = None
-    turn: TurnRow = field(init=False)
-    approver: DoorApprover = field(init=False)
-    inbox: DoorInbox = field(init=False)
-    closer: Closer = field(init=False)
-    changes: OutcomeChanges = field(init=False)
-
-    def __post_init__(self) -> None:
-        store = self.house.store
-        self.turn = self.begun.turn
-        timeout_s = self.house.settings.approval_timeout_s
-        self.approver = DoorApprover(store, self.turn.turn_id, timeout_s, self.alias, self._show_wait)
-        self.inbox = DoorInbox(store, self.turn.turn_id)
-        self.closer = Closer(self.house, self.turn, self.begun.session, self.lease)
-        writer = Writer(self.turn.thread_id, self.turn.turn_id, self.lease.epoch)
-        self.changes = OutcomeChanges(store, writer, self._note)
-
-    async def drive(self) -> TurnRow | None:
-        """Carry the attempt out and record how it stops.
-
-        Raises:
-            LeaseLost: another process took over; nothing more was recorded.
-        """
-        try:
-            verdict = await self._verdict()
-            if verdict.stop_reason == "cancelled" and self.was_left():
-                verdict = replace(verdict, stop_reason=DISCONNECTED)
-            if isinstance(verdict, Pause):
-                verdict = await self._pause_or_end(verdict)
-            if isinstance(verdict, Pause):
-                await self.closer.pause(verdict)
-                return None
-            return await self.closer.end(verdict)
-        except Drained:
-            await self.closer.leave()
-        except asyncio.CancelledError:
-            # The grace of a shutdown is over: one last note, so that nobody counts this as a crash.
-            try:
-                await asyncio.shield(asyncio.ensure_future(self.closer.leave()))
-            except StoreError as error:
-                _log.warning("turn %s was left without a note: %s", self.turn.turn_id, error)
-            raise
-        return None
-
-    async def _verdict(self) -> Ending | Pause:
-        try:
-            started = next((r.seq for r in self.begun.records if r.type == "turn_started"), None)
-            self._publish(started, TurnMark("running", head=self.begun.session.last_seq))
-            await self._show(self.begun.records)
-            loaded = await self.house.recall.load(self.begun.session, self.turn.turn_id)
-            self.loaded = loaded
-            self.usage = loaded.turn.used
-            if self.begun.crash_loop:
-                return crash_loop(self.turn.attempt - 1, loaded.turn.last_intent, self.usage)
-            if not self.begun.is_first:
-                await self.house.branches.take_over(self.begun.session)
-            branch = await branch_of(self.house, self.begun.session)
-            self.closer.branch = bound = branch.bound(turn=self.turn.turn_id)
-            await in_thread(bound.begin_turn)
-            return await self._work(loaded, bound)
-        except (LeaseLost, Drained):
-            raise
-        except StorageFull as error:
-            self.house.store.space.free_reserve()
-            return failure(error, self.usage)
-        except BowerbirdError as error:
-            return failure(error, self.usage)
-        except Exception as error:  # noqa: BLE001  a defect ends this turn with its name, not the process
-            _log.exception("turn %s failed", self.turn.turn_id)
-            return failure(error, self.usage)
-
-    async def _work(self, loaded: Loaded, branch: "Branch") -> Ending | Pause:
-        self.asked = {request.id: request for request in loaded.turn.open_requests}
-        ready = await opened(self.house, self.begun, loaded, branch, self.commit)
-        if not isinstance(ready, Ready):
-            return ready
-        self.loaded = ready.loaded
-        self.usage = ready.used
-        if not self.begun.is_first:
-            self.usage += await used_by_children(self.house.store, self.turn)
-        state = ready.loaded.turn
-        if state.final:
-            # Everything was said before the process died; only the end was missing.
-            return Ending("done", "end_turn", self.usage, state.text)
-        context = TurnContext(
-            session=self.begun.session,
-            turn=self.turn,
-            branch=branch,
-            changes=state.changes,
-            tier=state.tier,
-            sender=ready.sender,
-        )
-        run = self._completed(await self.house.maker.make(context), ready, branch)
-        done = await self._loop(run)
-        newest = next(reversed(self.asked.values()), None)
-        return conclude(done, None if newest is None else newest.kind)
-
-    def _completed(self, run: TurnRun, ready: Ready, branch: "Branch") -> TurnRun:
-        """Return the maker's run with everything that is the session's."""
-        session, settings = self.begun.session, self.house.settings
-        scopes = money_scopes(session, self.turn, settings, standing=ready.limits)
-        budget = run.budget
-        if scopes:
-            self.budget = StoreBudget(self.house.store, self.turn.turn_id, scopes, run)
-            budget = self.budget if budget is None else BothBudgets(budget, self.budget)
-        return replace(
-            run,
-            branch=branch,
-            history=ready.loaded.history,
-            new=(),
-            used=self.usage,
-            answers=ready.loaded.turn.answers,
-            approver=self.approver if self.house.attended else None,
-            inbox=self.inbox if run.inbox is None else Inboxes(self.inbox, run.inbox),
-            changes=self.changes,
-            budget=budget,
-            policy=run.policy.approved() if session.auto_approve else run.policy,
-            tier=ready.loaded.turn.tier or run.tier,
-            stop=self.stop,
-            store_blob=self.house.store.blobs.keep,
-            read_blob=self.house.store.blobs.get,
-            session=self.turn.thread_id,
-            turn=self.turn.turn_id,
-        )
-
-    async def _loop(self, run: TurnRun) -> Done:
-        async with aclosing(run_turn(run)) as events:
-            async for event in events:
-                if isinstance(event, Done):
-                    return event
-                if isinstance(event, SubagentEnd):
-                    self.usage += event.usage.as_subagents
-                if isinstance(event, _LIVE):
-                    self._publish(None, event)  # pyright: ignore[reportArgumentType]  narrowed by the union's members
-                else:
-                    await self._step(event)  # pyright: ignore[reportArgumentType]  likewise: what is left
-        raise StoreError(f"the run of turn {self.turn.turn_id} ended without a result")
-
-    async def _step(self, event: StepEvent) -> None:
-        if isinstance(event, ApprovalRequest) and self._is_repeated(event):
-            return
-        self.house.store.require_space()
-        if isinstance(event, ToolIntent):
-            await self.lease.confirm()  # a process that was stopped for long must do nothing more (SE-29)
-            self.open_calls.add(event.call)
-        await self.commit(event)
-        if isinstance(event, ToolOutcome):
-            self.open_calls.discard(event.call)
-            if event.tainted and self.closer.branch is not None:
-                await in_thread(self.closer.branch.taint)
-            if event.status == "ok":
-                await self.closer.land(("step",))
-        if self.draining and not self.open_calls and isinstance(event, AssistantStep | ToolOutcome):
-            raise Drained
-
-    async def commit(self, event: StepEvent) -> None:
-        """Commit one step with everything that belongs to it, then show it."""
-        assert self.loaded is not None, "steps come after loading"
-        if isinstance(event, ToolOutcome) and await self.changes.has_outcome(event.call):
-            return  # recorded and shown with the change that the call made
-        store, settings = self.house.store, self.house.settings
-        if isinstance(event, ApprovalRequest):
-            event = msgspec.structs.replace(event, expires_at=expires_at(settings))
-        append = append_of(event, self.changes.writer, self.loaded.seqs)
-        change = beside(
-            event,
-            self.turn,
-            session=self.begun.session,
-            steers=self.inbox.taken,
-            requests=self.asked,
-            settings=settings,
-        )
-        if isinstance(event, AssistantStep) and self.budget is not None:
-            change = together(change, self.budget.settle_last())
-        if change is None:
-            records = await store.append(append)
-        else:
-            prepared = await store.prepared(append)
-
-            def both(connection: Connection) -> tuple[Record, ...]:
-                written = append_one(connection, prepared)
-                change(connection)
-                return written
-
-            records = await store.write(both)
-        self._note(event, records)
-
-    def _note(self, event: StepEvent, records: tuple[Record, ...]) -> None:
-        seq = records[0].seq if records else None
-        if seq is not None and self.loaded is not None:
-            self.loaded.seqs.add(event, seq)
-        if isinstance(event, AssistantStep):
-            self.usage += event.usage
-        elif isinstance(event, ApprovalRequest):
-            self.asked[event.id] = event
-            self.house.outbox.look()
-        elif isinstance(event, ApprovalAnswer):
-            self.asked.pop(event.id, None)
-        self._publish(seq, event)
-
-    async def _pause_or_end(self, pause: Pause) -> Pause | Ending:
-        """A new message, or a cancel, may have come while we waited: then the turn ends now."""
-        store, turn_id = self.house.store, self.turn.turn_id
-        notes = await store.read(lambda c: notes_of(c, turn_id))
-        if not notes:
-            return pause
-        loaded = load(await store.records(self.turn.thread_id), turn_id)
-        return await unanswered(loaded, tuple(notes), pause.usage, self.commit)
-
-    def _is_repeated(self, event: ApprovalRequest) -> bool:
-        """Whether the question is on record from before a crash; then that record's id is used."""
-        for known in self.asked.values():
-            if known.kind == event.kind and known.calls == event.calls:
-                self.alias[event.id] = known.id
-                return True
-        return False
-
-    async def _show(self, records: tuple[Record, ...]) -> None:
-        for record, event in events_of(records):
-            if event is not None:
-                self._publish(record.seq, event)
-        session = self.begun.session
-        lines = audit_lines(records, session.channel or session.kind)
-        await in_thread(self.house.audit.append, self.turn.thread_id, lines)
-
-    async def _show_wait(self, request: ApprovalRequest | None) -> None:
-        turn_id, thread_id = self.turn.turn_id, self.turn.thread_id
-        state = "running" if request is None else "waiting"
-        waiting_for = None if request is None else request.kind
-
-        def change(connection: Connection) -> None:
-            update_turn(connection, turn_id, state=state, waiting_for=waiting_for)
-            update_session(connection, thread_id, status=state)
-
-        await self.house.store.write(change)
-        self._publish(None, TurnMark(state, waiting_for))
-
-    def _publish(self, seq: int | None, event: SessionEvent) -> None:
-        self.house.live.publish(Published(self.turn.thread_id, self.turn.turn_id, seq, event))

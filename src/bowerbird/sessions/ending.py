@@ -13,11 +13,12 @@ from sqlalchemy import Connection
 from bowerbird.core.events import Done, RunError, wire_stop
 from bowerbird.core.ids import new_id
 from bowerbird.core.usage import Usage
+from bowerbird.sessions.commits import followed_by
 from bowerbird.sessions.inputs import requeue_steers
 from bowerbird.store.journal import Append, NewRecord, Record, append_one
 from bowerbird.store.leases import release_lease
 from bowerbird.store.signals import drop_signals
-from bowerbird.store.threads import count_messages, update_session
+from bowerbird.store.threads import set_status, update_session
 from bowerbird.store.turns import (
     OPEN,
     SnapshotRow,
@@ -73,10 +74,11 @@ class Frozen:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """What the end's transaction did: its record, and the turn to drive next, if any."""
+    """What the end's transaction did: its record, the turn to drive next, and the last step's records."""
 
     record: Record
     following: TurnRow | None
+    steps: tuple[Record, ...] = ()
 
 
 def conclude(done: Done, asked: WaitingFor | None) -> Ending | Pause:
@@ -128,9 +130,17 @@ def _plan_request(plan: str) -> NewRecord:
 
 
 def end_turn(
-    connection: Connection, turn: TurnRow, epoch: int, ending: Ending, frozen: Frozen | None
+    connection: Connection,
+    turn: TurnRow,
+    epoch: int,
+    ending: Ending,
+    frozen: Frozen | None,
+    last: Append | None = None,
 ) -> Ended:
     """Write the end: `turn_ended`, snapshot, turn, inputs, session; give the lease back.
+
+    Args:
+        last: the turn's last step, prepared, when it was not recorded before.
 
     Raises:
         LeaseLost: another process drives the turn; nothing is written.
@@ -144,10 +154,12 @@ def end_turn(
         "snapshot": None if frozen is None else frozen.snapshot_id,
         "error": error,
     }
-    append = Append(turn.thread_id, epoch, (NewRecord("turn_ended", body, turn.turn_id),))
-    (record,) = append_one(connection, append)
+    own = NewRecord("turn_ended", body, turn.turn_id)
+    append = Append(turn.thread_id, epoch, (own,)) if last is None else followed_by(last, own)
+    *steps, record = append_one(connection, append)
     if frozen is not None:
-        insert_snapshot(connection, _snapshot_row(connection, turn, record.seq, frozen))
+        row = _snapshot_row(connection, turn, record.seq, frozen)
+        insert_snapshot(connection, row, replaces=turn.snapshot_id is not None)
     update_turn(
         connection,
         turn.turn_id,
@@ -163,14 +175,12 @@ def end_turn(
     _close_inputs(connection, turn)
     drop_signals(connection, turn.turn_id)
     following = next(iter(turns_of(connection, turn.thread_id, OPEN)), None)
-    values: dict[str, Any] = {"status": ending.state if following is None else "queued"}
+    status = ending.state if following is None else "queued"
+    set_status(connection, turn.thread_id, status, int(bool(ending.text) and ending.state != "failed"))
     if frozen is not None and frozen.changed is not None:
-        values["changed_files"] = frozen.changed
-    update_session(connection, turn.thread_id, **values)
-    if ending.text and ending.state != "failed":
-        count_messages(connection, turn.thread_id, 1)
+        update_session(connection, turn.thread_id, changed_files=frozen.changed)
     release_lease(connection, turn.thread_id, epoch)
-    return Ended(record, following)
+    return Ended(record, following, tuple(steps))
 
 
 def pause_turn(connection: Connection, turn: TurnRow, epoch: int, pause: Pause) -> Record | None:

@@ -146,7 +146,7 @@ def _turn_state(mine: Sequence[tuple[Record, StepEvent | None]]) -> TurnState:
             case _:
                 pass
     last = next((event for _, event in reversed(mine) if event is not None), None)
-    final = isinstance(last, AssistantStep) and _is_final(last)
+    final = isinstance(last, AssistantStep) and is_final(last)
     return TurnState(
         is_started=any(record.type == "turn_started" for record, _ in mine),
         calls=_last_batch(mine, answers),
@@ -165,7 +165,8 @@ def _turn_state(mine: Sequence[tuple[Record, StepEvent | None]]) -> TurnState:
     )
 
 
-def _is_final(step: AssistantStep) -> bool:
+def is_final(step: AssistantStep) -> bool:
+    """Whether a step is a complete answer: text without calls, not cut."""
     return step.stop_reason in _COMPLETE and not step.message.tool_uses and bool(step.message.text.strip())
 
 

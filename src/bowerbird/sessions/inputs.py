@@ -77,12 +77,15 @@ class Accepted:
         wake: a turn to drive: the new one or one that waited; None when it is another's turn.
         interrupt: a running turn that must stop for this input.
         superseded: a waiting turn whose driver may be in this process and must let go.
+        session, input: the rows of the session, locked, and of an input that made a turn.
     """
 
     receipt: Receipt
     wake: TurnRow | None = None
     interrupt: TurnRow | None = None
     superseded: TurnRow | None = None
+    session: SessionRow | None = None
+    input: InboxRow | None = None
 
 
 def take_back(connection: Connection, thread_id: str, inbox_id: str) -> InboxRow:
@@ -139,7 +142,9 @@ def accept(connection: Connection, offered: Offered, limits: SessionSettings) ->
         supersede(connection, active)
         return Accepted(receipt, wake=active, superseded=active)
     interrupt = active if offered.kind == "interrupt" else None
-    return Accepted(receipt, wake=turn if position == 0 else None, interrupt=interrupt)
+    wake = turn if position == 0 else None
+    session = msgspec.structs.replace(session, **title)
+    return Accepted(receipt, wake=wake, interrupt=interrupt, session=session, input=row)
 
 
 def supersede(connection: Connection, waiting: TurnRow) -> None:

@@ -5,6 +5,7 @@ Here: the keeper task and the local guess whether the lease still holds. Not her
 """
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable
 
@@ -32,7 +33,11 @@ class Lease:
         self._until = _now() + settings.lease_s
         self._lost = False
         self._released = False
-        self._keeper = asyncio.create_task(self._keep(), name=f"lease {thread_id}")
+        self._loop = asyncio.get_running_loop()
+        self._keeper: asyncio.Task[None] | None = None
+        self._timer = self._loop.call_later(
+            settings.heartbeat_s, self._begin_to_keep
+        )  # most turns end before
 
     async def confirm(self) -> None:
         """Return when the lease certainly holds; a term that may have run out is renewed first.
@@ -57,19 +62,22 @@ class Lease:
 
     async def aclose(self) -> None:
         """Stop renewing and give the lease back, unless that happened before."""
-        self._keeper.cancel()
-        await asyncio.gather(self._keeper, return_exceptions=True)
+        self._timer.cancel()
+        if self._keeper is not None:
+            self._keeper.cancel()
+            await asyncio.gather(self._keeper, return_exceptions=True)
         if not self._released and not self._lost:
             self._released = True
             await self._store.write(lambda c: release_lease(c, self.thread_id, self.epoch), flush=False)
 
+    def _begin_to_keep(self) -> None:
+        self._keeper = self._loop.create_task(self._keep(), name=f"lease {self.thread_id}")
+
     async def _keep(self) -> None:
         while not self._lost:
-            await asyncio.sleep(self._settings.heartbeat_s)
-            try:
+            with contextlib.suppress(StoreError):  # `confirm` gives up when the lease has run out
                 await self._renew()
-            except StoreError:
-                continue  # `confirm` gives up when the lease has run out
+            await asyncio.sleep(self._settings.heartbeat_s)
 
     async def _renew(self) -> None:
         asked_at = _now()

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import msgspec
+from sqlalchemy import Connection
 
 from bowerbird.agent.turn import Inbox
 from bowerbird.core.events import ApprovalAnswer, ApprovalRequest, Injected, UserStep
@@ -107,13 +108,22 @@ class DoorInbox:
         self._store = store
         self._turn_id = turn_id
         self._seen: set[str] = set()
+        self._ahead: list[InboxRow] | None = None
         self.taken: dict[str, InboxRow] = {}
+
+    def waiting(self, connection: Connection) -> list[InboxRow]:
+        """Return the steer messages that wait."""
+        return inputs_of(connection, turn_id=self._turn_id, states=("queued",), kinds=("steer",))
+
+    def give(self, rows: list[InboxRow]) -> None:
+        """Take what waited a moment ago, read beside something else: the next poll reads nothing."""
+        self._ahead = rows
 
     async def poll(self) -> Sequence[Injected | UserStep]:
         """See `Inbox.poll`."""
-        rows = await self._store.read(
-            lambda c: inputs_of(c, turn_id=self._turn_id, states=("queued",), kinds=("steer",))
-        )
+        rows, self._ahead = self._ahead, None
+        if rows is None:
+            rows = await self._store.read(self.waiting)
         steps: list[UserStep] = []
         for row in rows:
             if row.id in self._seen:

@@ -3,17 +3,20 @@
 Here: which sessions are kept, and when what is kept no longer counts. Not here: what records mean
 (`records.py`), the history of one turn (`history.py`).
 
-The journal only grows, so what was read once stays right. A session of 1,000 messages would else be
-read and decoded anew for each message.
+The journal only grows, so what was read once, or written by a driver of this process, stays right. A
+session of 1,000 messages would else be read and decoded anew for each message.
 """
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+
+import msgspec
 
 from bowerbird.core.events import StepEvent
 from bowerbird.sessions.history import Loaded, load_pairs
 from bowerbird.sessions.records import MessageSeqs, events_of
-from bowerbird.store.journal import CORRUPT, Record
+from bowerbird.store.journal import CORRUPT, Record, encode_body
 from bowerbird.store.store import Store
 from bowerbird.store.threads import SessionRow
 
@@ -34,6 +37,16 @@ class _Kept:
     seqs: MessageSeqs = field(default_factory=MessageSeqs)
     tools: dict[str, str] = field(default_factory=dict[str, str])
 
+    def add(self, records: Sequence[Record]) -> None:
+        """Take the records that follow."""
+        self.pairs += events_of(records, self.seqs, self.tools)
+        self.last_seq = records[-1].seq if records else self.last_seq
+
+
+def _as_read(record: Record) -> Record:
+    """Return a record as the journal gives it back: JSON knows neither tuples nor lone surrogates."""
+    return msgspec.structs.replace(record, body=msgspec.json.decode(encode_body(record.body)))
+
 
 class Recall:
     """The histories of one process; whoever drives a session asks while it holds the lease.
@@ -46,11 +59,12 @@ class Recall:
         self._store = store
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
 
-    async def load(self, session: SessionRow, turn_id: str) -> Loaded:
+    async def load(self, session: SessionRow, turn_id: str, first: Sequence[Record] = ()) -> Loaded:
         """Return the history of `session` and the state of the turn, as `history.load` does.
 
         Args:
             session: read under the lease; its id may have been another session's before.
+            first: what was appended directly after that.
 
         Raises:
             UnknownSession: it was deleted meanwhile.
@@ -59,15 +73,26 @@ class Recall:
         kept = self._kept.pop(thread, None)
         if kept is None or kept.created_at != session.created_at or kept.last_seq > session.last_seq:
             kept = _Kept(session.created_at)
-        records = await self._store.records(thread, after=kept.last_seq)
-        kept.pairs += events_of(records, kept.seqs, kept.tools)
-        kept.last_seq = records[-1].seq if records else kept.last_seq
+        if kept.last_seq == session.last_seq:
+            records = [_as_read(record) for record in first]
+        else:
+            records = await self._store.records(thread, after=kept.last_seq)
+        kept.add(records)
         kept.size = session.bytes
         if not any(record.type == CORRUPT for record in records):
             self._kept[thread] = kept
             self._make_room()
         # A driver adds to its places what it commits, under the names of its own messages.
         return load_pairs(kept.pairs, kept.seqs.copy(), turn_id)
+
+    def note(self, thread_id: str, records: Sequence[Record]) -> None:
+        """Add what a driver has committed, so that the next turn need not read it.
+
+        Where something else was appended between, the next turn reads both.
+        """
+        kept = self._kept.get(thread_id)
+        if kept is not None and records and records[0].seq == kept.last_seq + 1:
+            kept.add([_as_read(record) for record in records])
 
     def _make_room(self) -> None:
         size = sum(kept.size for kept in self._kept.values())

@@ -16,13 +16,14 @@ from bowerbird.core.ids import new_id
 from bowerbird.sessions.answers import check_decision, find_request
 from bowerbird.sessions.audit import AuditLog
 from bowerbird.sessions.beginning import sender_of
-from bowerbird.sessions.branches import Branches
+from bowerbird.sessions.branches import Branches, to_its_end
 from bowerbird.sessions.dispatcher import Dispatcher, LocalDispatcher, Signal, TurnRef
 from bowerbird.sessions.driver import Driver
+from bowerbird.sessions.early import EarlyStarts
 from bowerbird.sessions.follow import follow
 from bowerbird.sessions.forks import delete_session, finish_deletions
 from bowerbird.sessions.house import House
-from bowerbird.sessions.inputs import Offered, accept, accept_answer, content_of, take_back
+from bowerbird.sessions.inputs import Offered, accept_answer, content_of, take_back
 from bowerbird.sessions.live import InputMark, Live, Published, Subscription, TurnMark
 from bowerbird.sessions.outbox import Outbox
 from bowerbird.sessions.reader import Reader
@@ -34,7 +35,7 @@ from bowerbird.sessions.setup import TurnMaker
 from bowerbird.sessions.startup import mend_audit_logs, raise_counters
 from bowerbird.sessions.stopping import cancel_undriven, queue_again
 from bowerbird.sessions.values import InputKind, Receipt, TurnInfo
-from bowerbird.sessions.views import turn_info
+from bowerbird.sessions.views import input_mark, turn_info
 from bowerbird.store.store import Store
 from bowerbird.store.turns import OPEN, TurnRow, get_turn, turns_of
 
@@ -83,6 +84,8 @@ class SessionService(Reader):
         self._tidying: asyncio.Task[None] | None = None
         local = LocalDispatcher(store, self.settings, deliver=self._deliver, drain=self._drain, drives=drives)
         self._dispatcher: Dispatcher = dispatcher or local
+        self._room: Callable[[str], int] = local.room if dispatcher is None else lambda _: 0
+        self._early = EarlyStarts()
         self._house = House(
             store=store,
             branches=branches or Branches(store.data_dir),
@@ -129,6 +132,7 @@ class SessionService(Reader):
             await self.teams.stop(left)
             left = max(0.0, until - loop.time())
         await self._dispatcher.stop(left)
+        await self._early.put_back(self.store)
         await self.outbox.stop()
         if self._tidying is not None:
             self._tidying.cancel()
@@ -190,7 +194,11 @@ class SessionService(Reader):
             text=text,
             turn_kind=turn_kind,
         )
-        accepted = await self.store.write(lambda c: accept(c, offered, self.settings))
+        # Once accepted, a turn may be begun as well: then it must reach its driver, whoever is cancelled.
+        return await to_its_end(self._accepted(offered))
+
+    async def _accepted(self, offered: Offered) -> Receipt:
+        accepted = await self._early.accept(self._house, offered, self._room(offered.thread_id))
         self._tell(offered, accepted.receipt)
         if accepted.interrupt is not None:
             await self._signal(accepted.interrupt, Signal("interrupt"))
@@ -334,7 +342,7 @@ class SessionService(Reader):
     async def _drive(self, ref: TurnRef) -> None:
         if ref.turn_id in self._drivers:
             return
-        driver = Driver(self._house, ref)
+        driver = Driver(self._house, ref, self._early.take(ref.turn_id))
         self._drivers[ref.turn_id] = driver
         try:
             following = await driver.run()
@@ -366,17 +374,9 @@ class SessionService(Reader):
             driver.drain()
 
     def _tell(self, offered: Offered, receipt: Receipt) -> None:
-        if receipt.duplicate:
-            return
-        mark = InputMark(
-            receipt.inbox_id,
-            receipt.turn_id,
-            receipt.position,
-            offered.kind,
-            sender={**offered.sender, "door": offered.door},
-            text=offered.text,
-        )
-        self.live.publish(Published(offered.thread_id, receipt.turn_id, None, mark))
+        if not receipt.duplicate:
+            mark = input_mark(offered, receipt)
+            self.live.publish(Published(offered.thread_id, receipt.turn_id, None, mark))
 
     async def _wake(self, turn: TurnRow) -> None:
         await self._dispatcher.submit(TurnRef(turn.thread_id, turn.turn_id, turn.attempt))

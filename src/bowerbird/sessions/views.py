@@ -10,7 +10,9 @@ import msgspec
 from sqlalchemy import Connection
 
 from bowerbird.core.errors import UnknownSession
-from bowerbird.sessions.values import SessionInfo, TurnInfo
+from bowerbird.sessions.inputs import Offered
+from bowerbird.sessions.live import InputMark
+from bowerbird.sessions.values import Receipt, SessionInfo, TurnInfo
 from bowerbird.store.threads import SessionRow, find_session, sessions_like
 from bowerbird.store.turns import TurnRow, TurnSums, last_turn_number, turn_sums, turns_of
 
@@ -35,6 +37,18 @@ def session_by_prefix(connection: Connection, prefix: str) -> SessionRow:
         names = ", ".join(f"{row.thread_id} ({row.title or 'untitled'})" for row in found[:10])
         raise UnknownSession(f"{prefix!r} fits {len(found)} sessions: {names}")
     return found[0]
+
+
+def input_mark(offered: Offered, receipt: Receipt) -> InputMark:
+    """Return what viewers are told of an accepted input."""
+    return InputMark(
+        receipt.inbox_id,
+        receipt.turn_id,
+        receipt.position,
+        offered.kind,
+        sender={**offered.sender, "door": offered.door},
+        text=offered.text,
+    )
 
 
 def session_info(connection: Connection, row: SessionRow) -> SessionInfo:

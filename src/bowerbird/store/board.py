@@ -14,6 +14,7 @@ import msgspec
 from sqlalchemy import Connection, RowMapping, or_, select
 
 from bowerbird.core.timestamps import now_iso
+from bowerbird.store.statements import rows_where
 from bowerbird.store.tables import boards, sessions, task_edges, tasks
 from bowerbird.store.threads import SessionRow
 
@@ -57,7 +58,7 @@ class TaskRow(msgspec.Struct, frozen=True, kw_only=True):
 
 def find_board(connection: Connection, board: str) -> BoardRow | None:
     """Return a board, None before its first use."""
-    row = connection.execute(select(boards).where(boards.c.board == board)).mappings().first()
+    row = rows_where(connection, boards, {"board": board}).mappings().first()
     return None if row is None else BoardRow(**{str(key): value for key, value in row.items()})
 
 

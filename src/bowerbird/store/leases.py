@@ -165,6 +165,8 @@ def take_lease(
     holder: str,
     ttl_s: int,
     dead: Callable[[Executor], bool] = is_dead,
+    *,
+    is_locked: bool = False,
 ) -> int | None:
     """Return the new epoch, or None while another living process (or this one) holds the lease.
 
@@ -172,11 +174,12 @@ def take_lease(
         holder: executor id of the taker.
         ttl_s: seconds until the lease ends unless renewed.
         dead: whether a holder is known to be gone, so that nobody waits for its lease to end.
+        is_locked: the transaction has locked the session's row before.
 
     Raises:
         UnknownSession: there is no such session.
     """
-    if connection.execute(_SESSION, {"b_thread": thread_id}).first() is None:
+    if not is_locked and connection.execute(_SESSION, {"b_thread": thread_id}).first() is None:
         raise UnknownSession(f"no session {thread_id}")
     found = _LEASE.run(connection, (thread_id,))
     row = _Lease(*found[0]) if found else None

@@ -19,10 +19,8 @@ from sqlalchemy import (
     Connection,
     CursorResult,
     Dialect,
-    Insert,
     Select,
     Table,
-    Update,
     bindparam,
     select,
 )
@@ -54,10 +52,21 @@ class Prepared:
         """Execute once per row of `rows`; nothing happens for none."""
         if not rows:
             return
-        dialect = connection.dialect
-        text, order = self._compiled.get(dialect.name) or self._compile(dialect)
+        if len(rows) == 1:
+            self.one(connection, rows[0])
+            return
+        text, order = self._for(connection.dialect)
         given = rows if order is None else [tuple(row[i] for i in order) for row in rows]
         connection.exec_driver_sql(text, list(given))
+
+    def one(self, connection: Connection, row: tuple[Any, ...]) -> int:
+        """Execute once; returns how many rows of the table were concerned."""
+        text, order = self._for(connection.dialect)
+        given = row if order is None else tuple(row[i] for i in order)
+        return connection.exec_driver_sql(text, given).rowcount
+
+    def _for(self, dialect: Dialect) -> tuple[str, tuple[int, ...] | None]:
+        return self._compiled.get(dialect.name) or self._compile(dialect)
 
     def _compile(self, dialect: Dialect) -> tuple[str, tuple[int, ...] | None]:
         # Named columns only: defaults belong to code paths that can afford them.
@@ -111,15 +120,15 @@ class PreparedLookup:
 
 def insert_row(connection: Connection, table: Table, values: Mapping[str, Any]) -> None:
     """Add a row of plain values."""
-    connection.execute(_insert(table), values)
+    _insert(table, tuple(values)).one(connection, tuple(values.values()))
 
 
 def update_rows(
     connection: Connection, table: Table, where: Mapping[str, Any], values: Mapping[str, Any]
 ) -> int:
     """Set plain values in the rows whose columns equal `where`; returns how many there were."""
-    given = {f"b_{name}": value for name, value in where.items()}
-    return connection.execute(_update(table, tuple(where), tuple(values)), {**values, **given}).rowcount
+    prepared = _update(table, tuple(where), tuple(values))
+    return prepared.one(connection, (*values.values(), *where.values()))
 
 
 def rows_where(connection: Connection, table: Table, where: Mapping[str, Any]) -> CursorResult[Any]:
@@ -128,14 +137,16 @@ def rows_where(connection: Connection, table: Table, where: Mapping[str, Any]) -
 
 
 @lru_cache(maxsize=64)
-def _insert(table: Table) -> Insert:
-    return table.insert()
+def _insert(table: Table, names: tuple[str, ...]) -> Prepared:
+    return Prepared(table.insert(), names)
 
 
 @lru_cache(maxsize=512)
-def _update(table: Table, where: tuple[str, ...], names: tuple[str, ...]) -> Update:
+def _update(table: Table, where: tuple[str, ...], names: tuple[str, ...]) -> Prepared:
     here = [table.c[name] == bindparam(f"b_{name}") for name in where]
-    return table.update().where(*here).values({name: bindparam(name) for name in names})
+    values: dict[str, Any] = {name: bindparam(f"v_{name}") for name in names}
+    columns = (*(f"v_{name}" for name in names), *(f"b_{name}" for name in where))
+    return Prepared(table.update().where(*here).values(values), columns)
 
 
 @lru_cache(maxsize=128)

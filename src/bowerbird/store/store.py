@@ -150,6 +150,11 @@ class Store:
         encoded = _encoded(append)
         return encoded if encoded.size <= self._inline_chars else await self._inlined(encoded)
 
+    def inline(self, append: Append) -> Append | None:
+        """Return `append` with encoded bodies, None when one of them may belong into the blobs."""
+        encoded = _encoded(append)
+        return encoded if encoded.size <= self._inline_chars else None
+
     async def stored_bodies(self, records: Sequence[Record]) -> tuple[str, ...]:
         """Return the bodies of records of elsewhere as they are stored here, large ones in the blobs."""
         bodies = [encode_body(record.body) for record in records]

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, RowMapping, and_, bindparam, func, or_, selec
 
 from bowerbird.core.errors import UnknownSession
 from bowerbird.core.timestamps import now_iso
-from bowerbird.store.statements import insert_row, rows_where, update_rows
+from bowerbird.store.statements import Prepared, insert_row, rows_where, update_rows
 from bowerbird.store.tables import counters, sessions
 
 
@@ -50,6 +50,16 @@ _MORE_MESSAGES = (
     sessions.update()
     .where(sessions.c.thread_id == bindparam("b_thread"))
     .values(messages=sessions.c.messages + bindparam("b_more"))
+)
+_STATUS = Prepared(
+    sessions.update()
+    .where(sessions.c.thread_id == bindparam("b_thread"))
+    .values(
+        status=bindparam("b_status"),
+        messages=sessions.c.messages + bindparam("b_more"),
+        updated_at=bindparam("b_now"),
+    ),
+    ("b_status", "b_more", "b_now", "b_thread"),
 )
 
 
@@ -162,8 +172,13 @@ def update_session(connection: Connection, thread_id: str, **values: Any) -> Non
     update_rows(connection, sessions, {"thread_id": thread_id}, values)
 
 
+def set_status(connection: Connection, thread_id: str, status: str, messages: int = 0) -> None:
+    """Set a session's status, and count `messages` more of what people said and were answered."""
+    _STATUS.one(connection, (status, messages, now_iso(), thread_id))
+
+
 def count_messages(connection: Connection, thread_id: str, more: int) -> None:
-    """Count `more` messages of a session: what people said and were answered."""
+    """Count `more` messages of a session."""
     connection.execute(_MORE_MESSAGES, {"b_thread": thread_id, "b_more": more})
 
 

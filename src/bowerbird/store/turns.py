@@ -308,9 +308,14 @@ def count_waiting(connection: Connection, thread_id: str | None = None) -> int:
 # ---------------------------------------------------------------- snapshots
 
 
-def insert_snapshot(connection: Connection, row: SnapshotRow) -> None:
-    """Add a snapshot; a turn has one, so a turn that ends again replaces its own."""
-    connection.execute(_FORGET_SNAPSHOT, {"b_turn": row.turn_id})
+def insert_snapshot(connection: Connection, row: SnapshotRow, *, replaces: bool = True) -> None:
+    """Add a snapshot; a turn has one, so a turn that ends again replaces its own.
+
+    Args:
+        replaces: whether there may be one.
+    """
+    if replaces:
+        connection.execute(_FORGET_SNAPSHOT, {"b_turn": row.turn_id})
     insert_row(connection, snapshots, msgspec.structs.asdict(row))
 
 
