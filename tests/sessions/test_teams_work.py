@@ -1,6 +1,7 @@
 """Teammates beside a lead that works: commands, rollbacks, claims, models, databases (DE-41, DE-56, DE-59)."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -189,3 +190,19 @@ async def test_in_the_servers_own_workspace_the_copies_are_real_files(
         assert branch.changes() == {"written": [], "deleted": []}
         assert await ask(app, lead, order(("list_files", {"pattern": "**/*"})))
         assert ".team" not in str((await outcomes(app, lead, "list_files"))[-1]["content"])
+
+
+async def test_other_team_settings_count_from_the_next_call_on(fake: FakeModels, tmp_path: Path) -> None:
+    """CF-13: `agent.max_teammates` and the teammates' temperature, without a restart."""
+    play(fake, {})
+    async with opened(tmp_path, fake) as app:
+        lead, teams = await new_lead(app, tmp_path), app.sessions.teams
+        assert teams is not None
+        await do(app, lead, "spawn_teammate", name="ann", role="r", prompt="rest")
+        teams.use(replace(teams.office.rules, max_teammates=1), model=None, temperature=0.125)
+        await ask(app, lead, order(("spawn_teammate", {"name": "bob", "role": "r", "prompt": "p"})))
+        found = (await outcomes(app, lead, "spawn_teammate"))[-1]
+        assert found["status"] == "error" and "MAX_TEAMMATES 1" in found["data"]["error"]
+        await reaches(app, lead, ann="idle")
+        await do(app, lead, "send_message", to="ann", content="go on")
+        await until(lambda: requests_of(fake, "ann")[-1].get("temperature") == 0.125)

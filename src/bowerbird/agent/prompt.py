@@ -154,14 +154,18 @@ def load_preset(name: str, prompts_dir: Path | None = None) -> Preset:
     """
     from bowerbird.core.errors import InvalidArgument
 
-    known = list_presets(prompts_dir)
-    if name not in known:
-        raise InvalidArgument(f"no preset is named {name!r}; there are {', '.join(known)}")
-    try:
-        head, text = _front_matter(known[name].read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidArgument(f"preset {name!r} cannot be read ({known[name]}): {error}") from error
-    return Preset(head.get("name") or name, head.get("description", ""), text.strip())
+    for root in (prompts_dir, BUNDLED_PROMPTS):
+        if root is None or Path(name).name != name or "\0" in name:
+            continue
+        path = root / name / "PROMPT.md"
+        try:
+            head, text = _front_matter(path.read_text(encoding="utf-8"))
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except (OSError, UnicodeDecodeError) as error:
+            raise InvalidArgument(f"preset {name!r} cannot be read ({path}): {error}") from error
+        return Preset(head.get("name") or name, head.get("description", ""), text.strip())
+    raise InvalidArgument(f"no preset is named {name!r}; there are {', '.join(list_presets(prompts_dir))}")
 
 
 def _front_matter(text: str) -> tuple[dict[str, str], str]:

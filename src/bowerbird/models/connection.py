@@ -24,6 +24,7 @@ from bowerbird.models.redact import Redactor
 from bowerbird.models.settings import Timeouts, is_loopback
 from bowerbird.models.sse import Clock, SseParser, chunks_in_time
 
+PIECE_BYTES = 256 * 1024
 LARGEST_WHOLE_ANSWER = 64 * 1024 * 1024
 
 
@@ -156,7 +157,7 @@ class Connection:
         try:
             async with asyncio.timeout_at(clock.next_limit()):
                 response = await client.post(
-                    self._path, cast_to=httpx2.Response, content=content, stream=True, stream_cls=object
+                    self._path, cast_to=httpx2.Response, stream=True, stream_cls=object, **_sent(content)
                 )
         except TimeoutError as error:
             raise self.late(clock) from error
@@ -290,6 +291,25 @@ class RawAnswer:
             raise self._connection.late(self._clock) from error
         except (httpx2.HTTPError, httpx2.StreamError, OSError) as error:
             raise self._connection.cut(str(error) or type(error).__name__) from error
+
+
+def _sent(content: bytes) -> dict[str, Any]:
+    """Return the options that send a body: a long one in pieces, between which others get their turn."""
+    if len(content) <= PIECE_BYTES:
+        return {"content": content}
+    # With a length it is not sent chunked, which some servers refuse.
+    return {"content": _Pieces(content), "options": {"headers": {"Content-Length": str(len(content))}}}
+
+
+class _Pieces:
+    """A body in pieces; read anew for each request that a redirect makes."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+
+    async def __aiter__(self) -> AsyncGenerator[bytes, None]:
+        for at in range(0, len(self._content), PIECE_BYTES):
+            yield self._content[at : at + PIECE_BYTES]
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

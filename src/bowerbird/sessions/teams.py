@@ -25,7 +25,7 @@ from bowerbird.core.timestamps import from_iso, now_iso
 from bowerbird.delegation.team_asking import expire, waits_for_plan
 from bowerbird.delegation.team_changes import KIND, living, set_status
 from bowerbird.delegation.team_files import team_name
-from bowerbird.delegation.team_rules import LOOKING, TOOLS, Ended, identity, mail_text, wire
+from bowerbird.delegation.team_rules import LOOKING, TOOLS, Ended, TeamRules, identity, mail_text, wire
 from bowerbird.sessions.dispatcher import Signal, TurnRef
 from bowerbird.sessions.live import Published, TurnMark
 from bowerbird.sessions.setup import TurnContext
@@ -120,6 +120,11 @@ class Teams:
         )
         office.live.relay(self._heard)
         office.boards.listen(lambda _key, _state: office.ring_all())
+
+    def use(self, rules: TeamRules, *, model: str | None, temperature: float | None) -> None:
+        """Follow other rules with the next thing that happens, another model with the next turn (CF-13)."""
+        self.office.rules = rules
+        self._model, self._temperature = model, temperature
 
     # ------------------------------------------------------------ life of the process
 
