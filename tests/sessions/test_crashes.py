@@ -106,3 +106,28 @@ def test_three_processes_that_die_with_a_turn_make_a_crash_loop_that_names_the_l
     database = sqlite3.connect(scene.directory / "data" / "agent.db")
     assert database.execute("SELECT state FROM turns").fetchone() == ("done",)
     database.close()
+
+
+def test_the_answer_of_a_turn_without_tools_is_recorded_with_its_end_or_not_at_all(
+    tmp_path: Path, children: Forks, models: str
+) -> None:
+    """SE-14, SE-51: one commit; a process that dies before it asks the model again."""
+    import sqlite3
+
+    scene = Scene(tmp_path / "scene", models, steps=[{"text": "Only words."}])
+
+    def found() -> tuple[list[str], str]:
+        database = sqlite3.connect(scene.directory / "data" / "agent.db")
+        types = [row[0] for row in database.execute("SELECT type FROM journal ORDER BY seq")]
+        (state,) = database.execute("SELECT state FROM turns").fetchone()
+        database.close()
+        return types, state
+
+    assert os.WTERMSIG(children.run(scene.config("before turn_ended"))) == signal.SIGKILL
+    assert found() == (["turn_started", "user"], "running")
+    assert children.run(scene.config()) == 0, scene.log
+    assert found() == (["turn_started", "user", "assistant", "turn_ended"], "done")
+    other = Scene(tmp_path / "other", models, steps=[{"text": "Only words."}])
+    assert os.WTERMSIG(children.run(other.config("after assistant"))) == signal.SIGKILL
+    scene = other
+    assert found() == (["turn_started", "user", "assistant", "turn_ended"], "done")

@@ -83,6 +83,7 @@ class Attempt:
     alias: dict[str, str] = field(default_factory=dict[str, str])
     open_calls: set[str] = field(default_factory=set[str])
     has_acted: bool = False  # a tool was called
+    may_keep: bool = False  # no reservation must be settled with a step's record
     kept: AssistantStep | None = None  # not recorded yet
     loaded: Loaded | None = None
     budget: StoreBudget | None = None
@@ -201,6 +202,7 @@ class Attempt:
         if scopes:
             self.budget = StoreBudget(self.house.store, self.turn.turn_id, scopes, run)
             budget = self.budget if budget is None else BothBudgets(budget, self.budget)
+        self.may_keep = budget is None
         return replace(
             run,
             branch=branch,
@@ -300,7 +302,7 @@ class Attempt:
         """
         branch = self.closer.branch
         lands = branch is None or branch.policy != "review"
-        if self.has_acted or self.draining or lands or not self.begun.is_first:
+        if self.has_acted or self.draining or lands or not (self.may_keep and self.begun.is_first):
             return False
         return is_final(step)
 
