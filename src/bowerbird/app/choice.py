@@ -10,6 +10,7 @@ from pathlib import Path
 from bowerbird.app.mapping import EMBEDDED, model_settings
 from bowerbird.config import Loaded
 from bowerbird.core.errors import NoModel
+from bowerbird.models.keys import missing_key_of
 from bowerbird.models.registry import resolve_name
 from bowerbird.models.settings import ModelSettings
 
@@ -44,8 +45,6 @@ def choose_model(loaded: Loaded, wanted: str | None = None) -> ChosenModel:
     name = resolve_name(wanted, settings)
     if name.provider == "local":
         return ChosenModel(str(name))
-    from bowerbird.models.assembly import missing_key_of
-
     missing = missing_key_of(name, settings)
     if missing is None:
         return ChosenModel(str(name))

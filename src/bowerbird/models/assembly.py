@@ -8,7 +8,6 @@ imported before the first call.
 from functools import partial
 from urllib.parse import urlsplit
 
-from bowerbird.core.errors import ConfigError
 from bowerbird.core.model_presets import Preset
 from bowerbird.models import anthropic_model, openai_model
 from bowerbird.models.adapter import WireModel
@@ -16,10 +15,11 @@ from bowerbird.models.catalog import Traits, traits_of
 from bowerbird.models.connection import Endpoint
 from bowerbird.models.content import BlobReader
 from bowerbird.models.failures import Asked
+from bowerbird.models.keys import base_url_of, missing_key_of, provider_of
 from bowerbird.models.names import ModelName, preset_of
 from bowerbird.models.prices import is_priced, pricer
 from bowerbird.models.redact import redactor_of
-from bowerbird.models.settings import ModelSettings, ProviderSettings, is_loopback
+from bowerbird.models.settings import ModelSettings
 
 
 def open_wire(name: ModelName, settings: ModelSettings, blobs: BlobReader | None) -> WireModel:
@@ -28,8 +28,8 @@ def open_wire(name: ModelName, settings: ModelSettings, blobs: BlobReader | None
     Raises:
         ConfigError: no base URL, one that is none, or TLS turned off for another host.
     """
-    preset, provider = preset_of(name.provider), _provider(name, settings)
-    base_url, redactor = _base_url(preset, provider), redactor_of(settings)
+    preset, provider = preset_of(name.provider), provider_of(name, settings)
+    base_url, redactor = base_url_of(preset, provider), redactor_of(settings)
     own_host = _is_own_host(preset, base_url)
     endpoint = Endpoint(
         asked=Asked(name.provider, name.model, base_url, preset.key_variable),
@@ -55,23 +55,6 @@ def open_wire(name: ModelName, settings: ModelSettings, blobs: BlobReader | None
     )
 
 
-def missing_key_of(name: ModelName, settings: ModelSettings) -> str | None:
-    """Return what to say when `name` needs a key and has none; None when all is well (CF-16, CF-18)."""
-    preset, provider = preset_of(name.provider), _provider(name, settings)
-    if provider.api_key or not preset.key_needed or preset.key_variable is None:
-        return None
-    if preset.wire == "openai" and is_loopback(_base_url(preset, provider)):
-        return None
-    return (
-        f"{preset.key_variable} is not set, and {preset.name} needs it; set it, "
-        "or choose another model with MODEL=provider:model"
-    )
-
-
-def _provider(name: ModelName, settings: ModelSettings) -> ProviderSettings:
-    return settings.providers.get(name.provider, ProviderSettings())
-
-
 def _traits(preset: Preset, name: ModelName, settings: ModelSettings, own_host: bool) -> Traits:
     return traits_of(
         preset,
@@ -81,15 +64,6 @@ def _traits(preset: Preset, name: ModelName, settings: ModelSettings, own_host: 
         context_window=settings.context_window,
         priced=is_priced(name.provider, name.model, settings.overrides),
     )
-
-
-def _base_url(preset: Preset, provider: ProviderSettings) -> str:
-    url = (provider.base_url or "").strip() or preset.base_url
-    if url is None:
-        raise ConfigError(f"{preset.name} needs a base URL: set providers.{preset.name}.base_url")
-    url = url.rstrip("/")
-    # The Anthropic SDK adds /v1 by itself; people write the URL either way.
-    return url.removesuffix("/v1") if preset.wire == "anthropic" else url
 
 
 def _is_own_host(preset: Preset, base_url: str) -> bool:

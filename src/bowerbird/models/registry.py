@@ -142,7 +142,7 @@ def _with_retries(name: ModelName, settings: ModelSettings, blobs: BlobReader | 
 
 def _open_tier(tier: TierSettings, settings: ModelSettings, blobs: BlobReader | None) -> Model:
     """Open a tier; one without its key cannot be built, so that a switch never leads to an error."""
-    from bowerbird.models.assembly import missing_key_of
+    from bowerbird.models.keys import missing_key_of
 
     name = resolve_name(f"{tier.name}:{tier.model}", settings)
     provider = settings.providers.get(name.provider, ProviderSettings())
