@@ -68,6 +68,8 @@ def introduced(view: SentView, identity: str, history: History) -> SentView:
 
 def standing_messages(history: History) -> list[Message]:
     """Return the messages with each compacted range replaced by its summary."""
+    if not history.compactions:
+        return list(history.messages)
     entries = [(m.id, m.id, m) for m in history.messages]
     for made in history.compactions:
         first = next((i for i, e in enumerate(entries) if e[0] == made.from_id), None)
@@ -85,9 +87,11 @@ def summary_message(made: Compaction, ts: str) -> Message:
 
 def _micro(messages: Sequence[Message]) -> tuple[list[Message], int]:
     """Return the messages with old long results replaced, and the index of the last one changed."""
+    in_order = [(i, r) for i, m in enumerate(messages) for r in m.content if isinstance(r, ToolResultBlock)]
+    if len(in_order) <= FULL_RESULTS:
+        return list(messages), -1
     names = {use.id: use.name for m in messages for use in m.tool_uses}
     last_said = max((i for i, m in enumerate(messages) if m.role == "assistant"), default=-1)
-    in_order = [(i, r) for i, m in enumerate(messages) for r in m.tool_results]
     old = {
         r.tool_use_id
         for i, r in in_order[:-FULL_RESULTS]

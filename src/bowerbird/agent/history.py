@@ -163,9 +163,12 @@ def closed_calls(messages: Sequence[Message], history: History) -> list[Message]
     A call without result gets an error result; results without a call, or far from it, are moved
     or left out. Messages without content are left out.
     """
-    results = {r.tool_use_id: r for m in messages for r in m.tool_results}
+    results = {r.tool_use_id: r for m in messages for r in m.content if isinstance(r, ToolResultBlock)}
     sent: list[Message] = []
     for message in messages:
+        if len(message.content) == 1 and isinstance(message.content[0], TextBlock):
+            sent.append(message)  # by far the most
+            continue
         if message.role == "assistant":
             if message.content:
                 sent.append(message)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from bowerbird.agent.history import PARTIAL, History
+from bowerbird.agent.history import PARTIAL, History, HistoryBuilder
 from bowerbird.core.events import (
     ApprovalAnswer,
     ApprovalRequest,
@@ -85,33 +85,63 @@ def load(records: Sequence[Record], turn_id: str) -> Loaded:
         records: all records of the session, a fork's inherited ones included.
         turn_id: the turn about to be driven.
     """
-    seqs = MessageSeqs()
-    return load_pairs(events_of(records, seqs), seqs, turn_id)
+    fold = Fold()
+    fold.add(records)
+    return fold.at(turn_id)
 
 
-def load_pairs(pairs: Sequence[tuple[Record, StepEvent | None]], seqs: MessageSeqs, turn_id: str) -> Loaded:
-    """Return what `load` returns of records that were read and decoded before."""
-    unsent = _unsent(pairs, turn_id)
-    history = History.of((event for _, event in pairs if event is not None), unsent)
-    mine = [(record, event) for record, event in pairs if record.turn == turn_id]
-    return Loaded(history, _turn_state(mine), seqs)
+class Fold:
+    """A session's records folded as they come, so that a turn costs what was said since the last one.
+
+    Example:
+        >>> Fold().at("t_1").history.messages
+        ()
+    """
+
+    def __init__(self) -> None:
+        self._seqs = MessageSeqs()
+        self._tools: dict[str, str] = {}
+        self._history = HistoryBuilder()
+        self._partials = _Partials()
+        self._turns: dict[str | None, list[tuple[Record, StepEvent | None]]] = {}
+
+    def add(self, records: Sequence[Record]) -> None:
+        """Fold in the records that follow."""
+        for record, event in events_of(records, self._seqs, self._tools):
+            if event is not None:
+                self._history.add(event)
+            self._partials.add(record, event)
+            self._turns.setdefault(record.turn, []).append((record, event))
+
+    def at(self, turn_id: str) -> Loaded:
+        """Return the history, and the state of the turn about to be driven."""
+        history = replace(self._history.build(), unsent=self._partials.unsent(turn_id))
+        # A driver adds to its places what it commits, under the names of its own messages.
+        return Loaded(history, _turn_state(self._turns.get(turn_id, ())), self._seqs.copy())
 
 
-def _unsent(pairs: Sequence[tuple[Record, StepEvent | None]], turn_id: str) -> set[str]:
+class _Partials:
     """Partial answers of attempts that failed and were run again (MO-32)."""
-    failed: dict[str | None, list[str]] = {}
-    partial: dict[str | None, list[str]] = {}
-    unsent: set[str] = set()
-    for record, event in pairs:
-        unsent.update(failed.pop(record.turn, ()))  # the turn goes on after it failed
+
+    def __init__(self) -> None:
+        self._failed: dict[str | None, list[str]] = {}
+        self._partial: dict[str | None, list[str]] = {}
+        self._unsent: set[str] = set()
+
+    def add(self, record: Record, event: StepEvent | None) -> None:
+        """Take the next record."""
+        if self._failed:
+            self._unsent.update(self._failed.pop(record.turn, ()))  # the turn goes on after it failed
         if isinstance(event, AssistantStep) and event.stop_reason == PARTIAL:
-            partial.setdefault(record.turn, []).append(event.message.id)
+            self._partial.setdefault(record.turn, []).append(event.message.id)
         if record.type == "turn_ended":
-            ended = partial.pop(record.turn, [])
+            ended = self._partial.pop(record.turn, [])
             if record.body.get("state") == "failed" or record.body.get("stop_reason") == DISCONNECTED:
-                failed[record.turn] = ended
-    unsent.update(failed.get(turn_id, ()))
-    return unsent
+                self._failed[record.turn] = ended
+
+    def unsent(self, turn_id: str) -> frozenset[str]:
+        """Return the ids of what must not be sent when the turn `turn_id` goes on now."""
+        return frozenset((*self._unsent, *self._failed.get(turn_id, ())))
 
 
 def _turn_state(mine: Sequence[tuple[Record, StepEvent | None]]) -> TurnState:

@@ -13,9 +13,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from bowerbird.core.events import StepEvent
-from bowerbird.sessions.history import Loaded, load_pairs
-from bowerbird.sessions.records import MessageSeqs, events_of
+from bowerbird.sessions.history import Fold, Loaded
 from bowerbird.store.journal import CORRUPT, Record, encode_body
 from bowerbird.store.store import Store
 from bowerbird.store.threads import SessionRow
@@ -31,15 +29,11 @@ class _Kept:
     created_at: str
     last_seq: int = 0
     size: int = 0
-    pairs: list[tuple[Record, StepEvent | None]] = field(
-        default_factory=list[tuple[Record, StepEvent | None]]
-    )
-    seqs: MessageSeqs = field(default_factory=MessageSeqs)
-    tools: dict[str, str] = field(default_factory=dict[str, str])
+    fold: Fold = field(default_factory=Fold)
 
     def add(self, records: Sequence[Record]) -> None:
         """Take the records that follow."""
-        self.pairs += events_of(records, self.seqs, self.tools)
+        self.fold.add(records)
         self.last_seq = records[-1].seq if records else self.last_seq
 
 
@@ -82,8 +76,7 @@ class Recall:
         if not any(record.type == CORRUPT for record in records):
             self._kept[thread] = kept
             self._make_room()
-        # A driver adds to its places what it commits, under the names of its own messages.
-        return load_pairs(kept.pairs, kept.seqs.copy(), turn_id)
+        return kept.fold.at(turn_id)
 
     def note(self, thread_id: str, records: Sequence[Record]) -> None:
         """Add what a driver has committed, so that the next turn need not read it.
