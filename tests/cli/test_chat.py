@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 import time
 
 import pytest
@@ -115,6 +116,8 @@ def test_enter_alone_leaves_feedback(desk, chat):
     desk.fake.wait_requests(1)
     chat.send("\x03")
     chat.wait_for("feedback>")
+    chat.send("\x03")  # stopping a turn is no half of leaving
+    chat.wait_for("Ctrl+C again leaves")
     chat.send("\r")
     chat.wait_for(">")
     assert desk.fake.request_count == 1
@@ -130,6 +133,7 @@ def test_typing_during_a_turn_is_queued_and_answered_next(desk, chat):
     chat.wait_for("queued: second")
     chat.wait_for("answer 0")
     chat.wait_for("ctx ·")
+    chat.wait_for("> second")  # what was typed stands above its own answer
     chat.wait_for("answer 1")
     chat.wait_for("ctx ·")
 
@@ -167,10 +171,10 @@ def test_no_control_character_of_model_or_tool_reaches_the_terminal(desk, chat, 
         {"text": "bad \x1b]0;owned\x07 \x9b31m <img onerror=x> [l](javascript:alert(1))\n"},
     )
     chat.send("look\r")
-    chat.wait_for("img onerror")
+    chat.wait_for("read_file nope\\x1b[31m\\x07")
+    chat.wait_for("bad \\x1b]0;owned\\x07 \\x9b31m <img onerror=x>")
     chat.wait_for("ctx ·")
     assert b"\x1b]0;owned" not in chat.raw and b"\xc2\x9b" not in chat.raw
-    assert b"\\x1b]0;owned" in chat.raw and b"nope\\x1b[31m" in chat.raw
     assert b"\x1b]8;" not in chat.raw  # no hyperlink escapes
 
 
@@ -218,7 +222,7 @@ def test_approval_is_asked_and_answered(desk, written):
         chat.send("make b\r")
         chat.wait_for("The agent asks to run:")
         chat.send("d\r")
-        chat.wait_for('"content": "hi\\n"')
+        chat.wait_for("content: hi")
         chat.send("y\r")
         chat.wait_for("✓ write_file")
         chat.wait_for("1 file changed: /diff")
@@ -231,6 +235,70 @@ def test_approval_is_asked_and_answered(desk, written):
         assert "not that name" in str(desk.fake.requests[-1]["messages"])
         chat.send("\x04")
         chat.wait()
+
+
+def test_what_was_being_typed_is_no_answer_to_a_question(desk, written):
+    """UI-56: it stands in the prompt again afterwards."""
+    with ready(desk, "--approval", columns=80) as chat:
+        typed = threading.Event()
+        steps = [{"tools": [written("b.txt", "hi\n")]}, {"text": "Written."}, {"text": "Sent whole."}]
+        desk.fake.answer(lambda _body, n: typed.wait(30) and steps[n])
+        chat.send("make b\r")
+        desk.fake.wait_requests(1)
+        chat.send("yes, and then")
+        chat.wait_for("yes, and then")
+        typed.set()
+        chat.wait_for("The agent asks to run:")
+        chat.send("y\r")
+        chat.wait_for("answer> y")
+        chat.wait_for("✓ write_file")
+        chat.wait_for("ctx ·")
+        chat.send(" rest\r")
+        chat.wait_for("Sent whole.")
+        assert "yes, and then rest" in str(desk.fake.requests[-1]["messages"])
+        chat.send("\x04")
+        chat.wait()
+
+
+def test_each_subagent_has_a_line_that_ends_with_it(desk, written):
+    """UI-53."""
+
+    def answer(body, _n):
+        said = sum(m["role"] == "assistant" for m in body["messages"])
+        if "main_sub" in str(body["system"]):
+            return {"text": "Half of it is done.", "ttft_s": 0.3}
+        tasks = [{"task": "the left half"}, {"task": "the right half"}]
+        return (
+            {"text": "All."} if said else {"tools": [{"name": "spawn_subagents", "input": {"tasks": tasks}}]}
+        )
+
+    with ready(desk, columns=100) as chat:
+        desk.fake.answer(answer)
+        chat.send("do both\r")
+        chat.wait_for("subagent_1 general: the right half")
+        chat.wait_for("finished (0 tool calls")
+        chat.wait_for("finished (0 tool calls")
+        chat.wait_for("All.")
+        chat.send("\x04")
+        assert chat.wait() == 0
+
+
+def test_ctrl_c_takes_a_waiting_message_back_and_stops_no_turn_of_another_door(desk):
+    """UI-55."""
+    desk.fake.script({"text": "one"}, {"hang": True})
+    desk.ok("begin", "-q")
+    with desk.start("think long", "--resume=", "-q") as other:
+        desk.fake.wait_requests(2, timeout=60)
+        with ready(desk, "--resume=", columns=80) as chat:
+            chat.send("mine\r")
+            chat.wait_for("starting")
+            chat.send("\x03")
+            chat.wait_for("taken back before it began")
+            chat.wait_for("feedback>")
+            chat.send("\x04")
+            assert chat.wait() == 0
+        assert other.poll() is None and desk.fake.request_count == 2
+        other.kill()
 
 
 def test_a_narrow_terminal_that_changes_its_width_stays_whole(desk):

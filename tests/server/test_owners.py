@@ -97,7 +97,7 @@ def test_the_questions_of_one_user_are_nobody_elses(
     for decision in ("approve", "deny", "auto_approve"):
         refused = bob.post(f"/api/approvals/{question['request_id']}", json={"decision": decision})
         assert refused.status_code == 404
-    for path in ("subagents", "subagents/subagent_0", "attempts/c_1", "queue"):
+    for path in ("subagents", "subagents/subagent_0", "attempts", "attempts/c_1", "check", "queue"):
         assert bob.get(f"/api/conversations/{asking}/{path}").status_code == 404, path
     for path in ("subagents/subagent_0/merge", "subagents/subagent_0/discard", "cancel", "resume", "restore"):
         assert bob.post(f"/api/conversations/{asking}/{path}").status_code == 404, path

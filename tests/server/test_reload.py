@@ -107,7 +107,9 @@ def test_the_command_says_what_applies_and_what_needs_a_restart(tmp_path: Path, 
         page = {"Origin": "https://pages.example"}
         assert http.get("/health", headers=page).status_code == 403
         more = f"server: {{port: {port}, host: localhost, origins: ['https://pages.example']}}\n"
-        more += "agent: {temperature: 0.3, thinking_effort: max}\nbudgets: {session_usd: 3}\n"
+        more += (
+            "agent: {temperature: 0.3, thinking_effort: max, max_teammates: 1}\nbudgets: {session_usd: 3}\n"
+        )
         more += "providers: {extra: {base_url: 'http://127.0.0.1:9'}}\nskills: {enabled: false}\n"
         write(tmp_path, fake, more)
         asked = command(tmp_path, "config", "reload")
@@ -116,6 +118,7 @@ def test_the_command_says_what_applies_and_what_needs_a_restart(tmp_path: Path, 
         lines = told.splitlines()
         assert "applies from the next turn: agent.temperature" in lines
         assert "applies from the next turn: providers.extra.base_url" in lines
+        assert "applies from the next turn: agent.max_teammates" in lines
         assert "needs a restart: server.host" in lines
         assert "applies from the next turn: server.origins" in lines
         assert http.get("/health", headers=page).status_code == 200

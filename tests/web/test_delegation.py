@@ -108,6 +108,12 @@ async def test_attempts_stand_beside_each_other_and_one_is_taken(
     await expect(page.get_by_role("dialog").get_by_text("hello from bad-model")).to_be_visible()
     await page.keyboard.press("Escape")
 
+    # The server knows them: another browser, or this one after a reload, sees the same.
+    await page.evaluate("localStorage.clear()")
+    await page.reload()
+    await expect(best).to_contain_text("1 of 1 check")
+    await expect(page.locator("article.attempt")).to_have_count(2)
+
     # Files of both: each is taken from where it is chosen.
     handle = str(await other.get_attribute("aria-label"))
     await page.get_by_role("button", name="All of No. 1").click()

@@ -147,6 +147,19 @@ async def test_a_withdrawn_credential_asks_again_and_loses_no_words(
         await page.close()
 
 
+async def test_a_phone_is_asked_to_sign_in_before_anything_is_written(
+    tmp_path: Path, fake: FakeModels, browser: Browser, built_ui: Path
+) -> None:
+    """UI-38: the first page of the user face asks the server for nothing else on a narrow screen."""
+    del built_ui
+    async with live_server(tmp_path, fake, server__auth="token") as guarded:
+        page = await browser.new_page(base_url=guarded.address, viewport={"width": 390, "height": 800})
+        await page.goto("/")
+        await expect(page.get_by_role("button", name="Sign in")).to_be_visible()
+        await expect(page.get_by_label("Your message")).to_have_count(0)
+        await page.close()
+
+
 async def test_a_question_notifies_only_those_who_asked_for_it_and_look_elsewhere(
     context: BrowserContext, server: LiveServer, fake: FakeModels
 ) -> None:

@@ -3,16 +3,21 @@
 Not here: the whole story of one review (`test_developer_story.py`), the pure parts (web/tests).
 """
 
+import asyncio
 import struct
 import zlib
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
-from playwright.async_api import Locator, Page, expect
+from playwright.async_api import Browser, Locator, Page, expect
 from support.fake_models import FakeModels
-from support.live_server import LiveServer
-from support.web_actions import log
+from support.live_server import LiveServer, live_server
+from support.web_actions import log, serious_findings
+
+from bowerbird.core.events import Notice
+from bowerbird.sessions.live import Published
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -213,6 +218,7 @@ async def test_what_moved_while_reviewing_is_said_before_it_lands(
     tools = [edit("/report.py", "found = 0", "found = 1"), write("/note.txt", "a note\n")]
     conversation = await worked(server, fake, {"tools": tools}, {"text": "Done."})
     await page.goto(f"/dev/c/{conversation}/diff")
+    await page.wait_for_load_state("networkidle")  # the changes are asked for again once the history is here
     await page.get_by_role("checkbox", name="Accept note.txt").first.uncheck()
     await expect(page.get_by_test_id("land-summary")).to_contain_text("1 of 2 files")
     mine = (workspace / "report.py").read_text().replace("handle.read()", "handle.read(99)")
@@ -227,6 +233,33 @@ async def test_what_moved_while_reviewing_is_said_before_it_lands(
     await expect(outcome).to_contain_text("Landed 1 file.")
     landed = (workspace / "report.py").read_text()
     assert "found = 1" in landed and "handle.read(99)" in landed
+
+
+async def test_what_lands_elsewhere_while_it_is_reviewed_is_said(
+    page: Page, server: LiveServer, fake: FakeModels
+) -> None:
+    """UI-67: the view follows, and says by whom; what is gone cannot be landed again."""
+    tools = [edit("/report.py", "found = 0", "found = 1"), write("/note.txt", "a note\n")]
+    conversation = await worked(server, fake, {"tools": tools}, {"text": "Done."})
+    await page.goto(f"/dev/c/{conversation}/diff")
+    await page.wait_for_load_state("networkidle")
+    branch = await server.sessions.branch(conversation)
+    await asyncio.to_thread(branch.land, ["/note.txt"], actor="ann", door="telegram")
+    await server.sessions.note_changes(conversation)
+    landing = branch_landing(await server.http.get("/api/landings"))
+    text = f"landed 1 path as {landing}"
+    server.sessions.live.publish(Published(conversation, None, None, Notice("landing", text)))
+    said = page.get_by_test_id("elsewhere")
+    await expect(said).to_contain_text("1 file landed meanwhile, by ann through telegram.")
+    await expect(page.get_by_test_id("land-summary")).to_have_text("1 of 1 file, 1 hunk")
+    await page.get_by_role("button", name="Land 1 file").click()
+    await expect(page.get_by_test_id("outcome")).to_contain_text("Landed 1 file.")
+    await expect(said).to_have_count(0)
+
+
+def branch_landing(answer: httpx.Response) -> str:
+    """The newest landing's id."""
+    return str(answer.json()[0]["id"])
 
 
 async def test_landings_are_listed_with_their_diffs_and_a_refused_undo_names_files(
@@ -251,6 +284,37 @@ async def test_landings_are_listed_with_their_diffs_and_a_refused_undo_names_fil
     await row.get_by_role("button", name="Take it back anyway").click()
     await expect(page.locator(".landing-row")).to_have_count(2)
     assert not (workspace / "note.txt").exists()
+
+
+async def test_the_land_bar_says_what_the_check_found(
+    tmp_path: Path, workspace: Path, fake: FakeModels, browser: Browser, built_ui: Path
+) -> None:
+    """UI-27: `landing.check` runs when it is asked for; after a change its result is said to be old."""
+    del workspace, built_ui
+    command = "grep -q 'found = 1' report.py && echo counted"
+    async with live_server(tmp_path, fake, landing__check=command) as server:
+        status = await server.context.sandbox_status()
+        if status.tier == "none":
+            pytest.skip(f"no checks can run here: {status.reasons}")
+        again = {"tools": [edit("/report.py", "found = 1", "found = 2")]}
+        first = {"tools": [edit("/report.py", "found = 0", "found = 1")]}
+        conversation = await worked(server, fake, first, {"text": "Done."}, again, {"text": "Changed."})
+        page = await browser.new_page(base_url=server.address)
+        page.set_default_timeout(20_000)
+        await page.goto(f"/dev/c/{conversation}/diff")
+        check = page.get_by_test_id("landing-check")
+        await check.get_by_role("button", name="Check", exact=True).click()
+        await check.get_by_role("button", name="Check passed").click()
+        await expect(page.get_by_role("dialog")).to_contain_text("counted")
+        await page.keyboard.press("Escape")
+        asked = {"content": "Again"}
+        await server.http.post(f"/api/conversations/{conversation}/messages", params={"wait": 60}, json=asked)
+        await expect(check).to_contain_text("Checked before the last change")
+        await check.get_by_role("button", name="Check again").click()
+        await expect(check.get_by_role("button", name="Check failed")).to_be_visible()
+        await expect(check).not_to_contain_text("Checked before")
+        assert await serious_findings(page) == []
+        await page.close()
 
 
 async def test_the_card_of_the_user_face_shows_before_and_after(

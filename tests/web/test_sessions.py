@@ -100,3 +100,15 @@ async def test_a_finished_session_is_replayed_by_turn_and_forked_from_there(
     await expect(page.get_by_label("Your message")).to_have_value("Two")
     await expect(log(page).get_by_text("Answer one.")).to_be_visible()
     await expect(log(page).get_by_text("Answer two.")).to_have_count(0)
+
+    # The user face looks back in plain words, and goes on from there.
+    await page.goto(f"/c/{first}")
+    await is_idle(page)
+    await page.get_by_role("button", name="Look back").click()
+    await page.get_by_label("Message 2 of 2").press("ArrowLeft")
+    await expect(log(page).get_by_text("Answer two.")).to_have_count(0)
+    await page.get_by_role("button", name="Go on from here").click()
+    await page.wait_for_url(lambda address: "/c/" in address and first not in address)
+    await is_idle(page)
+    await expect(log(page).get_by_text("Answer one.")).to_be_visible()
+    await expect(log(page).get_by_text("Answer two.")).to_have_count(0)

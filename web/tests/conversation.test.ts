@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ServerFrame, Usage } from "../src/api/frames.ts";
-import { isBusy, openRequests, reduce, withQueue } from "../src/state/conversation.ts";
+import { fromFirstWhole, isBusy, joined, openRequests, reduce, withQueue } from "../src/state/conversation.ts";
 import { EMPTY, type ConversationState } from "../src/state/entries.ts";
 
 const usage: Usage = {
@@ -114,4 +114,19 @@ test("an error of no turn is an alert, one of a turn stands in the conversation"
   );
   assert.equal(state.alerts.length, 1);
   assert.deepEqual(shape(state), ["note"]);
+});
+
+test("the end of a history, read first, becomes the whole when its beginning comes (UI-16)", () => {
+  const frames = [input("Hello", { replay: true, cursor: 1 }), started, delta("Looking.", 2, { replay: true }), call, result, done];
+  const whole = reduce(EMPTY, frames);
+  const end = frames.slice(4);
+  const shown = reduce(EMPTY, end, 1000);
+  assert.deepEqual(fromFirstWhole(shown.entries).map((entry) => entry.kind), ["end"], "a result whose call is not here is not drawn");
+  const both = joined(frames.slice(0, 4), end, shown, 2000);
+  assert.deepEqual(both.entries.map((entry) => entry.key), whole.entries.map((entry) => entry.key));
+  assert.equal(both.cursor, whole.cursor);
+  assert.equal(both.filesVersion, shown.filesVersion, "nothing changed: more is known");
+  const tool = both.entries.find((entry) => entry.kind === "tool");
+  assert.ok(tool?.kind === "tool" && tool.input["command"] === "ls" && tool.endedAt === 1000);
+  assert.equal(fromFirstWhole(both.entries), both.entries);
 });

@@ -5,7 +5,9 @@ import { test } from "node:test";
 import type { Diff, WireHunk } from "../src/api/types.ts";
 import { colourLines, withEdits } from "../src/review/colours.ts";
 import { answeredPlaces } from "../src/state/answers.ts";
-import { byAttempt, fileRows, takeAll } from "../src/state/attempts.ts";
+import { browseRows } from "../src/state/file_tree.ts";
+import { changeOf } from "../src/state/traffic.ts";
+import { byAttempt, fileRows, heldByAgent, takeAll } from "../src/state/attempts.ts";
 import { commentedPlaces, isOutdated, lineNow, type ReviewComment } from "../src/state/comments.ts";
 import { rowsOfFile, type DiffRow, type Shape } from "../src/state/diff_rows.ts";
 import { gapsOf, hunkData } from "../src/state/hunks.ts";
@@ -140,4 +142,31 @@ test("files of several attempts are composed (UI-32)", () => {
   assert.deepEqual(rows.map((row) => row.path), ["/a", "/b", "/c"]);
   const composition = { ...takeAll(rows, "subagent_0"), "/b": "subagent_1" };
   assert.deepEqual([...byAttempt(composition)], [["subagent_0", ["/a"]], ["subagent_1", ["/b"]]]);
+});
+
+test("a tournament that the agent held is read from its call's result (UI-32)", () => {
+  const row = { handle: "subagent_1", rank: 1, status: "completed", passed: 1, failed: 0, checks: [], files: 1, added: 1, removed: 0, touched_checks: false, cost: 0, tokens: 1, seconds: 1, error: null };
+  const call = { key: "call:c_1", input: { task: "Do it", checks: ["true"] }, result: JSON.stringify({ winner: "subagent_1", ranking: [row] }) };
+  const found = heldByAgent("abc", call, []);
+  assert.deepEqual([found?.id, found?.task, found?.winner, found?.checks], ["c_1", "Do it", "subagent_1", ["true"]]);
+  assert.equal(heldByAgent("abc", { ...call, result: '{"error": "no room"}' }, []), null);
+  assert.equal(heldByAgent("abc", { ...call, result: "cut of" }, []), null);
+});
+
+test("files are browsed by folder, what changed first (UI-33)", () => {
+  const file = (path: string, state = "landed") => ({ path, state, size: 1 }) as Parameters<typeof browseRows>[0][number];
+  const files = [file("b/c/one.py"), file("top.txt"), file("b/two.py"), file("b/c/new.py", "unlanded")];
+  const shown = (query: string, ...turned: string[]) => browseRows(files, query, new Set(turned)).map((row) => `${"  ".repeat(row.depth)}${row.name}`);
+  assert.deepEqual(shown(""), ["b/c/new.py", "b", "  c", "    one.py", "  two.py", "top.txt"]);
+  assert.deepEqual(shown("", "b/c/"), ["b/c/new.py", "b", "  c", "  two.py", "top.txt"]);
+  assert.deepEqual(shown("ONE"), ["b/c/one.py"]);
+  const many = Array.from({ length: 100 }, (_, at) => file(`d/${at}`));
+  assert.deepEqual(browseRows(many, "", new Set()).map((row) => row.name), ["d"], "many folders are shut at first");
+});
+
+test("a model request is shown as what it adds to the one before (UI-34)", () => {
+  const first = { seq: 1, model: "a", messages: [{ role: "user", text: "x" }] };
+  const next = { seq: 2, model: "b", messages: [...first.messages, { role: "assistant", text: "y" }] };
+  assert.deepEqual(changeOf(first, next), { kept: 1, gone: 0, added: [{ role: "assistant", text: "y" }], members: { model: "b" } });
+  assert.deepEqual(changeOf(next, { ...next, messages: [{ role: "user", text: "summary" }] }), { kept: 0, gone: 2, added: [{ role: "user", text: "summary" }], members: {} });
 });

@@ -16,6 +16,7 @@ from bowerbird.app.choice import choose_model
 from bowerbird.app.mapping import model_settings, session_settings
 from bowerbird.app.offers import SettingsOffers
 from bowerbird.app.subagents import SESSION_DEPTH, subagent_rules
+from bowerbird.app.teams import team_rules
 from bowerbird.config import Loaded
 from bowerbird.config.changes import changed_keys
 from bowerbird.config.keys import KeyInfo
@@ -31,18 +32,17 @@ Load = Callable[[], Loaded]
 _LIVE = frozenset(
     """
     agent provider providers model_router models tools approval budgets turn inbox resume skills web
-    delegation mcp_servers mcp logging cli shutdown server workspace.landing workspace.cleanup
-    workspace.cleanup_delay memory.enabled memory.protected retention limits.queue_per_session
-    limits.queue_total limits.message_mb limits.upload_mb
+    landing.check delegation teams mcp_servers mcp logging cli shutdown server workspace.landing
+    workspace.cleanup workspace.cleanup_delay memory.enabled memory.protected retention
+    limits.queue_per_session limits.queue_total limits.message_mb limits.upload_mb
     """.split()
 )
-_RESTART = frozenset(("agent.teammate_model", "agent.teammate_temperature", "agent.max_teammates"))
 
 
 def takes_effect(info: KeyInfo) -> bool:
     """Whether a changed key applies without a restart."""
     live = info.path[0] in _LIVE or ".".join(info.path[:2]) in _LIVE
-    return live and info.applies == "N" and info.name not in _RESTART
+    return live and info.applies == "N"
 
 
 def model_name(loaded: Loaded) -> str:
@@ -113,6 +113,12 @@ class Reloader:
                 model=agent.subagent_model,
                 temperature=agent.subagent_temperature,
                 tiers=tuple(sorted(tiers)),
+            )
+        if application.maker.teams is not None:
+            application.maker.teams.use(
+                team_rules(settings),
+                model=settings.agent.teammate_model,
+                temperature=settings.agent.teammate_temperature,
             )
         self._on_loaded(loaded)
         return Reloaded(

@@ -26,7 +26,7 @@ from bowerbird.app.offers import SettingsOffers
 from bowerbird.app.reloading import Load, Reloader, model_name
 from bowerbird.config import Loaded, Settings
 from bowerbird.config.database import driver_of
-from bowerbird.core.errors import BowerbirdError
+from bowerbird.core.errors import BowerbirdError, ConfigError
 from bowerbird.server.application import create_server
 from bowerbird.server.cleanup import Cleaner
 from bowerbird.server.context import Defaults, InForce, Life, ServerContext, ServerSettings
@@ -34,6 +34,7 @@ from bowerbird.server.metrics import ServerMetrics
 from bowerbird.server.presence import Presence
 from bowerbird.server.uploads import remove_stale
 from bowerbird.sessions.door_subagents import DoorSubagents
+from bowerbird.sessions.landing_checks import LandingChecks
 from bowerbird.store.traces import forget_traces
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ def server_settings(settings: Settings) -> ServerSettings:
         workspace=str(Path(agent.workspace).resolve()),
         registered=dict(settings.workspace.registered),
         landing=settings.workspace.landing,
+        landing_check=settings.landing.check.strip(),
         cleanup=settings.workspace.cleanup,
         cleanup_delay_s=settings.workspace.cleanup_delay,
         hide=settings.workspace.hide,
@@ -157,6 +159,7 @@ async def open_server(
             presence.wait(fresh.cleanup_delay_s)
             on_loaded(loaded)
 
+        checks = LandingChecks(children.checking)
         context = ServerContext(
             in_force=in_force,
             sessions=application.sessions,
@@ -165,6 +168,7 @@ async def open_server(
             offers=offers,
             subagents=DoorSubagents(application.store, children),
             tournaments=tournaments,
+            checks=checks,
             boards=records.boards,
             sandboxes=application.sandboxes,
             sandbox_status=application.sandboxes.status,
@@ -184,6 +188,7 @@ async def open_server(
         keepers = [
             asyncio.create_task(_probe(application), name="probe of the sandbox"),
             asyncio.create_task(_forget_old(context), name="retention"),
+            asyncio.create_task(_prepare(presence, application), name="models"),
         ]
         try:
             await application.start()
@@ -194,6 +199,7 @@ async def open_server(
             for keeper in keepers:
                 keeper.cancel()
             await asyncio.gather(*keepers, return_exceptions=True)
+            await checks.aclose()
             await presence.aclose()
 
 
@@ -203,6 +209,13 @@ async def _probe(application: Application) -> None:
         (await application.sandboxes.status()).require()
     except BowerbirdError as error:
         _log.warning("%s", error)
+
+
+async def _prepare(presence: Presence, application: Application) -> None:
+    """Load what models need when somebody comes, who will soon say something; an idle server does without."""
+    await presence.somebody()
+    with contextlib.suppress(ConfigError):  # the turn says so
+        await application.maker.prepare()
 
 
 async def _forget_old(context: ServerContext) -> None:

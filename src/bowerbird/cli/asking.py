@@ -4,7 +4,7 @@ Here: what is asked and how answers are read. Not here: when; who is asked where
 """
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
 
 from bowerbird.cli.drawing import key_parameter
@@ -15,6 +15,7 @@ Answer = tuple[str, str | None]
 Read = Callable[[str], Awaitable[str]]
 Say = Callable[[str], None]
 
+COMMAND_LINES = 12
 _HELP = {
     "approval": "y once · n deny (n REASON) · a allow the rest of the session · d details",
     "plan": "y approve · n reject · any other text is your feedback",
@@ -29,8 +30,7 @@ def question_lines(request: ApprovalRequest) -> list[str]:
     if request.kind == "approval":
         lines = ["The agent asks to run:"]
         for tool in request.tools:
-            arguments = cast("dict[str, Any]", tool.get("input") or {})
-            lines.append(f"  {harmless(str(tool.get('name')))} {key_parameter(arguments)}")
+            lines += _call_lines(tool)
     elif request.kind == "plan":
         lines = ["Plan:", *(f"  {line}" for line in harmless(request.text).splitlines())]
     else:
@@ -40,13 +40,35 @@ def question_lines(request: ApprovalRequest) -> list[str]:
     return lines
 
 
+def pending_lines(request: ApprovalRequest) -> list[str]:
+    """Return a question as one reads it who only watches: with the commands that answer it."""
+    lines = question_lines(request)[:-1] if request.kind in _HELP else question_lines(request)
+    return [*lines, f"answer with: bowerbird approve {request.id} · bowerbird deny {request.id}"]
+
+
+def _call_lines(tool: Mapping[str, Any]) -> list[str]:
+    """Return one call; a command is shown whole, because what is cut off is what would be missed."""
+    name, arguments = harmless(str(tool.get("name"))), cast("dict[str, Any]", tool.get("input") or {})
+    command = arguments.get("command")
+    if not isinstance(command, str):
+        return [f"  {name} {key_parameter(arguments)}"]
+    first, *more = harmless(command).expandtabs(4).split("\n")
+    left_out = (
+        [f"    … {len(more) - COMMAND_LINES} more lines: d shows all"] if len(more) > COMMAND_LINES else []
+    )
+    return [f"  {name} {first}", *(f"    {line}" for line in more[:COMMAND_LINES]), *left_out]
+
+
 def details(request: ApprovalRequest) -> list[str]:
-    """Return the calls with all their arguments."""
+    """Return the calls with all their arguments; texts of several lines as lines."""
     lines: list[str] = []
     for tool in request.tools:
-        lines.append(str(tool.get("name")))
-        text = json.dumps(tool.get("input"), ensure_ascii=False, indent=2)
-        lines += [f"  {line}" for line in harmless(text).splitlines()]
+        lines.append(harmless(str(tool.get("name"))))
+        for name, value in cast("dict[str, Any]", tool.get("input") or {}).items():
+            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
+            first, *more = harmless(text).expandtabs(4).rstrip("\n").split("\n")
+            shown = [f"  {harmless(name)}: {first}"] if not more else [f"  {harmless(name)}:", f"    {first}"]
+            lines += shown + [f"    {line}" for line in more]
     return lines
 
 

@@ -3,8 +3,10 @@
 Here: printing of results. Not here: running attempts (`delegation`), picking sessions (`picking.py`).
 """
 
+import asyncio
 import json as json_text
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +15,7 @@ from bowerbird.cli.review_commands import opened
 from bowerbird.cli.shell import Shell, directory_of
 from bowerbird.cli.shell import run as run_async
 from bowerbird.cli.text import harmless, money, one_line, plural, table
+from bowerbird.core.events import SubagentEnd, SubagentStart
 
 if TYPE_CHECKING:
     from bowerbird.app.application import Application
@@ -44,8 +47,9 @@ def attempt(
             shell.terminal.note(chosen.note, "yellow")
         async with open_application(loaded, workspace=directory, model=chosen.name) as application:
             thread = await _new_session(application, task, directory)
-            calls = await _calls(application, thread)
-            result = await calls.tournament(task, attempts, checks, models, "best" if merge else "none")
+            async with _watched(shell, attempts) as emit:
+                calls = await _calls(application, thread, emit)
+                result = await calls.tournament(task, attempts, checks, models, "best" if merge else "none")
             if "error" in result:
                 raise CliExit(USAGE, result["error"])
             if json:
@@ -55,6 +59,28 @@ def attempt(
             return DONE if result["winner"] is not None else FAILED
 
     return run_async(work)
+
+
+@asynccontextmanager
+async def _watched(
+    shell: Shell, attempts: int
+) -> AsyncGenerator[Callable[[SubagentStart | SubagentEnd], None]]:
+    """Show on standard error how the attempts go; yields what takes their beginnings and ends."""
+    from bowerbird.cli.oneshot import OneShotSink
+    from bowerbird.cli.painter import TurnPainter
+    from bowerbird.cli.story import Story
+    from bowerbird.sessions.live import Published
+
+    sink = OneShotSink(shell.terminal)
+    painter = TurnPainter(sink, Story(), None, quiet=shell.terminal.quiet)
+    sink.doing(f"{attempts} attempts")
+    animation = asyncio.create_task(sink.animate())
+    try:
+        yield lambda event: painter.show(Published("", None, None, event))
+    finally:
+        animation.cancel()
+        await asyncio.gather(animation, return_exceptions=True)
+        shell.terminal.clear_status()
 
 
 async def _new_session(application: "Application", task: str, directory: Path) -> str:
@@ -69,14 +95,19 @@ async def _new_session(application: "Application", task: str, directory: Path) -
     return made.thread_id
 
 
-async def _calls(application: "Application", thread: str) -> "Calls":
+async def _calls(
+    application: "Application", thread: str, emit: Callable[[SubagentStart | SubagentEnd], None] | None = None
+) -> "Calls":
     from bowerbird.app.mapping import turn_limits, turn_policy
 
     children, settings = application.maker.children, application.loaded.settings
     assert children is not None, "an open application has what runs subagents"
     session = await application.sessions.get(thread)
     flags = dict(session.flags)
-    return await children.on_behalf(thread, turn_policy(settings, flags), turn_limits(settings, flags, ""))
+    policy, limits = turn_policy(settings, flags), turn_limits(settings, flags, "")
+    if emit is None:
+        return await children.on_behalf(thread, policy, limits)
+    return await children.on_behalf(thread, policy, limits, emit=emit)
 
 
 def _show_ranking(shell: Shell, thread: str, result: dict[str, Any]) -> None:

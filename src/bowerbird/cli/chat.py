@@ -6,6 +6,7 @@ here: keys and drawing (`chat_screen.py`, `painter.py`), slash commands (`chat_c
 
 import asyncio
 from collections.abc import Coroutine
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +17,11 @@ from bowerbird.cli.exits import DONE
 from bowerbird.cli.painter import TurnPainter
 from bowerbird.cli.run_options import RunOptions
 from bowerbird.cli.shell import Shell
-from bowerbird.cli.slash import Refused, Slash, read_line
+from bowerbird.cli.slash import Refused, Said, Slash, read_line
 from bowerbird.cli.story import Story
-from bowerbird.cli.text import cost_line, harmless, one_line, plural
+from bowerbird.cli.text import cost_line, harmless, one_line, plural, short_path
 from bowerbird.cli.watching import Watch
-from bowerbird.core.errors import BowerbirdError
+from bowerbird.core.errors import BowerbirdError, SessionError
 from bowerbird.core.events import ApprovalRequest
 
 if TYPE_CHECKING:
@@ -86,6 +87,9 @@ class Chat:
         self._worker: asyncio.Task[None] | None = None
         self._waiting_answer: asyncio.Future[str] | None = None
         self._stopping = False
+        self._queued: dict[str, str] = {}
+        self._inbox: dict[str, str] = {}
+        self._shown = ""
         self._background: set[asyncio.Task[None]] = set()
 
     # ------------------------------------------------------------ life
@@ -105,15 +109,16 @@ class Chat:
         """Read lines until the person leaves."""
         from bowerbird import __version__
 
-        where = harmless(str(self.workspace))
+        where = harmless(short_path(str(self.workspace), str(Path.home())))
         self.screen.line(f"bowerbird {__version__} · {self.model} · {where}", "bold")
         self.screen.line("Changes stay on a branch until you /land them. /help lists commands.", "dim")
         with self.screen.held():
             while True:
                 try:
                     line = await self.screen.read()
-                    await self._line(line)
+                    await self._line(self.screen.prompt, line)
                 except Leave:
+                    await self.screen.drained()
                     return
                 except BowerbirdError as error:
                     self.screen.line(f"{harmless(str(error))}", "red")
@@ -142,7 +147,12 @@ class Chat:
 
     # ------------------------------------------------------------ lines
 
-    async def _line(self, line: str) -> None:
+    async def _line(self, prompt: str, line: str) -> None:
+        is_message = self.screen.mode == "running" and isinstance(read_line(line), Said)
+        if line.strip() and not is_message:  # a message that waits is shown as queued, then above its answer
+            if self.screen.mode == "idle":
+                self.screen.line("")
+            self.screen.echo(prompt, line)
         if self._waiting_answer is not None:
             self._waiting_answer.set_result(line)
             self._waiting_answer = None
@@ -166,8 +176,10 @@ class Chat:
         """Send a message: it starts a turn, or waits for the one that runs."""
         session = await self.ensure_session()
         receipt = await self.application.sessions.submit(session.thread_id, text, door="cli")
+        self._inbox[receipt.turn_id] = receipt.inbox_id
         if self.screen.mode == "running":
             self.screen.queued.append(one_line(text, 100))
+            self._queued[receipt.turn_id] = text
         self.watch_turn(receipt.turn_id)
 
     async def ensure_session(self) -> "SessionInfo":
@@ -209,15 +221,19 @@ class Chat:
 
     async def _show_turns(self) -> None:
         while not self._turns.empty():
-            turn_id = self._turns.get_nowait()
+            turn_id = self._shown = self._turns.get_nowait()
             self.screen.mode = "running"
             self.screen.doing("starting")
             self.story.begin_turn()
+            self._painter.begin()
+            if (queued := self._queued.pop(turn_id, None)) is not None:
+                self.screen.queued.pop(0)
+                self.screen.line("")
+                self.screen.echo("> ", queued)
             assert self._watch is not None
             turn = await self._watch.turn(turn_id, self._painter.show, self._ask)
+            self._inbox.pop(turn_id, None)
             self.screen.doing("")
-            if self.screen.queued:
-                self.screen.queued.pop(0)
             await self._ended(turn)
             following = await self._watch.following(turn)
             if following is not None and self._turns.empty():
@@ -270,7 +286,15 @@ class Chat:
         self._in_background(self._cancel(self.session.thread_id))
 
     async def _cancel(self, thread_id: str) -> None:
-        await self.application.sessions.cancel(thread_id)
+        sessions = self.application.sessions
+        turn = await sessions.turn(self._shown) if self._shown else None
+        inbox_id = self._inbox.get(self._shown)
+        with suppress(SessionError):  # it ended, or began, in this moment
+            if turn is not None and turn.state == "queued" and inbox_id is not None:
+                await sessions.take_back(thread_id, inbox_id)  # what runs before it is another door's
+                self.screen.line("taken back before it began; nothing else was stopped", "yellow")
+                return
+            await sessions.cancel(thread_id)
 
     # ------------------------------------------------------------ questions
 
@@ -288,8 +312,21 @@ class Chat:
             self.screen.mode = mode
 
     async def _ask(self, request: ApprovalRequest) -> tuple[str, str | None] | None:
-        for text in question_lines(request):
-            self.screen.line(text, "yellow")
+        self.screen.set_aside()
+        self.screen.line("")
+        if request.kind == "plan":
+            self.screen.line("Plan:", "yellow")
+            self.screen.answer(self._markdown.paint(request.text, self.screen.width))
+            self.screen.line(question_lines(request)[-1], "yellow")
+        else:
+            for text in question_lines(request):
+                self.screen.line(text, "yellow")
+        try:
+            return await self._answered(request)
+        finally:
+            self.screen.give_back()
+
+    async def _answered(self, request: ApprovalRequest) -> tuple[str, str | None] | None:
         while not self._stopping:
             line = await self.ask("answer> ")
             if self._stopping:

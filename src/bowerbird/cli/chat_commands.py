@@ -12,9 +12,11 @@ from bowerbird.cli.choosing import HELP, Choosing, questions_of
 from bowerbird.cli.drawing import coloured_diff
 from bowerbird.cli.pager import show_paged
 from bowerbird.cli.picking import branch_paths
+from bowerbird.cli.review_commands import MARKS, drift_of
+from bowerbird.cli.review_shown import files_of, steps_of
 from bowerbird.cli.session_commands import history_lines, session_row, turn_id_of
 from bowerbird.cli.slash import COMMANDS, Slash
-from bowerbird.cli.text import count, harmless, money, plural, table
+from bowerbird.cli.text import count, harmless, money, plural, table, wrapped
 from bowerbird.core.errors import LandingRefused
 
 if TYPE_CHECKING:
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
 # What may be done while a turn runs; the rest waits for its end.
 _ALWAYS = frozenset({"help", "cost", "context", "diff", "history", "show", "sessions", "quit", "exit"})
+
+MOST_LISTED = 20
 
 
 async def run_slash(chat: "Chat", command: Slash) -> None:
@@ -33,8 +37,12 @@ async def run_slash(chat: "Chat", command: Slash) -> None:
 
 
 async def _help(chat: "Chat", _: str) -> None:
-    for line in table([[f"/{name}", text] for name, text in COMMANDS.items()], width=chat.screen.width):
-        chat.screen.line(line)
+    indent = max(map(len, COMMANDS)) + 3
+    for name, text in COMMANDS.items():
+        first, *more = wrapped(text, max(chat.screen.width - indent, 10))
+        chat.screen.line(f"/{name}".ljust(indent) + first)
+        for line in more:
+            chat.screen.line(" " * indent + line)
     chat.screen.line(
         "Alt+Enter: new line. Ctrl+C: stop the turn. Typing during a turn queues the message.", "dim"
     )
@@ -134,20 +142,30 @@ async def _land(chat: "Chat", argument: str) -> None:
         request = {"paths": list(choice.paths) or None, "hunks": list(choice.hunks) or None}
         request["accept"] = list(choice.accept)
     else:
+        rows = [
+            [MARKS.get(row["op"], "M"), harmless(row["path"].lstrip("/")), drift_of(row)] for row in entries
+        ]
+        for line in table(rows[:MOST_LISTED], width=chat.screen.width):
+            chat.screen.line(line)
+        if len(rows) > MOST_LISTED:
+            chat.screen.line(f"… and {len(rows) - MOST_LISTED} more: /diff shows all", "dim")
         request["accept"] = await _accept_flagged(chat, entries)
         if not await _yes(chat, f"land {plural(len(entries), 'change')}? [y/N] "):
             chat.screen.line("nothing landed", "dim")
             return
     try:
-        landing = await asyncio.to_thread(lambda: branch.land(**request, actor="cli", door="cli"))
+        bar = steps_of(chat.screen.show_step, len(entries), width=chat.screen.width)
+        landing = await asyncio.to_thread(lambda: branch.land(**request, actor="cli", door="cli", told=bar))
     except LandingRefused as refusal:
         chat.screen.line("nothing landed:", "red")
         for row in refusal.refused:
             chat.screen.line(f"  {harmless(row['path'].lstrip('/'))}: {row['reason']}", "red")
         return
+    finally:
+        chat.screen.show_step("")
     await chat.refresh()
     chat.screen.line(
-        f"landed {plural(len(landing.entries), 'change')} as {landing.id}; /undo takes it back", "green"
+        f"landed {plural(files_of(landing.entries), 'change')} as {landing.id}; /undo takes it back", "green"
     )
 
 
@@ -189,7 +207,7 @@ async def _undo(chat: "Chat", argument: str) -> None:
             if not wanted:
                 return "nothing has landed here that could be taken back"
             undone = place.undo(wanted, actor="cli", door="cli")
-            return f"took {wanted} back ({plural(len(undone.entries), 'change')})"
+            return f"took {wanted} back ({plural(files_of(undone.entries), 'change')})"
         finally:
             place.close()
 

@@ -4,6 +4,7 @@ Here: keys, the lines above the input, completion, printing above the prompt. No
 typed lines mean (`chat.py`), what events become (`painter.py`).
 """
 
+import asyncio
 import sys
 import termios
 import time
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from prompt_toolkit import PromptSession
-from prompt_toolkit.application import run_in_terminal
+from prompt_toolkit.application import in_terminal, run_in_terminal
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.formatted_text import ANSI
@@ -26,11 +27,12 @@ from prompt_toolkit.patch_stdout import patch_stdout
 
 from bowerbird.cli.slash import COMMANDS
 from bowerbird.cli.terminal import Spinner, Terminal
-from bowerbird.cli.text import cut, harmless
+from bowerbird.cli.text import cut, harmless, plural, width_of, wrapped
 
 Mode = Literal["idle", "running", "feedback", "asking"]
 
 PENDING_LINES = 4
+ECHO_LINES = 20
 TWICE_S = 1.0
 _PROMPTS: dict[Mode, str] = {"idle": "> ", "running": "> ", "feedback": "feedback> ", "asking": "answer> "}
 
@@ -65,7 +67,12 @@ class ChatScreen:
         self._terminal = terminal
         self._on_stop = on_stop
         self._spinner: Spinner | None = None
+        self._workers: dict[str, Spinner] = {}
         self._pending = ""
+        self._step = ""
+        self._aside = ""
+        self._unprinted: list[str] = []
+        self._printing: asyncio.Task[None] | None = None
         self._interrupted_at = 0.0
         self._prompt: PromptSession[str] = PromptSession(
             input=_Keyboard(sys.stdin) if sys.stdin.isatty() else None,
@@ -80,15 +87,17 @@ class ChatScreen:
             refresh_interval=0.1,
             prompt_continuation=lambda width, _line, _wrapped: " " * max(width - 2, 0) + "… ",
             enable_history_search=True,
+            erase_when_done=True,  # what was typed is printed by `echo`, without what stood above it
         )
         # A terminal that cannot report its cursor works all the same; a warning would only be in the way.
         self._prompt.app.renderer.cpr_not_supported_callback = None
 
     async def read(self) -> str:
         """Return the next line; raises Leave for Ctrl+D, or Ctrl+C twice."""
+        await self.drained()
         with patch_stdout(raw=True):
             try:
-                return await self._prompt.prompt_async()
+                return await self._prompt.prompt_async(pre_run=self.give_back)
             except (EOFError, KeyboardInterrupt):
                 raise Leave from None
 
@@ -122,6 +131,19 @@ class ChatScreen:
 
         await run_in_terminal(shown, in_executor=True)
 
+    def set_aside(self) -> None:
+        """Keep what is being typed for after a question: it is no answer to it."""
+        buffer = self._prompt.default_buffer
+        if self._prompt.app.is_running and buffer.text:
+            self._aside = buffer.text
+            buffer.reset()
+
+    def give_back(self) -> None:
+        """Put back what was set aside, once no question is asked and nothing else is typed."""
+        if self._aside and self.mode != "asking" and not self._prompt.default_buffer.text:
+            self._prompt.default_buffer.insert_text(self._aside)
+            self._aside = ""
+
     # ------------------------------------------------------------ sink
 
     @property
@@ -129,19 +151,38 @@ class ChatScreen:
         """Columns now."""
         return self._terminal.width
 
+    @property
+    def prompt(self) -> str:
+        """What stands before the typed text now."""
+        return self.question or _PROMPTS[self.mode]
+
+    def echo(self, prompt: str, text: str) -> None:
+        """Print what was typed at `prompt`, as it stays on the screen."""
+        if not self._terminal.out.cursor:
+            return  # what was typed could not be erased
+        first, *more = harmless(text).expandtabs(4).split("\n")
+        self.line(prompt + first, "bold")
+        indent = " " * (width_of(prompt) - 2)
+        for line in more[:ECHO_LINES]:
+            self.line(f"{indent}… {line}", "bold")
+        if len(more) > ECHO_LINES:
+            self.line(f"{indent}… {plural(len(more) - ECHO_LINES, 'more line')}", "dim")
+
     def answer(self, text: str) -> None:
         """Print a drawn block above the prompt."""
         self._pending = ""
         self._print(text)
 
     def line(self, text: str, style: str = "") -> None:
-        """Print a line above the prompt."""
-        self._print(Terminal.styled(text, style, self._terminal.out) + "\n")
+        """Print a line above the prompt, broken between words where it is longer than the screen is wide."""
+        for piece in wrapped(text, self.width):
+            self._print(Terminal.styled(piece, style, self._terminal.out) + "\n")
 
     def doing(self, action: str) -> None:
         """Set what the spinner says."""
         if not action:
             self._spinner = None
+            self._workers.clear()
         elif self._spinner is None or self._spinner.action != action:
             self._spinner = Spinner.of(action)
         self.redraw()
@@ -149,6 +190,18 @@ class ChatScreen:
     def pending(self, text: str) -> None:
         """Show the beginning of an unfinished block above the prompt."""
         self._pending = text
+
+    def worker(self, handle: str, doing: str) -> None:
+        """Keep one line for a subagent, updated in place, until it has ended."""
+        if doing:
+            self._workers[handle] = Spinner.of(doing)
+        else:
+            self._workers.pop(handle, None)
+        self.redraw()
+
+    def show_step(self, bar: str) -> None:
+        """Show how far a long work is, in place of the status; "" when it is done. Of any thread."""
+        self._step = bar
 
     def redraw(self) -> None:
         """Draw the prompt anew, if it is on the screen."""
@@ -160,10 +213,23 @@ class ChatScreen:
         if self._prompt.app.is_running:
             self._prompt.app.exit(exception=EOFError)
 
-    @staticmethod
-    def _print(text: str) -> None:
-        sys.stdout.write(text)  # patched: lands above the prompt
-        sys.stdout.flush()
+    def _print(self, text: str) -> None:
+        self._unprinted.append(text)
+        if self._printing is None or self._printing.done():
+            self._printing = asyncio.get_running_loop().create_task(self._print_above())
+
+    async def _print_above(self) -> None:
+        """Print what has come, above the prompt if there is one: in the loop, so that order is kept."""
+        while self._unprinted:
+            async with in_terminal():
+                text = "".join(self._unprinted)
+                self._unprinted.clear()
+                self._terminal.write(text)
+
+    async def drained(self) -> None:
+        """Wait until everything is printed."""
+        if self._printing is not None:
+            await self._printing
 
     # ------------------------------------------------------------ what stands above the input
 
@@ -174,14 +240,14 @@ class ChatScreen:
         if self.mode == "running":
             tail = [line for line in harmless(self._pending).expandtabs(4).split("\n") if line.strip()]
             lines += [Terminal.styled(cut(line, width), "dim", dim) for line in tail[-PENDING_LINES:]]
+            lines += [cut(f"    {worker.frame()}", width) for worker in self._workers.values()]
             if self._spinner is not None:
                 lines.append(Terminal.styled(cut(self._spinner.frame(), width), "cyan", dim))
             lines += [Terminal.styled(cut(f"queued: {text}", width), "dim", dim) for text in self.queued[-3:]]
-        prompt = self.question or _PROMPTS[self.mode]
-        return ANSI("\n".join([*lines, Terminal.styled(prompt, "bold", dim)]))
+        return ANSI("\n".join([*lines, Terminal.styled(self.prompt, "bold", dim)]))
 
     def _toolbar(self) -> ANSI:
-        return ANSI(cut(self.status(), max(self.width - 1, 10)))
+        return ANSI(cut(self._step or self.status(), max(self.width - 1, 10)))
 
     # ------------------------------------------------------------ keys
 
@@ -211,6 +277,7 @@ class ChatScreen:
     def _interrupt(self, event: KeyPressEvent) -> None:
         now = time.monotonic()
         if self.mode in ("running", "asking"):
+            now = 0.0  # it stops the turn; leaving takes two more at the prompt
             self._on_stop()
         elif event.current_buffer.text:
             event.current_buffer.reset()

@@ -16,9 +16,9 @@ COMMANDS = (
     "run", "diff", "land", "undo", "landings", "discard", "sessions", "show", "rename", "delete", "resume",
     "fork", "doctor", "config", "model", "sandbox", "serve", "tail", "send", "cancel", "approve", "deny",
     "comment", "usage", "token", "mcp", "memory", "state", "attempt", "subagents", "tools", "skills",
-    "completion", "complete-words",
+    "agents", "completion", "complete-words",
 )  # fmt: skip
-_VALUED = ("--config", "--env-file", "--data-dir")
+_VALUED = ("--config", "--env-file", "--data-dir", "--server")
 _PLAIN = ("--no-color",)
 
 
@@ -30,6 +30,7 @@ class Anywhere:
     env_file: str | None = None
     data_dir: str | None = None
     no_color: bool = False
+    server: str | None = None
 
     def flags(self) -> dict[str, str]:
         """Return the settings that these options give, by key."""
@@ -96,7 +97,13 @@ def _take_anywhere(arguments: Sequence[str]) -> tuple[Anywhere, list[str]]:
         else:
             rest.append(item)
     return (
-        Anywhere(found.get("--config"), found.get("--env-file"), found.get("--data-dir"), plain),
+        Anywhere(
+            found.get("--config"),
+            found.get("--env-file"),
+            found.get("--data-dir"),
+            plain,
+            found.get("--server"),
+        ),
         rest,
     )
 

@@ -30,7 +30,7 @@ def reload(shell: Shell, *, server: str | None, json: bool) -> int:
 
     from bowerbird.config import inspect_settings
 
-    address = server or os.environ.get("BOWERBIRD_URL")
+    address = server or shell.anywhere.server or os.environ.get("BOWERBIRD_URL")
     if not address:
         loaded = inspect_settings(
             kind="serve", config_path=shell.anywhere.config, env_file=shell.anywhere.env_file

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal
 from bowerbird.cli.exits import DONE, FAILED, PARTLY
 from bowerbird.cli.shell import Shell, directory_of
 from bowerbird.cli.shell import run as run_async
-from bowerbird.cli.text import harmless, size
+from bowerbird.cli.text import harmless, size, wrapped
 from bowerbird.core.errors import BowerbirdError, ModelError
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 State = Literal["ok", "degraded", "broken"]
 ONLINE_TIMEOUT_S = 60.0
 _CLOCK_OFF_S = 5.0
+UNBROKEN = 100_000  # cells: a pipe has lines of any length
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +56,12 @@ def doctor(shell: Shell, *, online: bool, json: bool) -> int:
         marks = {"ok": "✓", "degraded": "!", "broken": "✗"}
         for check in checks:
             mark = shell.terminal.styled(marks[check.state], styles[check.state], shell.terminal.out)
-            shell.terminal.write(f"{mark} {check.name}: {harmless(check.found)}\n")
+            width = shell.terminal.width - 2 if shell.terminal.out.is_terminal else UNBROKEN
+            text = f"{check.name}: {harmless(check.found)}"
+            lines = [piece for line in text.split("\n") for piece in wrapped(line, width)]
+            shell.terminal.write(f"{mark} " + "\n  ".join(lines) + "\n")
             if check.remedy:
-                shell.terminal.write(f"    {harmless(check.remedy)}\n")
+                shell.terminal.line(f"    {harmless(check.remedy)}")
     return {"ok": DONE, "degraded": PARTLY, "broken": FAILED}[worst]
 
 

@@ -4,13 +4,16 @@ Here: strings for a terminal of a given width. Not here: when they are shown.
 """
 
 import json
+import re
 from collections.abc import Mapping
-from typing import Any
+from difflib import SequenceMatcher
+from typing import Any, cast
 
 from bowerbird.cli.terminal import Ability, Terminal
-from bowerbird.cli.text import cut, harmless, one_line
+from bowerbird.cli.text import cut, harmless, one_line, plural
 
 RESULT_LINES = 6
+_INDEX = re.compile(r"index ([0-9a-f]{40})\.\.([0-9a-f]{40})(.*)")
 _KEY_PARAMETERS = (
     "path", "pattern", "command", "query", "url", "src", "skill", "task", "prompt", "question", "tier",
     "code", "file_path", "thought",
@@ -28,6 +31,8 @@ def _diff_line(line: str, ability: Ability) -> str:
     body = line.rstrip("\n")
     end = line[len(body) :]
     style = ""
+    if found := _INDEX.fullmatch(body):  # whole hashes are for git; a person's line has no room for them
+        body, style = f"index {found[1][:7]}..{found[2][:7]}{found[3]}", "dim"
     if body.startswith(("diff --git", "--- ", "+++ ", "new file", "deleted file", "old mode", "new mode")):
         style = "bold"
     elif body.startswith("@@"):
@@ -55,7 +60,30 @@ def key_parameter(arguments: Mapping[str, Any]) -> str:
 
 
 def _as_text(value: Any) -> str:
+    if isinstance(value, list) and value and not isinstance(value[0], str):
+        return plural(len(cast("list[Any]", value)), "item")
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def result_note(tool: str, arguments: Mapping[str, Any], content: str) -> str:
+    """Return what a folded result is worth saying beside its call: lines changed, else lines to read.
+
+    Example:
+        >>> result_note("edit_file", {"old": "a\\nb\\n", "new": "a\\n"}, "done")
+        '+0 -1'
+        >>> result_note("ls", {}, "a\\nb")
+        '2 lines'
+    """
+    if tool == "write_file":
+        return f"+{len(str(arguments.get('content', '')).splitlines())}"
+    if tool == "edit_file":
+        old, new = (str(arguments.get(name, "")).splitlines() for name in ("old", "new"))
+        same = sum(
+            block.size for block in SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
+        )
+        return f"+{len(new) - same} -{len(old) - same}"
+    lines = content.rstrip("\n").count("\n") + 1
+    return f"{lines} lines" if lines > 1 else ""
 
 
 def tool_line(number: int, tool: str, arguments: Mapping[str, Any], state: str, *, width: int) -> str:
@@ -70,12 +98,13 @@ def tool_line(number: int, tool: str, arguments: Mapping[str, Any], state: str, 
 
 
 def result_lines(content: str, number: int, *, width: int, limit: int = RESULT_LINES) -> list[str]:
-    """Return at most `limit` lines of a result; the rest is on `/show N`."""
+    """Return at most `limit` lines of a result, its beginning and its end; the rest is on `/show N`."""
     lines = harmless(content).rstrip("\n").expandtabs(4).split("\n")
-    shown = [cut(f"      {line}", width) for line in lines[:limit]]
-    if len(lines) > limit:
-        shown.append(cut(f"      … {len(lines) - limit} more lines: /show {number}", width))
-    return shown if content.strip() else []
+    if len(lines) > limit:  # a long output says most at its end
+        head, tail = limit // 2 - 1, limit // 2
+        left_out = f"… {len(lines) - head - tail} more lines: /show {number}"
+        lines = [*lines[:head], left_out, *lines[-tail:]]
+    return [cut(f"      {line}", width) for line in lines] if content.strip() else []
 
 
 def todo_lines(todos: list[Mapping[str, Any]], *, width: int) -> list[str]:
@@ -99,22 +128,7 @@ class MarkdownPainter:
         self._code_theme = "default" if theme == "light" else "ansi_dark"
 
     def paint(self, block: str, width: int) -> str:
-        """Return `block` drawn for `width` columns, every line ended."""
-        from io import StringIO
+        """Return `block` drawn for `width` columns, every line ended, no blank ones around it."""
+        from bowerbird.cli.markdown import draw
 
-        from rich.console import Console
-        from rich.markdown import Markdown
-
-        out = StringIO()
-        console = Console(
-            file=out,
-            width=width,
-            force_terminal=self._colour,
-            color_system="standard" if self._colour else None,
-            no_color=not self._colour,
-            legacy_windows=False,
-            highlight=False,
-            emoji=False,
-        )
-        console.print(Markdown(harmless(block), code_theme=self._code_theme, hyperlinks=False))
-        return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+        return draw(harmless(block), width=width, colour=self._colour, code_theme=self._code_theme)

@@ -30,6 +30,22 @@ INTERRUPTED = 130
 PIPE = 141
 TERMINATED = 143
 
+MEANINGS = {
+    DONE: "done",
+    FAILED: "failed: the turn (it can be resumed, its id is on standard error), a server, the database",
+    USAGE: "wrong usage: unknown option, command, session, landing or path",
+    PARTLY: "partly done, or nothing because of conflicts; they are listed",
+    APPROVAL: "an approval was needed and nobody was there to give it",
+    LIMIT: "stopped by a limit: turns, tokens, money, time",
+    SANDBOX: "the sandbox is weaker than the settings demand",
+    CONFIG: "the settings, or a key or token, are missing or wrong",
+    TIMEOUT: "the run took longer than --timeout",
+    INTERRUPTED: "interrupted (Ctrl+C)",
+    PIPE: "the reader of the output went away",
+    TERMINATED: "terminated",
+}
+"""Every code a command may end with (UI-60); the manual's table is made of this."""
+
 _LIMITS = frozenset({"max_turns", "token_budget", "budget", "deadline", "truncated"})
 _UNANSWERED = frozenset({"approval_timeout", "awaiting_user"})
 _STOPPED = frozenset({"cancelled", "interrupted", "disconnected"})

@@ -1,15 +1,20 @@
-"""`bowerbird tools` and `bowerbird skills` (UI-47).
+"""`bowerbird tools`, `bowerbird skills` and `bowerbird agents` (UI-47).
 
-Here: printing the lists. Not here: which tools and skills there are.
+Here: printing the lists. Not here: which of them there are.
 """
 
 import json as json_text
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bowerbird.cli.exits import DONE
+from bowerbird.cli.review_commands import opened
 from bowerbird.cli.shell import Shell, directory_of
 from bowerbird.cli.shell import run as run_async
 from bowerbird.cli.text import one_line, table
+
+if TYPE_CHECKING:
+    from bowerbird.app.application import Application
 
 
 def tools(shell: Shell, *, json: bool) -> int:
@@ -82,3 +87,30 @@ def skills(shell: Shell, *, json: bool, workspace: str | None) -> int:
     for line in table(rows, width=shell.terminal.width):
         shell.terminal.line(line)
     return DONE
+
+
+def agents(shell: Shell, *, json: bool, workspace: str | None) -> int:
+    """List the types of subagents, custom ones too."""
+
+    async def work(application: "Application", _: Path) -> int:
+        children = application.maker.children
+        assert children is not None, "an open application has what runs subagents"
+        kinds = sorted(children.tree.types.values(), key=lambda kind: kind.name)
+        if json:
+            data = [
+                {
+                    "name": kind.name,
+                    "description": kind.description,
+                    "model": kind.model or None,
+                    "tools": None if kind.tools is None else sorted(kind.tools),
+                }
+                for kind in kinds
+            ]
+            shell.terminal.write(json_text.dumps(data, ensure_ascii=False, indent=2) + "\n")
+            return DONE
+        rows = [[kind.name, one_line(kind.description, 200)] for kind in kinds]
+        for line in table(rows, width=shell.terminal.width):
+            shell.terminal.line(line)
+        return DONE
+
+    return opened(shell, workspace, work)

@@ -8,11 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bowerbird.cli.asking import pending_lines
 from bowerbird.cli.exits import DONE, USAGE, CliExit
 from bowerbird.cli.picking import pick_session
 from bowerbird.cli.review_commands import opened
 from bowerbird.cli.shell import Shell
 from bowerbird.core.errors import NoPendingRequest, SessionError
+from bowerbird.core.events import ApprovalRequest
 
 if TYPE_CHECKING:
     from bowerbird.app.application import Application
@@ -60,7 +62,15 @@ def _painted(shell: Shell, theme: str) -> "Callable[[Published], None]":
     from bowerbird.cli.story import Story
 
     markdown = MarkdownPainter(colour=shell.terminal.out.colour, theme=theme)
-    return TurnPainter(OneShotSink(shell.terminal), Story(), markdown).show
+    painter = TurnPainter(OneShotSink(shell.terminal), Story(), markdown)
+
+    def show(published: "Published") -> None:
+        painter.show(published)
+        if isinstance(published.event, ApprovalRequest):
+            for line in pending_lines(published.event):
+                shell.terminal.warn(line, "yellow")
+
+    return show
 
 
 def send(shell: Shell, *, session: str, text: str, json: bool) -> int:
@@ -83,7 +93,7 @@ def send(shell: Shell, *, session: str, text: str, json: bool) -> int:
     return opened(shell, None, work)
 
 
-def cancel(shell: Shell, *, session: str) -> int:
+def cancel(shell: Shell, *, session: str, json: bool = False) -> int:
     """Stop the turn of a session, whichever process drives it."""
 
     async def work(application: "Application", _: Path) -> int:
@@ -92,13 +102,16 @@ def cancel(shell: Shell, *, session: str) -> int:
             turn_id = await application.sessions.cancel(found.thread_id)
         except SessionError as error:
             raise CliExit(USAGE, str(error)) from None
-        shell.terminal.line(f"told {turn_id} to stop; what it finished stays")
+        if json:
+            shell.terminal.write(json_text.dumps({"turn_id": turn_id}) + "\n")
+        else:
+            shell.terminal.line(f"told {turn_id} to stop; what it finished stays")
         return DONE
 
     return opened(shell, None, work)
 
 
-def answer(shell: Shell, *, request: str, decision: str, feedback: str | None) -> int:
+def answer(shell: Shell, *, request: str, decision: str, feedback: str | None, json: bool = False) -> int:
     """Answer a pending request, `approve` or `deny`; `request` may be a session with one pending.
 
     A plan is rejected with the same word: `deny` says `reject` for it.
@@ -108,20 +121,26 @@ def answer(shell: Shell, *, request: str, decision: str, feedback: str | None) -
         by_request = request.startswith("r_")
         thread_id = None if by_request else (await application.sessions.get(request)).thread_id
         try:
-            said = await _said(application, request if by_request else None, thread_id, decision)
+            request_id, said = await _said(application, request if by_request else None, thread_id, decision)
             await application.sessions.answer(
                 request if by_request else None, said, thread_id=thread_id, feedback=feedback, by="cli"
             )
         except NoPendingRequest as error:
             raise CliExit(USAGE, str(error)) from None
-        shell.terminal.line("approved" if decision == "approve" else "denied")
+        if json:
+            shell.terminal.write(json_text.dumps({"request_id": request_id, "decision": said}) + "\n")
+        else:
+            shell.terminal.line("approved" if decision == "approve" else "denied")
         return DONE
 
     return opened(shell, None, work)
 
 
-async def _said(application: "Application", request: str | None, thread_id: str | None, decision: str) -> str:
+async def _said(
+    application: "Application", request: str | None, thread_id: str | None, decision: str
+) -> tuple[str, str]:
+    """Return the request's id and the word that answers a question of its kind."""
     from bowerbird.sessions.answers import find_request
 
     _, found = await find_request(application.store, request, thread_id)
-    return "reject" if found.kind == "plan" and decision == "deny" else decision
+    return found.id, "reject" if found.kind == "plan" and decision == "deny" else decision

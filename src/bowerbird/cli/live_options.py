@@ -42,22 +42,26 @@ def add_live_commands(application: typer.Typer, call: Callable[..., int]) -> Non
         return call("live_commands", "send", session=session, text=text, json=json)
 
     @application.command("cancel")
-    def cancel(session: _NeededId) -> int:  # pyright: ignore[reportUnusedFunction] - registered
+    def cancel(session: _NeededId, json: _Json = False) -> int:  # pyright: ignore[reportUnusedFunction] - registered
         """Stop the turn of a session, whichever process drives it."""
-        return call("live_commands", "cancel", session=session)
+        return call("live_commands", "cancel", session=session, json=json)
 
     @application.command("approve")
     def approve(  # pyright: ignore[reportUnusedFunction] - registered
         request: _Request,
         feedback: Annotated[str | None, Option("--feedback", metavar="TEXT", help="A comment.")] = None,
+        json: _Json = False,
     ) -> int:
         """Approve what a turn asks for."""
-        return call("live_commands", "answer", request=request, decision="approve", feedback=feedback)
+        return call(
+            "live_commands", "answer", request=request, decision="approve", feedback=feedback, json=json
+        )
 
     @application.command("deny")
     def deny(  # pyright: ignore[reportUnusedFunction] - registered
         request: _Request,
         feedback: Annotated[str | None, Option("--feedback", metavar="TEXT", help="Why.")] = None,
+        json: _Json = False,
     ) -> int:
         """Deny what a turn asks for; the model is told."""
-        return call("live_commands", "answer", request=request, decision="deny", feedback=feedback)
+        return call("live_commands", "answer", request=request, decision="deny", feedback=feedback, json=json)

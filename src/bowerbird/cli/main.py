@@ -34,7 +34,7 @@ def run_command(arguments: Sequence[str]) -> int:
         line = read_command_line(arguments)
         shell = Shell(line.anywhere, Terminal(no_color=line.anywhere.no_color))
     except CliExit as refused:
-        sys.stderr.write(f"bowerbird: {refused.message}\n")
+        Terminal().warn(f"bowerbird: {refused.message}")
         return refused.code
     try:
         return _run(line, shell)
@@ -81,10 +81,9 @@ def _failed(error: Exception, shell: Shell) -> int:
 
 
 def _sentence(error: Exception) -> str:
-    if isinstance(error, OSError) and not isinstance(error, BowerbirdError):
-        where = f"{error.filename}: " if error.filename else ""
-        return f"{where}{error.strerror or error}"
-    return str(error)
+    from bowerbird.cli.saying import sentence
+
+    return sentence(error)
 
 
 def _pipe_closed() -> int:

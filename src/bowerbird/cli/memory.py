@@ -8,7 +8,7 @@ import json as json_text
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bowerbird.cli.exits import DONE
+from bowerbird.cli.exits import DONE, USAGE, CliExit
 from bowerbird.cli.shell import Shell
 from bowerbird.cli.shell import run as run_async
 from bowerbird.cli.text import harmless, table
@@ -26,15 +26,13 @@ def log(shell: Shell, *, workspace: str | None, version: int | None, json: bool)
         workspace: directory, the current one when None. version: its text alone.
 
     Raises:
-        NotFound: no such version is kept.
+        CliExit: code 2, no such version is kept.
     """
     found = _versions(shell, workspace)
     if version is not None:
-        from bowerbird.core.errors import NotFound
-
         chosen = next((each for each in found if each.id == version), None)
         if chosen is None:
-            raise NotFound(f"memory has no version {version}")
+            raise CliExit(USAGE, f"memory has no version {version}; `bowerbird memory log` lists them")
         shell.terminal.write(chosen.body + "\n")
         return DONE
     if json:
@@ -59,7 +57,7 @@ def restore(shell: Shell, *, version: int, workspace: str | None) -> int:
     """Make an earlier version count again; what counted before stays in the list.
 
     Raises:
-        NotFound: no such version is kept.
+        CliExit: code 2, no such version is kept.
     """
     from bowerbird.app.application import open_application
     from bowerbird.app.memory import keep_copy

@@ -1,4 +1,4 @@
-"""The options of `comment` and `usage` (UI-45, UI-47).
+"""The options of `comment`, `agents` and `usage` (UI-45, UI-47).
 
 Here: names, types and help. Not here: what the commands do.
 """
@@ -30,6 +30,7 @@ def add_more_commands(application: typer.Typer, call: Callable[..., int]) -> Non
         timeout: Annotated[
             float | None, Option("--timeout", metavar="S", help="Seconds for the turn.")
         ] = None,
+        json: Annotated[bool, Option("--json", help="Short for --output json.")] = False,
         yes: Annotated[bool, Option("--yes", "-y", help="Approve inside the stated policy.")] = False,
         workspace: Annotated[
             str | None, Option("-w", "--workspace", help="Directory; default: the current one.")
@@ -43,12 +44,22 @@ def add_more_commands(application: typer.Typer, call: Callable[..., int]) -> Non
             text=text,
             session=session,
             old=old,
-            output=output,
+            output="json" if json else output,
             quiet=quiet,
             timeout=timeout,
             yes=yes,
             workspace=workspace,
         )
+
+    @application.command("agents")
+    def agents(  # pyright: ignore[reportUnusedFunction] - registered
+        json: Annotated[bool, Option("--json", help="Write JSON.")] = False,
+        workspace: Annotated[
+            str | None, Option("-w", "--workspace", help="Directory; default: the current one.")
+        ] = None,
+    ) -> int:
+        """List the agents that work can be given to, with what each may use."""
+        return call("list_commands", "agents", json=json, workspace=workspace)
 
     @application.command("usage")
     def usage(  # pyright: ignore[reportUnusedFunction] - registered

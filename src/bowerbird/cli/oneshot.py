@@ -18,7 +18,7 @@ from bowerbird.cli.run_options import RunOptions
 from bowerbird.cli.shell import Shell
 from bowerbird.cli.story import Story
 from bowerbird.cli.terminal import Spinner, Terminal
-from bowerbird.cli.text import cost_line, plural
+from bowerbird.cli.text import cost_line, cut, plural
 from bowerbird.cli.watching import Ask, Watch
 from bowerbird.core.errors import TurnRunning
 from bowerbird.core.events import ApprovalRequest
@@ -84,6 +84,13 @@ class OneShotSink:
     def pending(self, text: str) -> None:
         """An unfinished block is shown when it is finished."""
 
+    def worker(self, handle: str, doing: str) -> None:
+        """Say that a subagent begins; its end is a line of its own."""
+        if doing:
+            self._terminal.note(
+                cut(f"    ▸ {doing}", self.width) if self._terminal.err.cursor else f"    {doing}", "dim"
+            )
+
     async def animate(self) -> None:
         """Move the spinner until cancelled."""
         while True:
@@ -106,11 +113,22 @@ class OneShot:
         self._terminal = shell.terminal
         self._application = application
         self._options = options
-        self._ask = ask
+        self._ask = None if ask is None else self._without_status(ask)
         self._sink = OneShotSink(shell.terminal)
         self._story = Story()
         self._wire: WireEvents | None = None
         self._timeout = options.timeout or application.loaded.settings.cli.timeout
+
+    def _without_status(self, ask: Ask) -> Ask:
+        """Have nothing move on the screen while a person is asked."""
+
+        async def asked(request: ApprovalRequest) -> tuple[str, str | None] | None:
+            self._sink.doing("")
+            answer = await ask(request)
+            self._sink.doing("thinking")
+            return answer
+
+        return asked
 
     async def run(self, session: "SessionInfo", text: str) -> int:
         """Send `text` and watch its turn; returns the exit code."""

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 
 from bowerbird.cli.terminal import Terminal
+from bowerbird.cli.text import width_of
 
 
 def show_paged(terminal: Terminal, drawn: str, plain: str) -> None:
@@ -16,10 +17,20 @@ def show_paged(terminal: Terminal, drawn: str, plain: str) -> None:
     if not terminal.out.is_terminal:
         terminal.write(plain)
         return
-    rows = shutil.get_terminal_size((100, 24)).lines
-    command = _pager() if terminal.out.cursor and drawn.count("\n") >= rows else None
+    size = shutil.get_terminal_size((100, 24))
+    command = _pager() if terminal.out.cursor and rows_of(plain, size.columns) >= size.lines else None
     if command is None or not _paged(command, drawn):
         terminal.write(drawn)
+
+
+def rows_of(text: str, columns: int) -> int:
+    """Return how many rows of a screen `text` takes, long lines as many as they need.
+
+    Example:
+        >>> rows_of("ab\\nabcd\\n", 3)
+        3
+    """
+    return sum(max(1, -(-width_of(line) // columns)) for line in text.splitlines())
 
 
 def _pager() -> list[str] | None:

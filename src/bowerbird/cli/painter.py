@@ -4,12 +4,12 @@ Here: which event becomes which lines. Not here: the streams they go to (a `Sink
 remembered (`story.py`), questions.
 """
 
-from typing import Protocol
+from typing import Literal, Protocol
 
 from bowerbird.cli.blocks import Blocks
-from bowerbird.cli.drawing import MarkdownPainter, result_lines, todo_lines, tool_line
+from bowerbird.cli.drawing import MarkdownPainter, result_lines, result_note, todo_lines, tool_line
 from bowerbird.cli.story import Story
-from bowerbird.cli.text import cut, duration, harmless, one_line
+from bowerbird.cli.text import cut, duration, harmless, one_line, plural
 from bowerbird.core.events import (
     AssistantStep,
     BackgroundResult,
@@ -31,6 +31,9 @@ from bowerbird.core.events import (
 from bowerbird.core.messages import text_of
 from bowerbird.core.requests import ModelFallback, Retrying
 from bowerbird.sessions.live import Lagged, Published, TurnMark
+
+_COMMANDS = frozenset({"bash", "run_python", "check_background"})
+"""Tools whose result is shown, in short: it is what a person would have seen at their own terminal."""
 
 
 class Sink(Protocol):
@@ -57,6 +60,10 @@ class Sink(Protocol):
         """Show the beginning of a block that is not complete."""
         ...
 
+    def worker(self, handle: str, doing: str) -> None:
+        """Say what a subagent does, on a line of its own; "" when it has ended."""
+        ...
+
 
 class TurnPainter:
     """Draws the events of one session's turns.
@@ -76,6 +83,11 @@ class TurnPainter:
         self._quiet = quiet
         self._blocks = Blocks()
         self._streamed: set[str] = set()
+        self._last: Literal["", "text", "line"] = ""
+
+    def begin(self) -> None:
+        """Begin a turn under a line that is there already, say what was typed."""
+        self._last = "line"
 
     def show(self, published: Published) -> None:
         """Draw one event."""
@@ -115,21 +127,27 @@ class TurnPainter:
             return
         for block in blocks:
             if block.strip():
-                self._sink.answer(self._markdown.paint(block, self._sink.width))
+                gap = "\n" if self._last else ""
+                self._sink.answer(gap + self._markdown.paint(block, self._sink.width))
+                self._last = "text"
 
     def _outcome(self, event: ToolOutcome) -> None:
         call = self._story.calls[event.call]
         width = self._sink.width
         style = {"ok": "dim", "error": "red", "denied": "yellow"}.get(event.status, "yellow")
         took = f" ({duration(event.ms / 1000)})" if event.ms >= 1000 else ""
-        line = tool_line(call.number, call.tool, call.arguments, event.status, width=width - len(took))
-        self._line(line + took, style)
+        content = text_of(event.content)
+        is_output = event.status != "ok" or call.tool in _COMMANDS
+        note = "" if is_output or style != "dim" else result_note(call.tool, call.arguments, content)
+        end = took + (f"  {note}" if note else "")
+        line = tool_line(call.number, call.tool, call.arguments, event.status, width=width - len(end))
+        self._line(line + end, style)
         todos = (event.data or {}).get("todos")
         if isinstance(todos, list):
             for text in todo_lines(todos, width=width):  # pyright: ignore[reportUnknownArgumentType] - the board's own rows
                 self._line(text)
-        elif event.status != "ok":
-            for text in result_lines(text_of(event.content), call.number, width=width):
+        elif is_output:
+            for text in result_lines(content, call.number, width=width):
                 self._line(text, "dim")
         self._sink.doing("thinking")
 
@@ -158,9 +176,11 @@ class TurnPainter:
             case BackgroundResult():
                 text = "; ".join(f"{n['task_id']} {n['status']}: {n['command']}" for n in event.notifications)
             case SubagentStart():
-                text = f"{event.handle} ({event.agent_type}) begins: {one_line(event.task, 120)}"
+                self._sink.worker(event.handle, f"{event.handle} {event.agent_type}: {one_line(event.task)}")
+                return
             case SubagentEnd():
-                text = f"{event.handle} {event.status}: {one_line(event.summary, 120)}"
+                self._subagent_ended(event)
+                return
             case SandboxTier():
                 text = f"commands now run in the sandbox tier {event.tier}"
             case Injected():
@@ -173,6 +193,18 @@ class TurnPainter:
                 return
         self._line(cut(f"    {harmless(text)}", self._sink.width), "dim")
 
+    def _subagent_ended(self, event: SubagentEnd) -> None:
+        self._sink.worker(event.handle, "")
+        is_good = event.status in ("completed", "finished")
+        figures = f"{plural(event.tool_count, 'tool call')}, {duration(event.elapsed)}"
+        text = f"    {'✓' if is_good else '✗'} {event.handle} {event.status} ({figures})"
+        summary = one_line(event.summary)
+        self._line(cut(f"{text}: {summary}" if summary else text, self._sink.width), "" if is_good else "red")
+
     def _line(self, text: str, style: str = "") -> None:
-        if not self._quiet:
-            self._sink.line(text, style)
+        if self._quiet:
+            return
+        if self._last == "text":
+            self._sink.line("")
+        self._last = "line"
+        self._sink.line(text, style)

@@ -4,6 +4,7 @@ Here: names, types and help of options; each command hands them to its own modul
 imported only then. Not here: what a command does, options given anywhere (`command_line.py`).
 """
 
+import os
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Annotated, Any
@@ -25,7 +26,8 @@ from bowerbird.cli.state_options import state_group
 from bowerbird.cli.token_options import token_group
 
 _EPILOG = (
-    "Anywhere: --config FILE, --env-file FILE, --data-dir DIR, --no-color. "
+    "Anywhere: --config FILE, --env-file FILE, --data-dir DIR, --no-color, --server URL (work with a running "
+    "server; its token in BOWERBIRD_TOKEN). "
     'A first word that is no command is a prompt: bowerbird "fix the failing test".'
 )
 _PLAIN = {"help_option_names": ["-h", "--help"]}
@@ -48,7 +50,7 @@ def parse_and_run(arguments: Sequence[str], shell: Shell) -> int:
     Raises:
         CliExit: code 2 for wrong usage, with the nearest name of an unknown option.
     """
-    command = typer.main.get_command(_application(shell))
+    command = typer.main.get_command(application_of(shell))
     try:
         code = command.main(join_optional_values(arguments), prog_name="bowerbird", standalone_mode=False)
     except click_errors.UsageError as error:
@@ -59,7 +61,8 @@ def parse_and_run(arguments: Sequence[str], shell: Shell) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _application(shell: Shell) -> typer.Typer:
+def application_of(shell: Shell) -> typer.Typer:
+    """Return the parser of every command; each imports what it does when it is called."""
     application = typer.Typer(
         name="bowerbird",
         help="AI agents that work on a branch of your files; nothing lands until you merge it.",
@@ -72,6 +75,10 @@ def _application(shell: Shell) -> typer.Typer:
     )
 
     def call(module: str, function: str, **options: Any) -> int:
+        if shell.anywhere.server or os.environ.get("BOWERBIRD_URL"):
+            from bowerbird.cli.remote import place_of
+
+            module = place_of(shell, module, function)
         target: Callable[..., int] = getattr(import_module(f"bowerbird.cli.{module}"), function)
         try:
             return target(shell, **options)
@@ -171,12 +178,13 @@ def _add_review(application: typer.Typer, call: Call) -> None:
             bool, Option("--force", help="Take the branch's version where both changed.")
         ] = False,
         partial: Annotated[bool, Option("--partial", help="Land what can land, report the rest.")] = False,
+        check: Annotated[bool, Option("--check", help="Land only if landing.check passes.")] = False,
         json: Json = False,
         workspace: Where = None,
     ) -> int:
         """Write a branch's changes into the directory; `undo` takes them back."""
         return call("review_commands", "land", session=session, paths=paths or [], patch=patch, yes=yes,
-                    accept=accept or [], force=force, partial=partial, json=json,
+                    accept=accept or [], force=force, partial=partial, check=check, json=json,
                     workspace=workspace)  # fmt: skip
 
 
@@ -199,9 +207,9 @@ def _add_landings(application: typer.Typer, call: Call) -> None:
         return call("review_commands", "landings", json=json, workspace=workspace)
 
     @application.command("discard")
-    def discard(session: Id = None, yes: Yes = False, workspace: Where = None) -> int:  # pyright: ignore[reportUnusedFunction] - registered
+    def discard(session: Id = None, yes: Yes = False, json: Json = False, workspace: Where = None) -> int:  # pyright: ignore[reportUnusedFunction] - registered
         """Throw a branch's unlanded changes away (restorable for 7 days)."""
-        return call("review_commands", "discard", session=session, yes=yes, workspace=workspace)
+        return call("review_commands", "discard", session=session, yes=yes, json=json, workspace=workspace)
 
 
 def _add_sessions(application: typer.Typer, call: Call) -> None:
@@ -233,6 +241,7 @@ def _add_sessions(application: typer.Typer, call: Call) -> None:
     def resume(  # pyright: ignore[reportUnusedFunction] - typer names every parameter
         session: Id = None,
         output: Annotated[str, Option("--output", help="text, json or stream-json.")] = "text",
+        json: Annotated[bool, Option("--json", help="Short for --output json.")] = False,
         quiet: Annotated[bool, Option("--quiet", "-q", help="Only the answer and errors.")] = False,
         timeout: Annotated[
             float | None, Option("--timeout", metavar="S", help="Time limit of the run.")
@@ -241,8 +250,8 @@ def _add_sessions(application: typer.Typer, call: Call) -> None:
         workspace: Where = None,
     ) -> int:
         """Go on with an unfinished turn; without one, open the session."""
-        return call("run_command", "resume", session=session, output=output, quiet=quiet, timeout=timeout,
-                    yes=yes, workspace=workspace)  # fmt: skip
+        return call("run_command", "resume", session=session, output="json" if json else output, quiet=quiet,
+                    timeout=timeout, yes=yes, workspace=workspace)  # fmt: skip
 
     @application.command("fork")
     def fork(  # pyright: ignore[reportUnusedFunction] - registered
@@ -340,7 +349,7 @@ def flags_of(path: Sequence[str]) -> list[str]:
     from bowerbird.cli.command_line import Anywhere
     from bowerbird.cli.terminal import Terminal
 
-    command: Any = typer.main.get_command(_application(Shell(Anywhere(), Terminal())))
+    command: Any = typer.main.get_command(application_of(Shell(Anywhere(), Terminal())))
     for name in path:
         command = getattr(command, "commands", {}).get(name)
         if command is None:

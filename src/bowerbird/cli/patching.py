@@ -13,6 +13,11 @@ from bowerbird.cli.exits import USAGE, CliExit
 from bowerbird.cli.terminal import Terminal
 from bowerbird.cli.text import harmless
 
+_WHOLE = {
+    "create": "this new file", "delete": "this deletion", "chmod": "these permissions",
+    "mkdir": "this new directory", "rmdir": "the directory's deletion", "symlink": "this link",
+}  # fmt: skip
+
 
 def choose_hunks(terminal: Terminal, entries: Sequence[Mapping[str, Any]], diff: Mapping[str, Any]) -> Choice:
     """Ask hunk by hunk; an end of input is `q`.
@@ -43,7 +48,7 @@ def _show_file(terminal: Terminal, question: Question) -> None:
 
 def _read(terminal: Terminal, question: Question) -> Answer:
     place = f"({question.number}/{question.of}) " if question.of > 1 else ""
-    what = "this hunk" if question.hunk else f"this {question.op}"
+    what = "this hunk" if question.hunk else _WHOLE.get(question.op, "this change")
     while True:
         terminal.write(f"{place}Land {what} [y,n,a,d,q,?]? ")
         line = sys.stdin.readline()

@@ -10,14 +10,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from bowerbird.cli.drawing import coloured_diff
-from bowerbird.cli.exits import APPROVAL, DONE, PARTLY, USAGE, CliExit
-from bowerbird.cli.pager import show_paged
+from bowerbird.cli.exits import APPROVAL, DONE, FAILED, PARTLY, USAGE, CliExit
+from bowerbird.cli.landing_check import passes_here
 from bowerbird.cli.patching import choose_hunks
 from bowerbird.cli.picking import branch_paths, pick_session, pick_with_paths
+from bowerbird.cli.review_shown import Changes, files_of, landing_rows, steps_of, write_diff
 from bowerbird.cli.shell import Shell, directory_of
 from bowerbird.cli.shell import run as run_async
-from bowerbird.cli.text import age, harmless, plural, table
+from bowerbird.cli.text import harmless, plural, table
 from bowerbird.core.errors import LandingRefused
 
 if TYPE_CHECKING:
@@ -64,55 +64,13 @@ def diff(
         found, words = await pick_with_paths(application.sessions, session, paths, directory)
         branch = await _branch_of(application, found)
         chosen = branch_paths(words, _place_of(found)) or None
-        if json:
-            data = await asyncio.to_thread(branch.diff, chosen)
-            shell.terminal.write(json_text.dumps(data, ensure_ascii=False, indent=2) + "\n")
-            return DONE
-        folded = [] if chosen else await asyncio.to_thread(_ignored_paths, branch, _place_of(found))
-        if folded:
-            changed = await asyncio.to_thread(branch.changes)
-            chosen = [path for path in (*changed["written"], *changed["deleted"]) if path not in folded]
-            count = plural(len(folded), "ignored file")
-            shell.terminal.note(
-                f"{count} left out, {harmless(folded[0].lstrip('/'))} …: name a path to see it"
-            )
-        if folded and not chosen:
-            return DONE
-        if stat:
-            data = await asyncio.to_thread(branch.diff, chosen)
-            for line in stat_lines(data, width=shell.terminal.width):
-                shell.terminal.line(line)
-        else:
-            patch = await asyncio.to_thread(branch.unified, chosen)
-            show_paged(shell.terminal, coloured_diff(patch, shell.terminal.out), patch)
-            if not patch:
-                shell.terminal.note(f"session {found.thread_id} changes nothing")
-        return DONE
+        place = _place_of(found)
+        folds = place is not None and place.is_dir()
+        return await asyncio.to_thread(
+            lambda: write_diff(shell, branch, found.thread_id, chosen, stat=stat, json=json, folds=folds)
+        )
 
     return opened(shell, workspace, work)
-
-
-def _ignored_paths(branch: "Branch", place: Path | None) -> list[str]:
-    """Return the changed paths that are folded in every door: caches, and what git ignores (WS-65)."""
-    if place is None or not place.is_dir():
-        return []
-    return [row["path"] for row in branch.plan_landing()["entries"] if row["ignored"]]
-
-
-def stat_lines(data: dict[str, Any], *, width: int) -> list[str]:
-    """Return one line per changed path with its counts, flagged ones marked."""
-    rows: list[list[str]] = []
-    added = removed = 0
-    for row in data["written"]:
-        plus, minus = int(row.get("added") or 0), int(row.get("removed") or 0)
-        added, removed = added + plus, removed + minus
-        mark = "A" if row["kind"] == "create" else "M"
-        size = "binary" if row.get("binary") else f"+{plus} -{minus}"
-        flags = f"  [{', '.join(row['flags'])}]" if row.get("flags") else ""
-        rows.append([mark, harmless(row["path"].lstrip("/")), size + flags])
-    rows += [["D", harmless(path.lstrip("/")), ""] for path in data["deleted"]]
-    total = f"{plural(len(rows), 'file')}, +{added} -{removed}"
-    return [*table(rows, width=width), total] if rows else []
 
 
 # ---------------------------------------------------------------- land
@@ -130,8 +88,13 @@ def land(
     partial: bool,
     json: bool,
     workspace: str | None,
+    check: bool = False,
 ) -> int:
-    """Write a branch's changes into its directory, all or some; nothing lands on a conflict."""
+    """Write a branch's changes into its directory, all or some; nothing lands on a conflict.
+
+    Args:
+        check: the command of `landing.check` runs first; nothing lands when it fails.
+    """
 
     async def work(application: "Application", directory: Path) -> int:
         found, words = await pick_with_paths(application.sessions, session, paths, directory)
@@ -143,19 +106,25 @@ def land(
             "force": force,
             "partial": partial,
         }
-        chosen = await asyncio.to_thread(_prepare, shell, branch, request, patch=patch, yes=yes)
+        chosen = await asyncio.to_thread(prepare, shell, branch, request, patch=patch, yes=yes)
         if chosen is None:
             shell.terminal.note("nothing was chosen; nothing landed")
             return DONE
+        if check and not await passes_here(shell, application, branch, json=json):
+            return FAILED
         return await asyncio.to_thread(land_chosen, shell, branch, chosen, json)
 
     return opened(shell, workspace, work)
 
 
-def _prepare(
-    shell: Shell, branch: "Branch", request: dict[str, Any], *, patch: bool, yes: bool
+def prepare(
+    shell: Shell, branch: Changes, request: dict[str, Any], *, patch: bool, yes: bool, shows: bool = True
 ) -> dict[str, Any] | None:
-    """Return the landing's arguments after the person's choices; None when nothing is left."""
+    """Return the landing's arguments after the person's choices; None when nothing is left.
+
+    Args:
+        shows: the landing tells of its steps, so a long one has a bar (UI-53).
+    """
     plan = branch.plan_landing(request["paths"])
     entries = [row for row in plan["entries"] if not row["ignored"] or request["paths"]]
     if not entries:
@@ -174,7 +143,8 @@ def _prepare(
     accepted = _accept_flagged(shell, entries, request["accept"], can_ask=can_ask)
     if not yes and can_ask and not _confirm(shell, entries):
         return None
-    return {**request, "accept": accepted, "plan": plan["plan"]}
+    told = steps_of(shell.terminal.status, len(entries), width=shell.terminal.width) if shows else None
+    return {**request, "accept": accepted, "plan": plan["plan"]} | ({"told": told} if told else {})
 
 
 def _accept_flagged(
@@ -194,35 +164,36 @@ def _accept_flagged(
 
 
 def _confirm(shell: Shell, entries: Sequence[dict[str, Any]]) -> bool:
-    rows = [[_MARKS.get(row["op"], "M"), harmless(row["path"].lstrip("/")), _drift(row)] for row in entries]
+    rows = [[MARKS.get(row["op"], "M"), harmless(row["path"].lstrip("/")), drift_of(row)] for row in entries]
     for line in table(rows, width=shell.terminal.width):
         shell.terminal.warn(line)
     return input(f"Land {plural(len(entries), 'change')}? [y/N] ").strip().lower() in ("y", "yes")
 
 
-_MARKS = {"create": "A", "mkdir": "A", "symlink": "L", "delete": "D", "rmdir": "D", "chmod": "m"}
+MARKS = {"create": "A", "mkdir": "A", "symlink": "L", "delete": "D", "rmdir": "D", "chmod": "m"}
 
 
-def _drift(row: dict[str, Any]) -> str:
+def drift_of(row: dict[str, Any]) -> str:
     notes = {"mergeable": "edited since: will be merged", "conflict": "CONFLICT", "same": "already there"}
     return notes.get(row["drift"], "")
 
 
-def land_chosen(shell: Shell, branch: "Branch", arguments: dict[str, Any], json: bool) -> int:
+def land_chosen(shell: Shell, branch: Changes, arguments: dict[str, Any], json: bool) -> int:
     try:
         landing = branch.land(**arguments, actor="cli", door="cli")
+        shell.terminal.clear_status()
     except LandingRefused as refusal:
         if json:
             data = {"landing_id": None, "landed": [], "refused": refusal.refused}
             shell.terminal.write(json_text.dumps(data, ensure_ascii=False) + "\n")
         shell.terminal.warn("nothing landed:", "red")
-        _say_refused(shell, refusal.refused)
+        say_refused(shell, refusal.refused)
         only_flags = all(row["reason"].startswith("flagged") for row in refusal.refused)
         return APPROVAL if only_flags else PARTLY
     return _landed(shell, landing, json)
 
 
-def _say_refused(shell: Shell, refused: Sequence[dict[str, str]]) -> None:
+def say_refused(shell: Shell, refused: Sequence[dict[str, str]]) -> None:
     for row in refused:
         shell.terminal.warn(f"  {row['path'].lstrip('/')}: {row['reason']}")
 
@@ -233,11 +204,11 @@ def _landed(shell: Shell, landing: "Landing", json: bool) -> int:
         data = {"landing_id": landing.id, "landed": [row["path"] for row in rows], "refused": landing.refused}
         shell.terminal.write(json_text.dumps(data, ensure_ascii=False) + "\n")
     else:
-        shell.terminal.line(f"landed {plural(len(rows), 'change')} as {landing.id}", "green")
+        shell.terminal.line(f"landed {plural(files_of(rows), 'change')} as {landing.id}", "green")
         shell.terminal.note(f"take it back with: bowerbird undo {landing.id}")
     if landing.refused:
         shell.terminal.warn("not landed:", "yellow")
-        _say_refused(shell, landing.refused)
+        say_refused(shell, landing.refused)
         return PARTLY
     return DONE
 
@@ -258,13 +229,17 @@ def undo(shell: Shell, *, landing: str | None, force: bool, json: bool, workspac
             wanted = landing or _newest_standing(known)
             if wanted is None:
                 raise CliExit(USAGE, f"nothing has landed in {directory} that could be taken back")
-            matches = [row.id for row in known if row.id.startswith(wanted)] or [wanted]
+            matches = [row.id for row in known if row.id.startswith(wanted)]
+            if not matches:
+                raise CliExit(
+                    USAGE, f"no landing {harmless(wanted)} in {directory}; `bowerbird landings` lists them"
+                )
             if len(matches) > 1:
                 raise CliExit(USAGE, f"{wanted} fits several landings: {', '.join(matches)}")
             undone = place.undo(matches[0], force=force, actor="cli", door="cli")
         except LandingRefused as refusal:
             shell.terminal.warn("nothing was taken back; edited since:", "red")
-            _say_refused(shell, refusal.refused)
+            say_refused(shell, refusal.refused)
             shell.terminal.note("`--force` takes it back all the same; that can be undone too")
             return PARTLY
         finally:
@@ -277,7 +252,9 @@ def undo(shell: Shell, *, landing: str | None, force: bool, json: bool, workspac
             }
             shell.terminal.write(json_text.dumps(data, ensure_ascii=False) + "\n")
         else:
-            shell.terminal.line(f"took {matches[0]} back ({plural(len(undone.entries), 'change')})", "green")
+            shell.terminal.line(
+                f"took {matches[0]} back ({plural(files_of(undone.entries), 'change')})", "green"
+            )
             shell.terminal.note(f"bring it back with: bowerbird undo {undone.id}")
         return DONE
 
@@ -301,34 +278,18 @@ def landings(shell: Shell, *, json: bool, workspace: str | None) -> int:
         if json:
             shell.terminal.write(json_text.dumps(records, ensure_ascii=False, indent=2) + "\n")
             return DONE
-        rows = [
-            [row["id"], row["kind"], row["state"], _age_of(row["at"]), _paths_of(row["entries"])]
-            for row in records
-        ]
-        for line in table(rows, width=shell.terminal.width):
+        for line in table(landing_rows(records), width=shell.terminal.width):
             shell.terminal.line(line)
-        if not rows:
+        if not records:
             shell.terminal.note(f"nothing has landed in {directory}")
         return DONE
 
     return opened(shell, workspace, work)
 
 
-def _age_of(at: str) -> str:
-    from datetime import UTC, datetime
-
-    from bowerbird.core.timestamps import from_iso
-
-    return age((datetime.now(UTC) - from_iso(at)).total_seconds())
-
-
-def _paths_of(entries: Sequence[dict[str, Any]]) -> str:
-    names = [harmless(str(row["path"]).lstrip("/")) for row in entries]
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return ", ".join(names[:3]) + more
-
-
-def discard(shell: Shell, *, session: str | None, yes: bool, workspace: str | None) -> int:
+def discard(
+    shell: Shell, *, session: str | None, yes: bool, workspace: str | None, json: bool = False
+) -> int:
     """Throw a branch's unlanded changes away; the session goes on with a fresh branch."""
 
     async def work(application: "Application", directory: Path) -> int:
@@ -342,6 +303,12 @@ def discard(shell: Shell, *, session: str | None, yes: bool, workspace: str | No
         if not yes and not ask_sure(f"Discard {plural(count, 'change')} of session {found.thread_id}?"):
             raise CliExit(USAGE, "nothing was discarded; --yes discards without asking")
         old = await application.discard_changes(found.thread_id)
+        if json:
+            gone = [*changes["written"], *changes["deleted"]]
+            shell.terminal.write(
+                json_text.dumps({"status": "discarded", "paths": gone, "branch": old}) + "\n"
+            )
+            return DONE
         shell.terminal.line(f"discarded {plural(count, 'change')} of session {found.thread_id}", "green")
         shell.terminal.note(f"they are kept for 7 days as branch {old}")
         return DONE

@@ -28,7 +28,7 @@ _OWN_FLAGS = {"max_turns": "agent.max_turns"}
 
 def run(shell: Shell, **values: Any) -> int:
     """Run `bowerbird run`: one turn with a prompt or piped input, else the interactive session."""
-    options = _with_input(shell, RunOptions(**values))
+    options = with_input(shell, RunOptions(**values))
     workspace = directory_of(options.workspace)
     loaded = shell.load(workspace)
     _settle_doubt(shell, loaded, workspace, options)
@@ -74,7 +74,7 @@ def is_interactive() -> bool:
 # ---------------------------------------------------------------- input and directory
 
 
-def _with_input(shell: Shell, options: RunOptions) -> RunOptions:
+def with_input(shell: Shell, options: RunOptions) -> RunOptions:
     """Add piped input: alone it is the prompt, beside a prompt its attachment."""
     from dataclasses import replace
 

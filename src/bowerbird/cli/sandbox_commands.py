@@ -15,7 +15,7 @@ import msgspec
 
 from bowerbird.cli.drawing import coloured_diff
 from bowerbird.cli.exits import USAGE, CliExit
-from bowerbird.cli.review_commands import stat_lines
+from bowerbird.cli.review_shown import stat_lines
 from bowerbird.cli.shell import Shell, directory_of
 from bowerbird.cli.shell import run as run_async
 from bowerbird.cli.text import duration

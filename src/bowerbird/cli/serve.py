@@ -49,7 +49,10 @@ def serve(shell: Shell, *, host: str | None, port: int | None, workspace: str | 
         )
     except OSError as error:
         where = f"{loaded.settings.server.host}:{loaded.settings.server.port}"
-        raise CliExit(FAILED, f"cannot listen on {where}: {error.strerror or error}") from error
+        why = (error.strerror or str(error)).partition(" (while")[0]
+        raise CliExit(
+            FAILED, f"cannot listen on {where}: {why}; choose another with --port or --host"
+        ) from error
     except KeyboardInterrupt:
         return DONE
     return DONE

@@ -99,7 +99,12 @@ def run(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
             for number in (signal.SIGTERM, signal.SIGHUP):
                 loop.remove_signal_handler(number)
 
-    return asyncio.run(framed())
+    if is_debugging():
+        return asyncio.run(framed())
+    from bowerbird.cli.saying import log_in_lines
+
+    with log_in_lines():
+        return asyncio.run(framed())
 
 
 def is_debugging() -> bool:

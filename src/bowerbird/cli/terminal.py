@@ -8,15 +8,16 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TextIO
 
-from bowerbird.cli.text import cut, duration, harmless, width_of
+from bowerbird.cli.text import cut, duration, harmless, plural, width_of, wrapped
 
 _STYLES = {
     "bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36", "magenta": "35",
 }  # fmt: skip
+FRAME_S = 0.1
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _ERASE_LINE = "\r\x1b[2K"
 
@@ -79,7 +80,7 @@ class Terminal:
 
     def line(self, text: str = "", style: str = "") -> None:
         """Write a line of ours to standard output."""
-        self.write(self.styled(text, style, self.out) + "\n")
+        self.write(self._drawn(text, style, self.out))
 
     def note(self, text: str, style: str = "") -> None:
         """Write a line to standard error, unless quiet."""
@@ -89,8 +90,15 @@ class Terminal:
     def warn(self, text: str, style: str = "") -> None:
         """Write a line to standard error, quiet or not."""
         self.clear_status()
-        self._err.write(self.styled(harmless(text), style, self.err) + "\n")
+        self._err.write(self._drawn(harmless(text), style, self.err))
         self._err.flush()
+
+    def _drawn(self, text: str, style: str, ability: Ability) -> str:
+        """Return `text` as lines: broken between words for a terminal, as they are for a pipe."""
+        lines = text.split("\n")
+        if ability.is_terminal:
+            lines = [piece for line in lines for piece in wrapped(line, self.width)]
+        return "".join(self.styled(line, style, ability) + "\n" for line in lines)
 
     @staticmethod
     def styled(text: str, style: str, ability: Ability) -> str:
@@ -134,6 +142,38 @@ class Spinner:
         moment = time.monotonic() if now is None else now
         elapsed = moment - self.started
         return f"{_FRAMES[int(moment * 10) % len(_FRAMES)]} {self.action} {duration(elapsed)}"
+
+
+class Steps:
+    """How far a work of many steps is, as a bar with rate and remaining time; call it before each step.
+
+    Args:
+        show: takes the bar, not more often than ten times a second. total: things done in the end.
+        per: steps for each. width: cells. what: what is done, say `landing`. noun: what of, say `file`.
+    """
+
+    def __init__(
+        self, show: Callable[[str], None], total: int, *, per: int = 1, width: int, what: str, noun: str
+    ) -> None:
+        self._show, self._total, self._per, self._width = show, total, per, width
+        self._what, self._noun = what, noun
+        self._done = 0
+        self._began = self._shown = time.monotonic()
+
+    def __call__(self, name: str) -> None:
+        """Count one step, unless it is none of many: those have a number."""
+        now = time.monotonic()
+        if not name[-1:].isdigit():
+            return
+        self._began = now if self._done == 0 else self._began
+        self._done += 1
+        if now - self._shown < FRAME_S or now == self._began:
+            return
+        self._shown = now
+        done = min(self._done // self._per, self._total)
+        rate = self._done / self._per / (now - self._began)
+        unit = f"{self._what} {plural(self._total, self._noun)}, {rate:.0f}/s"
+        self._show(progress_bar(done, self._total, width=self._width, rate=rate, unit=unit))
 
 
 def progress_bar(done: int, total: int, *, width: int, rate: float, unit: str) -> str:

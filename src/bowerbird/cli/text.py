@@ -77,6 +77,57 @@ def cut(text: str, width: int) -> str:
     return "".join(kept) + "…" if width > 0 else ""
 
 
+def wrapped(text: str, width: int) -> list[str]:
+    """Return `text` in lines of at most `width` cells, broken between parts (` · `), else between words.
+
+    Later lines are indented as the first; a word that is too long for a line is broken.
+
+    Example:
+        >>> wrapped("  one two", 6), wrapped("a b · c d", 7)
+        (['  one', '  two'], ['a b', 'c d'])
+    """
+    if width_of(text) <= width:
+        return [text]
+    body = text.lstrip(" ")
+    indent = " " * min(len(text) - len(body), width // 2)
+    between = " · " if " · " in body else " "
+    lines: list[str] = []
+    line = ""
+    for part in body.split(between):
+        longer = line + between + part if line else part
+        if width_of(indent + longer) <= width:
+            line = longer
+            continue
+        if line:
+            lines.append(indent + line)
+        *whole, line = _pieces(part, width - len(indent), by_word=between != " ")
+        lines += [indent + piece for piece in whole]
+    return [*lines, indent + line] if line else lines
+
+
+def _pieces(part: str, width: int, *, by_word: bool) -> list[str]:
+    """Return `part`, which may be too long for a line, in pieces that are not; at least one."""
+    if by_word:
+        return wrapped(part, width)
+    pieces: list[str] = []
+    while width_of(part) > width > 1:
+        kept = cut(part, width + 1)[:-1] or part[0]
+        pieces.append(kept)
+        part = part[len(kept) :]
+    return [*pieces, part]
+
+
+def short_path(path: str, home: str) -> str:
+    """Return a path as people write it, with `~` for their home.
+
+    Example:
+        >>> short_path("/home/ada/x", "/home/ada")
+        '~/x'
+    """
+    inside = path.removeprefix(home.rstrip("/") + "/")
+    return "~/" + inside if len(home) > 1 and inside != path else path
+
+
 def count(number: int) -> str:
     """Return a short count: 843, 12.4k, 1.2M.
 

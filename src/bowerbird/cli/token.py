@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from bowerbird.cli.exits import DONE, FAILED, USAGE, CliExit
+from bowerbird.cli.exits import DONE, USAGE, CliExit
 from bowerbird.cli.shell import Shell
 from bowerbird.cli.shell import run as run_async
 from bowerbird.cli.text import harmless, table
@@ -63,7 +63,10 @@ def revoke_token(shell: Shell, *, name: str) -> int:
     """Revoke every usable token of a name, or the one of an id; exit code 1 when there is none."""
     rows = _in_store(shell, lambda c: revoke(c, name))
     if not rows:
-        raise CliExit(FAILED, f"there is no token {harmless(name)} that could be revoked")
+        raise CliExit(
+            USAGE,
+            f"there is no token {harmless(name)} that could be revoked; `bowerbird token list` has them",
+        )
     for row in rows:
         shell.terminal.note(f"{harmless(row.name)} ({row.token_id}) is revoked")
     return DONE

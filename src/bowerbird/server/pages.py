@@ -28,6 +28,7 @@ FURTHER = (
     "/landings", "/usage", "/dev/landings", "/dev/usage",
     "/dev/skills", "/dev/memory", "/dev/sandbox", "/dev/tokens",
 )  # fmt: skip
+LOST = ("/dev/{rest:path}", "/c/{rest:path}")  # no page has these addresses: the application says so
 LOOSE = ("theme.js", "icon.svg", "manifest.webmanifest")
 _TYPES = {".js": "text/javascript", ".webmanifest": "application/manifest+json", ".woff2": "font/woff2"}
 
@@ -46,7 +47,7 @@ contain the pages. The API works without them: see <a href="{base}/docs">its des
 
 _UI = re.compile(
     "|".join(re.sub(r"\\{[a-z]+\\}", "[^/]+", re.escape(path)) for path in (*PAGES, *FURTHER))
-    + "|/assets/[^/]+|/"
+    + "|/(?:dev|c)/.*|/assets/[^/]+|/"
     + "|/".join(map(re.escape, LOOSE))
 )
 
@@ -81,12 +82,13 @@ def _page(path: Path, changed_ns: int, base: str) -> bytes:
     )
 
 
-def page(base: str, directory: Path | None = None) -> Response:
+def page(base: str, directory: Path | None = None, status: int = 200) -> Response:
     """Return the application's page, or what to do when it was not built (503).
 
     Args:
         base: the path prefix below which the server is reached, "" for none.
         directory: of the built UI; that of the package when None.
+        status: 404 where no page has the address; the application then says that.
     """
     index = (directory or ui_directory()) / "index.html"
     try:
@@ -94,7 +96,7 @@ def page(base: str, directory: Path | None = None) -> Response:
     except FileNotFoundError:
         shown = _NOT_BUILT.replace("{base}", html.escape(base, quote=True))
         return Response(shown, 503, media_type="text/html", headers={"Cache-Control": "no-store"})
-    return Response(body, media_type="text/html", headers={"Cache-Control": ASK})
+    return Response(body, status, media_type="text/html", headers={"Cache-Control": ASK})
 
 
 def asset(name: str, directory: Path) -> Response:
@@ -117,6 +119,14 @@ async def _serve_page(request: Request) -> Response:
 
 for _path in (*PAGES, *FURTHER):
     router.add_api_route(_path, _serve_page, methods=["GET", "HEAD"])
+
+
+async def _serve_lost(request: Request) -> Response:
+    return page(context_of(request).settings.root_path.rstrip("/"), status=404)
+
+
+for _path in LOST:
+    router.add_api_route(_path, _serve_lost, methods=["GET", "HEAD"])
 
 
 @router.api_route("/assets/{name}", methods=["GET", "HEAD"])

@@ -127,6 +127,14 @@ class Tournaments:
         mine = tuple(child for child in children if child.call == tournament_id and child.contest is not None)
         return Tournament(tournament_id, mine) if mine else None
 
+    async def all(self, thread_id: str) -> list[Tournament]:
+        """Return a session's tournaments that doors began, the newest first."""
+        groups: dict[str, list[Child]] = {}
+        for child in await self._children.records.of(thread_id):
+            if child.contest is not None:
+                groups.setdefault(child.call, []).append(child)
+        return [Tournament(call, tuple(children)) for call, children in reversed(groups.items())]
+
     async def resume(self) -> None:
         """Go on with those that a process that died, or was stopped, left; once, when a server starts."""
         rows = await self._store.read(subagents_in_contests)

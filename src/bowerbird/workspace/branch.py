@@ -5,7 +5,7 @@ and passes on. Not here: how a call works: `changes.py`, `diff.py`, `family.py` 
 `history.py`, `landing.py`, `export.py`.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -319,6 +319,7 @@ class Branch(BranchFiles):
         *,
         actor: str = "",
         door: str = "",
+        told: Callable[[str], None] | None = None,
     ) -> Landing:
         """Bring changes into the workspace, all or nothing (WS-50).
 
@@ -326,9 +327,8 @@ class Branch(BranchFiles):
             paths: files or directories, None = all. hunks: ids from `diff`, None = whole files.
             accept: flagged paths that a person accepts, `"*"` = all.
             force: take the branch's version where the user's edits conflict.
-            partial: land the rest of what is refused.
-            plan: the plan that the person saw.
-            actor, door: for the record.
+            partial: land the rest of what is refused. plan: the plan that the person saw.
+            actor, door: for the record. told: called before each write point, say for a progress bar.
 
         Raises:
             LandingRefused: a path is refused; nothing changed.
@@ -343,7 +343,7 @@ class Branch(BranchFiles):
         with self._state.writing():
             history = self._history()
             point = history.freeze_live() if self._is_held() else history.freeze()
-            record, folder = land(self._ground(point.id), root, request)
+            record, folder = land(self._ground(point.id, told), root, request)
             self._state.account.forget()
         self._house.landings.forget_old()
         return self._house.landings.of(folder, record)
@@ -362,7 +362,7 @@ class Branch(BranchFiles):
             raise InvalidWorkspace("this branch has no workspace to land in; export it, or rebind it")
         return self._state.workspace
 
-    def _ground(self, snapshot: str | None) -> LandingGround:
+    def _ground(self, snapshot: str | None, told: Callable[[str], None] | None = None) -> LandingGround:
         changes = pending(self._state)
         stack = self._state.stack
         return LandingGround(
@@ -374,7 +374,7 @@ class Branch(BranchFiles):
             rules=self._house.rules,
             ignored_of=GitIgnored(stack.view),
             tainted=tainted_paths(self._state),
-            checkpoint=self._house.landings.checkpoint,
+            checkpoint=told or self._house.landings.checkpoint,
         )
 
     # ------------------------------------------------------------ end

@@ -13,6 +13,7 @@ import type {
   FileText,
   LandRequest,
   Landing,
+  LandingCheck,
   LandingPlan,
   MemoryVersion,
   Merged,
@@ -166,6 +167,8 @@ export const api = {
       "GET",
       `/api/conversations/${id(conversation)}/landing-plan?${paths.map((path) => `path=${id(path)}`).join("&")}`,
     ),
+  check: (conversation: string) => call<LandingCheck>("GET", `/api/conversations/${id(conversation)}/check`),
+  beginCheck: (conversation: string) => call<LandingCheck>("POST", `/api/conversations/${id(conversation)}/check`),
   land: (conversation: string, wanted: LandRequest) =>
     call<Landing>("POST", `/api/conversations/${id(conversation)}/land`, wanted),
   discard: (conversation: string, paths?: string[]) =>
@@ -201,6 +204,7 @@ export const api = {
     call("POST", `/api/conversations/${id(conversation)}/subagents/${id(handle)}/discard`),
   beginAttempts: (conversation: string, wanted: NewTournament) =>
     call<Tournament>("POST", `/api/conversations/${id(conversation)}/attempts`, wanted),
+  tournaments: (conversation: string) => call<Tournament[]>("GET", `/api/conversations/${id(conversation)}/attempts`),
   attempts: (conversation: string, tournament: string) =>
     call<Tournament>("GET", `/api/conversations/${id(conversation)}/attempts/${id(tournament)}`),
 

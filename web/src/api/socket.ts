@@ -15,8 +15,8 @@ export interface SocketListener {
   frame: (frame: ServerFrame, size: number) => void;
   sent: (frame: ClientFrame) => void;
   connection: (state: Connection, retryAt: number | null) => void;
-  /** Where to continue; null = the whole history. */
-  cursor: () => number;
+  /** After which record to begin, or to continue; 0 = the whole history. */
+  cursor: () => number | Promise<number>;
   /** Inputs said while there was no connection; each has an id, so that a repeat is known. */
   unsent: () => readonly ClientFrame[];
 }
@@ -32,6 +32,34 @@ const UNKNOWN = 4004;
 export function retryDelay(attempt: number, jitter: number): number {
   const most = Math.min(FIRST_DELAY_MS * 2 ** attempt, LONGEST_DELAY_MS);
   return Math.round(most * (0.75 + 0.25 * jitter));
+}
+
+/** Return where a conversation's frames after a record come from; a ticket goes with it where one is needed. */
+async function addressOf(conversation: string, after: number): Promise<string> {
+  const query = new URLSearchParams({ v: "2", after: String(after) });
+  if (token.get()) query.set("ticket", (await api.ticket()).ticket);
+  return socketAddress(`/api/chat/${encodeURIComponent(conversation)}/ws?${query}`);
+}
+
+/**
+ * Return the frames of a conversation's first records, up to number `upto`, read over a connection of their own.
+ *
+ * @throws Error when the connection ends before.
+ */
+export async function readHistory(conversation: string, upto: number): Promise<ServerFrame[]> {
+  const socket = new WebSocket(await addressOf(conversation, 0));
+  const frames: ServerFrame[] = [];
+  return new Promise((resolve, reject) => {
+    socket.onmessage = (event: MessageEvent<string>) => {
+      const frame = parseFrame(event.data);
+      if (!frame || frame.type === "hello") return;
+      if ((frame.cursor ?? 0) <= upto) return void frames.push(frame);
+      socket.onclose = null;
+      socket.close();
+      resolve(frames);
+    };
+    socket.onclose = () => reject(new Error("the connection ended before the history did"));
+  });
 }
 
 export class ConversationSocket {
@@ -88,15 +116,15 @@ export class ConversationSocket {
 
   async #open(): Promise<void> {
     this.#listener.connection("connecting", null);
-    const query = new URLSearchParams({ v: "2", after: String(this.#listener.cursor()) });
+    let address: string;
     try {
-      if (token.get()) query.set("ticket", (await api.ticket()).ticket);
+      address = await addressOf(this.#conversation, await this.#listener.cursor());
     } catch (error) {
       if (error instanceof ApiError && error.status === 401) return this.#end("signed-out");
       return this.#later();
     }
     if (this.#closed) return;
-    const socket = new WebSocket(socketAddress(`/api/chat/${encodeURIComponent(this.#conversation)}/ws?${query}`));
+    const socket = new WebSocket(address);
     this.#socket = socket;
     socket.onopen = () => this.#opened();
     socket.onmessage = (event: MessageEvent<string>) => {

@@ -94,6 +94,9 @@ export interface LandingPlan {
   entries: PlanEntry[];
 }
 
+/** What `landing.check` found on a branch. */
+export type LandingCheck = Known<Schemas["CheckShown"]>;
+
 export interface Refused {
   path: string;
   reason: string;

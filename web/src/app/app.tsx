@@ -2,7 +2,7 @@
 
 import { lazy, Suspense, useEffect, useState } from "react";
 import { Redirect, Route, Router, Switch, useLocation } from "wouter";
-import { whenSignedOut } from "../api/client.ts";
+import { api, whenSignedOut } from "../api/client.ts";
 import { base } from "../api/place.ts";
 import { ChatPage } from "../chat/page.tsx";
 import { HomePage } from "../chat/home.tsx";
@@ -13,7 +13,7 @@ import { Empty, Loading } from "../ui/kit.tsx";
 import { Toasts } from "../ui/toasts.tsx";
 import { MapPinOff } from "lucide-react";
 import { FaceContext, useLinks } from "./place.tsx";
-import { Shell } from "./shell.tsx";
+import { Shell, SidebarButton } from "./shell.tsx";
 import { SignIn } from "./sign_in.tsx";
 
 const ReviewPage = lazy(() => import("../review/page.tsx"));
@@ -28,11 +28,16 @@ const TokensPage = lazy(() => import("../dev/tokens.tsx"));
 function NotFound() {
   const links = useLinks();
   return (
-    <Empty icon={MapPinOff} title={t.noSuchPage}>
-      <a className="button" href={`${base()}${links.home}`}>
-        {t.toStart}
-      </a>
-    </Empty>
+    <>
+      <header className="head">
+        <SidebarButton />
+      </header>
+      <Empty icon={MapPinOff} title={t.noSuchPage}>
+        <a className="button primary" href={`${base()}${links.home}`}>
+          {t.toStart}
+        </a>
+      </Empty>
+    </>
   );
 }
 
@@ -81,6 +86,13 @@ function Faced() {
   const face: Face = location === "/dev" || location.startsWith("/dev/") ? "dev" : "user";
   const [signedOut, setSignedOut] = useState(false);
   useEffect(() => whenSignedOut(() => setSignedOut(true)), []);
+  useEffect(() => {
+    // On a phone the first page asks for nothing else: without this nobody is asked to sign in before they wrote.
+    api.me().then(
+      (me) => me.authenticated || setSignedOut(true),
+      () => undefined,
+    );
+  }, []);
   useEffect(() => applyTheme(face), [face]);
   return (
     <FaceContext value={face}>

@@ -44,9 +44,10 @@ export function useActions(id: string, facts: Conversation | null): EntryActions
   const editAndResend = useCallback(
     async (entry: UserEntry): Promise<void> => {
       // Read when it is asked for: entries change with each word, and these functions must not.
+      await liveConversation(id).whole();
       const { entries } = liveConversation(id).view().state;
       const ends = entries.filter((one) => one.kind === "end" && one.state === "done");
-      const at = entries.indexOf(entry);
+      const at = entries.findIndex((one) => one.key === entry.key);
       const before = ends.filter((end) => entries.indexOf(end) < at).at(-1);
       const made = before?.turn ? await api.fork(id, before.turn) : await api.begin(await setUpLike(facts));
       drafts.set(made.conversation_id, entry.text);

@@ -71,7 +71,27 @@ function Said({ entry, actions }: { entry: UserEntry; actions: EntryActions }) {
   );
 }
 
+/** A message as a sentence begins. */
+const sentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
 function Note({ entry, actions }: { entry: NoteEntry; actions: EntryActions }) {
+  const face = useFace();
+  if (entry.tone === "error" && face === "user") {
+    return (
+      <Problem
+        actions={
+          <button type="button" className="button small" onClick={actions.resume}>
+            {t.tryAgain}
+          </button>
+        }
+      >
+        <p>
+          <strong>{t.cannotGoOn}</strong> {t.whatNextPlain(entry.code)}
+        </p>
+        <p className="muted">{sentence(entry.text)}</p>
+      </Problem>
+    );
+  }
   if (entry.tone === "error") {
     return (
       <Problem
@@ -81,7 +101,7 @@ function Note({ entry, actions }: { entry: NoteEntry; actions: EntryActions }) {
           </button>
         }
       >
-        <p>{entry.text}</p>
+        <p>{sentence(entry.text)}</p>
         <p className="muted">
           {t.whatNext(entry.code)} {entry.code && <code>{entry.code}</code>}
         </p>

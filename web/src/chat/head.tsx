@@ -23,7 +23,7 @@ interface HeadProps {
   onPanel: (panel: Panel) => void;
   onToggle: (flag: keyof Flags, enabled: boolean) => void;
   onFork: () => void;
-  onReplay: () => void;
+  onReplay: (() => void) | null;
 }
 
 function TierBadge({ tier }: { tier: string }) {
@@ -119,8 +119,11 @@ export function ChatHead({ conversation, facts, state, panel, onPanel, onToggle,
         {changed > 0 && <span className="badge accent">{changed}</span>}
       </Link>
       <IconButton icon={FolderTree} label={t.files} pressed={panel === "files"} onClick={() => onPanel(panel === "files" ? null : "files")} />
+      {face === "user" && onReplay && <IconButton icon={ListRestart} label={t.lookBack} onClick={onReplay} />}
       {face === "dev" && (
-        <IconButton icon={Activity} label={t.traffic} pressed={panel === "traffic"} onClick={() => onPanel(panel === "traffic" ? null : "traffic")} />
+        <span className="not-tight">
+          <IconButton icon={Activity} label={t.traffic} pressed={panel === "traffic"} onClick={() => onPanel(panel === "traffic" ? null : "traffic")} />
+        </span>
       )}
       {face === "dev" && (
         <Menu
@@ -128,9 +131,10 @@ export function ChatHead({ conversation, facts, state, panel, onPanel, onToggle,
           icon={Ellipsis}
           items={[
             { label: t.fork, icon: GitFork, onPick: onFork },
-            { label: t.replay, icon: ListRestart, onPick: onReplay },
+            { label: t.replay, icon: ListRestart, onPick: onReplay ?? (() => toast(t.nothingToReplay)) },
             { label: t.compact, icon: Shrink, onPick: compact },
             { label: t.attempts, icon: FlaskConical, onPick: () => go(links.attempts(conversation)) },
+            { label: t.traffic, icon: Activity, onPick: () => onPanel("traffic") },
             "line",
             ...SWITCHES.map(([flag, Icon, label]) => ({
               label,

@@ -8,7 +8,7 @@ import type { Connection } from "../api/socket.ts";
 import { useFace, useLinks } from "../app/place.tsx";
 import { SidebarButton } from "../app/shell.tsx";
 import { refreshSessions } from "../sessions/list.ts";
-import { isBusy } from "../state/conversation.ts";
+import { fromFirstWhole, isBusy } from "../state/conversation.ts";
 import type { ConversationState, Flags } from "../state/entries.ts";
 import { liveConversation } from "../state/live.ts";
 import { withRecords } from "../state/subagents.ts";
@@ -117,7 +117,8 @@ export function ChatPage({ id }: { id: string }) {
   useAlerts(state);
   const turns = useMemo(() => state.entries.filter((entry) => entry.kind === "end").length, [state.entries]);
   const subagents = useSubagents(id, state, view.ready);
-  const whole = useMemo(() => withRecords(state.entries, subagents.rows), [state.entries, subagents.rows]);
+  const entries = useMemo(() => (view.whole ? state.entries : fromFirstWhole(state.entries)), [view.whole, state.entries]);
+  const whole = useMemo(() => withRecords(entries, view.whole ? subagents.rows : []), [entries, view.whole, subagents.rows]);
   const shown = useMemo(() => (replayAt === null ? whole : upToTurn(whole, replayAt)), [whole, replayAt]);
   const busy = isBusy(state);
   useEffect(refreshSessions, [state.status]);
@@ -151,7 +152,7 @@ export function ChatPage({ id }: { id: string }) {
         onPanel={setPanel}
         onToggle={toggle}
         onFork={() => actions.forkAfter("")}
-        onReplay={() => (turns > 0 ? setReplayAt(turns) : toast(t.nothingToReplay))}
+        onReplay={turns > 0 && view.whole ? () => setReplayAt(replayAt === null ? turns : null) : null}
       />
       <Banner connection={connection} retryAt={view.retryAt} onRetry={() => live.reconnect()} />
       {replayAt !== null && (
@@ -161,7 +162,7 @@ export function ChatPage({ id }: { id: string }) {
         <div className="main" data-state={state.status} data-ready={view.ready}>
           {view.ready || shown.length > 0 || view.unsent.length > 0 ? (
             <SubagentRecords conversation={id} rows={subagents.rows} refresh={subagents.refresh}>
-              <Transcript key={replayAt === null ? "live" : "replay"} entries={shown} unsent={view.unsent} offline={connection !== "open"} actions={actions} foot={ready} />
+              <Transcript key={replayAt === null ? "live" : "replay"} entries={shown} whole={view.whole || replayAt !== null} unsent={view.unsent} offline={connection !== "open"} actions={actions} foot={ready} />
             </SubagentRecords>
           ) : (
             <Loading label={t.loading} />

@@ -1,6 +1,6 @@
 /** What the agent does, as each face shows it: collapsible calls, one pill for users (UI-7). */
 
-import { Check, ChevronRight, CircleSlash, LoaderCircle, Sparkles, TriangleAlert, X } from "lucide-react";
+import { Check, ChevronRight, CircleSlash, Hourglass, LoaderCircle, Sparkles, TriangleAlert, X } from "lucide-react";
 import { memo, useState } from "react";
 import { api } from "../api/client.ts";
 import type { Entry, ThinkingEntry, ToolEntry } from "../state/entries.ts";
@@ -11,8 +11,18 @@ import { CopyButton } from "../ui/code.tsx";
 import { useOpened } from "../ui/opened.ts";
 import { complain } from "../ui/toasts.tsx";
 
+/** What goes on turns; while a person is waited for it stands still. The page says which (`data-state`). */
+function Going() {
+  return (
+    <>
+      <LoaderCircle size={15} className="spin state-running if-going" aria-hidden="true" />
+      <Hourglass size={14} className="state-off if-waiting" aria-label={t.waitsForAnswer} />
+    </>
+  );
+}
+
 function StatusIcon({ status }: { status: string }) {
-  if (status === "running") return <LoaderCircle size={15} className="spin state-running" aria-hidden="true" />;
+  if (status === "running") return <Going />;
   if (status === "ok" || status === "done") return <Check size={15} className="state-ok" aria-hidden="true" />;
   if (status === "error" || status === "failed") return <X size={15} className="state-error" aria-hidden="true" />;
   return <CircleSlash size={15} className="state-off" aria-hidden="true" />;
@@ -94,6 +104,7 @@ export const Thinking = memo(function Thinking({ entry }: { entry: ThinkingEntry
 });
 
 function step(entry: Entry): string {
+  if (entry.kind === "thinking" && entry.text.trim()) return entry.text.trim();
   if (entry.kind === "tool") return stepInWords(entry);
   if (entry.kind === "subagent") return entry.status === "running" ? t.helperWorks : t.helperDone;
   return t.thoughtStep;
@@ -110,7 +121,7 @@ export const ActivityPill = memo(function ActivityPill({ entries }: { entries: r
     <details className="pill" data-testid="activity" open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
         {goes || thinks ? (
-          <LoaderCircle size={15} className="spin state-running" aria-hidden="true" />
+          <Going />
         ) : (
           <Check size={15} className="state-ok" aria-hidden="true" />
         )}
@@ -118,7 +129,7 @@ export const ActivityPill = memo(function ActivityPill({ entries }: { entries: r
       </summary>
       <ol>
         {entries.map((entry) => (
-          <li key={entry.key} className={entry.kind === "tool" && entry.status === "error" ? "bad" : ""}>
+          <li key={entry.key} className={entry.kind === "thinking" ? "thought" : entry.kind === "tool" && entry.status === "error" ? "bad" : ""}>
             {step(entry)}
             {entry.kind === "tool" && entry.status === "error" && (
               <>

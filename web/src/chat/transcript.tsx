@@ -12,6 +12,8 @@ import { rowOfTurn, rowsOf, type Row } from "./rows.ts";
 
 interface TranscriptProps {
   entries: readonly Entry[];
+  /** Whether the first entry is the first of the conversation. */
+  whole: boolean;
   unsent: readonly Said[];
   offline: boolean;
   actions: EntryActions;
@@ -19,6 +21,7 @@ interface TranscriptProps {
 }
 
 interface FootContext {
+  whole: boolean;
   unsent: readonly Said[];
   offline: boolean;
   foot: ReactNode;
@@ -41,11 +44,31 @@ function Foot({ context }: { context?: FootContext }) {
   );
 }
 
-const parts = { Footer: Foot, Header: () => <div className="spacer" /> };
+function Top({ context }: { context?: FootContext }) {
+  if (context?.whole !== false) return <div className="spacer" />;
+  return (
+    <div className="turn-row muted" role="status">
+      {t.earlierMessages}
+    </div>
+  );
+}
 
-export function Transcript({ entries, unsent, offline, actions, foot }: TranscriptProps) {
+const parts = { Footer: Foot, Header: Top };
+/** What stands first when the page opens has this number; what comes above it later has smaller ones. */
+const FIRST = 1_000_000;
+
+/** Return the number of the first row: rows that come above leave those that are read where they are. */
+function useFirst(rows: readonly Row[]): number {
+  const anchor = useRef<string | null>(null);
+  // A row of work may grow upwards and be another one then.
+  anchor.current ??= rows.find((row) => row.kind === "entry")?.key ?? null;
+  return useMemo(() => FIRST - Math.max(rows.findIndex((row) => row.key === anchor.current), 0), [rows]);
+}
+
+export function Transcript({ entries, whole, unsent, offline, actions, foot }: TranscriptProps) {
   const face = useFace();
   const rows = useMemo(() => rowsOf(entries, face), [entries, face]);
+  const first = useFirst(rows);
   const list = useRef<VirtuosoHandle>(null);
   const [atEnd, setAtEnd] = useState(true);
   // Only the person ends following: what grows below the edge by itself does not.
@@ -79,7 +102,8 @@ export function Transcript({ entries, unsent, offline, actions, foot }: Transcri
         ref={list}
         style={{ height: "100%" }}
         data={rows as Row[]}
-        context={{ unsent, offline, foot }}
+        firstItemIndex={first}
+        context={{ whole, unsent, offline, foot }}
         computeItemKey={(_, row) => row.key}
         itemContent={(_, row) => <RowView row={row} actions={actions} />}
         components={parts}

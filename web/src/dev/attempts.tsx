@@ -3,15 +3,15 @@
 import { ArrowLeft, Check, FileDiff, FlaskConical, MessagesSquare, Trophy, TriangleAlert, X } from "lucide-react";
 import { useCallback, useEffect, useMemo, useState } from "react";
 import { Link, useLocation } from "wouter";
-import { api, ApiError } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import type { CheckRow, Tournament } from "../api/types.ts";
 import { Page } from "../app/page.tsx";
 import { useLinks } from "../app/place.tsx";
 import { merge, SubagentDialog } from "../chat/subagents.tsx";
 import { useFacts, useLive } from "../chat/use_live.ts";
-import { byAttempt, columnsOf, fileRows, takeAll, tournamentCalls, type Column, type Composition } from "../state/attempts.ts";
+import { byAttempt, columnsOf, fileRows, heldByAgent, takeAll, tournamentCalls, type Column, type Composition } from "../state/attempts.ts";
+import type { Entry } from "../state/entries.ts";
 import type { PatchedDiff } from "../state/patch.ts";
-import { known, remember } from "../state/tournaments.ts";
 import { dollars, seconds, short } from "../state/words.ts";
 import { t } from "../text.ts";
 import { Empty, Problem } from "../ui/kit.tsx";
@@ -20,24 +20,23 @@ import { NewAttempts } from "./new_attempts.tsx";
 
 const LOOK_MS = 1500;
 
-/** A tournament, looked at again while it runs. */
-function useTournament(conversation: string, id: string): { found: Tournament | null; gone: boolean } {
-  const [found, setFound] = useState<Tournament | null>(null);
-  const [gone, setGone] = useState(false);
+/** The tournaments that were begun beside turns, the newest first; looked at again while one runs. */
+function useTournaments(conversation: string): { rows: readonly Tournament[] | null; problem: string | null; look: () => void } {
+  const [rows, setRows] = useState<readonly Tournament[] | null>(null);
+  const [problem, setProblem] = useState<string | null>(null);
+  const [looks, setLooks] = useState(0);
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined;
     let here = true;
     const look = (): void => {
-      api.attempts(conversation, id).then(
+      api.tournaments(conversation).then(
         (seen) => {
           if (!here) return;
-          setFound(seen);
-          if (seen.state === "running") timer = setTimeout(look, LOOK_MS);
+          setRows(seen);
+          setProblem(null);
+          if (seen.some((row) => row.state === "running")) timer = setTimeout(look, LOOK_MS);
         },
-        (error: unknown) => {
-          if (here && error instanceof ApiError && error.status === 404) setGone(true);
-          else if (here) complain(error);
-        },
+        (error: unknown) => here && setProblem(error instanceof Error ? error.message : String(error)),
       );
     };
     look();
@@ -45,14 +44,32 @@ function useTournament(conversation: string, id: string): { found: Tournament | 
       here = false;
       clearTimeout(timer);
     };
-  }, [conversation, id]);
-  return { found, gone };
+  }, [conversation, looks]);
+  return { rows, problem, look: useCallback(() => setLooks((count) => count + 1), []) };
+}
+
+/** Those that the agent held in its turns, as the results of its calls tell of them. */
+function useHeld(conversation: string, entries: readonly Entry[]): readonly Tournament[] {
+  const calls = useMemo(() => tournamentCalls(entries), [entries]);
+  const key = calls.map((call) => call.key).join();
+  const [held, setHeld] = useState<readonly Tournament[]>([]);
+  useEffect(() => {
+    let here = true;
+    if (calls.length > 0) {
+      api.subagents(conversation).then((rows) => here && setHeld(calls.flatMap((call) => heldByAgent(conversation, call, rows) ?? [])), complain);
+    }
+    return () => {
+      here = false;
+    };
+    // The calls are the same as long as their keys are.
+  }, [conversation, key]);
+  return held;
 }
 
 /** What each attempt changed; asked for once it has ended. */
-function useDiffs(conversation: string, tournament: Tournament | null): Readonly<Record<string, PatchedDiff | null>> {
+function useDiffs(conversation: string, tournament: Tournament): Readonly<Record<string, PatchedDiff | null>> {
   const [diffs, setDiffs] = useState<Readonly<Record<string, PatchedDiff | null>>>({});
-  const ended = (tournament?.attempts ?? []).filter((attempt) => attempt.state !== "running" && attempt.state !== "discarded");
+  const ended = tournament.attempts.filter((attempt) => attempt.state !== "running" && attempt.state !== "discarded");
   const key = ended.map((attempt) => attempt.handle).join();
   useEffect(() => {
     let here = true;
@@ -216,10 +233,9 @@ function Compose({ columns, diffs, value, onChange }: { columns: readonly Column
   );
 }
 
-function Shown({ conversation, id }: { conversation: string; id: string }) {
+function Shown({ conversation, found }: { conversation: string; found: Tournament }) {
   const links = useLinks();
   const [, go] = useLocation();
-  const { found, gone } = useTournament(conversation, id);
   const diffs = useDiffs(conversation, found);
   const [composition, setComposition] = useState<Composition>({});
   const [busy, setBusy] = useState(false);
@@ -235,11 +251,10 @@ function Shown({ conversation, id }: { conversation: string; id: string }) {
       setBusy(false);
     }
   };
-  if (gone || !found) return null;
   const columns = columnsOf(found);
   const chosen = Object.keys(composition).length;
   return (
-    <section className="tournament" data-tournament={id}>
+    <section className="tournament" data-tournament={found.id}>
       <h2 className="section-title">
         <span className="clip-2">{found.task}</span>
         <span className={`badge ${found.state === "running" ? "accent" : found.state === "failed" ? "danger" : "ok"}`}>{t.tournamentStates[found.state] ?? found.state}</span>
@@ -280,23 +295,19 @@ export default function AttemptsPage({ id }: { id: string }) {
   const links = useLinks();
   const { state } = useLive(id);
   const facts = useFacts(id, 0);
-  const [begun, setBegun] = useState<readonly string[]>(() => known(id));
+  const { rows, problem, look } = useTournaments(id);
+  const held = useHeld(id, state.entries);
   const [asking, setAsking] = useState(false);
-  const all = useMemo(() => [...new Set([...begun, ...tournamentCalls(state.entries)])].reverse(), [begun, state.entries]);
-  const begin = useCallback(
-    (tournament: Tournament): void => {
-      remember(id, tournament.id);
-      setBegun(known(id));
-      setAsking(false);
-    },
-    [id],
-  );
+  const begun = useCallback((): void => {
+    look();
+    setAsking(false);
+  }, [look]);
   return (
     <Page
       wide
       title={t.attemptsOf(facts?.title || t.untitled)}
-      problem={null}
-      ready
+      problem={problem}
+      ready={rows !== null}
       actions={
         <>
           <Link className="button icon plain" href={links.chat(id)} aria-label={t.toChat} title={t.toChat}>
@@ -308,15 +319,15 @@ export default function AttemptsPage({ id }: { id: string }) {
         </>
       }
     >
-      {all.length === 0 && (
+      {rows?.length === 0 && held.length === 0 && (
         <Empty icon={FlaskConical} title={t.noAttempts}>
           <p>{t.noAttemptsText}</p>
         </Empty>
       )}
-      {all.map((tournament) => (
-        <Shown key={tournament} conversation={id} id={tournament} />
+      {[...(rows ?? []), ...held].map((found) => (
+        <Shown key={found.id} conversation={id} found={found} />
       ))}
-      {asking && <NewAttempts conversation={id} onBegun={begin} onClose={() => setAsking(false)} />}
+      {asking && <NewAttempts conversation={id} onBegun={begun} onClose={() => setAsking(false)} />}
     </Page>
   );
 }

@@ -49,7 +49,7 @@ export function Budgets() {
         <table className="plain">
           <thead>
             <tr>
-              <th scope="col">{t.budgets}</th>
+              <th scope="col">{t.whose}</th>
               <th scope="col">{t.spent}</th>
               <th scope="col">{t.limit}</th>
               <th scope="col">

@@ -5,7 +5,7 @@ import { useEffect, useMemo, useState, useSyncExternalStore } from "react";
 import { Virtuoso } from "react-virtuoso";
 import { api } from "../api/client.ts";
 import type { LiveConversation } from "../state/live.ts";
-import { pairTraces, type Sample, type TracePair } from "../state/traffic.ts";
+import { changeOf, pairTraces, type Sample, type TracePair } from "../state/traffic.ts";
 import { seconds, short, size } from "../state/words.ts";
 import { t } from "../text.ts";
 import { copyText } from "../ui/browser.ts";
@@ -20,7 +20,9 @@ const GROUPS: Readonly<Record<string, RegExp>> = {
 };
 
 function clock(at: number): string {
-  return new Date(at).toISOString().slice(11, 23);
+  const time = new Date(at);
+  const two = (value: number): string => String(value).padStart(2, "0");
+  return `${two(time.getHours())}:${two(time.getMinutes())}:${two(time.getSeconds())}.${String(time.getMilliseconds()).padStart(3, "0")}`;
 }
 
 function Frame({ sample, open, onOpen }: { sample: Sample; open: boolean; onOpen: () => void }) {
@@ -38,8 +40,21 @@ function Frame({ sample, open, onOpen }: { sample: Sample; open: boolean; onOpen
   );
 }
 
-function Trace({ pair, open, onOpen }: { pair: TracePair; open: boolean; onOpen: () => void }) {
+/** What this request adds to the one before it; that is mostly all one wants to know of it. */
+function Since({ before, now }: { before: object; now: object }) {
+  const { kept, gone, added, members } = changeOf(before, now);
+  return (
+    <pre tabIndex={0} aria-label={t.sinceBefore}>
+      {`${t.sameMessages(kept, gone)}\n`}
+      {added.length > 0 && JSON.stringify(added, null, 2)}
+      {Object.keys(members).length > 0 && `\n${JSON.stringify(members, null, 2)}`}
+    </pre>
+  );
+}
+
+function Trace({ pair, before, open, onOpen }: { pair: TracePair; before: TracePair | null; open: boolean; onOpen: () => void }) {
   const { request, response } = pair;
+  const [whole, setWhole] = useState(false);
   const usage = response?.usage;
   return (
     <div className="frame trace" data-testid="trace">
@@ -54,9 +69,23 @@ function Trace({ pair, open, onOpen }: { pair: TracePair; open: boolean; onOpen:
       </button>
       {open && (
         <>
-          <pre tabIndex={0} aria-label={t.request}>
-            {JSON.stringify(request, null, 2)}
-          </pre>
+          {before?.request && (
+            <div className="tabs" role="group" aria-label={t.request}>
+              <button type="button" className="button small plain" aria-pressed={!whole} onClick={() => setWhole(false)}>
+                {t.sinceBefore}
+              </button>
+              <button type="button" className="button small plain" aria-pressed={whole} onClick={() => setWhole(true)}>
+                {t.wholeRequest}
+              </button>
+            </div>
+          )}
+          {before?.request && request && !whole ? (
+            <Since before={before.request} now={request} />
+          ) : (
+            <pre tabIndex={0} aria-label={t.request}>
+              {JSON.stringify(request, null, 2)}
+            </pre>
+          )}
           <pre tabIndex={0} aria-label={t.response}>
             {JSON.stringify(response, null, 2)}
           </pre>
@@ -146,7 +175,7 @@ export default function Inspector({ live, onClose }: { live: LiveConversation; o
           className="files"
           data={traces}
           computeItemKey={(_, pair) => pair.key}
-          itemContent={(_, pair) => <Trace pair={pair} open={open === pair.key} onOpen={() => toggle(pair.key)} />}
+          itemContent={(at, pair) => <Trace pair={pair} before={traces[at - 1] ?? null} open={open === pair.key} onOpen={() => toggle(pair.key)} />}
         />
       )}
       {!none && group !== "traces" && (

@@ -2,7 +2,6 @@
 
 import { useState } from "react";
 import { api } from "../api/client.ts";
-import type { Tournament } from "../api/types.ts";
 import { t } from "../text.ts";
 import { Dialog, Problem } from "../ui/kit.tsx";
 
@@ -10,7 +9,7 @@ const lines = (text: string): string[] => text.split("\n").map((line) => line.tr
 
 interface NewAttemptsProps {
   conversation: string;
-  onBegun: (tournament: Tournament) => void;
+  onBegun: () => void;
   onClose: () => void;
 }
 
@@ -24,7 +23,8 @@ export function NewAttempts({ conversation, onBegun, onClose }: NewAttemptsProps
   const begin = async (): Promise<void> => {
     setBusy(true);
     try {
-      onBegun(await api.beginAttempts(conversation, { task: task.trim(), attempts: count, checks: lines(checks), models: lines(models) }));
+      await api.beginAttempts(conversation, { task: task.trim(), attempts: count, checks: lines(checks), models: lines(models) });
+      onBegun();
     } catch (error) {
       setProblem(error instanceof Error ? error.message : String(error));
       setBusy(false);

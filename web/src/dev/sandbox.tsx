@@ -15,6 +15,11 @@ function Fact({ name, children }: { name: string; children: ReactNode }) {
   );
 }
 
+/** `rlimit+watch` → words. */
+function limitInWords(kinds: string): string {
+  return kinds.split("+").map((kind) => t.limitKinds[kind] ?? kind).join("; ");
+}
+
 export default function SandboxPage() {
   const [sandbox, setSandbox] = useState<Sandbox | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
@@ -32,15 +37,15 @@ export default function SandboxPage() {
             <span className={`badge ${sandbox.tier === "overlay" ? "ok" : sandbox.tier === "none" ? "danger" : "warn"}`}>{sandbox.tier}</span>
           </h2>
           <dl className="facts wide">
-            <Fact name={t.minimum}>{sandbox.minimum}</Fact>
-            <Fact name={t.isolation}>{sandbox.isolation.join(", ") || "–"}</Fact>
+            <Fact name={t.minimum}>{t.tiers[sandbox.minimum] ?? sandbox.minimum}</Fact>
+            <Fact name={t.isolation}>{sandbox.isolation.map((name) => t.isolations[name] ?? name).join(", ") || "–"}</Fact>
             <Fact name={t.network}>
-              {sandbox.network}
+              {t.networks[sandbox.network] ?? sandbox.network}
               {sandbox.network_reason && <span className="muted"> – {sandbox.network_reason}</span>}
             </Fact>
             {limits.map(([name, value]) => (
-              <Fact key={name} name={name}>
-                {value}
+              <Fact key={name} name={t.limitNames[name] ?? name}>
+                {limitInWords(String(value))}
               </Fact>
             ))}
           </dl>

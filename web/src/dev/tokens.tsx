@@ -5,7 +5,7 @@ import { useCallback, useEffect, useState } from "react";
 import { api, ApiError } from "../api/client.ts";
 import type { NewToken, TokenMade, TokenRow } from "../api/types.ts";
 import { Page } from "../app/page.tsx";
-import { ago, moment } from "../state/words.ts";
+import { ago, day, moment } from "../state/words.ts";
 import { t } from "../text.ts";
 import { CopyButton } from "../ui/code.tsx";
 import { Dialog, Empty, Problem } from "../ui/kit.tsx";
@@ -108,7 +108,7 @@ export default function TokensPage() {
             <thead>
               <tr>
                 {[t.name, t.role, t.forUser, t.created, t.expires, t.stateWord].map((head) => (
-                  <th key={head} scope="col">
+                  <th key={head} scope="col" className={head === t.forUser || head === t.created ? "roomy" : undefined}>
                     {head}
                   </th>
                 ))}
@@ -122,9 +122,11 @@ export default function TokensPage() {
                 <tr key={row.id}>
                   <td>{row.name}</td>
                   <td>{row.role}</td>
-                  <td>{row.user}</td>
-                  <td title={moment(row.created_at)}>{ago(row.created_at)}</td>
-                  <td>{row.expires_at ? moment(row.expires_at) : t.never}</td>
+                  <td className="roomy">{row.user}</td>
+                  <td className="roomy" title={moment(row.created_at)}>
+                    {ago(row.created_at)}
+                  </td>
+                  <td title={row.expires_at ? moment(row.expires_at) : undefined}>{row.expires_at ? day(row.expires_at.slice(0, 10), true) : t.never}</td>
                   <td>
                     <span className={`badge ${stateOf(row).tone}`}>{stateOf(row).word}</span>
                   </td>

@@ -1,7 +1,7 @@
 /** Tokens and cost over time, by model and by conversation (UI-35). */
 
 import { ChartNoAxesColumn } from "lucide-react";
-import { useEffect, useState } from "react";
+import { useEffect, useMemo, useState } from "react";
 import { Link } from "wouter";
 import { api } from "../api/client.ts";
 import type { UsageRow } from "../api/types.ts";
@@ -9,7 +9,7 @@ import { useLinks } from "../app/place.tsx";
 import { Page } from "../app/page.tsx";
 import { useMedia } from "../app/shell.tsx";
 import { useSessions } from "../sessions/list.ts";
-import { dollars, short } from "../state/words.ts";
+import { day, dollars, short } from "../state/words.ts";
 import { t } from "../text.ts";
 import { Empty } from "../ui/kit.tsx";
 import { Budgets } from "./budgets.tsx";
@@ -18,13 +18,33 @@ const WIDTH = 720;
 const NARROW = 300;
 const HEIGHT = 170;
 const FOOT = 22;
+const DAYS = 30;
+const DAYS_ON_A_PHONE = 14;
+const PHONE = "(max-width: 640px)";
+
+/** Days without any use are days, too: `days` of them, or as many as there are, up to today. */
+export function everyDay(rows: readonly UsageRow[], days: number, today = new Date()): UsageRow[] {
+  const known = new Map(rows.map((row) => [row.key, row]));
+  return Array.from({ length: days }, (_, back) => {
+    const day = new Date(today.getTime() - (days - 1 - back) * 86_400_000).toISOString().slice(0, 10);
+    return known.get(day) ?? { key: day, calls: 0, input_tokens: 0, output_tokens: 0, cost: 0 };
+  });
+}
+
+/** A session's title; a subagent's own session is told as part of the one it works for. */
+function nameOf(key: string, titles: ReadonlyMap<string, string | null | undefined>): { id: string; name: string } {
+  const [id = key, ...below] = key.split(".sub");
+  const title = titles.get(id) || id;
+  return { id, name: below.length > 0 ? t.partOf(title, `subagent_${below.join(".")}`) : title };
+}
 
 /** Bars over days; the table below says the same in figures. */
 function Plot({ rows, value, label }: { rows: readonly UsageRow[]; value: (row: UsageRow) => number; label: (value: number) => string }) {
-  const narrow = useMedia("(max-width: 640px)");
+  const narrow = useMedia(PHONE);
   const width = narrow ? NARROW : WIDTH;
   const most = Math.max(...rows.map(value), 1e-9);
-  const step = width / Math.max(rows.length, narrow ? 5 : 7);
+  const step = width / Math.max(rows.length, 1);
+  const every = Math.ceil(rows.length / (narrow ? 3 : 8));
   return (
     <svg className="plot" viewBox={`0 0 ${width} ${HEIGHT}`} preserveAspectRatio="xMinYMid meet" role="img" aria-label={t.plotLabel}>
       <line x1="0" x2={width} y1={HEIGHT - FOOT} y2={HEIGHT - FOOT} />
@@ -33,24 +53,29 @@ function Plot({ rows, value, label }: { rows: readonly UsageRow[]; value: (row: 
         return (
           <g key={row.key} transform={`translate(${index * step}, 0)`}>
             <title>
-              {row.key}: {label(value(row))}
+              {day(row.key)}: {label(value(row))}
             </title>
-            <rect className="bar" x={step * 0.15} width={Math.min(step * 0.7, 56)} y={HEIGHT - FOOT - height} height={Math.max(height, 1)} rx="3" />
-            {rows.length <= (narrow ? 5 : 14) && (
-              <>
-                <text x={step * 0.15} y={HEIGHT - FOOT - height - 6}>
-                  {label(value(row))}
-                </text>
-                <text x={step * 0.15} y={HEIGHT - 6}>
-                  {row.key.slice(5)}
-                </text>
-              </>
+            <rect className="bar" x={step * 0.15} width={Math.min(step * 0.7, 56)} y={HEIGHT - FOOT - height} height={height > 0 ? Math.max(height, 2) : 0} rx="3" />
+            {value(row) === most && (
+              <text x={step * 0.5} y={HEIGHT - FOOT - height - 6} textAnchor={anchor(index, rows.length)}>
+                {label(value(row))}
+              </text>
+            )}
+            {(rows.length - 1 - index) % every === 0 && (
+              <text x={step * 0.5} y={HEIGHT - 6} textAnchor={anchor(index, rows.length)}>
+                {day(row.key)}
+              </text>
             )}
           </g>
         );
       })}
     </svg>
   );
+}
+
+/** Words at an edge grow inwards. */
+function anchor(index: number, of: number): "start" | "middle" | "end" {
+  return index === 0 ? "start" : index === of - 1 ? "end" : "middle";
 }
 
 function Table({ rows, head, name }: { rows: readonly UsageRow[]; head: string; name: (row: UsageRow) => React.ReactNode }) {
@@ -60,7 +85,7 @@ function Table({ rows, head, name }: { rows: readonly UsageRow[]; head: string; 
         <thead>
           <tr>
             <th scope="col">{head}</th>
-            <th scope="col">{t.calls}</th>
+            <th scope="col" className="roomy">{t.calls}</th>
             <th scope="col">{t.tokensIn}</th>
             <th scope="col">{t.tokensOut}</th>
             <th scope="col">{t.cost}</th>
@@ -70,7 +95,7 @@ function Table({ rows, head, name }: { rows: readonly UsageRow[]; head: string; 
           {rows.map((row) => (
             <tr key={row.key}>
               <td>{name(row)}</td>
-              <td>{row.calls}</td>
+              <td className="roomy">{row.calls}</td>
               <td>{short(row.input_tokens)}</td>
               <td>{short(row.output_tokens)}</td>
               <td>{dollars(row.cost)}</td>
@@ -93,6 +118,8 @@ export default function UsagePage() {
       (error: unknown) => setProblem(error instanceof Error ? error.message : String(error)),
     );
   }, []);
+  const most = useMedia(PHONE) ? DAYS_ON_A_PHONE : DAYS;
+  const days = useMemo(() => everyDay(found?.day ?? [], most), [found, most]);
   const titles = new Map((sessions ?? []).map((row) => [row.id, row.title]));
   return (
     <Page title={t.usage} problem={problem} ready={found !== null}>
@@ -106,13 +133,13 @@ export default function UsagePage() {
               <section>
                 <h2 className="section-title">{t.costByDay}</h2>
                 <div className="card pad">
-                  <Plot rows={found.day.slice(-30)} value={(row) => row.cost ?? 0} label={dollars} />
+                  <Plot rows={days} value={(row) => row.cost ?? 0} label={dollars} />
                 </div>
               </section>
               <section>
                 <h2 className="section-title">{t.tokensByDay}</h2>
                 <div className="card pad">
-                  <Plot rows={found.day.slice(-30)} value={(row) => row.input_tokens + row.output_tokens} label={short} />
+                  <Plot rows={days} value={(row) => row.input_tokens + row.output_tokens} label={short} />
                 </div>
               </section>
               <section>
@@ -124,7 +151,10 @@ export default function UsagePage() {
                 <Table
                   rows={found.conversation.slice(0, 50)}
                   head={t.title}
-                  name={(row) => <Link href={links.chat(row.key)}>{titles.get(row.key) || row.key}</Link>}
+                  name={(row) => {
+                    const { id, name } = nameOf(row.key, titles);
+                    return <Link href={links.chat(id)}>{name}</Link>;
+                  }}
                 />
               </section>
             </>

@@ -1,11 +1,12 @@
 /** Files of the conversation's branch: browse, preview, upload, download (UI-33). */
 
-import { ArrowLeft, Download, File as FileIcon, FileCode, FileImage, FileText, Upload, X } from "lucide-react";
+import { ArrowLeft, ChevronDown, ChevronRight, Download, File as FileIcon, FileCode, FileImage, FileText, Upload, X } from "lucide-react";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { Virtuoso } from "react-virtuoso";
 import { api, ApiError, upload } from "../api/client.ts";
 import type { FileListRow, FileText as FileContent } from "../api/types.ts";
 import { isImage } from "../state/diff_rows.ts";
+import { browseRows, type BrowseRow } from "../state/file_tree.ts";
 import { languageOf } from "../state/hunks.ts";
 import { size } from "../state/words.ts";
 import { t } from "../text.ts";
@@ -81,6 +82,41 @@ function Preview({ conversation, path, version, at, onBack }: { conversation: st
   );
 }
 
+const flipped = (turned: ReadonlySet<string>, path: string): ReadonlySet<string> => {
+  const next = new Set(turned);
+  if (!next.delete(path)) next.add(path);
+  return next;
+};
+
+const indent = (depth: number): { paddingLeft: string } => ({ paddingLeft: `${0.75 + depth * 1.1}rem` });
+
+function FolderRow({ row, onTurn }: { row: Extract<BrowseRow, { kind: "folder" }>; onTurn: () => void }) {
+  const Chevron = row.open ? ChevronDown : ChevronRight;
+  return (
+    <button type="button" className="file-row folder" style={indent(row.depth)} aria-expanded={row.open} onClick={onTurn}>
+      <Chevron size={15} aria-hidden="true" />
+      <span className="clip grow" title={row.path}>
+        {row.name}
+      </span>
+      <span className="size">{row.count}</span>
+    </button>
+  );
+}
+
+function FileRow({ row: { file, name, depth }, onPick }: { row: Extract<BrowseRow, { kind: "file" }>; onPick: () => void }) {
+  const Icon = iconOf(file.path);
+  return (
+    <button type="button" className="file-row" style={indent(depth)} onClick={onPick}>
+      <Icon size={15} aria-hidden="true" />
+      <span className="clip grow" title={file.path}>
+        {name}
+      </span>
+      {file.state === "unlanded" && <span className="badge accent">{t.changedWord}</span>}
+      <span className="size">{size(file.size)}</span>
+    </button>
+  );
+}
+
 interface Transfer {
   name: string;
   share: number;
@@ -109,12 +145,8 @@ export default function FilePanel({ conversation, version, at = null, onClose }:
     api.files(conversation, at).then(setRows, (error: unknown) => setProblem(error instanceof Error ? error.message : String(error)));
   }, [conversation, at]);
   useEffect(load, [load, version]);
-  const shown = useMemo(() => {
-    const wanted = query.trim().toLowerCase();
-    const found = (rows ?? []).filter((row) => row.path.toLowerCase().includes(wanted));
-    // What the agent changed stands first: that is what people came to see.
-    return found.sort((a, b) => Number(b.state === "unlanded") - Number(a.state === "unlanded") || (a.path < b.path ? -1 : 1));
-  }, [rows, query]);
+  const [turned, setTurned] = useState<ReadonlySet<string>>(new Set());
+  const shown = useMemo(() => browseRows(rows ?? [], query, turned), [rows, query, turned]);
   const send = async (files: readonly File[]): Promise<void> => {
     if (files.length === 0) return;
     const name = files.length === 1 ? (files[0]?.name ?? "") : t.manyFiles(files.length);
@@ -191,20 +223,10 @@ export default function FilePanel({ conversation, version, at = null, onClose }:
             <Virtuoso
               className="files"
               data={shown}
-              computeItemKey={(_, row) => row.path}
-              itemContent={(_, row) => {
-                const Icon = iconOf(row.path);
-                return (
-                  <button type="button" className="file-row" onClick={() => setPicked(row.path)}>
-                    <Icon size={15} aria-hidden="true" />
-                    <span className="clip grow" title={row.path}>
-                      {row.path}
-                    </span>
-                    {row.state === "unlanded" && <span className="badge accent">{t.changedWord}</span>}
-                    <span className="size">{size(row.size)}</span>
-                  </button>
-                );
-              }}
+              computeItemKey={(_, row) => row.key}
+              itemContent={(_, row) =>
+                row.kind === "folder" ? <FolderRow row={row} onTurn={() => setTurned(flipped(turned, row.path))} /> : <FileRow row={row} onPick={() => setPicked(row.file.path)} />
+              }
             />
           )}
         </>

@@ -30,7 +30,19 @@ async function textOf(path: string, conversation: string): Promise<string | null
   }
 }
 
-/** A text whose lines are marked where the common beginning has no such line. */
+/** The first hunk whose old lines are no longer in `mine`: there both sides changed something. */
+function placeOf(file: ChangedFile | null, mine: string | null): number {
+  const hunks = file?.hunks ?? [];
+  const gone = hunks.find((hunk) => mine !== null && !`\n${mine}\n`.includes(`\n${oldText(hunk.text)}\n`));
+  return (gone ?? hunks[0])?.new_start ?? 1;
+}
+
+function oldText(hunk: string): string {
+  const lines = hunk.replace(/\n$/, "").split("\n");
+  return lines.filter((line) => line.startsWith(" ") || line.startsWith("-")).map((line) => line.slice(1)).join("\n");
+}
+
+/** A text whose lines are marked where the texts it is compared with have no such line. */
 function Marked({ text, before }: { text: string; before: ReadonlySet<string> | null }) {
   if (!before) return text;
   return text.split("\n").map((line, at) => (
@@ -54,7 +66,7 @@ export function ConflictDialog({ conversation, refused, file, onForce, onLeaveOu
     }, complain);
   }, [path, conversation]);
   const panes = useRef<HTMLDivElement>(null);
-  const firstLine = file?.hunks?.[0]?.new_start ?? 1;
+  const firstLine = useMemo(() => placeOf(file, mine), [file, mine]);
   useEffect(() => {
     // All three begin at the place in question.
     for (const pre of panes.current?.querySelectorAll("pre") ?? []) {
@@ -72,11 +84,16 @@ export function ConflictDialog({ conversation, refused, file, onForce, onLeaveOu
     onClose();
   };
   const before = useMemo(() => new Set((base ?? "").split("\n")), [base]);
-  const pane = (title: string, text: string | null) => (
+  // Of the beginning, what one side no longer has.
+  const kept = useMemo(() => {
+    const theirs = new Set((agents ?? "").split("\n"));
+    return new Set((mine ?? "").split("\n").filter((line) => theirs.has(line)));
+  }, [mine, agents]);
+  const pane = (title: string, text: string | null, others = before) => (
     <section>
       <h3>{title}</h3>
       <pre tabIndex={0} aria-label={title} onScroll={together}>
-        {here && <Marked text={text ?? t.notThere} before={text === null || base === null ? null : before} />}
+        {here && <Marked text={text ?? t.notThere} before={text === null || base === null ? null : others} />}
       </pre>
     </section>
   );
@@ -101,7 +118,7 @@ export function ConflictDialog({ conversation, refused, file, onForce, onLeaveOu
     >
       <p>{refusalReason(refused.reason)}</p>
       <div className="panes" ref={panes}>
-        {pane(t.baseVersion, base)}
+        {pane(t.baseVersion, base, kept)}
         {pane(t.yourVersion, mine)}
         {pane(t.agentVersion, agents)}
       </div>

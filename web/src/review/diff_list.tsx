@@ -2,7 +2,7 @@
 
 import { ChevronsDown, ChevronsUp, UnfoldVertical } from "lucide-react";
 import { useCallback, useEffect, useMemo, useRef, useState, type ReactNode, type Ref } from "react";
-import { rowsOfFile, STEP, type DiffRow, type Known, type Opened, type Shape, type View } from "../state/diff_rows.ts";
+import { rowsOfFile, sidesOf, STEP, type DiffRow, type Known, type Opened, type Shape, type View } from "../state/diff_rows.ts";
 import { hunkData, languageOf, type Gap, type Line } from "../state/hunks.ts";
 import { lineNow, lineText } from "../state/comments.ts";
 import { hunkChosen, type ChangedFile, type Choice } from "../state/review.ts";
@@ -64,7 +64,7 @@ function useRows(files: readonly ChangedFile[], known: DiffListProps["known"], s
         const of = [file, mine, shape, view, ignoreSpace];
         const made = cache.current.get(file.path);
         if (made && made.of.every((value, at) => value === of[at])) return made.rows;
-        const wanted: Shape = { view, ignoreSpace, large: shape.large, gaps: shape.gaps };
+        const wanted: Shape = { view: sidesOf(file, view), ignoreSpace, large: shape.large, gaps: shape.gaps };
         const rows = shape.shut ? [] : rowsOfFile(file, mine, wanted);
         cache.current.set(file.path, { of, rows });
         return rows;

@@ -2,14 +2,17 @@
 
 import { useState } from "react";
 import type { Refused } from "../api/types.ts";
+import { useFace } from "../app/place.tsx";
 import { pathsOf, refusalReason, summary, type ChangedFile } from "../state/review.ts";
 import { count } from "../state/words.ts";
 import { t } from "../text.ts";
 import { Dialog, Problem } from "../ui/kit.tsx";
+import { LandingCheckPart } from "./check.tsx";
 import { ConflictDialog } from "./conflict.tsx";
 import type { Review } from "./use_review.ts";
 
 interface BarProps {
+  conversation: string;
   review: Review;
   files: readonly ChangedFile[];
   drafts: number;
@@ -17,7 +20,8 @@ interface BarProps {
   onSendComments: () => void;
 }
 
-export function LandBar({ review, files, drafts, running, onSendComments }: BarProps) {
+export function LandBar({ conversation, review, files, drafts, running, onSendComments }: BarProps) {
+  const face = useFace();
   const [asking, setAsking] = useState(false);
   const chosen = summary(files, review.choice);
   const chosenPaths = files.filter((file) => review.choice[file.path] !== undefined).flatMap(pathsOf);
@@ -25,10 +29,11 @@ export function LandBar({ review, files, drafts, running, onSendComments }: BarP
     <footer className="land-bar">
       <p className="what" data-testid="land-summary">
         <b>{t.willLand(chosen.files, chosen.of)}</b>
-        {chosen.hunks > 0 && `, ${count(chosen.hunks, t.hunk, t.hunks)}`}
+        {chosen.hunks > 0 && `, ${(face === "dev" ? count(chosen.hunks, t.hunk, t.hunks) : count(chosen.hunks, t.place, t.places))}`}
         {chosen.red > 0 && <span className="badge danger" style={{ marginLeft: 8 }}>{t.redChosen(chosen.red)}</span>}
         {running && <span className="muted"> – {t.stillWorking}</span>}
       </p>
+      <LandingCheckPart conversation={conversation} plan={review.plan} />
       {drafts > 0 && (
         <button type="button" className="button" onClick={onSendComments}>
           {t.sendComments(drafts)}
@@ -38,7 +43,7 @@ export function LandBar({ review, files, drafts, running, onSendComments }: BarP
         {t.discard}
       </button>
       <button type="button" className="button primary" disabled={review.busy || chosen.files === 0} onClick={() => void review.land()}>
-        {t.land(chosen.files)}
+        {face === "dev" ? t.land(chosen.files) : chosen.files === 0 ? t.keepNothing : t.keep(count(chosen.files, t.fileWord, t.filesWord))}
       </button>
       {asking && (
         <Dialog
@@ -82,6 +87,7 @@ export function LandBar({ review, files, drafts, running, onSendComments }: BarP
 }
 
 export function Outcome({ conversation, review, files }: { conversation: string; review: Review; files: readonly ChangedFile[] }) {
+  const face = useFace();
   const [open, setOpen] = useState<Refused | null>(null);
   const { landed, refused, moved } = review;
   if (!landed && refused.length === 0 && moved.length === 0) return null;
@@ -90,7 +96,7 @@ export function Outcome({ conversation, review, files }: { conversation: string;
       {moved.length > 0 && (
         <Problem tone="warn">
           <p>
-            <strong>{t.movedTitle}</strong> {t.movedText}
+            <strong>{face === "dev" ? t.movedTitle : t.notKeptYet}</strong> {face === "dev" ? t.movedText : t.movedTextPlain}
           </p>
           <p className="mono">{moved.map((path) => path.slice(1)).join(", ")}</p>
         </Problem>
@@ -107,7 +113,7 @@ export function Outcome({ conversation, review, files }: { conversation: string;
           }
         >
           <p>
-            <strong>{landed ? t.undoRefused : t.nothingLanded}</strong>
+            <strong>{landed ? t.undoRefused : face === "dev" ? t.nothingLanded : t.nothingKept}</strong>
           </p>
           <ul>
             {refused.map((row) => (
@@ -135,7 +141,7 @@ export function Outcome({ conversation, review, files }: { conversation: string;
           }
         >
           <p>
-            {t.landedText(landed.entries.length)} <code>{landed.id}</code>
+            {face === "dev" ? t.landedText(landed.entries.length) : t.keptText(landed.entries.length)} {face === "dev" && <code>{landed.id}</code>}
           </p>
         </Problem>
       )}

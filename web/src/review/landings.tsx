@@ -5,6 +5,7 @@ import { lazy, Suspense, useCallback, useEffect, useState } from "react";
 import { api, ApiError } from "../api/client.ts";
 import type { Landing, Refused } from "../api/types.ts";
 import { Page } from "../app/page.tsx";
+import { useFace } from "../app/place.tsx";
 import { changedFiles, refusalReason, type ChangedFile } from "../state/review.ts";
 import { ago, count, moment } from "../state/words.ts";
 import { t } from "../text.ts";
@@ -55,6 +56,7 @@ function Changes({ landing }: { landing: Landing }) {
 }
 
 function Row({ landing, onChange }: { landing: Landing; onChange: () => void }) {
+  const face = useFace();
   const { refused, busy, undo } = useUndo(landing, onChange);
   const [open, setOpen] = useState(false);
   const files = landing.entries;
@@ -63,13 +65,13 @@ function Row({ landing, onChange }: { landing: Landing; onChange: () => void }) 
   return (
     <li className="card landing-row" data-landing={landing.id}>
       <header>
-        <span className={`badge ${isUndo ? "warn" : "ok"}`}>{isUndo ? t.takenBack : t.landedWord}</span>
+        <span className={`badge ${isUndo ? "warn" : "ok"}`}>{isUndo ? t.takenBack : face === "dev" ? t.landedWord : t.keptWord}</span>
         <strong>{count(files.length, t.fileWord, t.filesWord)}</strong>
         <span className="muted" title={moment(landing.at)}>
           {ago(landing.at)}
         </span>
         {landing.actor && landing.actor !== "local" && <span className="muted">{landing.actor}</span>}
-        <code className="muted wide-only">{landing.id}</code>
+        {face === "dev" && <code className="muted wide-only">{landing.id}</code>}
         <span className="grow" />
         <button type="button" className="button small plain" aria-expanded={open} aria-label={t.changesOf(landing.id)} onClick={() => setOpen(!open)}>
           <Chevron size={15} aria-hidden="true" />
@@ -118,6 +120,7 @@ function Row({ landing, onChange }: { landing: Landing; onChange: () => void }) 
 }
 
 export default function LandingsPage() {
+  const face = useFace();
   const [rows, setRows] = useState<Landing[] | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
   const load = useCallback((): void => {
@@ -125,7 +128,7 @@ export default function LandingsPage() {
   }, []);
   useEffect(load, [load]);
   return (
-    <Page title={t.landings} problem={problem} ready={rows !== null}>
+    <Page title={face === "dev" ? t.landings : t.keptChanges} problem={problem} ready={rows !== null}>
       {rows?.length === 0 && (
         <Empty icon={History} title={t.noLandings}>
           <p>{t.noLandingsText}</p>

@@ -5,7 +5,7 @@ import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { api } from "../api/client.ts";
 import { SidebarButton, useMedia } from "../app/shell.tsx";
-import { useLinks } from "../app/place.tsx";
+import { useFace, useLinks } from "../app/place.tsx";
 import { useFacts, useLive } from "../chat/use_live.ts";
 import { isBusy } from "../state/conversation.ts";
 import { prefer, usePreferences } from "../state/preferences.ts";
@@ -18,6 +18,7 @@ import { useComments } from "./comments.ts";
 import { useContents } from "./contents.ts";
 import { DiffList, formAt, type Form } from "./diff_list.tsx";
 import { useKeys, type Place } from "./keys.ts";
+import { Elsewhere } from "./elsewhere.tsx";
 import { LandBar, Outcome } from "./land_bar.tsx";
 import { ChangeTree, inReviewOrder } from "./tree.tsx";
 import { useReview } from "./use_review.ts";
@@ -78,6 +79,7 @@ export default function ReviewPage({ id }: { id: string }) {
   const running = isBusy(state) && state.status === "running";
   const review = useReview(id, ready ? state.filesVersion : 0);
   const comments = useComments(id);
+  const face = useFace();
   const { diffView } = usePreferences();
   const narrow = useMedia("(max-width: 860px)");
   const [ignoreSpace, setIgnoreSpace] = useState(false);
@@ -151,10 +153,11 @@ export default function ReviewPage({ id }: { id: string }) {
           )}
           {tree && <button type="button" className="scrim narrow-only" aria-label={t.close} onClick={() => setTree(false)} />}
           <div className="diffs">
+            <Elsewhere entries={state.entries} ready={ready} review={review} />
             <Outcome conversation={id} review={review} files={files} />
             {files.length === 0 ? (
               <Empty icon={PartyPopper} title={t.nothingToReview}>
-                <p>{ignored > 0 ? t.ignoredFiles(ignored) : t.nothingToReviewText}</p>
+                <p>{ignored > 0 ? t.ignoredFiles(ignored) : (face === "dev" ? t.nothingToReviewText : t.nothingToLookAt)}</p>
                 <Link className="button" href={links.chat(id)}>
                   {t.toChat}
                 </Link>
@@ -177,7 +180,7 @@ export default function ReviewPage({ id }: { id: string }) {
               />
             )}
             {(files.length > 0 || drafts.length > 0) && (
-              <LandBar review={review} files={files} drafts={drafts.length} running={running} onSendComments={() => void send().catch(complain)} />
+              <LandBar conversation={id} review={review} files={files} drafts={drafts.length} running={running} onSendComments={() => void send().catch(complain)} />
             )}
           </div>
         </div>

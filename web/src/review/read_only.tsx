@@ -2,7 +2,7 @@
 
 import { useMemo, useRef, useState, type ReactNode } from "react";
 import { useMedia } from "../app/shell.tsx";
-import { rowsOfFile, type Shape } from "../state/diff_rows.ts";
+import { rowsOfFile, sidesOf, type Shape } from "../state/diff_rows.ts";
 import { languageOf } from "../state/hunks.ts";
 import { usePreferences } from "../state/preferences.ts";
 import type { ChangedFile } from "../state/review.ts";
@@ -39,7 +39,7 @@ export default function ReadOnlyDiff({ files, label, sideBySide }: ReadOnlyProps
   const sections = useMemo(
     () =>
       files.map((file) => {
-        const shape: Shape = { view, ignoreSpace: false, large: large.has(file.path), gaps: {} };
+        const shape: Shape = { view: sidesOf(file, view), ignoreSpace: false, large: large.has(file.path), gaps: {} };
         const plain = { ...file, isRed: false, uncertain: false, drift: "none" as const };
         return { key: file.path, head: 38 + SECTION_GAP, rows: rowsOfFile(plain, null, shape) };
       }),

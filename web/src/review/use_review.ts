@@ -23,6 +23,8 @@ export interface Review {
   choice: Choice;
   setChoice: (next: Choice) => void;
   problem: string | null;
+  /** Name of the landing plan of all that changed. */
+  plan: string | null;
   /** Changed since it was looked at; empty when nothing did. */
   moved: readonly string[];
   refused: readonly Refused[];
@@ -127,5 +129,6 @@ export function useReview(conversation: string, version: number): Review {
   };
 
   const files = useMemo(() => loaded?.files ?? null, [loaded]);
-  return { files, choice, setChoice, problem, moved, refused, landed, busy, land, force, undo, discard, leaveOut };
+  const plan = loaded?.plan.plan ?? null;
+  return { files, choice, setChoice, problem, plan, moved, refused, landed, busy, land, force, undo, discard, leaveOut };
 }

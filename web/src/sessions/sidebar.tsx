@@ -193,7 +193,7 @@ export function Sidebar({ current, onNew }: { current: string | null; onNew: () 
       <div className="side-foot">
         <ThemeMenu />
         <IconButton icon={Bell} label={notify ? t.notifyStop : t.notifyStart} pressed={notify} onClick={() => void askNotify().catch(complain)} />
-        <Link className="button icon plain" href={links.landings} aria-label={t.landings} title={t.landings}>
+        <Link className="button icon plain" href={links.landings} aria-label={face === "dev" ? t.landings : t.keptChanges} title={face === "dev" ? t.landings : t.keptChanges}>
           <History size={18} aria-hidden="true" />
         </Link>
         {face === "dev" && (

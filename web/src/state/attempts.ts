@@ -1,6 +1,7 @@
 /** Attempts at one task beside each other: what each changed, and which files are taken from which (UI-32). Pure. */
 
 import type { RankedAttempt, Subagent, Tournament } from "../api/types.ts";
+import type { Entry, ToolEntry } from "./entries.ts";
 import type { PatchedDiff } from "./patch.ts";
 
 export interface Column {
@@ -50,7 +51,34 @@ export function byAttempt(composition: Composition): Map<string, string[]> {
   return found;
 }
 
-/** Return the ids of tournaments that a conversation's calls made. */
-export function tournamentCalls(entries: readonly { kind: string; key: string; tool?: string; status?: string }[]): string[] {
-  return entries.flatMap((entry) => (entry.kind === "tool" && entry.tool === "run_tournament" ? [entry.key.slice("call:".length)] : []));
+/** Return the calls by which a conversation's agent held tournaments, the newest first. */
+export function tournamentCalls(entries: readonly Entry[]): ToolEntry[] {
+  const calls = entries.filter((entry) => entry.kind === "tool" && entry.tool === "run_tournament" && entry.status === "ok");
+  return (calls as ToolEntry[]).reverse();
+}
+
+/** Return a tournament as the result of the agent's call tells of it; null when the result is no such one. */
+export function heldByAgent(conversation: string, call: Pick<ToolEntry, "key" | "input" | "result">, subagents: readonly Subagent[]): Tournament | null {
+  let said: Partial<Pick<Tournament, "ranking" | "winner" | "note">>;
+  try {
+    said = JSON.parse(call.result ?? "") as typeof said;
+  } catch {
+    return null; // cut off, or a refusal in words
+  }
+  if (!Array.isArray(said?.ranking)) return null;
+  const handles = new Set(said.ranking.map((row) => row.handle));
+  const checks = call.input["checks"];
+  return {
+    id: call.key.slice("call:".length),
+    conversation_id: conversation,
+    state: "finished",
+    task: String(call.input["task"] ?? ""),
+    checks: Array.isArray(checks) ? checks.map(String) : [],
+    merge: String(call.input["merge"] ?? "none"),
+    attempts: subagents.filter((row) => handles.has(row.handle)),
+    winner: said.winner ?? null,
+    ranking: said.ranking,
+    note: said.note ?? null,
+    error: null,
+  };
 }

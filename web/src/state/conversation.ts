@@ -8,7 +8,7 @@
 import type { ServerFrame } from "../api/frames.ts";
 import { failure, note, notes, subagent } from "./asides.ts";
 import { change, put, type Draft } from "./draft.ts";
-import type { ConversationState, Entry, Flags, Queued, RequestEntry, ThinkingEntry, ToolEntry } from "./entries.ts";
+import { EMPTY, type ConversationState, type Entry, type Flags, type Queued, type RequestEntry, type ThinkingEntry, type ToolEntry } from "./entries.ts";
 
 const BESIDE: ReadonlySet<string> = new Set(["hello", "accepted", "pong", "error"]);
 
@@ -33,11 +33,34 @@ export function reduce(state: ConversationState, frames: readonly ServerFrame[],
   return draft;
 }
 
+/**
+ * Return the whole conversation, of which `shown` is the end.
+ *
+ * @param before frames of its history up to where `since` begins. since: those that `shown` was made of.
+ */
+export function joined(before: readonly ServerFrame[], since: readonly ServerFrame[], shown: ConversationState, now = 0): ConversationState {
+  const whole = reduce(reduce(EMPTY, before, now), since, now);
+  const entries = whole.entries.map((entry) => {
+    const at = shown.places.get(entry.key);
+    const seen = at === undefined ? undefined : shown.entries[at];
+    // When a call began and ended was seen then, not now.
+    return entry.kind === "tool" && seen?.kind === "tool" ? { ...entry, startedAt: seen.startedAt, endedAt: seen.endedAt } : entry;
+  });
+  const { filesVersion, factsVersion } = shown; // nothing changed: more is known
+  return withQueue({ ...whole, entries, filesVersion, factsVersion }, shown.queued);
+}
+
 /** Return the conversation with the queue as REST lists it: what waited before this viewer came. */
 export function withQueue(state: ConversationState, rows: readonly Queued[]): ConversationState {
   const known = new Set([...state.places.keys(), ...state.queued.map((row) => `in:${row.inbox}`)]);
   const fresh = rows.filter((row) => !known.has(`in:${row.inbox}`));
   return fresh.length === 0 ? state : { ...state, queued: [...state.queued, ...fresh] };
+}
+
+/** Return the entries of a conversation whose beginning is not here yet, without results whose calls are not. */
+export function fromFirstWhole(entries: readonly Entry[]): readonly Entry[] {
+  const at = entries.findIndex((entry) => entry.kind !== "tool" || Object.keys(entry.input).length > 0);
+  return at > 0 ? entries.slice(at) : entries;
 }
 
 /** Whether a turn runs or waits, so that typing would interrupt it. */

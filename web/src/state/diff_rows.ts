@@ -54,6 +54,11 @@ export interface Shape {
   gaps: Readonly<Record<string, Opened>>;
 }
 
+/** How a file is drawn where `view` is wanted: one that is new, or gone, has only one side to show. */
+export function sidesOf(file: Pick<ChangedFile, "kind">, view: View): View {
+  return file.kind === "create" || file.kind === "delete" ? "unified" : view;
+}
+
 export const LINE_HEIGHT = 20;
 export const STEP = 20;
 const CHUNK = 24;

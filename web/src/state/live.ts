@@ -7,8 +7,8 @@
 
 import { api } from "../api/client.ts";
 import type { ClientFrame, InputKind, ServerFrame } from "../api/frames.ts";
-import { ConversationSocket, type Connection } from "../api/socket.ts";
-import { reduce, withQueue } from "./conversation.ts";
+import { ConversationSocket, readHistory, type Connection } from "../api/socket.ts";
+import { joined, reduce, withQueue } from "./conversation.ts";
 import { EMPTY, type ConversationState } from "./entries.ts";
 import { newId } from "../ui/browser.ts";
 import { Traffic } from "./traffic.ts";
@@ -25,22 +25,35 @@ export interface LiveView {
   retryAt: number | null;
   /** Inputs that the server has not acknowledged yet. */
   unsent: readonly Said[];
-  /** The history has been replayed: what is missing is not “loading”. */
+  /** The end of the history is here: what is missing below is not “loading”. */
   ready: boolean;
+  /** So is its beginning: of a long one the end comes first. */
+  whole: boolean;
 }
 
 const HIDDEN_FLUSH_MS = 150;
-const SETTLE_MS = 60;
+/** How long a history that is read back may stay undrawn: nobody reads its beginning while it races by. */
+const CATCH_UP_MS = 1500;
+/** Of a history with more records than this the last `TAIL` come first, the others once those are shown. */
+const LONG = 600;
+const TAIL = 300;
+const RETRY_MS = 2000;
 
 export class LiveConversation {
   readonly id: string;
   readonly traffic = new Traffic();
-  #view: LiveView = { state: EMPTY, connection: "connecting", retryAt: null, unsent: [], ready: false };
+  #view: LiveView = { state: EMPTY, connection: "connecting", retryAt: null, unsent: [], ready: false, whole: false };
   #pending: ServerFrame[] = [];
   #flushing = false;
+  /** The newest record when the connection opened: up to there frames are history. */
+  #head: number | null = null;
+  #catchUp: ReturnType<typeof setTimeout> | undefined;
+  /** The record that the connection began after, and every frame since, until what came before is here. */
+  #start = 0;
+  #since: ServerFrame[] = [];
+  #reading = false;
   #listeners = new Set<() => void>();
   #socket: ConversationSocket | null = null;
-  #settle: ReturnType<typeof setTimeout> | undefined;
 
   constructor(id: string) {
     this.id = id;
@@ -60,6 +73,19 @@ export class LiveConversation {
       }, 1000);
     };
   };
+
+  /** Resolves when the whole history is here. */
+  whole(): Promise<void> {
+    return new Promise((resolve) => {
+      const stop = this.subscribe(() => look());
+      const look = (): void => {
+        if (!this.#view.whole) return;
+        stop();
+        resolve();
+      };
+      look();
+    });
+  }
 
   readonly view = (): LiveView => this.#view;
 
@@ -83,9 +109,43 @@ export class LiveConversation {
       frame: (frame, size) => this.#take(frame, size),
       sent: (frame) => this.traffic.add("out", frame, JSON.stringify(frame).length),
       connection: (connection, retryAt) => this.#set({ connection, retryAt }),
-      cursor: () => this.#view.state.cursor,
+      cursor: () => this.#view.state.cursor || this.#beginning(),
       unsent: () => this.#view.unsent.map(({ id, kind, content }) => ({ type: kind, content, id })),
     });
+  }
+
+  /** After which record a first connection begins: near the end of a long history. */
+  async #beginning(): Promise<number> {
+    // What was just begun is short; an address that names a turn may name an early one.
+    if (this.#view.unsent.length > 0 || location.hash) return 0;
+    const head = await api.conversation(this.id).then(
+      (found) => found.cursor,
+      () => 0, // the socket says what is wrong
+    );
+    this.#start = head > LONG ? head - TAIL : 0;
+    return this.#start;
+  }
+
+  /** Read what came before the connection's beginning, and put it above what is shown. */
+  async #readBefore(): Promise<void> {
+    this.#reading = true;
+    try {
+      const before = await readHistory(this.id, this.#start);
+      this.#set({ state: joined(before, this.#since, this.#view.state, Date.now()), whole: true });
+      this.#since = [];
+    } catch {
+      setTimeout(() => {
+        this.#reading = false;
+        this.#lookBefore();
+      }, RETRY_MS);
+    }
+  }
+
+  #lookBefore(): void {
+    const { ready, whole } = this.#view;
+    if (whole || !ready || this.#reading || !this.#socket) return;
+    if (this.#start > 0) void this.#readBefore();
+    else this.#set({ whole: true });
   }
 
   #take(frame: ServerFrame, size: number): void {
@@ -95,33 +155,40 @@ export class LiveConversation {
     } else if (frame.type === "hello") {
       this.#pending.push(frame);
       if (frame.queued > 0) void this.#listQueue();
-      this.#settled(frame.cursor ?? 0);
+      this.#head = frame.cursor ?? 0;
     } else if (frame.type !== "pong") {
       this.#pending.push(frame);
     }
     if (this.#flushing) return;
+    if (this.#isBehind(frame)) {
+      this.#catchUp ??= setTimeout(this.#flush, CATCH_UP_MS);
+      return;
+    }
     this.#flushing = true;
     if (document.hidden) setTimeout(this.#flush, HIDDEN_FLUSH_MS);
     else requestAnimationFrame(this.#flush);
   }
 
-  /** The history is here once the cursor that `hello` named is reached; an empty one is here at once. */
-  #settled(head: number): void {
-    clearTimeout(this.#settle);
-    const look = (): void => {
-      if (this.#view.state.cursor >= head) this.#set({ ready: true });
-      else this.#settle = setTimeout(look, SETTLE_MS);
-    };
-    this.#settle = setTimeout(look, 0);
+  /** Whether `frame` is history with more to come: a long one is folded and drawn once, not frame by frame. */
+  #isBehind(frame: ServerFrame): boolean {
+    if (this.#head === null || this.#view.state.cursor >= this.#head) return false;
+    return frame.type === "hello" || (frame.cursor ?? 0) < this.#head;
   }
 
   readonly #flush = (): void => {
     this.#flushing = false;
+    clearTimeout(this.#catchUp);
+    this.#catchUp = undefined;
     const frames = this.#pending;
     this.#pending = [];
     const accepted = new Set(frames.flatMap((frame) => (frame.type === "accepted" ? [frame.id] : [])));
     const unsent = accepted.size ? this.#view.unsent.filter((said) => !accepted.has(said.id)) : this.#view.unsent;
-    this.#set({ state: reduce(this.#view.state, frames, Date.now()), unsent });
+    if (!this.#view.whole && this.#start > 0) this.#since.push(...frames);
+    const state = reduce(this.#view.state, frames, Date.now());
+    // The history is here once the cursor that `hello` named is reached; an empty one is here at once.
+    const ready = this.#view.ready || (this.#head !== null && state.cursor >= this.#head);
+    this.#set({ state, unsent, ready });
+    this.#lookBefore();
   };
 
   async #listQueue(): Promise<void> {

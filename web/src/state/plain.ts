@@ -3,7 +3,7 @@
 import { t } from "../text.ts";
 import type { Entry, ToolEntry } from "./entries.ts";
 
-type Verb = "read" | "write" | "run" | "search" | "web" | "plan" | "other";
+type Verb = "read" | "write" | "run" | "search" | "web" | "plan" | "ask" | "other";
 
 const FAMILIES: readonly (readonly [RegExp, Verb])[] = [
   [/^(write_file|edit_file|delete_file|move_file|apply_patch|create_)/, "write"],
@@ -11,6 +11,7 @@ const FAMILIES: readonly (readonly [RegExp, Verb])[] = [
   [/^(search_files|find_references|grep|glob)/, "search"],
   [/^(bash|run_|background_|check_background|cancel_background|execute)/, "run"],
   [/^web_/, "web"],
+  [/^ask_user/, "ask"],
   [/^(todo_|task|think|compact|enter_plan|exit_plan|skill|load_skill)/, "plan"],
 ];
 

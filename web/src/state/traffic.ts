@@ -69,6 +69,34 @@ export class Traffic {
   }
 }
 
+/** What a request says that the one before it did not. */
+export interface RequestChange {
+  /** How many messages both begin with. */
+  kept: number;
+  /** Messages of the one before that are no longer there: the history was summarised. */
+  gone: number;
+  added: readonly unknown[];
+  /** Other members that differ, as they are now. */
+  members: Readonly<Record<string, unknown>>;
+}
+
+/** Members that differ from request to request in any case. */
+const EACH_ITS_OWN: ReadonlySet<string> = new Set(["messages", "n", "at", "seq", "turn_id", "cursor", "message_count", "replay", "type"]);
+
+/** Return what changed from one model request to the next. */
+export function changeOf(before: object, now: object): RequestChange {
+  const list = (of: object): readonly unknown[] => {
+    const found = (of as { messages?: unknown }).messages;
+    return Array.isArray(found) ? found : [];
+  };
+  const [old, fresh] = [list(before), list(now)];
+  let kept = 0;
+  while (kept < old.length && kept < fresh.length && JSON.stringify(old[kept]) === JSON.stringify(fresh[kept])) kept += 1;
+  const was = before as Record<string, unknown>;
+  const members = Object.entries(now).filter(([name, value]) => !EACH_ITS_OWN.has(name) && JSON.stringify(value) !== JSON.stringify(was[name]));
+  return { kept, gone: old.length - kept, added: fresh.slice(kept), members: Object.fromEntries(members) };
+}
+
 /** Return requests and responses of models, paired by `seq` within their turn, in the order they began. */
 export function pairTraces(rows: readonly { body: unknown; at: number }[]): TracePair[] {
   const pairs = new Map<string, TracePair>();

@@ -61,6 +61,12 @@ export function moment(iso: string): string {
   return new Date(iso).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
 }
 
+/** "2026-11-20" → "Nov 20", or "Nov 20, 2026" with the year, by the browser's locale. */
+export function day(key: string, withYear = false): string {
+  const [year = 0, month = 1, date = 1] = key.split("-").map(Number);
+  return new Date(year, month - 1, date).toLocaleDateString(undefined, { month: "short", day: "numeric", ...(withYear ? { year: "numeric" } : {}) });
+}
+
 export function count(value: number, one: string, many: string): string {
   return `${number.format(value)} ${value === 1 ? one : many}`;
 }

@@ -27,6 +27,16 @@ const NEXT: Readonly<Record<string, string>> = {
   context_too_long: "The conversation is too long for the model. Compact it, then resume.",
 };
 
+/** For people who do not run the server themselves. */
+const NEXT_PLAIN: Readonly<Record<string, string>> = {
+  authentication_error: "The key of the model is missing or wrong. Whoever runs this server can set it.",
+  auth_error: "The key of the model is missing or wrong. Whoever runs this server can set it.",
+  rate_limited: "Too much was asked of the model. Wait a moment, then try again.",
+  budget_exceeded: "The money set for this is spent.",
+  overloaded: "Too much is going on. Wait a moment, then try again.",
+  context_too_long: "This chat has become too long. Begin a new one.",
+};
+
 const SETTLED: Readonly<Record<string, string>> = {
   approved: "Approved",
   auto_approved: "Approved, and all further calls of this conversation",
@@ -60,6 +70,7 @@ export const chat = {
   queuedMessages: "Messages that wait",
   withdraw: "Withdraw",
   toEnd: "To the end",
+  earlierMessages: "Earlier messages are being loaded…",
   offline: "No connection to the server. Trying again; nothing you write is lost.",
   tryNow: "Try now",
   tasks: "Tasks",
@@ -67,6 +78,7 @@ export const chat = {
   resume: "Resume",
   goOn: "Let it go on",
   whatNext: (code: string | null) => (code && NEXT[code]) || "You can resume: finished steps are not repeated.",
+  whatNextPlain: (code: string | null) => (code && NEXT_PLAIN[code]) || "What was finished is kept.",
   endings: ENDINGS,
   resumable: ["max_turns", "token_budget", "deadline", "disconnected", "approval_timeout", "crash_loop", "cancelled"],
   inOut: (input: string, output: string) => `${input} in · ${output} out`,
@@ -81,6 +93,7 @@ export const chat = {
   fullResult: "Whole result",
   untrusted: "untrusted text",
   callState: (status: string) => (status === "ok" ? "succeeded" : status),
+  waitsForAnswer: "waits for your answer",
   didNotWork: "did not work",
   transcript: "Transcript",
   subagentOf: (type: string) => `Subagent ${type}`,
@@ -166,6 +179,14 @@ export const chat = {
   turnAfter: "The turn after",
   filesThen: "Files then",
   nothingToReplay: "No turn has ended yet.",
+  lookBack: "Look back",
+  messageOf: (at: number, all: number) => `Message ${at} of ${all}`,
+  messageBefore: "The message before",
+  messageAfter: "The message after",
+  goOnFromHere: "Go on from here",
+  askDifferently: "Ask differently",
+  cannotGoOn: "I could not go on.",
+  tryAgain: "Try again",
 
   changesReady: "Changes ready",
   keep: (what: string) => `Keep ${what}`,

@@ -55,6 +55,20 @@ export const more = {
   isolation: "Isolation",
   network: "Network",
   reasons: "Why not more",
+  limitNames: { memory: "Memory", pids: "Processes", disk: "Disk", cpu: "Processor time" } as Readonly<Record<string, string>>,
+  limitKinds: { rlimit: "limited by the kernel", watch: "watched, and ended above it", cgroup: "limited by the kernel for all together", none: "not limited" } as Readonly<Record<string, string>>,
+  isolations: {
+    userns: "users",
+    mountns: "files",
+    pidns: "processes",
+    netns: "network",
+    ipcns: "shared memory",
+    utsns: "host name",
+    cgroupns: "control groups",
+    seccomp: "system calls (seccomp)",
+    landlock: "file access (Landlock)",
+  } as Readonly<Record<string, string>>,
+  networks: { closed: "closed", allowlist: "only the hosts on the list", open: "open" } as Readonly<Record<string, string>>,
 
   memory: "Memory",
   memoryAbout: "What agents keep of earlier conversations with you in a workspace, and how it came to be.",
@@ -88,6 +102,7 @@ export const more = {
   adminsOnly: "Only an admin sees this page.",
 
   budgets: "Budgets",
+  whose: "For",
   limit: "Limit",
   spent: "Spent",
   noLimit: "no limit",

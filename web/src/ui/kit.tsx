@@ -1,7 +1,7 @@
 /** The small parts all pages share: dialog, menu, problem, empty place, icon button. Not here: any fact of Bowerbird. */
 
 import { AlertTriangle, CircleAlert, Info, X, type LucideIcon } from "lucide-react";
-import { useEffect, useId, useRef, useState, type ReactNode } from "react";
+import { useEffect, useId, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
 import { t } from "../text.ts";
 
 interface IconButtonProps {
@@ -39,7 +39,20 @@ interface DialogProps {
   wide?: boolean;
 }
 
-/** A modal dialog: the browser keeps the focus inside and gives it back. */
+const FOCUSABLE = "a[href], button:not(:disabled), input:not(:disabled), select:not(:disabled), textarea:not(:disabled), summary, [tabindex='0']";
+
+/** Let Tab go round inside: from the last part to the first, not to the browser's own buttons. */
+function goRound(event: KeyboardEvent<HTMLElement>): void {
+  if (event.key !== "Tab") return;
+  const all = [...event.currentTarget.querySelectorAll<HTMLElement>(FOCUSABLE)].filter((part) => part.checkVisibility());
+  const [first, last] = [all[0], all.at(-1)];
+  const leaves = event.shiftKey ? document.activeElement === first : document.activeElement === last;
+  if (!leaves || !first || !last) return;
+  event.preventDefault();
+  (event.shiftKey ? last : first).focus();
+}
+
+/** A modal dialog: the focus stays inside and goes back where it was. */
 export function Dialog({ title, onClose, children, foot, wide }: DialogProps) {
   const ref = useRef<HTMLDialogElement>(null);
   const heading = useId();
@@ -57,6 +70,7 @@ export function Dialog({ title, onClose, children, foot, wide }: DialogProps) {
       ref={ref}
       className={`dialog ${wide ? "wide" : ""}`}
       aria-labelledby={heading}
+      onKeyDown={goRound}
       onCancel={(event) => {
         event.preventDefault();
         onClose();

@@ -93,13 +93,18 @@ class WorkspaceSection(Section):
 
 
 class LandingSection(Section):
-    """Which paths are shown apart, or folded, at landing."""
+    """Which paths are shown apart, or folded, at landing; what tells whether changes are fit to land."""
 
     flag: Names = key((), "Further paths that need to be accepted one by one.", allowed="globs")
     unflag: Names = key(
         (), "Paths that need no acceptance although built-in rules flag them.", allowed="globs"
     )
     ignore: Names = key(LANDING_IGNORE, "Caches: they land only when named.", allowed="globs")
+    check: Text = key(
+        "",
+        'Shell command that judges changes before they land, such as "pytest -q"; runs on a copy of the '
+        "branch without network when somebody asks for it. Empty = none.",
+    )
 
 
 class NetworkSection(Section):

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BeforeValidator, Field
 from starlette.responses import Response
 
+from bowerbird.server.errors import problem
 from bowerbird.server.ownership import owned_session
 from bowerbird.server.review import (
     branch_of,
@@ -114,6 +115,21 @@ class LandingShown(Shown):
     refused: list[dict[str, Any]]
 
 
+class CheckShown(Shown):
+    """What `landing.check` found on the branch.
+
+    `plan` names what it was run on: another name in the landing plan now means that something changed since.
+    """
+
+    command: str
+    state: Literal["none", "running", "passed", "failed", "unable"]
+    plan: str | None
+    exit_code: int | None
+    seconds: float | None
+    output_tail: str
+    error: str | None
+
+
 class Discarded(Shown):
     """What was thrown away, and where it can be found for 7 days."""
 
@@ -181,6 +197,38 @@ async def land(
     record = await in_thread(work)
     await note_landed(context, branch.id, f"landed {len(record['entries'])} paths as {record['id']}")
     return answer(record)
+
+
+@router.get("/conversations/{conversation_id}/check", response_model=CheckShown, summary="What a check found")
+async def check(conversation_id: ConversationId, context: Context, caller: Viewer) -> Response:
+    """The newest one since the server started; `command` is empty where no check is configured."""
+    row = await owned_session(context, caller, conversation_id)
+    found = context.checks.newest(row.branch_id) if row.branch_id is not None else None
+    return answer(found.record() if found is not None else _unchecked(context.settings.landing_check))
+
+
+@router.post(
+    "/conversations/{conversation_id}/check", status_code=202, response_model=CheckShown,
+    summary="Check before landing",
+)  # fmt: skip
+async def begin_check(conversation_id: ConversationId, context: Context, caller: User) -> Response:
+    """Runs the configured command on a copy of the branch, without network; the branch stays as it is.
+
+    One that runs already goes on. 409 where no check is configured (`landing.check`).
+    """
+    row = await owned_session(context, caller, conversation_id)
+    command = context.settings.landing_check
+    if not command:
+        raise problem("conflict", "no check is configured: set landing.check to a shell command")
+    found = await context.checks.begin(await branch_of(context, row), command)
+    return answer(found.record(), 202)
+
+
+def _unchecked(command: str) -> dict[str, Any]:
+    return {
+        "command": command, "state": "none", "plan": None, "exit_code": None, "seconds": None,
+        "output_tail": "", "error": None,
+    }  # fmt: skip
 
 
 @router.get("/landings", response_model=list[LandingShown], summary="Landings, the newest first")

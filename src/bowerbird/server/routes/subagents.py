@@ -196,6 +196,16 @@ async def begin(
     return answer(_shown(row.thread_id, tournament), 202)
 
 
+@router.get("/attempts", response_model=list[TournamentShown], summary="Tournaments of a conversation")
+async def tournaments(
+    conversation_id: ConversationId, context: Context, caller: Viewer, limit: Limit = 100
+) -> Response:
+    """Those begun here, the newest first, each as it stands; not those that the agent held in a turn."""
+    row = await owned_session(context, caller, conversation_id)
+    found = await context.tournaments.all(row.thread_id)
+    return answer([_shown(row.thread_id, tournament) for tournament in found[:limit]])
+
+
 @router.get("/attempts/{tournament_id}", response_model=TournamentShown, summary="How a tournament stands")
 async def attempts(
     conversation_id: ConversationId, tournament_id: str, context: Context, caller: Viewer

@@ -1,0 +1,133 @@
+"""Changes and landings as lines: what `diff`, `landings` and their like show, here or over a server (UI-43).
+
+Here: the three forms of a diff, rows of landings. Not here: whose branch it is (`review_commands.py`,
+`remote_review.py`), colours (`drawing.py`).
+"""
+
+import json as json_text
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+from bowerbird.cli.drawing import coloured_diff
+from bowerbird.cli.exits import DONE
+from bowerbird.cli.pager import show_paged
+from bowerbird.cli.shell import Shell
+from bowerbird.cli.terminal import Steps
+from bowerbird.cli.text import age, harmless, plural, table
+from bowerbird.core.timestamps import from_iso
+
+MOST_AT_ONCE = 500
+
+
+class Changes(Protocol):
+    """What review asks of a branch, be it of this machine or of a server."""
+
+    def diff(self, paths: Sequence[str] | None = None) -> dict[str, Any]:
+        """Return the changes with their hunks."""
+        ...
+
+    def unified(self, paths: Sequence[str] | None = None) -> str:
+        """Return the changes as a patch."""
+        ...
+
+    def plan_landing(self, paths: Sequence[str] | None = None) -> dict[str, Any]:
+        """Return what a landing would do."""
+        ...
+
+    def changes(self) -> dict[str, Any]:
+        """Return the changed paths."""
+        ...
+
+    @property
+    def land(self) -> Callable[..., Any]:
+        """Writes the changes into the directory."""
+        ...
+
+
+def write_diff(
+    shell: Shell,
+    branch: Changes,
+    thread_id: str,
+    chosen: Sequence[str] | None,
+    *,
+    stat: bool,
+    json: bool,
+    folds: bool,
+) -> int:
+    """Show a branch's changes in one of the three forms.
+
+    Args:
+        chosen: only these paths; None = all.
+        folds: without chosen paths leave out what every door folds: caches, and what git ignores (WS-65).
+    """
+    if json:
+        shell.terminal.write(json_text.dumps(branch.diff(chosen), ensure_ascii=False, indent=2) + "\n")
+        return DONE
+    folded: list[str] = []
+    if folds and not chosen:
+        folded = [row["path"] for row in branch.plan_landing()["entries"] if row["ignored"]]
+    if folded:
+        changed = branch.changes()
+        chosen = [path for path in (*changed["written"], *changed["deleted"]) if path not in folded]
+        count = plural(len(folded), "ignored file")
+        shell.terminal.note(f"{count} left out, {harmless(folded[0].lstrip('/'))} …: name a path to see it")
+    if folded and not chosen:
+        return DONE
+    if stat:
+        for line in stat_lines(branch.diff(chosen), width=shell.terminal.width):
+            shell.terminal.line(line)
+        return DONE
+    patch = branch.unified(chosen)
+    show_paged(shell.terminal, coloured_diff(patch, shell.terminal.out), patch)
+    if not patch:
+        shell.terminal.note(f"session {thread_id} changes nothing")
+    return DONE
+
+
+def stat_lines(data: dict[str, Any], *, width: int) -> list[str]:
+    """Return one line per changed path with its counts, flagged ones marked."""
+    rows: list[list[str]] = []
+    added = removed = 0
+    for row in data["written"]:
+        plus, minus = int(row.get("added") or 0), int(row.get("removed") or 0)
+        added, removed = added + plus, removed + minus
+        mark = "A" if row["kind"] == "create" else "M"
+        size = "binary" if row.get("binary") else f"+{plus} -{minus}"
+        flags = f"  [{', '.join(row['flags'])}]" if row.get("flags") else ""
+        rows.append([mark, harmless(row["path"].lstrip("/")), size + flags])
+    rows += [["D", harmless(path.lstrip("/")), ""] for path in data["deleted"]]
+    total = f"{plural(len(rows), 'file')}, +{added} -{removed}"
+    return [*table(rows, width=width), total] if rows else []
+
+
+def steps_of(show: Callable[[str], None], files: int, *, width: int) -> Steps | None:
+    """Return what shows a landing of many files step by step, None for one that is over at once (UI-53)."""
+    if files <= MOST_AT_ONCE:
+        return None
+    return Steps(
+        show, files, per=2, width=width - 1, what="landing", noun="file"
+    )  # written, then put in place
+
+
+def files_of(entries: Sequence[dict[str, Any]]) -> int:
+    """Return how many files were changed; directories come and go with them."""
+    return sum(row["op"] not in ("mkdir", "rmdir") for row in entries) or len(entries)
+
+
+def landing_rows(records: Sequence[dict[str, Any]]) -> list[list[str]]:
+    """Return landings as rows of a table."""
+    return [
+        [row["id"], row["kind"], row["state"], _age_of(row["at"]), _paths_of(row["entries"])]
+        for row in records
+    ]
+
+
+def _age_of(at: str) -> str:
+    return age((datetime.now(UTC) - from_iso(at)).total_seconds())
+
+
+def _paths_of(entries: Sequence[dict[str, Any]]) -> str:
+    names = [harmless(str(row["path"]).lstrip("/")) for row in entries]
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more

@@ -1,0 +1,86 @@
+"""What is said when something is wrong: what happened, to what, and what to do; never a traceback (UI-63, UI-66)."""
+
+import errno
+import os
+import socket
+from pathlib import Path
+
+import pytest
+from support.desk import Desk
+
+from bowerbird.cli.saying import sentence
+from bowerbird.core.errors import StorageFull
+
+CASES = [
+    # arguments, exit code, what must be said
+    (["show", "nope1"], 2, ["'nope1'", "bowerbird sessions --all"]),
+    (["show", "ab"], 2, ["'ab'", "4 characters"]),
+    (["hi", "--resume=zzzz9"], 2, ["'zzzz9'", "bowerbird sessions"]),
+    (["undo", "l_nope"], 2, ["l_nope", "bowerbird landings"]),
+    (["diff"], 2, ["no session works on", 'bowerbird "what to do"']),
+    (["approve", "r_" + "0" * 26], 2, ["no pending request"]),
+    (["run", "--modle", "x"], 2, ["--modle", "--model"]),
+    (["sesions"], 2, ["'sesions'", "bowerbird sessions"]),
+    (["x", "-m", "nope:x"], 78, ["'nope'", "anthropic"]),
+    (["x", "-p", "nope"], 2, ["'nope'", "coding"]),
+    (["x", "-w", "/nope/nowhere"], 2, ["/nope/nowhere", "does not exist"]),
+    (["x", "-w", "/"], 2, ["whole machine", "--workspace"]),
+    (["sessions", "--config", "missing.yaml"], 78, ["missing.yaml", "does not exist"]),
+    (["token", "revoke", "nobody"], 2, ["nobody", "bowerbird token list"]),
+    (["memory", "log", "99"], 2, ["99", "bowerbird memory log"]),
+    (["sessions", "--server", "http://127.0.0.1:1"], 1, ["http://127.0.0.1:1", "bowerbird serve"]),
+    (["config", "explain", "no.such"], 2, ["no.such"]),
+]
+
+
+@pytest.mark.parametrize(("arguments", "code", "said"), CASES, ids=[" ".join(case[0]) for case in CASES])
+def test_each_mistake_is_named_with_its_remedy(
+    arguments: list[str], code: int, said: list[str], desk: Desk
+) -> None:
+    got, out, err = desk.run(*arguments)
+    assert got == code and not out, err
+    for part in said:
+        assert part in err
+    assert "Traceback" not in err
+
+
+def test_a_data_directory_that_cannot_be_made_is_named(desk: Desk) -> None:
+    """UI-66."""
+    code, _, err = desk.run("sessions", "--data-dir", str(desk.project / "a.txt" / "data"))
+    assert code == 1 and "a.txt/data" in err and "--data-dir" in err
+
+
+def test_settings_that_are_no_yaml_name_file_and_line(desk: Desk) -> None:
+    (desk.project / "bad.yaml").write_text("agent: [\n")
+    code, _, err = desk.run("sessions", "--config", "bad.yaml")
+    assert code == 78 and "bad.yaml:2" in err and "bowerbird config check" in err
+
+
+def test_a_taken_port_is_named(desk: Desk) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with desk.start("serve", "--port", str(port)) as process:
+            _, raw = process.communicate(timeout=60)
+    err = raw.decode()
+    assert process.returncode == 1 and f"127.0.0.1:{port}" in err and "--port" in err
+    assert "Traceback" not in err
+
+
+def test_a_closed_pipe_ends_quietly(desk: Desk) -> None:
+    """UI-58: exit 141."""
+    read, write = os.pipe()
+    os.close(read)
+    with desk.start("tools", "--json", stdout=write) as process:
+        os.close(write)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 141 and err == b""
+
+
+def test_a_full_disk_is_told_with_the_room_that_is_left(tmp_path: Path) -> None:
+    """UI-66."""
+    full = OSError(errno.ENOSPC, "No space left on device", str(tmp_path / "a" / "b"))
+    for error in (full, StorageFull(f"{tmp_path}/agent.db: the disk is full; free some space and try again")):
+        text = sentence(error)
+        assert str(tmp_path) in text and " free at " in text and "free some space" in text

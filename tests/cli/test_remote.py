@@ -1,0 +1,173 @@
+"""Commands over a running server: `--server URL`, BOWERBIRD_URL, BOWERBIRD_TOKEN (UI-41, UI-46, UI-63)."""
+
+import json
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+from support.desk import Desk
+from support.servers import free_port
+from support.terminals import Terminal
+
+
+def serve(desk: Desk, port: int) -> "subprocess.Popen[bytes]":
+    """Start a server and wait until it answers."""
+    process = desk.start("serve", "--port", str(port), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while True:
+        with closing(socket.socket()) as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return process
+        assert process.poll() is None and time.monotonic() < deadline, "the server did not start"
+        time.sleep(0.05)
+
+
+class Away:
+    """The command of someone who has only the server's address and a token: a home without records."""
+
+    def __init__(self, desk: Desk, port: int, token: str) -> None:
+        self.desk, self.port = desk, port
+        self.home = desk.home.parent / "away"
+        self.home.mkdir()
+        environment = {
+            **desk.environment,
+            "HOME": str(self.home),
+            "BOWERBIRD_URL": f"http://127.0.0.1:{port}",
+        }
+        environment.pop("ANTHROPIC_API_KEY")
+        self.environment = {**environment, "BOWERBIRD_TOKEN": token}
+
+    def run(self, *arguments: str, **changed: str) -> tuple[int, str, str]:
+        return self.desk.run(*arguments, env={**self.environment, **changed}, cwd=self.home)
+
+    def ok(self, *arguments: str) -> str:
+        code, out, err = self.run(*arguments)
+        assert code == 0, err
+        return out
+
+
+@pytest.fixture(scope="module")
+def away(tmp_path_factory, models) -> Iterator[Away]:
+    desk = Desk(tmp_path_factory.mktemp("remote"), models)
+    (desk.home / ".bowerbird").mkdir()
+    (desk.home / ".bowerbird" / "config.yaml").write_text("server:\n  auth: token\n")
+    token = desk.ok("token", "create", "ann", "--role", "admin").split()[-1]
+    port = free_port()
+    process = serve(desk, port)
+    try:
+        yield Away(desk, port, token)
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def test_a_job_over_a_server_from_the_prompt_to_undo(away, models, written):
+    """run, sessions, show, diff, land, landings, undo, send, tail, rename, delete: no record is kept here."""
+    models.reset()
+    away.desk.edit(written("b.txt", "hi\n"), answer="Wrote **b**.")
+    result = json.loads(away.ok("make b", "--json"))
+    session = result["conversation_id"]
+    assert result["answer"] == "Wrote **b**." and result["stop_reason"] == "end_turn"
+    assert [(row["path"].lstrip("/"), row["status"]) for row in result["changed"]] == [("b.txt", "created")]
+    assert session in away.ok("sessions") and "1 file" in away.ok("sessions")
+    assert "> make b" in away.ok("show", session[:6])
+    assert "+hi" in away.ok("diff") and "b.txt" in away.ok("diff", session, "--stat")
+    models.script({"text": "Because."})
+    assert away.ok("comment", "b.txt:1", "why?") == "Because.\n"
+    assert "b.txt" in str(models.requests[-1]["messages"]) and "why?" in str(models.requests[-1]["messages"])
+    landed = json.loads(away.ok("land", "--yes", "--json"))
+    assert [path.lstrip("/") for path in landed["landed"]] == ["b.txt"]
+    assert landed["landing_id"] in away.ok("landings")
+    assert "took" in away.ok("undo", landed["landing_id"])
+    assert "deleted" in away.ok("delete", session, "--yes")
+    assert not (away.home / ".bowerbird").exists()
+
+
+def test_a_turn_there_is_followed_stopped_and_answered_from_here(away, models, written):
+    """UI-46: tail, send, cancel, approve."""
+    models.reset()
+    models.script({"text": "first"})
+    session = json.loads(away.ok("begin", "--approval", "--json"))["conversation_id"]
+    models.script({"tools": [written("c.txt", "hi\n")]}, {"text": "second"}, {"hang": True})
+    with Terminal(["tail", session], cwd=away.home, environment=away.environment, columns=100) as follower:
+        follower.wait_for("Ctrl+C ends that")
+        away.ok("send", session, "write it")
+        follower.wait_for("answer with: bowerbird approve r_")
+        assert json.loads(away.ok("approve", session, "--json"))["decision"] == "approve"
+        follower.wait_for("✓ write_file c.txt")
+        follower.wait_for("second")
+        away.ok("send", session, "think long")
+        models.wait_requests(4, timeout=30)
+        assert "told t_" in away.ok("cancel", session)
+        follower.send("\x03")
+        assert follower.wait() == 130
+    assert "Traceback" not in follower.text
+
+
+def test_a_tail_outlives_a_restart_of_its_server(tmp_path, models):
+    """UI-46."""
+    models.reset()
+    models.script({"text": "before"}, {"text": "afterwards"})
+    desk = Desk(tmp_path, models)
+    port = free_port()
+    process = serve(desk, port)
+    away = Away(desk, port, "")
+    try:
+        session = json.loads(away.ok("one", "--json"))["conversation_id"]
+        with Terminal(["tail", session], cwd=away.home, environment=away.environment) as follower:
+            follower.wait_for("Ctrl+C ends that")
+            process.send_signal(signal.SIGKILL)
+            process.wait(30)
+            follower.wait_for("waiting for the server")
+            process = serve(desk, port)
+            follower.wait_for("connected again")
+            away.ok("send", session, "two")
+            follower.wait_for("afterwards")
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def test_what_would_ask_somebody_is_denied_where_nobody_sits(away, models, written):
+    """UI-56: exit 4, told to the model."""
+    models.reset()
+    away.desk.edit(written("d.txt", "hi\n"), answer="Not allowed.")
+    code, out, err = away.run("make d", "--approval")
+    assert code == 4 and out == "Not allowed.\n" and "write_file" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "code", "said"),
+    [
+        pytest.param(["sessions"], {"BOWERBIRD_TOKEN": ""}, 78, "wants a token", id="no token"),
+        pytest.param(
+            ["sessions"], {"BOWERBIRD_TOKEN": "bb_wrong"}, 78, "refuses BOWERBIRD_TOKEN", id="wrong"
+        ),
+        pytest.param(["show", "zzzz9"], {}, 2, "no session 'zzzz9'", id="unknown id"),
+        pytest.param(["sessions"], {"BOWERBIRD_URL": "nonsense"}, 2, "no server's address", id="no address"),
+        pytest.param(
+            ["sessions"], {"BOWERBIRD_URL": "http://127.0.0.1:1"}, 1, "no server answers", id="nobody"
+        ),
+        pytest.param(["attempt", "x"], {}, 2, "not over a server", id="local only"),
+        pytest.param(["x", "--max-cost", "1"], {}, 2, "server's own setting", id="server's setting"),
+        pytest.param(["sessions", "-w", "."], {}, 2, "--workspace names a directory", id="workspace"),
+    ],
+)
+def test_each_failure_names_what_to_do(away, arguments, environment, code, said):
+    """UI-63."""
+    got, _, err = away.run(*arguments, **environment)
+    assert got == code and said in err and "Traceback" not in err
+
+
+def test_a_failed_turn_there_is_gone_on_with_from_here(away, models):
+    """UI-41: exit 1, then resume."""
+    models.reset()
+    models.script({"status": 400, "body": {"type": "error", "error": {"type": "x", "message": "no"}}})
+    code, _, err = away.run("try it", "--json")
+    assert code == 1 and "the turn failed" in err
+    models.script({"text": "Now it works."})
+    assert away.ok("resume") == "Now it works.\n"

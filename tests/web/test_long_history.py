@@ -1,0 +1,78 @@
+"""A long conversation: its end is here first, its beginning comes above what is read (UI-16, issue 6)."""
+
+import asyncio
+import re
+
+import pytest
+from playwright.async_api import Page, WebSocketRoute, expect
+from support.fake_models import FakeModels
+from support.live_server import LiveServer
+from support.web_actions import is_idle, log
+
+pytestmark = pytest.mark.timeout(300)
+
+CALLS = 40
+STEPS = 18
+TOP_OF_FIRST = """() => {
+  const list = document.querySelector("[data-virtuoso-scroller]");
+  const edge = list.getBoundingClientRect().top;
+  const rows = [...list.querySelectorAll("details.tool")];
+  const first = rows.find((row) => row.getBoundingClientRect().top > edge + 40);
+  return [first.innerText.trim(), Math.round(first.getBoundingClientRect().top)];
+}"""
+
+
+async def long_conversation(server: LiveServer, fake: FakeModels) -> str:
+    """One with more records than a page asks for at first; each call can be told from the others."""
+
+    def step(number: int) -> dict[str, object]:
+        calls = [
+            {"name": "list_files", "input": {"pattern": f"none-{number:02}-{call:02}*"}}
+            for call in range(CALLS)
+        ]
+        return {"text": f"Part {number}.", "tools": calls}
+
+    usage = {"input": 10, "output": 10}
+    fake.script(*({**step(number), "usage": usage} for number in range(STEPS)), {"text": "All is done."})
+    conversation = await server.conversation()
+    asked = await server.http.post(
+        f"/api/conversations/{conversation}/messages",
+        params={"wait": 120},
+        json={"content": "Begin, please."},
+    )
+    assert asked.status_code == 200, asked.text
+    told = (await server.http.get(f"/api/conversations/{conversation}")).json()
+    assert told["cursor"] > 600, "the history must be longer than what a page asks for at once"
+    return conversation
+
+
+async def test_the_end_of_a_long_history_comes_first_and_reading_it_is_not_disturbed(
+    page: Page, server: LiveServer, fake: FakeModels
+) -> None:
+    conversation = await long_conversation(server, fake)
+    may_come = asyncio.Event()
+
+    async def lead(socket: WebSocketRoute) -> None:
+        await may_come.wait()
+        socket.connect_to_server()
+
+    await page.route_web_socket(re.compile(r"[?&]after=0(&|$)"), lead)
+    await page.goto(f"/dev/c/{conversation}")
+    await is_idle(page)
+    await expect(log(page).get_by_text("All is done.")).to_be_visible()
+    scroller = page.locator("[data-virtuoso-scroller]")
+    await scroller.hover()
+    await page.mouse.wheel(0, -100)
+    await scroller.evaluate("list => { list.scrollTop = 0 }")
+    await expect(page.get_by_text("Earlier messages are being loaded")).to_be_visible()
+    assert await log(page).get_by_text("Begin, please.").count() == 0
+    before = await page.evaluate(TOP_OF_FIRST)
+
+    may_come.set()
+    await expect(page.get_by_text("Earlier messages are being loaded")).to_have_count(0)
+    name, top = await page.evaluate(TOP_OF_FIRST)
+    assert name == before[0] and abs(top - before[1]) < 60, (before, name, top)
+    await scroller.evaluate("list => { list.scrollTop = 0 }")
+    await expect(log(page).get_by_text("Begin, please.")).to_be_visible()
+    shown = await log(page).inner_text()
+    assert shown.count("Begin, please.") == 1 and shown.count("Part 0.") == 1
