@@ -79,7 +79,8 @@ class Actions:
         if not receipt.duplicate:
             self._context.metrics.turns.labels("socket").inc()
             kept = self._viewer.on_disconnect == "continue"
-            self._seat.attendance.submitted(receipt.turn_id, receipt.position, kept=kept)
+            steers = command.kind == "steer"
+            self._seat.attendance.submitted(receipt.turn_id, receipt.position, kept=kept, steers=steers)
         if command.id:
             body = {"position": receipt.position, "duplicate": receipt.duplicate}
             self._accepted(command.id, receipt.turn_id, body)

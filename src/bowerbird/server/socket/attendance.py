@@ -36,10 +36,18 @@ class Attendance:
     _doomed: str | None = None
     _adopts: bool = False
 
-    def submitted(self, turn_id: str, position: int, *, kept: bool) -> None:
-        """Note a turn that came over a socket; `kept`: its sender asked for `continue`."""
+    def submitted(self, turn_id: str, position: int, *, kept: bool, steers: bool = False) -> None:
+        """Note a turn that came over a socket.
+
+        Args:
+            kept: its sender asked for `continue`.
+            steers: the message may have joined a turn that others began.
+        """
         if turn_id == self.running:
-            return  # a steer message joined it
+            if not steers:  # it began before its sender heard of it
+                self.ours.add(turn_id)
+                self.kept = self.kept or kept
+            return
         self.ours.add(turn_id)
         if position == 0 and self.running is None:
             self.expected, self.kept = turn_id, kept
