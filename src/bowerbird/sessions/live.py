@@ -129,6 +129,18 @@ class Subscription:
             await self._wake.wait()
         return self._events.popleft()
 
+    async def news_of(self, turn_id: str, within_s: float) -> None:
+        """Return when a turn may have stopped: it said so here, or a moment has passed elsewhere."""
+        try:
+            async with asyncio.timeout(within_s):
+                async for published in self:
+                    event = published.event
+                    if published.turn_id == turn_id and isinstance(event, TurnMark) and event.has_stopped:
+                        return
+                await asyncio.sleep(within_s)  # the service stopped; another process may drive the turn
+        except TimeoutError:
+            return
+
     def close(self) -> None:
         """Stop watching; an iteration under way ends after what is queued."""
         self._closed = True

@@ -16,14 +16,14 @@ from bowerbird.core.ids import new_id
 from bowerbird.sessions.answers import check_decision, find_request
 from bowerbird.sessions.audit import AuditLog
 from bowerbird.sessions.beginning import sender_of
-from bowerbird.sessions.branches import Branches, to_its_end
+from bowerbird.sessions.branches import Branches
 from bowerbird.sessions.dispatcher import Dispatcher, LocalDispatcher, Signal, TurnRef
 from bowerbird.sessions.driver import Driver
 from bowerbird.sessions.early import EarlyStarts
 from bowerbird.sessions.follow import follow
 from bowerbird.sessions.forks import delete_session, finish_deletions
 from bowerbird.sessions.house import House
-from bowerbird.sessions.inputs import Offered, accept_answer, content_of, take_back
+from bowerbird.sessions.inputs import Accepted, Offered, accept_answer, content_of, take_back
 from bowerbird.sessions.live import InputMark, Live, Published, Subscription, TurnMark
 from bowerbird.sessions.outbox import Outbox
 from bowerbird.sessions.reader import Reader
@@ -194,11 +194,20 @@ class SessionService(Reader):
             text=text,
             turn_kind=turn_kind,
         )
-        # Once accepted, a turn may be begun as well: then it must reach its driver, whoever is cancelled.
-        return await to_its_end(self._accepted(offered))
+        room = self._room(thread_id)
+        work = asyncio.ensure_future(self._early.accept(self._house, offered, room))
+        try:
+            accepted = await asyncio.shield(work)
+        except asyncio.CancelledError:
+            # Nobody waits for the receipt; a turn that was begun must reach its driver all the same.
+            await asyncio.wait([work])
+            if not work.cancelled() and work.exception() is None:
+                await self._go_on(offered, work.result())
+            raise
+        await self._go_on(offered, accepted)
+        return accepted.receipt
 
-    async def _accepted(self, offered: Offered) -> Receipt:
-        accepted = await self._early.accept(self._house, offered, self._room(offered.thread_id))
+    async def _go_on(self, offered: Offered, accepted: Accepted) -> None:
         self._tell(offered, accepted.receipt)
         if accepted.interrupt is not None:
             await self._signal(accepted.interrupt, Signal("interrupt"))
@@ -206,7 +215,6 @@ class SessionService(Reader):
             await self._signal(accepted.superseded, Signal("answer"))
         if accepted.wake is not None:
             await self._wake(accepted.wake)
-        return accepted.receipt
 
     async def take_back(self, thread_id: str, inbox_id: str) -> None:
         """Cancel an accepted input before its turn begins; every viewer is told (SV-62).
@@ -325,7 +333,7 @@ class SessionService(Reader):
                 now = await self.turn(turn_id)
                 if now.state not in ("queued", "running"):
                     return now
-                await _news_of(viewer, turn_id)
+                await viewer.news_of(turn_id, LOOK_AGAIN_S)
 
     # ------------------------------------------------------------ reading along
 
@@ -383,16 +391,3 @@ class SessionService(Reader):
 
     async def _signal(self, turn: TurnRow, signal: Signal) -> None:
         await self._dispatcher.signal(TurnRef(turn.thread_id, turn.turn_id, turn.attempt), signal)
-
-
-async def _news_of(viewer: Subscription, turn_id: str) -> None:
-    """Return when the turn may have stopped: it said so here, or a moment has passed elsewhere."""
-    try:
-        async with asyncio.timeout(LOOK_AGAIN_S):
-            async for published in viewer:
-                event = published.event
-                if published.turn_id == turn_id and isinstance(event, TurnMark) and event.has_stopped:
-                    return
-            await asyncio.sleep(LOOK_AGAIN_S)  # the service stopped; another process may drive the turn
-    except TimeoutError:
-        return

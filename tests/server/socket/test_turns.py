@@ -195,3 +195,14 @@ async def test_a_ping_is_answered_for_v2_only(server: LiveServer) -> None:
         await socket.send('{"type": "ping"}')
         await socket.send('{"type": "cancel"}')
         assert (await one(socket))["code"] == "not_running"
+
+
+async def test_a_message_is_accepted_before_its_turn_starts(server: LiveServer) -> None:
+    """SV-39: also where the turn begins in the transaction that accepts its message."""
+    server.fake.script({"text": "1"}, {"text": "2"})
+    conversation = await server.conversation()
+    async with server.socket(conversation, "v=2") as socket:
+        for number in range(2):
+            await say(socket, "go", id=f"m{number}")
+            seen = types(await events(socket, "done"))
+            assert seen.index("accepted") < seen.index("turn_started")
