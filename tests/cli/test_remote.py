@@ -163,6 +163,14 @@ def test_each_failure_names_what_to_do(away, arguments, environment, code, said)
     assert got == code and said in err and "Traceback" not in err
 
 
+def test_a_token_that_leaves_this_machine_unencrypted_is_said(away):
+    """UI-63; nothing listens there: no name of `.invalid` is ever found."""
+    _, _, err = away.run("sessions", BOWERBIRD_URL="http://birds.invalid", BOWERBIRD_TOKEN="bb_secret")
+    assert "goes to birds.invalid unencrypted" in err and "bb_secret" not in err
+    _, _, err = away.run("sessions", BOWERBIRD_URL="http://127.0.0.1:1", BOWERBIRD_TOKEN="bb_secret")
+    assert "unencrypted" not in err
+
+
 def test_a_failed_turn_there_is_gone_on_with_from_here(away, models):
     """UI-41: exit 1, then resume."""
     models.reset()

@@ -148,14 +148,14 @@ def test_a_refusal_names_its_field(status, message, field):
 
 
 def test_tls_verification_cannot_be_turned_off_for_other_hosts():
-    """MO-17."""
-    off = ProviderSettings(KEY, "https://models.example.com/v1", verify_tls=False)
-    with pytest.raises(ConfigError, match="only loopback hosts allow that"):
-        open_model("openai:m", ModelSettings(providers={"openai": off}))
-    open_model(
-        "openai:m",
-        ModelSettings(providers={"openai": ProviderSettings(KEY, "https://localhost/v1", verify_tls=False)}),
-    )
+    """MO-17; a name that begins like an address of this machine is any host's."""
+    for host in ("models.example.com", "127.example.com", "127.0.0.1.example.com"):
+        off = ProviderSettings(KEY, f"https://{host}/v1", verify_tls=False)
+        with pytest.raises(ConfigError, match="only loopback hosts allow that"):
+            open_model("openai:m", ModelSettings(providers={"openai": off}))
+    for host in ("localhost", "127.0.0.1", "127.1.2.3", "[::1]"):
+        here = ProviderSettings(KEY, f"https://{host}/v1", verify_tls=False)
+        open_model("openai:m", ModelSettings(providers={"openai": here}))
 
 
 @pytest.mark.parametrize("url", ["ftp://x", "localhost:11434", "http://"])

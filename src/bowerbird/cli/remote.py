@@ -16,6 +16,7 @@ from bowerbird.cli.exits import CONFIG, FAILED, PARTLY, USAGE, CliExit
 from bowerbird.cli.shell import Shell
 from bowerbird.cli.text import harmless, one_line
 from bowerbird.core.errors import LandingRefused
+from bowerbird.models.settings import is_loopback
 
 TIMEOUT_S = 120.0
 MOST_ROWS = 1000
@@ -79,7 +80,10 @@ class Server:
         parts = urllib.parse.urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise CliExit(USAGE, f"{harmless(url)!r} is no server's address; say --server http://HOST:PORT")
-        return cls(url, os.environ.get("BOWERBIRD_TOKEN") or None)
+        token = os.environ.get("BOWERBIRD_TOKEN") or None
+        if token and parts.scheme == "http" and not is_loopback(url):
+            shell.terminal.warn(f"BOWERBIRD_TOKEN goes to {harmless(parts.hostname)} unencrypted", "yellow")
+        return cls(url, token)
 
     @property
     def headers(self) -> dict[str, str]:

@@ -6,6 +6,7 @@ Here: values and their own range checks. Not here: reading files or the environm
 Keys and prices are values here; nothing in this package logs or prints them, and `repr` hides keys.
 """
 
+import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,13 +15,14 @@ from urllib.parse import urlsplit
 from bowerbird.core.errors import InvalidArgument
 from bowerbird.core.model_presets import ThinkingForm
 
-_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
-
 
 def is_loopback(url: str) -> bool:
     """Whether `url` names this machine."""
     host = (urlsplit(url).hostname or "").lower()
-    return host in _LOOPBACK or host.startswith("127.")
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:  # a name: one that begins like an address may be anybody's
+        return host == "localhost"
 
 
 @dataclass(frozen=True, slots=True)
