@@ -38,7 +38,7 @@ async def bare(model: Model, question: str) -> int:
     seen = 0
     async with aclosing(model.stream(ModelRequest((user_text(question),)))) as events:
         async for event in events:
-            seen += isinstance(event, TextDelta)
+            seen += event.text.count(" ") if isinstance(event, TextDelta) else 0
     return seen
 
 
@@ -48,16 +48,16 @@ async def turn(model: Model, question: str) -> int:
     run = TurnRun(model=model, tools=TOOLS, new=(user_text(question),))
     async with aclosing(run_turn(run)) as events:
         async for event in events:
-            seen += isinstance(event, TextLive)
+            seen += event.content.count(" ") if isinstance(event, TextLive) else 0
     return seen
 
 
 async def measured(work: Callable[[], Awaitable[int]], tokens: int) -> tuple[float, float]:
-    """Return wall and CPU milliseconds of `work`, which must see `tokens` deltas."""
+    """Return wall and CPU milliseconds of `work`, which must see `tokens` tokens, each a word."""
     wall, cpu = time.perf_counter(), time.process_time()
     seen = await work()
     spent = (time.perf_counter() - wall) * 1000, (time.process_time() - cpu) * 1000
-    assert seen == tokens, f"{seen} deltas instead of {tokens}"
+    assert seen == tokens, f"{seen} tokens instead of {tokens}"
     return spent
 
 

@@ -63,7 +63,7 @@ async def adapter_read(model: Model, text: str, deltas: int) -> float:
     began = time.process_time()
     async with aclosing(model.stream(request)) as events:
         async for event in events:
-            seen += isinstance(event, TextDelta)
+            seen += event.text.count(" ") if isinstance(event, TextDelta) else 0  # a word each, some joined
             ended = ended or isinstance(event, End)
     used = time.process_time() - began
     if seen != deltas or not ended:

@@ -111,12 +111,23 @@ class OverlayProjection:
             view_fd = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self._mounted.look)
             self._live.callback(os.close, view_fd)
             try:
-                await asyncio.to_thread(self._live.enter_context, self._view.live(view_fd))
+                await self._go_live(view_fd)
             except ViewChanged:
                 self._live.close()
                 continue
             break
         return self._warm
+
+    async def _go_live(self, view_fd: int) -> None:
+        """Write through the mount from now on; a caller that is cancelled meanwhile leaves nothing held."""
+        work = asyncio.ensure_future(asyncio.to_thread(self._live.enter_context, self._view.live(view_fd)))
+        try:
+            await asyncio.shield(work)
+        except asyncio.CancelledError:
+            await asyncio.wait([work])  # a thread cannot be stopped: it would hold the branch for ever
+            work.exception()  # who is cancelled has no use for it
+            self._live.close()
+            raise
 
     async def _start(self) -> WarmSandbox:
         host = self._host
