@@ -72,6 +72,17 @@ async def test_a_body_of_many_megabytes_arrives_whole(fake, open_fake, wire: str
     assert text in str(fake.requests[-1]["messages"])
 
 
+async def test_a_long_body_also_goes_to_a_server_without_keys(fake) -> None:
+    """MO-16: no `Authorization` is invented for it, however the body is sent."""
+    keyless = ModelSettings(providers={"openai": ProviderSettings(base_url=fake.openai_url)})
+    model = open_model("openai:m", keyless)
+    try:
+        await complete(model, ModelRequest((user_text("x" * (1 << 20)),)))
+    finally:
+        await model.aclose()
+    assert "authorization" not in fake.headers[-1] and int(fake.headers[-1]["content-length"]) > 1 << 20
+
+
 async def test_a_host_that_does_not_answer_is_a_timeout_and_a_refusal_is_not(wire: str) -> None:
     """MO-29: both wires, whatever their SDK's transport calls it."""
     with socket.create_server(("127.0.0.1", 0), backlog=0) as deaf:

@@ -127,3 +127,27 @@ async def test_a_large_message_begins_by_the_longer_way(home: Place) -> None:
     assert turn.state == "done"
     [body] = await home.bodies(thread, "user")
     assert body["content"][0]["text"] == text
+
+
+async def test_an_answer_whose_end_a_shutdown_cuts_off_is_not_asked_for_again(
+    tmp_path: Path, fake: FakeModels
+) -> None:
+    """SE-34: it waited to be recorded with the end of its turn."""
+    fake.script({"text": "Said once."}, {"text": "Said again."})
+    async with place(tmp_path, fake) as home:
+        reached = asyncio.Event()
+
+        async def hangs(_branch: str) -> None:
+            reached.set()
+            await asyncio.Event().wait()
+
+        home.maker.turn_ended = hangs  # type: ignore[method-assign]
+        thread = await home.session()
+        receipt = await home.service.submit(thread, "go")
+        await asyncio.wait_for(reached.wait(), 20)
+        await home.service.stop(0.0)
+    async with place(tmp_path, fake) as home:
+        turn = await home.service.wait(receipt.turn_id)
+        assert (turn.state, fake.request_count) == ("done", 1)
+        [said] = await home.bodies(thread, "assistant")
+        assert said["content"] == [{"type": "text", "text": "Said once."}]

@@ -85,8 +85,10 @@ class _Keyless:
         self._client = client
         self._omit = omit
 
-    async def post(self, path: str, **options: Any) -> Any:
-        return await self._client.post(path, options={"headers": {"Authorization": self._omit}}, **options)
+    async def post(self, path: str, *, options: Mapping[str, Any] | None = None, **more: Any) -> Any:
+        given = dict(options or {})
+        headers = {**given.pop("headers", {}), "Authorization": self._omit}
+        return await self._client.post(path, options={**given, "headers": headers}, **more)
 
     async def close(self) -> None:
         await self._client.close()

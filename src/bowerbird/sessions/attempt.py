@@ -119,8 +119,8 @@ class Attempt:
                 await self._record_kept()
                 await self.closer.pause(verdict)
                 return None
-            last, self.kept = self.kept, None
-            return await self.closer.end(verdict, None if last is None else await self._last_step(last))
+            last = None if self.kept is None else await self._last_step(self.kept)
+            return await self.closer.end(verdict, last)
         except Drained:
             await self._leave()
         except asyncio.CancelledError:
@@ -315,7 +315,12 @@ class Attempt:
     async def _last_step(self, step: AssistantStep) -> LastStep:
         append, change = self._written(step)
         prepared = await self.house.store.prepared(append)
-        return LastStep(prepared, change, lambda records: self._note(step, records))
+
+        def shown(records: tuple[Record, ...]) -> None:
+            self.kept = None  # until then a shutdown records it by itself
+            self._note(step, records)
+
+        return LastStep(prepared, change, shown)
 
     def _note(self, event: StepEvent, records: tuple[Record, ...]) -> None:
         self.house.recall.note(self.turn.thread_id, records)

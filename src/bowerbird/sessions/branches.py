@@ -6,7 +6,7 @@ can do (`workspace`), rows of sessions.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Coroutine
+from collections.abc import Awaitable, Callable, Collection
 from contextvars import copy_context
 from functools import partial
 from pathlib import Path
@@ -244,15 +244,10 @@ async def in_thread(call: Callable[..., T], *arguments: Any) -> T:
 
     A file operation cannot be taken back in the middle; whoever is cancelled waits for it first.
     """
-    loop = asyncio.get_running_loop()
-    return await to_its_end(loop.run_in_executor(None, partial(copy_context().run, call, *arguments)))
-
-
-async def to_its_end(work: Coroutine[Any, Any, T] | asyncio.Future[T]) -> T:
-    """Run `work` to its end even if the caller is cancelled, who waits for it first."""
-    future = asyncio.ensure_future(work)
+    context = copy_context()
+    work = asyncio.get_running_loop().run_in_executor(None, lambda: context.run(call, *arguments))
     try:
-        return await asyncio.shield(future)
+        return await asyncio.shield(work)
     except asyncio.CancelledError:
-        await asyncio.wait([future])
+        await asyncio.wait([work])
         raise
