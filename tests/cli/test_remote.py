@@ -108,6 +108,19 @@ def test_a_turn_there_is_followed_stopped_and_answered_from_here(away, models, w
     assert "Traceback" not in follower.text
 
 
+def test_a_silent_model_there_is_not_waited_for_longer_than_asked(away, models):
+    """UI-60: no frame comes, and the time is over all the same; the turn is stopped."""
+    models.reset()
+    models.script({"hang": True})
+    code, _, err = away.run("think", "--timeout", "2")
+    assert code == 124 and "stopped after 2 s" in err, err
+    [row] = [row for row in json.loads(away.ok("sessions", "--json")) if row["title"] == "think"]
+    deadline = time.monotonic() + 30
+    while "cancelled" not in away.ok("show", row["id"], "--json"):
+        assert time.monotonic() < deadline, "the turn went on"
+        time.sleep(0.05)
+
+
 def test_a_tail_outlives_a_restart_of_its_server(tmp_path, models):
     """UI-46."""
     models.reset()

@@ -36,16 +36,27 @@ LONGEST_PAUSE_S = 5.0
 PING_S = 20.0
 
 
+class Late(Exception):
+    """The time to follow is over."""
+
+
 def follow(
-    server: Server, thread_id: str, after: int, say: Callable[[str], None], *, first: str = ""
+    server: Server,
+    thread_id: str,
+    after: int,
+    say: Callable[[str], None],
+    *,
+    first: str = "",
+    ends_at: float | None = None,
 ) -> Iterator[Frame]:
-    """Yield a conversation's frames after a cursor, for ever; a server that restarts is waited for.
+    """Yield a conversation's frames after a cursor; a server that restarts is waited for.
 
     Args:
         say: told `first` at the first connection, then when it is lost and when it is back.
+        ends_at: monotonic time at which to stop; None = never.
 
     Raises:
-        CliExit: the first connection fails, or the server refuses.
+        CliExit: the first connection fails, or the server refuses. Late: `ends_at` has come.
     """
     cursor, pause, was_there = after, 0.5, False
     while True:
@@ -54,11 +65,10 @@ def follow(
                 if said := "connected again" if was_there else first:
                     say(said)
                 was_there, pause = True, 0.5
-                for text in socket:
-                    frame: Frame = json.loads(text)
+                while True:
+                    frame: Frame = json.loads(_next_text(socket, ends_at))
                     cursor = max(cursor, int(frame.get("cursor") or 0))
                     yield frame
-            raise ConnectionClosed(None, None)  # it said goodbye, as a server does that stops
         except ConnectionClosed as error:
             if error.rcvd is not None and 4000 <= error.rcvd.code < 4100 and error.rcvd.code != 4008:
                 code = USAGE if error.rcvd.code == UNKNOWN else FAILED
@@ -67,8 +77,18 @@ def follow(
         except (OSError, InvalidHandshake) as error:
             if not was_there:
                 raise server.gone(error) from None
+        if ends_at is not None and time.monotonic() + pause > ends_at:
+            raise Late
         time.sleep(pause)
         pause = min(pause * 2, LONGEST_PAUSE_S)
+
+
+def _next_text(socket: ClientConnection, ends_at: float | None) -> str:
+    left = None if ends_at is None else max(0.0, ends_at - time.monotonic())
+    try:
+        return str(socket.recv(timeout=left, decode=True))
+    except TimeoutError:
+        raise Late from None
 
 
 def _socket(server: Server, thread_id: str, after: int) -> ClientConnection:

@@ -20,7 +20,7 @@ from bowerbird.cli.exits import DONE, INTERRUPTED, TIMEOUT, USAGE, CliExit, code
 from bowerbird.cli.oneshot import OneShotSink, attendance
 from bowerbird.cli.painter import TurnPainter
 from bowerbird.cli.remote import Server, no_workspace
-from bowerbird.cli.remote_events import Frame, Frames, follow
+from bowerbird.cli.remote_events import Frame, Frames, Late, follow
 from bowerbird.cli.run_command import message_of, with_input
 from bowerbird.cli.run_options import RunOptions
 from bowerbird.cli.shell import Shell
@@ -202,12 +202,10 @@ class _Turn:
         end: TurnMark | None = None
         error: Frame | None = None
         try:
-            for frame in follow(self.server, self.thread_id, start, terminal.note):
+            for frame in follow(self.server, self.thread_id, start, terminal.note, ends_at=ends_at):
                 if form == "stream-json":
                     terminal.write(json_text.dumps(frame, ensure_ascii=False) + "\n")
                 event = shown.show(frame)
-                if time.monotonic() > ends_at:
-                    return self._stopped(f"stopped after {limit:g} s (--timeout)", TIMEOUT)
                 if isinstance(event, ApprovalRequest):
                     self._answer(event)
                 if frame.get("turn_id") != turn_id:
@@ -216,6 +214,8 @@ class _Turn:
                 if isinstance(event, TurnMark) and event.stop_reason is not None:
                     end = event
                     break
+        except Late:
+            return self._stopped(f"stopped after {limit:g} s (--timeout)", TIMEOUT)
         except KeyboardInterrupt:
             return self._stopped("stopped", INTERRUPTED)
         except (CliExit, BrokenPipeError):
