@@ -50,7 +50,8 @@ def call_view(records: Iterable[Record], call_id: str) -> CallView | None:
     for record in records:
         body = record.body
         if record.type == "assistant":
-            for block in cast("list[dict[str, Any]]", body.get("content") or []):
+            content = body.get("content")  # plain text asks for nothing
+            for block in cast("list[dict[str, Any]]", content if isinstance(content, list) else []):
                 if block.get("type") == "tool_use" and block.get("id") == call_id:
                     found = {"call_id": call_id, "turn_id": record.turn, "tool": block.get("name", ""),
                              "input": block.get("input"), "cursor": record.seq}  # fmt: skip
