@@ -79,3 +79,13 @@ def test_directories_that_come_and_go_with_files_are_not_counted():
 
 def test_one_endless_line_is_as_much_as_many_for_the_pager():
     assert rows_of("y" * 1000 + "\n", 80) == 13 and rows_of("漢" * 41, 80) == 2 and rows_of("\n\n", 80) == 2
+
+
+def test_what_looks_like_a_tag_is_text() -> None:
+    """UI-53: nothing that the model said vanishes."""
+    from bowerbird.cli.markdown import draw
+
+    text = "A List<str> and <img onerror=x>.\n\n<div>\nbelow\n</div>\n\n~~old~~\n"
+    shown = draw(text, width=80, colour=False, code_theme="ansi_dark")
+    assert "A List<str> and <img onerror=x>." in shown
+    assert "<div>" in shown and "below" in shown and "</div>" in shown and "~~" not in shown

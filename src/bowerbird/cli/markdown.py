@@ -8,6 +8,7 @@ import re
 from io import StringIO
 from typing import Any, ClassVar
 
+from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.markdown import (
@@ -123,6 +124,9 @@ class _Answer(Markdown):
 
     def __init__(self, markup: str, **options: Any) -> None:
         super().__init__(markup, **options)
+        # As text: a tag, or what looks like one (`List<str>`), would else vanish from the answer.
+        parser = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
+        self.parsed = parser.parse(markup)
         for token in self.parsed:
             if token.children:
                 token.children = _mended(token.children)
