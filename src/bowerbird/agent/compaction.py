@@ -13,12 +13,9 @@ import msgspec
 from bowerbird.agent.history import History, closed_calls
 from bowerbird.core.events import Compaction
 from bowerbird.core.messages import (
-    Block,
     ImageBlock,
     Message,
-    RedactedThinkingBlock,
     TextBlock,
-    ThinkingBlock,
     ToolResultBlock,
     ToolUseBlock,
     result_text,
@@ -30,7 +27,6 @@ NEVER_SHORTENED = frozenset(("read_skill",))
 FEW_MESSAGES = 3  # up to so many, an agent of a team is told who it is
 KEPT_SHARE = 0.25  # of the window, for the newest messages beside a summary
 CHARS_PER_TOKEN = 4
-_IMAGE_TOKENS = 1_500
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +111,8 @@ def _micro(messages: Sequence[Message]) -> tuple[list[Message], int]:
 
 
 def _is_long(result: ToolResultBlock) -> bool:
+    if isinstance(result.content, str):
+        return len(result.content) > LONG_RESULT
     return len(result_text(result)) > LONG_RESULT or any(isinstance(b, ImageBlock) for b in result.content)
 
 
@@ -128,27 +126,12 @@ def _shortened(result: ToolResultBlock, names: Mapping[str, str]) -> ToolResultB
 
 def estimate_tokens(messages: Iterable[Message]) -> int:
     """Return roughly how many tokens these messages are: a quarter of their characters."""
-    return sum(_chars(b) for m in messages for b in m.content) // CHARS_PER_TOKEN
+    return sum([m.size for m in messages]) // CHARS_PER_TOKEN
 
 
 def text_tokens(*texts: str) -> int:
     """Return roughly how many tokens these texts are."""
     return sum(len(t) for t in texts) // CHARS_PER_TOKEN
-
-
-def _chars(block: Block) -> int:
-    match block:
-        case TextBlock(text=text) | ThinkingBlock(thinking=text) | RedactedThinkingBlock(data=text):
-            return len(text)
-        case ToolUseBlock():
-            return len(block.name) + len(msgspec.json.encode(block.input))
-        case ToolResultBlock():
-            images = sum(isinstance(b, ImageBlock) for b in block.content)
-            return len(result_text(block)) + images * _IMAGE_TOKENS * CHARS_PER_TOKEN
-        case ImageBlock():
-            return _IMAGE_TOKENS * CHARS_PER_TOKEN
-        case _:
-            return 0
 
 
 # ---------------------------------------------------------------- summaries
@@ -178,20 +161,35 @@ def plan_summary(history: History, window: int, *, share: float = KEPT_SHARE) ->
         share: the part of the window that the newest messages may fill.
     """
     messages = history.messages
-    cuts = [i for i in range(1, len(messages) + 1) if i == len(messages) or not messages[i].tool_results]
-    room = int(window * share)
-    fitting = [i for i in cuts if estimate_tokens(messages[i:]) <= room]
-    # When all of it would be kept, the last exchange is: a summary of nothing helps nobody.
-    cut = min(fitting, default=len(messages))
-    if len(messages) < 2 or cut == 0:
+    if len(messages) < 2:
         return None
-    own = [m for m in messages if m.role == "user" and m.id not in history.injected and not m.tool_results]
-    last = own[-1] if own else None
-    if last is not None and cut == len(messages) and messages[-1].id == last.id:
+    # When all of it would be kept, the last exchange is: a summary of nothing helps nobody.
+    cut = _first_kept(messages, int(window * share))
+    last = next((i for i in range(len(messages) - 1, -1, -1) if _is_own(messages[i], history)), None)
+    if last is not None and cut == len(messages) == last + 1:
         cut -= 1  # an unanswered question is kept itself
-    kept = messages[cut:]
-    request = last if last is not None and all(m.id != last.id for m in kept) else None
-    return SummaryPlan(messages[:cut], kept, request)
+    request = messages[last] if last is not None and last < cut else None
+    return SummaryPlan(messages[:cut], messages[cut:], request)
+
+
+def _first_kept(messages: Sequence[Message], room: int) -> int:
+    """Return where the newest messages begin that fit `room` tokens; never between a call and its result.
+
+    One pass from the end, which stops where the room does: a history may have 100,000 messages.
+    """
+    first, size = len(messages), 0
+    for i in range(len(messages) - 1, 0, -1):
+        size += messages[i].size
+        if size // CHARS_PER_TOKEN > room:
+            break
+        if not messages[i].tool_results:
+            first = i
+    return first
+
+
+def _is_own(message: Message, history: History) -> bool:
+    """Whether the user said this."""
+    return message.role == "user" and message.id not in history.injected and not message.tool_results
 
 
 def summary_text(

@@ -5,6 +5,7 @@ Here: the values and their plain-data form. Not here: any provider's wire form
 """
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, Literal, cast
 
 import msgspec
@@ -13,6 +14,8 @@ from bowerbird.core.ids import new_id
 from bowerbird.core.timestamps import now_iso
 
 Role = Literal["user", "assistant"]
+
+IMAGE_SIZE = 6_000  # characters that an image counts for
 
 
 class TextBlock(msgspec.Struct, frozen=True, tag="text", omit_defaults=True):
@@ -92,8 +95,10 @@ _KNOWN: dict[str, type[Block]] = {
 }
 
 
-class Message(msgspec.Struct, frozen=True):
+class Message(msgspec.Struct, frozen=True, dict=True):
     """One message. The system prompt is no message: a request carries it apart.
+
+    What is found out about a message is kept with it: a history is looked at once per model call.
 
     Example:
         >>> user_text("hello").text
@@ -104,6 +109,11 @@ class Message(msgspec.Struct, frozen=True):
     content: tuple[Block, ...]
     id: str = msgspec.field(default_factory=lambda: new_id("msg"))
     ts: str = msgspec.field(default_factory=now_iso)
+
+    @cached_property
+    def size(self) -> int:
+        """Characters of everything in it; counted once."""
+        return sum(_size(block) for block in self.content)
 
     @property
     def text(self) -> str:
@@ -191,3 +201,20 @@ def text_of(content: str | Sequence[Block]) -> str:
 def result_text(block: ToolResultBlock) -> str:
     """Return the text of a tool result, images left out."""
     return text_of(block.content)
+
+
+def _size(block: Block) -> int:
+    match block:
+        case TextBlock(text=text) | ThinkingBlock(thinking=text) | RedactedThinkingBlock(data=text):
+            return len(text)
+        case ToolUseBlock():
+            return len(block.name) + len(msgspec.json.encode(block.input))
+        case ToolResultBlock(content=str() as text):
+            return len(text)
+        case ToolResultBlock(content=parts):
+            images = sum(isinstance(part, ImageBlock) for part in parts)
+            return len(result_text(block)) + images * IMAGE_SIZE
+        case ImageBlock():
+            return IMAGE_SIZE
+        case _:
+            return 0
