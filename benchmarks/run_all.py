@@ -30,12 +30,14 @@ SHORT: dict[str, tuple[str, ...]] = {
     "subagents": ("--runs", "3", "--files", "100", "10000"),
     "capture_trials": ("--n", "50"),
     "histories": ("--n", "500", "--jobs", "2"),
+    "time_lines": ("--n", "200", "--jobs", "2"),
     "kill_run": ("--n", "10"),
     "kill_drill": ("--serve", "--n", "40"),
 }
 LONG: dict[str, tuple[str, ...]] = SHORT | {
     "capture_trials": ("--n", "1000"),
     "histories": ("--n", "10000", "--jobs", "2"),
+    "time_lines": ("--n", "3000", "--jobs", "2"),
     "kill_run": ("--n", "200"),
     "kill_drill": ("--serve", "--n", "1000"),
     "guards": (),

@@ -208,12 +208,10 @@ class History:
         """The layers that make the state at `upto`, going into joined ones where it lies inside."""
         numbers: list[int] = []
         for layer in layers:
-            if layer.n <= upto:
-                numbers.append(layer.n)
-            elif any(record.n <= upto for record in self.shelf.covered(layer.n)):
+            if layer.n > upto:
+                # Joined layers lie in joined layers: how deep, only going down tells.
                 return numbers + self._prefix(self.shelf.covered(layer.n), upto)
-            else:
-                break
+            numbers.append(layer.n)
         return numbers
 
     def _snapshot(self, layer: LayerRecord) -> Snapshot:

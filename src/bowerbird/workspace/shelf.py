@@ -211,11 +211,12 @@ class LayerShelf:
         if covered:
             rows = [asdict(record) for record in group[:-1]]
             _write_json(self.directory / f"{last.n}.covered.json", rows)
-            for record in group[:-1]:
-                self.keep(record.n)
         built = builder.finish()
         # From here on the newest layer alone says what the group says: nothing shows of the swap.
         self._exchange(built, str(last.n))
+        if covered:
+            for record in group[:-1]:
+                self.keep(record.n)
         dropped = {record.n for record in group[:-1]}
         rest = (layer for layer in self._manifest.value.layers if layer.n not in dropped)
         sums = replace(last, paths=builder.paths, bytes=builder.bytes)
@@ -240,13 +241,14 @@ class LayerShelf:
 
     def sweep(self) -> None:
         """Delete kept layers that no snapshot and no fork needs any more."""
-        needed = {n for layer in self._manifest.value.layers for n in self._covered_numbers(layer.n)}
-        needed |= self._referenced()
+        live = {layer.n for layer in self._manifest.value.layers}
+        needed = {n for number in live for n in self._covered_numbers(number)} | self._referenced()
         for mark in list(self.directory.glob("*.kept")):
             number = int(mark.stem)
             if number not in needed:
                 mark.unlink()
-                self._stack.discard_layer(number)
+                if number not in live:  # a kill while joining leaves marks of layers that the view needs
+                    self._stack.discard_layer(number)
         for listed in list(self.directory.glob("*.covered.json")):
             if not (self.directory / listed.name.partition(".")[0]).is_dir():
                 listed.unlink()
@@ -256,10 +258,11 @@ class LayerShelf:
 
     def records(self) -> list[LayerRecord]:
         """Every layer that a snapshot may need, oldest first."""
-        found: list[LayerRecord] = []
+        found: dict[int, LayerRecord] = {}
         for layer in self._manifest.value.layers:
-            found += self._with_covered(layer)
-        return found
+            for record in self._with_covered(layer):
+                found.setdefault(record.n, record)  # a kill while joining leaves layers listed and covered
+        return list(found.values())
 
     def _with_covered(self, layer: LayerRecord) -> list[LayerRecord]:
         inner = [found for record in self.covered(layer.n) for found in self._with_covered(record)]
