@@ -15,6 +15,7 @@ from bowerbird.agent.inputs import chat_messages
 from bowerbird.core.errors import BowerbirdError, InvalidArgument, ModelError, NoModel, UnknownSession
 from bowerbird.core.ids import new_id
 from bowerbird.core.messages import Message, message_to_data
+from bowerbird.core.threads import to_thread
 
 if TYPE_CHECKING:
     from bowerbird.agent.delegates import LibraryDelegate
@@ -39,13 +40,13 @@ class Agent(BoundAgent):
         model = self._options.language_model
         if model is not None and not isinstance(model, str):
             return model, False
-        return await asyncio.to_thread(_model_from_settings, model, self._options.workdir), True
+        return await to_thread(_model_from_settings, model, self._options.workdir), True
 
     async def _new_delegate(self) -> "LibraryDelegate | None":
-        return await asyncio.to_thread(_delegation_from_settings, self, self._handle.setup)
+        return await to_thread(_delegation_from_settings, self, self._handle.setup)
 
     async def _process_setup(self) -> "ProcessSetup":
-        return await asyncio.to_thread(_setup_from_settings, self._options.workdir)
+        return await to_thread(_setup_from_settings, self._options.workdir)
 
 
 def _setup_from_settings(workdir: Path | None) -> "ProcessSetup":
@@ -128,7 +129,7 @@ async def create_agent(config: "AppConfig") -> "tuple[ThreadAgent, Checkpointer,
         else:
             application.maker.pool.get(name)
         workspace = Path(config.agent.workspace)
-        await asyncio.to_thread(workspace.mkdir, parents=True, exist_ok=True)
+        await to_thread(workspace.mkdir, parents=True, exist_ok=True)
         held = opening.pop_all()
     servers = application.maker.mcp
     return ThreadAgent(application, workspace), Checkpointer(held), servers if servers.specs else None

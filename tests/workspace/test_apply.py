@@ -14,9 +14,10 @@ from support.places import memory_place
 
 from bowerbird.core.errors import WorkspaceError
 from bowerbird.core.timestamps import now_iso
-from bowerbird.workspace.apply import Applier, Changed, ordered, recover, settle_nothing, workspace_lock
+from bowerbird.workspace.apply import Applier, Changed, ordered, recover, settle_nothing
 from bowerbird.workspace.beneath import Beneath, Version, version_of
 from bowerbird.workspace.content import Content
+from bowerbird.workspace.landing_lock import workspace_lock
 from bowerbird.workspace.landing_record import LandingFolder, LandingRecord, Step
 from bowerbird.workspace.threeway import Side
 
@@ -48,7 +49,7 @@ def prepare(
 
 def land(root: Path, folder: LandingFolder, wanted: dict[bytes, Side | None]) -> LandingRecord:
     record, steps = prepare(root, folder, wanted)
-    with Beneath(root) as tree, workspace_lock(tree):
+    with Beneath(root) as tree, workspace_lock(tree, folder.path.parent):
         return Applier(tree, folder).run(record, steps, settle_nothing)
 
 
@@ -117,7 +118,7 @@ def test_a_path_changed_after_planning_stops_everything(root: Path, folder: Land
     (root / "a").write_bytes(b"1")
     record, steps = prepare(root, folder, {b"a": file(b"2"), b"b": file(b"2")})
     (root / "a").write_bytes(b"user")
-    with Beneath(root) as tree, workspace_lock(tree), pytest.raises(Changed) as caught:
+    with Beneath(root) as tree, workspace_lock(tree, folder.path.parent), pytest.raises(Changed) as caught:
         Applier(tree, folder).run(record, steps, settle_nothing)
     assert caught.value.paths == ("/a",)
     assert set(picture(root)) == {"a"} and not folder.path.exists()
@@ -146,7 +147,7 @@ def test_a_link_in_the_way_is_never_followed(root: Path, folder: LandingFolder, 
     record, steps = prepare(root, folder, {b"sub/a": file(b"2")})
     (root / "sub").rmdir()
     (root / "sub").symlink_to(outside)
-    with Beneath(root) as tree, workspace_lock(tree):
+    with Beneath(root) as tree, workspace_lock(tree, folder.path.parent):
         ended = Applier(tree, folder).run(record, steps, settle_nothing)
     assert ended.state == "needs_attention" and ended.attention == ("/sub/a",)
     assert list(outside.iterdir()) == [] and set(picture(root)) == {"sub"}
@@ -163,7 +164,11 @@ def test_files_of_others_keep_a_directory(root: Path, folder: LandingFolder) -> 
 def test_an_unwritable_record_folder_changes_nothing(root: Path, folder: LandingFolder) -> None:
     record, steps = prepare(root, folder, {b"a": file(b"2")})
     folder.blob(version_of(file(b"2")).digest or "").unlink()  # pyright: ignore -- a file has a version
-    with Beneath(root) as tree, workspace_lock(tree), pytest.raises(WorkspaceError, match="nothing landed"):
+    with (
+        Beneath(root) as tree,
+        workspace_lock(tree, folder.path.parent),
+        pytest.raises(WorkspaceError, match="nothing landed"),
+    ):
         Applier(tree, folder).run(record, steps, settle_nothing)
     assert picture(root) == {}
 
@@ -207,7 +212,7 @@ def drive(root: Path, folder: Path, kill_at: int) -> None:
         if count == kill_at:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    with Beneath(root) as tree, workspace_lock(tree):
+    with Beneath(root) as tree, workspace_lock(tree, folder.parent):
         Applier(tree, LandingFolder(folder), checkpoint).run(record, steps, settle_nothing)
     print(count)
 
@@ -287,7 +292,7 @@ def die_everywhere(tmp_path: Path) -> None:
             finally:
                 os._exit(9)  # reached only when the kill did not happen
         assert os.WIFSIGNALED(os.waitpid(child, 0)[1]), f"point {point} was not reached"
-        with Beneath(root) as tree, workspace_lock(tree):
+        with Beneath(root) as tree, workspace_lock(tree, folder.parent):
             recover(tree, LandingFolder(folder), settle_nothing)
         assert picture(root) in (before, after), f"torn at write point {point} of {points}"
         outcomes.append("after" if picture(root) == after else "before")
@@ -304,7 +309,7 @@ def test_a_third_state_is_named_and_not_overwritten(tmp_path: Path) -> None:
     untouched = (n for n in range(PATHS - 10) if (root / f"f{n}").is_file())
     left = next(n for n in untouched if (root / f"f{n}").read_bytes().startswith(b"old"))
     (root / f"f{left}").write_bytes(b"the user was here")
-    with Beneath(root) as tree, workspace_lock(tree):
+    with Beneath(root) as tree, workspace_lock(tree, folder.parent):
         record = recover(tree, LandingFolder(folder), settle_nothing)
     assert record is not None and record.state == "needs_attention" and record.attention == (f"/f{left}",)
     assert (root / f"f{left}").read_bytes() == b"the user was here"

@@ -296,4 +296,6 @@ async def test_old_landings_are_forgotten_but_never_the_last_ten(
     for number in range(13):
         await branch.write_file("b.txt", f"{number}\n")
         branch.land()
+    assert len(workspace.landings()) == 13, "no landing pays for it"
+    assert len(workspace.forget_landings()) == 3
     assert len(workspace.landings()) == 10

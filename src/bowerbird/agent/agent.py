@@ -26,6 +26,7 @@ from bowerbird.agent.turn import Limits
 from bowerbird.core.errors import InvalidArgument, NoModel
 from bowerbird.core.events import RunEvent
 from bowerbird.core.messages import message_from_data
+from bowerbird.core.threads import to_thread
 from bowerbird.tools.tool import Tool
 
 if TYPE_CHECKING:
@@ -310,7 +311,7 @@ class Agent(Delegating):
         options, on = self._options, branch if branch is not None else self.branch
         async with AsyncExitStack() as stack:
             stack.enter_context(in_use(on))
-            await asyncio.to_thread(on.begin_turn)
+            await to_thread(on.begin_turn)
             model, owned = await self._open_model()
             try:
                 python = await stack.enter_async_context(self._handle.names.of_run(on, options.timeout))

@@ -4,7 +4,6 @@ Here: the stores a library run needs (AG-51, AG-56, MO-7). Not here: the stores 
 a database. Private files are readable by every tool and in no diff, merge or landing (WS-9).
 """
 
-import asyncio
 import hashlib
 import time
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ import msgspec
 
 from bowerbird.core.errors import NotFound, WorkspaceError
 from bowerbird.core.messages import Message, message_to_data
+from bowerbird.core.threads import to_thread
 
 if TYPE_CHECKING:
     from bowerbird.workspace import Branch
@@ -41,7 +41,7 @@ class BranchStore:
     async def spill(self, call: str, text: str) -> str:
         """Store the whole output of `call`; return the path that `read_file` takes."""
         path = f".agent/out/{call}.txt"
-        await asyncio.to_thread(self._branch.write_private, f"/{path}", text.encode("utf-8", "replace"))
+        await to_thread(self._branch.write_private, f"/{path}", text.encode("utf-8", "replace"))
         return path
 
     async def save(self, messages: Sequence[Message]) -> str:
@@ -52,15 +52,15 @@ class BranchStore:
             number += 1
             path = f"{stem}_{number}.jsonl"
         lines = b"\n".join(msgspec.json.encode(message_to_data(m)) for m in messages)
-        await asyncio.to_thread(self._branch.write_private, f"/{path}", lines + b"\n")
+        await to_thread(self._branch.write_private, f"/{path}", lines + b"\n")
         return path
 
     async def store_blob(self, content: bytes, media_type: str) -> str:
         """Store `content` once and return its id `sha256:…`; the type is the message's to keep."""
         digest = hashlib.sha256(content).hexdigest()
         path = f"{_BLOBS}/{digest}"
-        if await asyncio.to_thread(self._kept, path) != content:
-            await asyncio.to_thread(self._branch.write_private, path, content)
+        if await to_thread(self._kept, path) != content:
+            await to_thread(self._branch.write_private, path, content)
         return f"sha256:{digest}"
 
     def read_blob(self, name: str) -> bytes:

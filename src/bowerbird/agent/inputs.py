@@ -4,7 +4,6 @@ Here: telling the two apart, previews, the inputs file's name and text, the mess
 here: the run itself, structured output.
 """
 
-import asyncio
 import json
 import math
 import string
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from bowerbird.agent.branch_files import is_taken
 from bowerbird.core.errors import InvalidArgument
 from bowerbird.core.messages import Message, message_from_data, user_text
+from bowerbird.core.threads import to_thread
 
 if TYPE_CHECKING:
     from bowerbird.workspace import Branch
@@ -80,7 +80,7 @@ async def data_message(data: Any, branch: "Branch", parts: PromptParts) -> Messa
     """
     text = data_text(data)
     name = await _free_name(branch)
-    await asyncio.to_thread(branch.write_private, f"/{name}", text)
+    await to_thread(branch.write_private, f"/{name}", text)
     described = {"fields": describe(data), "inputs_file": name}
     return user_text(_fill(parts, described, data))
 

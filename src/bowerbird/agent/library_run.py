@@ -4,7 +4,6 @@ Here: the tools, system blocks and messages of a run, landing by policy, the res
 loop, how a model is opened (`agent.Agent._open_model`), sessions, which bind the loop to a journal.
 """
 
-import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -24,6 +23,7 @@ from bowerbird.core.events import Done, Notice, RunEvent, ToolIntent, ToolOutcom
 from bowerbird.core.ids import new_id
 from bowerbird.core.messages import Message, message_to_data
 from bowerbird.core.requests import Thinking
+from bowerbird.core.threads import to_thread
 from bowerbird.memory import read_memory
 from bowerbird.tools.result import compact_json
 from bowerbird.tools.tool import Tool
@@ -186,7 +186,7 @@ async def run_events(
             said.add(event)
             yield event
             if isinstance(event, ToolOutcome) and event.tainted:
-                await asyncio.to_thread(branch.taint, run.turn)
+                await to_thread(branch.taint, run.turn)
             if isinstance(event, ToolIntent) and event.effect != "read":
                 acting.add(event.call)
             elif isinstance(event, ToolOutcome) and event.call in acting and options.landing == "step":
@@ -199,7 +199,7 @@ async def _turn_ended(
 ) -> list[RunEvent]:
     if not changed:
         return []
-    await asyncio.to_thread(branch.end_turn, turn)
+    await to_thread(branch.end_turn, turn)
     # A turn that failed or was stopped lands nothing (WS-57).
     return await _land(branch) if options.landing == "turn" and done.stop_reason == "completed" else []
 
@@ -207,7 +207,7 @@ async def _turn_ended(
 async def _land(branch: "Branch") -> list[RunEvent]:
     """Land what may land by policy; the rest stays pending and is said."""
     try:
-        landing = await asyncio.to_thread(branch.land, partial=True)
+        landing = await to_thread(branch.land, partial=True)
     except LandingRefused as refusal:
         refused: Sequence[dict[str, str]] = refusal.refused
     except WorkspaceError as error:
@@ -243,7 +243,7 @@ async def _result(
         usage=done.usage,
         steps=done.steps,
         branch=branch,
-        changes=await asyncio.to_thread(branch.changes),
+        changes=await to_thread(branch.changes),
     )
 
 
@@ -260,7 +260,7 @@ async def _system(
     from bowerbird.skills import prompt_lines
 
     files = await read_memory(branch, options.memory if options.memory is not None else _default_memory())
-    offered = await asyncio.to_thread(skills.offered) if skills is not None else []
+    offered = await to_thread(skills.offered) if skills is not None else []
     blocks = list(
         system_blocks(
             options.instructions

@@ -4,7 +4,6 @@ Here: the calls and events of a compaction. Not here: what is summarised and wha
 (`compaction`, pure), when it is time (`loop`).
 """
 
-import asyncio
 from dataclasses import replace
 from typing import Literal
 
@@ -26,6 +25,7 @@ from bowerbird.core.errors import ModelError, WorkspaceError
 from bowerbird.core.events import Compaction, Notice, UsageStep
 from bowerbird.core.messages import user_text
 from bowerbird.core.requests import ModelRequest
+from bowerbird.core.threads import to_thread
 from bowerbird.core.usage import Usage
 from bowerbird.models.protocol import complete
 
@@ -109,7 +109,7 @@ async def _notes(turn: Turn) -> dict[str, str]:
     notes = dict(await turn.run.notes()) if turn.run.notes else {}
     if turn.run.branch is not None:
         try:
-            changed = await asyncio.to_thread(turn.run.branch.changes)
+            changed = await to_thread(turn.run.branch.changes)
         except WorkspaceError as error:
             notes["Changed files"] = f"(cannot be listed: {error})"
         else:

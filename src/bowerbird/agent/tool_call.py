@@ -25,6 +25,7 @@ from bowerbird.core.events import (
     ToolProgress,
     UsageStep,
 )
+from bowerbird.core.threads import to_thread
 from bowerbird.tools.context import ToolContext
 from bowerbird.tools.control import Control
 from bowerbird.tools.result import ToolResult
@@ -101,7 +102,7 @@ class Runner:
         needed = any(_tool(p).process and _tool(p).recorded == "branch" for p in calls)
         if needed and run.branch is not None:
             bound = run.branch.bound(turn=run.turn or None)
-            self._mark = await asyncio.to_thread(bound.process_mark)
+            self._mark = await to_thread(bound.process_mark)
 
     def start(self, calls: Iterable[Prepared]) -> None:
         """Start `calls` in their order; calls that share a serial key run one after another."""

@@ -27,6 +27,7 @@ from bowerbird.app.teams import session_teams
 from bowerbird.app.tracing import Traces
 from bowerbird.config import Loaded
 from bowerbird.core.errors import StoreError
+from bowerbird.core.threads import to_thread
 from bowerbird.sandbox.host import SandboxHost
 from bowerbird.sessions.background import BackgroundDesk
 from bowerbird.sessions.branches import Branches
@@ -169,7 +170,7 @@ async def open_application(
     settings = loaded.settings
     data_dir = make_data_dir(settings.agent.data_dir)
     news = SandboxNews()
-    sandboxes = await asyncio.to_thread(open_sandboxes, settings, data_dir, news)
+    sandboxes = await to_thread(open_sandboxes, settings, data_dir, news)
     branches = Branches(
         data_dir,
         hide=settings.workspace.hide,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bowerbird.core.errors import BowerbirdError, BranchBusy, SandboxUnavailable
+from bowerbird.core.threads import to_thread
 from bowerbird.sandbox.background_record import BackgroundFile
 from bowerbird.sandbox.branch_sandbox import BACKGROUND_FILE
 from bowerbird.sessions.background import BackgroundDesk, CommandEnd, StoredNotices
@@ -67,7 +68,7 @@ class BackgroundEnds:
 
         Commands of processes that live are left alone.
         """
-        for branch_id in await asyncio.to_thread(_unrecorded, self._store.data_dir):
+        for branch_id in await to_thread(_unrecorded, self._store.data_dir):
             try:
                 await self._recover(branch_id)
             except BranchBusy:
@@ -96,7 +97,7 @@ class BackgroundEnds:
 
     async def _look(self, branch: "Branch") -> None:
         # Whoever runs a command on a branch holds its lock; without it nothing of it can be running.
-        await asyncio.to_thread(_require_free, branch.processes().directory / "lock")
+        await to_thread(_require_free, branch.processes().directory / "lock")
         try:
             runs = (await self._host.sandbox(branch)).background
         except SandboxUnavailable:
@@ -125,7 +126,7 @@ class BackgroundEnds:
                     known=run.told,
                 )
             )
-            await asyncio.to_thread(self._host.ends_told, branch_id, [run.task_id])
+            await to_thread(self._host.ends_told, branch_id, [run.task_id])
 
 
 def _require_free(lock: Path) -> None:

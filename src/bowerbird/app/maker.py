@@ -4,7 +4,6 @@ Here: the composition of one `TurnRun`, anew for each attempt. Not here: the loo
 journal, who drives the turn.
 """
 
-import asyncio
 import logging
 from datetime import UTC, datetime
 from functools import cached_property
@@ -23,6 +22,7 @@ from bowerbird.app.tracing import TracedRouter
 from bowerbird.config import Loaded
 from bowerbird.core.errors import ConfigError, InvalidArgument
 from bowerbird.core.requests import Effort, Thinking
+from bowerbird.core.threads import to_thread
 from bowerbird.memory import read_memory
 from bowerbird.memory.rewriting import FILE as MEMORY_FILE
 from bowerbird.models.registry import ModelPool
@@ -283,7 +283,7 @@ class SettingsTurnMaker:
         instructions = session.system_prompt or preset.for_workspace(branch.root)
         remembered = await read_memory(branch, protected=settings.memory.protected) if memory else []
         kept = await self.remembered(session) if memory and self.remembered is not None else ""
-        offered = await asyncio.to_thread(library.offered) if library is not None else []
+        offered = await to_thread(library.offered) if library is not None else []
         return system_blocks(
             instructions,
             workspace=branch.root,

@@ -4,12 +4,12 @@ Here: that binding. Not here: the jobs (`sessions/remembering.py`), versions (`s
 copies (`memory/`).
 """
 
-import asyncio
 import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bowerbird.app.sdks import import_sdks
+from bowerbird.core.threads import to_thread
 from bowerbird.memory.copies import copy_path, write_copy
 from bowerbird.sessions.remembering import MemoryRules, Remembering, scope_of
 from bowerbird.store.memory import newest_memory
@@ -52,6 +52,6 @@ async def keep_copy(application: "Application", owner: str, workspace: str, text
     own = Path(application.loaded.settings.agent.workspace)
     path = copy_path(owner, workspace, own, application.data_dir)
     try:
-        await asyncio.to_thread(write_copy, path, text)
+        await to_thread(write_copy, path, text)
     except OSError as error:
         _log.warning("the copy of the memory %s was not written: %s", path, error)

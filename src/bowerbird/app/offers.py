@@ -3,7 +3,6 @@
 Here: models, presets, tools and skills as values for doors. Not here: the turns themselves (`maker.py`).
 """
 
-import asyncio
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from bowerbird.app.sandboxes import process_settings
 from bowerbird.config import Settings
 from bowerbird.core.errors import ConfigError, InvalidArgument
 from bowerbird.core.model_presets import PRESETS
+from bowerbird.core.threads import to_thread
 from bowerbird.models.registry import resolve_name
 from bowerbird.server.context import AgentOffered, Named
 from bowerbird.skills import SkillLibrary
@@ -103,7 +103,7 @@ class SettingsOffers:
         router = self._maker.pool.router
         every = offered_tools(
             self._settings,
-            await asyncio.to_thread(self.skills),
+            await to_thread(self.skills),
             processes=await self._processes(),
             attended=True,
             plan=plan,

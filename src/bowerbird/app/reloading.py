@@ -21,6 +21,7 @@ from bowerbird.config import Loaded
 from bowerbird.config.changes import changed_keys
 from bowerbird.config.keys import KeyInfo
 from bowerbird.core.errors import BowerbirdError, ConfigError, NoModel
+from bowerbird.core.threads import to_thread
 from bowerbird.models.registry import resolve_name
 from bowerbird.server.context import Reloaded
 
@@ -82,7 +83,7 @@ class Reloader:
         """Load and apply; invalid settings change nothing, and the log says why."""
         async with self._one:
             try:
-                loaded = await asyncio.to_thread(self._load)
+                loaded = await to_thread(self._load)
                 result = self._apply(loaded)
             except ConfigError as error:
                 problems = tuple(str(error).splitlines())

@@ -4,7 +4,6 @@ Here: the map of `sandbox.*` and `tools.*` to values, the host's making, events 
 sandbox does, what tools run in it.
 """
 
-import asyncio
 import subprocess
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -15,6 +14,7 @@ from bowerbird.app.mapping import landing_rules, workspace_limits
 from bowerbird.config import Loaded, Settings
 from bowerbird.core.errors import SandboxUnavailable
 from bowerbird.core.events import Egress, SandboxTier
+from bowerbird.core.threads import to_thread
 from bowerbird.sandbox.host import SandboxHost
 from bowerbird.sandbox.running import RunLimits
 from bowerbird.sandbox.settings import SandboxSettings
@@ -108,7 +108,7 @@ async def session_processes(
 
 async def listed_processes(settings: Settings, data_dir: Path) -> Processes:
     """Return the process tools as lists show them: they cannot be called, their sandboxes have ended."""
-    host = await asyncio.to_thread(open_sandboxes, settings, data_dir)
+    host = await to_thread(open_sandboxes, settings, data_dir)
     try:
         status = await host.status()
         reason = processes_unavailable(status)
@@ -136,8 +136,8 @@ async def open_scratch(
 
     settings = loaded.settings
     data_dir = make_data_dir(settings.agent.data_dir)
-    host = await asyncio.to_thread(open_sandboxes, settings, data_dir)
-    workspace = await asyncio.to_thread(
+    host = await to_thread(open_sandboxes, settings, data_dir)
+    workspace = await to_thread(
         lambda: Workspace(
             directory,
             data_dir=data_dir,
@@ -147,7 +147,7 @@ async def open_scratch(
         )
     )
     try:
-        branch = await asyncio.to_thread(workspace.branch, "sandbox run")
+        branch = await to_thread(workspace.branch, "sandbox run")
         try:
             sandbox = await host.sandbox(branch)
             await sandbox.network.change(await host.network_rules(allow))
@@ -157,9 +157,9 @@ async def open_scratch(
             yield sandbox, branch
         finally:
             await host.close()
-            await asyncio.to_thread(branch.discard)
+            await to_thread(branch.discard)
     finally:
-        await asyncio.to_thread(workspace.close)
+        await to_thread(workspace.close)
 
 
 class SandboxNews:

@@ -5,11 +5,11 @@ Here: which modules a model needs. Not here: opening models (`models/registry.py
 An SDK takes about a second to import; in the event loop that second would stop every other session.
 """
 
-import asyncio
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from bowerbird.core.threads import to_thread
 from bowerbird.models.names import preset_of
 from bowerbird.models.registry import resolve_name
 
@@ -31,7 +31,7 @@ async def import_sdks(name: str, settings: "ModelSettings") -> None:
     wires = {preset_of(resolve_name(each, settings).provider).wire for each in names}
     missing = [m for wire in sorted(wires) for m in _MODULES.get(wire, ()) if m not in sys.modules]
     if missing:
-        await asyncio.to_thread(_import, missing)
+        await to_thread(_import, missing)
 
 
 def _import(modules: list[str]) -> None:

@@ -27,6 +27,7 @@ from bowerbird.app.reloading import Load, Reloader, model_name
 from bowerbird.config import Loaded, Settings
 from bowerbird.config.database import driver_of
 from bowerbird.core.errors import BowerbirdError, ConfigError
+from bowerbird.core.threads import to_thread
 from bowerbird.server.application import create_server
 from bowerbird.server.cleanup import Cleaner
 from bowerbird.server.context import Defaults, InForce, Life, ServerContext, ServerSettings
@@ -137,7 +138,7 @@ async def open_server(
     settings = loaded.settings
     in_force = InForce(adjust(server_settings(settings)))
     workspace = Path(settings.agent.workspace)
-    await asyncio.to_thread(workspace.mkdir, parents=True, exist_ok=True)
+    await to_thread(workspace.mkdir, parents=True, exist_ok=True)
     name = model_name(loaded)
     async with open_application(
         loaded, workspace=workspace, model=name, attended=True, drives_all=True
@@ -184,7 +185,7 @@ async def open_server(
         if application.memory is not None:
             application.memory.watch(lambda thread_id: presence.viewers(thread_id) > 0)
         context.metrics.gauge("open_viewers", "Viewers of conversations.", presence.total)
-        await asyncio.to_thread(remove_stale, application.data_dir)
+        await to_thread(remove_stale, application.data_dir)
         keepers = [
             asyncio.create_task(_probe(application), name="probe of the sandbox"),
             asyncio.create_task(_forget_old(context), name="retention"),

@@ -23,6 +23,7 @@ from bowerbird.cli.text import cost_line, harmless, one_line, plural, short_path
 from bowerbird.cli.watching import Watch
 from bowerbird.core.errors import BowerbirdError, SessionError
 from bowerbird.core.events import ApprovalRequest
+from bowerbird.core.threads import to_thread
 
 if TYPE_CHECKING:
     from bowerbird.app.application import Application
@@ -270,7 +271,7 @@ class Chat:
         sessions = self.application.sessions
         self.session = await sessions.get(self.session.thread_id)
         branch = await sessions.branch(self.session.thread_id)
-        changes = await asyncio.to_thread(branch.changes)
+        changes = await to_thread(branch.changes)
         self.changed = sorted(path.lstrip("/") for path in (*changes["written"], *changes["deleted"]))
 
     def _stop_key(self) -> None:

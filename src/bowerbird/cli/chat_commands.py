@@ -3,7 +3,6 @@
 Here: one function per command. Not here: reading lines, drawing of turns.
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +17,7 @@ from bowerbird.cli.session_commands import history_lines, session_row, turn_id_o
 from bowerbird.cli.slash import COMMANDS, Slash
 from bowerbird.cli.text import count, harmless, money, plural, table, wrapped
 from bowerbird.core.errors import LandingRefused
+from bowerbird.core.threads import to_thread
 
 if TYPE_CHECKING:
     from bowerbird.cli.chat import Chat
@@ -114,7 +114,7 @@ async def _context(chat: "Chat", _: str) -> None:
 async def _diff(chat: "Chat", argument: str) -> None:
     branch = await _branch(chat)
     paths = branch_paths(argument.split(), chat.workspace) or None
-    patch = await asyncio.to_thread(branch.unified, paths)
+    patch = await to_thread(branch.unified, paths)
     if not patch:
         chat.screen.line("nothing is changed", "dim")
         return
@@ -127,14 +127,14 @@ async def _land(chat: "Chat", argument: str) -> None:
     by_hunk = "--patch" in words
     branch = await _branch(chat)
     paths = branch_paths([word for word in words if word != "--patch"], chat.workspace) or None
-    plan = await asyncio.to_thread(branch.plan_landing, paths)
+    plan = await to_thread(branch.plan_landing, paths)
     entries = [row for row in plan["entries"] if not row["ignored"] or paths]
     if not entries:
         chat.screen.line("nothing to land", "dim")
         return
     request: dict[str, Any] = {"paths": paths, "plan": plan["plan"], "accept": []}
     if by_hunk:
-        diff = await asyncio.to_thread(branch.diff, paths)
+        diff = await to_thread(branch.diff, paths)
         choice = await _choose_hunks(chat, entries, diff)
         if choice.is_empty:
             chat.screen.line("nothing was chosen", "dim")
@@ -155,7 +155,7 @@ async def _land(chat: "Chat", argument: str) -> None:
             return
     try:
         bar = steps_of(chat.screen.show_step, len(entries), width=chat.screen.width)
-        landing = await asyncio.to_thread(lambda: branch.land(**request, actor="cli", door="cli", told=bar))
+        landing = await to_thread(lambda: branch.land(**request, actor="cli", door="cli", told=bar))
     except LandingRefused as refusal:
         chat.screen.line("nothing landed:", "red")
         for row in refusal.refused:
@@ -211,7 +211,7 @@ async def _undo(chat: "Chat", argument: str) -> None:
         finally:
             place.close()
 
-    chat.screen.line(await asyncio.to_thread(undo))
+    chat.screen.line(await to_thread(undo))
     await chat.refresh()
 
 

@@ -20,6 +20,7 @@ from bowerbird.cli.shell import Shell, directory_of
 from bowerbird.cli.shell import run as run_async
 from bowerbird.cli.text import harmless, size, wrapped
 from bowerbird.core.errors import BowerbirdError, ModelError
+from bowerbird.core.threads import to_thread
 
 if TYPE_CHECKING:
     from bowerbird.config import Loaded
@@ -132,7 +133,7 @@ async def _data_directory(data_dir: Path, min_free_mb: int) -> list[Check]:
         with Workspace(None, data_dir=data_dir) as workspace:
             return workspace.storage_reason
 
-    reason = await asyncio.to_thread(storage)
+    reason = await to_thread(storage)
     if reason:
         remedy = "put agent.data_dir on ext4, xfs or btrfs"
         return [Check("data directory", "degraded", f"{found}; no overlay layers: {reason}", remedy)]
@@ -181,7 +182,7 @@ async def _sandbox(loaded: "Loaded", data_dir: Path) -> list[Check]:
     from bowerbird.tools.processes import processes_unavailable
 
     try:
-        host = await asyncio.to_thread(open_sandboxes, loaded.settings, data_dir)
+        host = await to_thread(open_sandboxes, loaded.settings, data_dir)
         try:
             status = await host.status()
         finally:

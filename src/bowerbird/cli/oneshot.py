@@ -22,6 +22,7 @@ from bowerbird.cli.text import cost_line, cut, plural
 from bowerbird.cli.watching import Ask, Watch
 from bowerbird.core.errors import TurnRunning
 from bowerbird.core.events import ApprovalRequest
+from bowerbird.core.threads import to_thread
 from bowerbird.sessions.live import Published, TurnMark
 
 if TYPE_CHECKING:
@@ -240,7 +241,7 @@ class OneShot:
 
     async def _changed(self, session: "SessionInfo") -> list[dict[str, str]]:
         branch = await self._application.sessions.branch(session.thread_id)
-        changes = await asyncio.to_thread(branch.diff)
+        changes = await to_thread(branch.diff)
         rows = [{"path": row["path"], "status": _status(row)} for row in changes["written"]]
         rows += [{"path": path, "status": "deleted"} for path in changes["deleted"]]
         return sorted(rows, key=lambda row: row["path"])
@@ -270,7 +271,7 @@ class OneShot:
             "stop_reason": turn.stop_reason,
             "answer": text,
             "changed": changed,
-            "landing_id": await asyncio.to_thread(self._landing_id, session, turn),
+            "landing_id": await to_thread(self._landing_id, session, turn),
             "usage": usage_data(self._story.usage, self._story.context_tokens, plan_mode=False),
             "error": turn.error,
         }

@@ -3,7 +3,6 @@
 Here: the commands' steps. Not here: the hunk dialogue (`patching.py`), what a landing is.
 """
 
-import asyncio
 import json as json_text
 import sys
 from collections.abc import Awaitable, Callable, Sequence
@@ -19,6 +18,7 @@ from bowerbird.cli.shell import Shell, directory_of
 from bowerbird.cli.shell import run as run_async
 from bowerbird.cli.text import harmless, plural, table
 from bowerbird.core.errors import LandingRefused
+from bowerbird.core.threads import to_thread
 
 if TYPE_CHECKING:
     from bowerbird.app.application import Application
@@ -66,7 +66,7 @@ def diff(
         chosen = branch_paths(words, _place_of(found)) or None
         place = _place_of(found)
         folds = place is not None and place.is_dir()
-        return await asyncio.to_thread(
+        return await to_thread(
             lambda: write_diff(shell, branch, found.thread_id, chosen, stat=stat, json=json, folds=folds)
         )
 
@@ -106,13 +106,13 @@ def land(
             "force": force,
             "partial": partial,
         }
-        chosen = await asyncio.to_thread(prepare, shell, branch, request, patch=patch, yes=yes)
+        chosen = await to_thread(prepare, shell, branch, request, patch=patch, yes=yes)
         if chosen is None:
             shell.terminal.note("nothing was chosen; nothing landed")
             return DONE
         if check and not await passes_here(shell, application, branch, json=json):
             return FAILED
-        return await asyncio.to_thread(land_chosen, shell, branch, chosen, json)
+        return await to_thread(land_chosen, shell, branch, chosen, json)
 
     return opened(shell, workspace, work)
 
@@ -220,7 +220,7 @@ def undo(shell: Shell, *, landing: str | None, force: bool, json: bool, workspac
     """Take a landing back; by default the newest of this directory that still stands."""
 
     async def work(application: "Application", directory: Path) -> int:
-        return await asyncio.to_thread(_undo, application, directory)
+        return await to_thread(_undo, application, directory)
 
     def _undo(application: "Application", directory: Path) -> int:
         place = application.workspace(str(directory))
@@ -295,7 +295,7 @@ def discard(
     async def work(application: "Application", directory: Path) -> int:
         found = await pick_session(application.sessions, session, directory)
         branch = await _branch_of(application, found)
-        changes = await asyncio.to_thread(branch.changes)
+        changes = await to_thread(branch.changes)
         count = len(changes["written"]) + len(changes["deleted"])
         if not count:
             shell.terminal.note(f"session {found.thread_id} has nothing to discard")

@@ -3,7 +3,6 @@
 Here: the command's steps and what is shown. Not here: running, isolation.
 """
 
-import asyncio
 import json as json_text
 import os
 import sys
@@ -19,6 +18,7 @@ from bowerbird.cli.review_shown import stat_lines
 from bowerbird.cli.shell import Shell, directory_of
 from bowerbird.cli.shell import run as run_async
 from bowerbird.cli.text import duration
+from bowerbird.core.threads import to_thread
 
 if TYPE_CHECKING:
     from bowerbird.config import Loaded
@@ -94,7 +94,7 @@ async def _run(
             max_output_bytes=MAX_OUTPUT_BYTES,
             on_output=show if live else None,
         )
-        changes = await asyncio.to_thread(branch.diff)
+        changes = await to_thread(branch.diff)
         if json:
             record = {**msgspec.to_builtins(result), "changes": changes}
             shell.terminal.write(json_text.dumps(record, ensure_ascii=False, indent=2) + "\n")
@@ -117,7 +117,7 @@ async def _show_changes(shell: Shell, branch: "Branch", changes: dict[str, objec
     for line in lines:
         shell.terminal.note(line)
     if diff:
-        patch = await asyncio.to_thread(branch.unified)
+        patch = await to_thread(branch.unified)
         shell.terminal.write(coloured_diff(patch, shell.terminal.out))
 
 

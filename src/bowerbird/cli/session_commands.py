@@ -3,7 +3,6 @@
 Here: printing of sessions. Not here: finding them (`picking.py`), what they are (`sessions`).
 """
 
-import asyncio
 import json as json_text
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +16,7 @@ from bowerbird.cli.picking import pick_session
 from bowerbird.cli.review_commands import ask_sure, opened
 from bowerbird.cli.shell import Shell
 from bowerbird.cli.text import age, harmless, money, one_line, plural, table
+from bowerbird.core.threads import to_thread
 from bowerbird.core.timestamps import from_iso
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def show(shell: Shell, *, session: str | None, json: bool, workspace: str | None
         changes: dict[str, Any] = {"written": [], "deleted": []}
         if found.branch_id is not None:
             branch = await application.sessions.branch(found.thread_id)
-            changes = await asyncio.to_thread(branch.changes)
+            changes = await to_thread(branch.changes)
         if json:
             data = {
                 "session": msgspec.to_builtins(found),

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Connection
 
 from bowerbird.core.errors import WorkspaceError
+from bowerbird.core.threads import to_thread
 from bowerbird.delegation.board_changes import (
     Changed,
     all_shown,
@@ -261,7 +262,7 @@ class Boards:
         """
         if key.name in self._used or key.workspace is None:
             return ()
-        is_there = await asyncio.to_thread((key.workspace / DIRECTORY).is_dir)
+        is_there = await to_thread((key.workspace / DIRECTORY).is_dir)
         return await self.begin(key) if is_there else ()
 
     async def begin(self, key: BoardKey) -> tuple[str, ...]:
@@ -277,7 +278,7 @@ class Boards:
             return ()
         warnings: tuple[str, ...] = ()
         if key.workspace is not None:
-            left = await asyncio.to_thread(read_left, key.workspace)
+            left = await to_thread(read_left, key.workspace)
             rows = [file.row(key.name) for file in left.files]
             edges = [edge for file in left.files for edge in file.edges()]
             made = await self._store.write(lambda c: import_tasks(c, key.name, rows, edges, left.highest))
@@ -330,7 +331,7 @@ class Boards:
             wanted = None if touched is None else set(touched)
             files |= {t["id"]: file_content(t) for t in state.tasks if wanted is None or t["id"] in wanted}
             branches = [branch for other, branch in self._attached.values() if other.name == key.name]
-            await asyncio.to_thread(self._write, key, branches, files, complete=touched is None)
+            await to_thread(self._write, key, branches, files, complete=touched is None)
             if len(self._copied) >= _MOST_KEYS:
                 self._copied.clear()  # copies are compared once more
             self._copied |= {branch.id: state.revision for branch in branches}
@@ -359,7 +360,7 @@ class Boards:
         """Be the only one, of all processes of this data directory, who writes a board's copies."""
         name = hashlib.sha256(os.fsencode(key.name)).hexdigest()[:32]
         async with self._writing.setdefault(key.name, asyncio.Lock()):
-            handle = await asyncio.to_thread(_locked, self._store.data_dir / "boards" / f"{name}.lock")
+            handle = await to_thread(_locked, self._store.data_dir / "boards" / f"{name}.lock")
             try:
                 yield
             finally:

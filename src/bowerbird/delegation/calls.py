@@ -12,6 +12,7 @@ from typing import Any
 
 from bowerbird.agent.delegates import Caller, Delegate
 from bowerbird.agent.stop import StopSignal
+from bowerbird.core.threads import to_thread
 from bowerbird.core.timestamps import now_iso
 from bowerbird.delegation.diff import child_diff, summary
 from bowerbird.delegation.purse import Purse
@@ -213,7 +214,7 @@ class Calls:
 
     async def diff(self, child: Child) -> dict[str, Any]:
         """Return what a subagent changed (DE-11)."""
-        return await asyncio.to_thread(child_diff, await self.tree.runner.open(child))
+        return await to_thread(child_diff, await self.tree.runner.open(child))
 
     # ------------------------------------------------------------ handles
 
@@ -243,11 +244,11 @@ class Calls:
             return _unknown(handle)
         fork = await self.tree.runner.open(child)
         if not path:
-            diff = await asyncio.to_thread(child_diff, fork, _READ_CHARS)
+            diff = await to_thread(child_diff, fork, _READ_CHARS)
             text = "\n\n".join(filter(None, (summary(diff), diff["patch"]))) or "no changes"
             return {"handle": handle, **diff, "text": text}
         shown = "/" + path.strip().lstrip("./")
-        if shown in (await asyncio.to_thread(fork.changes))["deleted"]:
+        if shown in (await to_thread(fork.changes))["deleted"]:
             return {"handle": handle, "path": shown, "deleted": True, "text": f"{shown} is deleted"}
         record = await fork.read_file(path)
         is_binary = record["binary"]
@@ -258,7 +259,7 @@ class Calls:
         self, child: Child, paths: Sequence[str] | None, *, force: bool, whole: bool
     ) -> dict[str, Any]:
         fork = await self.tree.runner.open(child)
-        found = await asyncio.to_thread(self.caller.branch.merge, fork, paths, force=force, whole=whole)
+        found = await to_thread(self.caller.branch.merge, fork, paths, force=force, whole=whole)
         if not found["skipped"] or found["written"] or found["deleted"]:
             await self.tree.records.put(replace(child, state="merged"))
         return {name: found[name] for name in _MERGED}

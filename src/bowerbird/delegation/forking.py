@@ -4,10 +4,10 @@ Here: making them, and running one check in a throw-away one. Not here: which ar
 outcome means.
 """
 
-import asyncio
 import time
 from typing import TYPE_CHECKING
 
+from bowerbird.core.threads import to_thread
 from bowerbird.delegation.checks import CHECK_S, TAIL_CHARS, Check
 
 if TYPE_CHECKING:
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 async def check_on(host: "SandboxHost", fork: "Branch", command: str) -> Check:
     """Run one check in a throw-away fork of a branch, so that its own files are no change (DE-22)."""
-    apart = await asyncio.to_thread(fork.fork, "check")
+    apart = await to_thread(fork.fork, "check")
     try:
         started = time.monotonic()
         found = await (await host.sandbox(apart)).run(command, timeout=CHECK_S, configured_timeout=CHECK_S)
         seconds = round(time.monotonic() - started, 3)
     finally:
         await host.release(apart.id)
-        await asyncio.to_thread(apart.discard, keep=False)
+        await to_thread(apart.discard, keep=False)
     return Check(command, found.exit_code, seconds, found.output[-TAIL_CHARS:])
 
 

@@ -17,6 +17,7 @@ from bowerbird.agent.result import RunDone
 from bowerbird.core.errors import NotFound
 from bowerbird.core.events import Done, SubagentEnd, ToolIntent
 from bowerbird.core.messages import message_from_data
+from bowerbird.core.threads import to_thread
 from bowerbird.delegation.checks import Check
 from bowerbird.delegation.forking import check_on, forks_of
 from bowerbird.delegation.purse import PurseBudget, of_a_child, price_of
@@ -80,7 +81,7 @@ class InProcessRunner:
 
     async def fork(self, caller: Caller, names: list[str]) -> "list[Branch]":
         """See `ChildRunner`."""
-        made = await asyncio.to_thread(forks_of, caller.branch, names)
+        made = await to_thread(forks_of, caller.branch, names)
         self.forks.update({fork.id: fork for fork in made})
         return made
 
@@ -95,7 +96,7 @@ class InProcessRunner:
         """See `ChildRunner`."""
         fork = self.forks.pop(child.fork, None)
         if fork is not None:
-            await asyncio.to_thread(fork.discard, keep=False)
+            await to_thread(fork.discard, keep=False)
 
     async def run(self, job: Job) -> ChildEnd:
         """See `ChildRunner`."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from bowerbird.core.errors import SandboxUnavailable, WorkspaceError
+from bowerbird.core.threads import to_thread
 from bowerbird.core.usage import Usage
 from bowerbird.delegation.checks import Check, against, touches_checks
 from bowerbird.delegation.diff import counts
@@ -192,13 +193,11 @@ class _Tournament:
     async def _check_baseline(self, first: Child, found: tuple[Check, ...] | None) -> tuple[Check, ...]:
         if found is not None:
             return found  # before a crash
-        start = await asyncio.to_thread(
-            self._calls.caller.branch.fork, "baseline", snapshot=first.snapshot or None
-        )
+        start = await to_thread(self._calls.caller.branch.fork, "baseline", snapshot=first.snapshot or None)
         try:
             return tuple([await self._check(start, command) for command in self._wish.checks])
         finally:
-            await asyncio.to_thread(start.discard, keep=False)
+            await to_thread(start.discard, keep=False)
 
     async def _result(self, children: Sequence[Child], note: str) -> dict[str, Any]:
         assert self._baseline is not None, "attempts run after the baseline began"

@@ -5,7 +5,6 @@ workspace itself, so that an agent's edit of its own instructions counts after a
 has landed it. Not here: branches, prompts.
 """
 
-import asyncio
 import os
 import stat
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from bowerbird.core.errors import WorkspaceError
+from bowerbird.core.threads import to_thread
 
 MEMORY_FILES = ("IDENTITY.md", "AGENT.md", "MEMORY.md", "AGENTS.md")
 PROTECTED = ("IDENTITY.md", "AGENT.md", "AGENTS.md", "skills/**")
@@ -59,7 +59,7 @@ async def read_memory(
     found: list[MemoryFile] = []
     for name in names:
         if name in protected:
-            data = await asyncio.to_thread(_landed, branch.root, name)
+            data = await to_thread(_landed, branch.root, name)
         else:
             data = await _through(branch, name)
         if data is None or not data.strip():

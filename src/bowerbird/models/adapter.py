@@ -4,7 +4,6 @@ Here: reading blobs, sending the body, folding the answer, remembering refused f
 two wires, HTTP errors (`connection`), retries (`retry`).
 """
 
-import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from functools import cached_property, lru_cache
@@ -21,6 +20,7 @@ from bowerbird.core.requests import (
     TextDelta,
     ThinkingDelta,
 )
+from bowerbird.core.threads import to_thread
 from bowerbird.core.usage import Usage
 from bowerbird.models.answer import Answer
 from bowerbird.models.catalog import Traits
@@ -203,7 +203,7 @@ class WireModel:
         read = request.read_blob or self._blobs
         if not names or read is None:
             return {}
-        return await asyncio.to_thread(_read_all, read, sorted(names))
+        return await to_thread(_read_all, read, sorted(names))
 
 
 def _events(fold: Fold, payloads: Sequence[bytes]) -> Iterator[ModelEvent]:

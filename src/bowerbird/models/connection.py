@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from bowerbird.core.errors import ConfigError, ModelError
+from bowerbird.core.threads import to_thread
 from bowerbird.models.failures import Asked, FieldRefused, error_from_status, quoted, refused_field
 from bowerbird.models.redact import Redactor
 from bowerbird.models.settings import Timeouts, is_loopback
@@ -191,7 +192,7 @@ class Connection:
             async with self._opening:
                 if self._client is None:
                     # Importing an SDK and loading certificates take long enough to stall others.
-                    self._client = await asyncio.to_thread(self._make_client, self.endpoint)
+                    self._client = await to_thread(self._make_client, self.endpoint)
         if self._client is None:
             raise RuntimeError("the connection was used in two event loops at once")
         return self._client

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from bowerbird.core.errors import InvalidArgument, PathEscape
 from bowerbird.core.ids import new_id
+from bowerbird.core.threads import to_thread
 from bowerbird.sandbox.background import BackgroundRuns
 from bowerbird.sandbox.background_record import BackgroundRun
 from bowerbird.sandbox.command import (
@@ -294,14 +295,14 @@ class BranchSandbox:
             # Shielded: what a cancelled command changed is in the branch all the same.
             last = not self._running
             return await asyncio.shield(
-                asyncio.to_thread(self._finish, started_ns, turn, call, last=last, spilled=running.spilled)
+                to_thread(self._finish, started_ns, turn, call, last=last, spilled=running.spilled)
             )
 
     async def capture(self, started_ns: int, *, turn: str | None = None, call: str | None = None) -> Captured:
         """Take what a command that goes on has changed so far into the branch's records."""
         async with self._preparing:
             return await asyncio.shield(
-                asyncio.to_thread(self._projection.capture, started_ns, turn, call, last=False)
+                to_thread(self._projection.capture, started_ns, turn, call, last=False)
             )
 
     def _finish(

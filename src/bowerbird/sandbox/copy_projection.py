@@ -4,12 +4,12 @@ Here: the projection and the rules of what a command may reach. Not here: making
 (`bowerbird.workspace.mirror`), the calls themselves (`inside/confined`).
 """
 
-import asyncio
 import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bowerbird.core.errors import LimitExceeded, SandboxUnavailable
+from bowerbird.core.threads import to_thread
 from bowerbird.sandbox.profile import HostFacts
 from bowerbird.sandbox.seccomp import filter_program
 from bowerbird.sandbox.status import Tier
@@ -69,13 +69,13 @@ class CopyProjection:
         """See `Projection.ready`; brings what the branch and the user changed into the copy."""
         if first:
             try:
-                await asyncio.to_thread(self._bring_in)
+                await to_thread(self._bring_in)
             except LimitExceeded as error:
                 raise SandboxUnavailable(str(error)) from error
         if self._warm is None or not self._warm.alive:
             self._warm = await self._start()
         if first:
-            await asyncio.to_thread(self._live.enter_context, self._view.live_copy(self._mirror))
+            await to_thread(self._live.enter_context, self._view.live_copy(self._mirror))
         return self._warm
 
     def _bring_in(self) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from bowerbird.core.errors import BranchBusy, SandboxUnavailable
 from bowerbird.core.events import Egress, SandboxTier
+from bowerbird.core.threads import to_thread
 from bowerbird.core.timestamps import now_iso
 from bowerbird.sandbox.background_record import BackgroundRun
 from bowerbird.sandbox.branch_sandbox import BACKGROUND_FILE, BranchSandbox
@@ -112,8 +113,8 @@ class SandboxHost:
 
     async def _probe(self) -> SandboxStatus:
         self.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-        await asyncio.to_thread(write_accounts, self.accounts)
-        self._bwrap = await asyncio.to_thread(find_bubblewrap)
+        await to_thread(write_accounts, self.accounts)
+        self._bwrap = await to_thread(find_bubblewrap)
         reasons: dict[str, str | None] = {
             "overlay": await probe_overlay(self.warden, self.facts, self._bwrap, self.data_dir),
             "copy": await probe_copy(self.facts, self.data_dir),
@@ -180,7 +181,7 @@ class SandboxHost:
         packages = chosen.packages
         if "packages" in allow and not packages:
             if self._packages is None:
-                self._packages = await asyncio.to_thread(package_hosts)
+                self._packages = await to_thread(package_hosts)
             packages = self._packages
         return rules_of(
             allow, packages=packages, max_bytes=chosen.max_bytes, private_hosts=chosen.private_hosts

@@ -18,6 +18,7 @@ from contextlib import suppress
 from functools import cache
 from typing import Any, TypeVar, cast
 
+from bowerbird.core.threads import waking
 from bowerbird.sandbox.python_record import Failure, Frame
 from bowerbird.sandbox.python_steps import (
     Answer,
@@ -157,7 +158,7 @@ class Interpreter:
         self._thread.shutdown(wait=False)
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
-        future = asyncio.get_running_loop().run_in_executor(self._thread, _translated, work)
+        future = asyncio.get_running_loop().run_in_executor(self._thread, waking(_translated), work)
         try:
             return await asyncio.shield(future)
         except asyncio.CancelledError:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from bowerbird.core.errors import SandboxUnavailable
+from bowerbird.core.threads import to_thread
 from bowerbird.sandbox.profile import BRANCH_OF_NOTHING, HOME, SPILLS, Places, bubblewrap
 from bowerbird.sandbox.seccomp import filter_program
 from bowerbird.sandbox.status import Tier
@@ -104,7 +105,7 @@ class OverlayProjection:
             self._drop_mount()
             self._warm = await self._start()
         while first:
-            dirs = await asyncio.to_thread(self._view.dirs)
+            dirs = await to_thread(self._view.dirs)
             if dirs != self._dirs or self._mounted is None:
                 self._mounted = await self._mount(self._warm, dirs)
                 self._dirs = dirs
@@ -120,7 +121,7 @@ class OverlayProjection:
 
     async def _go_live(self, view_fd: int) -> None:
         """Write through the mount from now on; a caller that is cancelled meanwhile leaves nothing held."""
-        work = asyncio.ensure_future(asyncio.to_thread(self._live.enter_context, self._view.live(view_fd)))
+        work = asyncio.ensure_future(to_thread(self._live.enter_context, self._view.live(view_fd)))
         try:
             await asyncio.shield(work)
         except asyncio.CancelledError:

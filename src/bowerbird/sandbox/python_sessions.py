@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
+from bowerbird.core.threads import to_thread
 from bowerbird.sandbox.monty import ENGINE_VERSION, Interpreter, SnippetFailed, WorkerGone
 from bowerbird.sandbox.python_record import Failure, PythonRecord, State
 from bowerbird.sandbox.python_run import AsyncFunction, FileCalls, NoFiles, Run
@@ -43,12 +44,12 @@ class DumpFiles:
 
     async def save(self, branch: str, dump: bytes) -> None:
         """Write `dump`; a crash leaves the earlier one or this one."""
-        await asyncio.to_thread(self._save, self._path(branch), dump)
+        await to_thread(self._save, self._path(branch), dump)
 
     async def load(self, branch: str) -> bytes | None:
         """Read what was saved; an unreadable file counts as nothing."""
         try:
-            return await asyncio.to_thread(self._path(branch).read_bytes)
+            return await to_thread(self._path(branch).read_bytes)
         except OSError:
             return None
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bowerbird.core.errors import SandboxUnavailable
+from bowerbird.core.threads import to_thread
 from bowerbird.sandbox.command import CommandRequest, Ending
 from bowerbird.sandbox.output import Collected, LiveOutput, OutputCollector
 from bowerbird.sandbox.warm import Answer, WarmSandbox
@@ -251,7 +252,7 @@ class RunningCommand:
             elif used.cpu_ms.get(self._command, 0) > cpu_ms:
                 self.stop("cpu")
             elif self._disk_used is not None:
-                used = await asyncio.to_thread(self._disk_used)
+                used = await to_thread(self._disk_used)
                 if used > self._limits.disk_bytes:
                     self.stop("disk")
 

@@ -22,6 +22,7 @@ from bowerbird.core.errors import (
     PathEscape,
     SandboxUnavailable,
 )
+from bowerbird.core.threads import to_thread
 from bowerbird.sandbox.allowed import ALLOWED_COMMANDS, Refused, check_allowed
 from bowerbird.sandbox.command import CommandResult, check_timeout
 from bowerbird.sandbox.host import SandboxHost
@@ -217,7 +218,7 @@ class WorkspaceShellBackend:
     async def _land(self) -> None:
         async with self._landing:
             try:
-                await asyncio.to_thread(_land, self._branch)
+                await to_thread(_land, self._branch)
             except BowerbirdError:
                 return  # what cannot land now stays on the branch and is in `pending`
 
@@ -309,7 +310,7 @@ class _LoopThread:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
             if begun.is_set():
-                await asyncio.to_thread(ended.wait, _LONGEST_END_S)
+                await to_thread(ended.wait, _LONGEST_END_S)
             raise
 
     def close(self) -> None:

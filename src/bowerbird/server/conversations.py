@@ -3,12 +3,12 @@
 Here: those two mappings. Not here: routes, the sessions themselves.
 """
 
-import asyncio
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from bowerbird.core.threads import to_thread
 from bowerbird.server.errors import invalid, problem
 from bowerbird.server.wire import clean
 from bowerbird.sessions.values import NewSession
@@ -178,7 +178,7 @@ async def conversation(
         "system_prompt": row.system_prompt,
         "preset": row.preset or defaults.preset,
         "model": context.offers.model_of(row),
-        "context_window": await asyncio.to_thread(context.offers.window_of, row),
+        "context_window": await to_thread(context.offers.window_of, row),
         "enable_teams": bool(flags.get("enable_teams")),
         "enable_tracing": bool(flags.get("enable_tracing")),
         "enable_approval": _flag(flags, "enable_approval", defaults.enable_approval),

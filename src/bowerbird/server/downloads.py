@@ -3,7 +3,6 @@
 Here: the response. Not here: which file (`files.py`).
 """
 
-import asyncio
 import os
 import posixpath
 import re
@@ -12,6 +11,7 @@ from urllib.parse import quote
 
 from starlette.responses import Response
 
+from bowerbird.core.threads import to_thread
 from bowerbird.server.errors import problem
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class FileAnswer(Response):
             )
             at = self._at
             while at < self._end:
-                piece = await asyncio.to_thread(os.pread, self._file.fd, min(PIECE, self._end - at), at)
+                piece = await to_thread(os.pread, self._file.fd, min(PIECE, self._end - at), at)
                 if not piece:
                     # It was cut meanwhile; the promised length cannot be kept, so the connection ends.
                     raise OSError(f"{self._file.path} became shorter while it was sent")

@@ -4,7 +4,6 @@ Here: the view rule (a named branch, the newest change among the caller's branch
 listing, telling text from binary. Not here: routes, uploads (`uploads.py`), looking itself (`workspace`).
 """
 
-import asyncio
 import codecs
 import os
 import posixpath
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bowerbird.core.errors import BowerbirdError, NotFound
+from bowerbird.core.threads import to_thread
 from bowerbird.server.conversations import hidden_owner
 from bowerbird.server.errors import problem
 from bowerbird.server.languages import BINARY, language_of
@@ -71,10 +71,10 @@ async def list_files(
     """
     if conversation is not None and conversation != LANDED:
         browse = await _branch_browse(context, caller, conversation, at)
-        rows, more = await asyncio.to_thread(browse.files, limit)
+        rows, more = await to_thread(browse.files, limit)
         return [_row(facts, conversation if facts.changed else None) for facts in rows], more
     base = await _landed(context)
-    rows, more = await asyncio.to_thread(base.files, limit) if base is not None else ([], False)
+    rows, more = await to_thread(base.files, limit) if base is not None else ([], False)
     if conversation == LANDED:
         return [_row(facts, None) for facts in rows], more
     found: dict[str, dict[str, Any]] = {facts.path: _row(facts, None) for facts in rows}
@@ -108,7 +108,7 @@ async def newest_changes(context: "ServerContext", caller: "Caller") -> dict[str
     for thread_id in threads[-MOST_BRANCHES:]:
         try:
             browse = (await context.sessions.branch(thread_id)).browse()
-            changes = await asyncio.to_thread(browse.changes)
+            changes = await to_thread(browse.changes)
         except (BowerbirdError, OSError):
             continue  # deleted or taken over meanwhile: its files are not shown
         for path, facts in changes.items():
@@ -134,17 +134,17 @@ async def open_file(
     whole = virtual(path)
     if conversation is not None and conversation != LANDED:
         browse = await _branch_browse(context, caller, conversation, at)
-        return await asyncio.to_thread(browse.open, whole)
+        return await to_thread(browse.open, whole)
     if conversation is None:
         newest = (await newest_changes(context, caller)).get(whole)
         if newest is not None and newest.facts is None:
             raise NotFound("the file does not exist: a conversation deleted it, not landed yet", whole)
         if newest is not None:
-            return await asyncio.to_thread(newest.browse.open, whole)
+            return await to_thread(newest.browse.open, whole)
     base = await _landed(context)
     if base is None:
         raise problem("not_found", "there is no such file")
-    return await asyncio.to_thread(base.open, whole)
+    return await to_thread(base.open, whole)
 
 
 async def _branch_browse(
@@ -154,7 +154,7 @@ async def _branch_browse(
     if row.branch_id is None:
         raise problem("conflict", "this conversation has no branch")
     branch = await context.branches.of(row)
-    return await asyncio.to_thread(branch.browse, await snapshot_of(context, row, at))
+    return await to_thread(branch.browse, await snapshot_of(context, row, at))
 
 
 async def _landed(context: "ServerContext") -> "Browse | None":

@@ -3,7 +3,6 @@
 Here: from a request to the blocks of a message. Not here: accepting it (`sessions`), sockets.
 """
 
-import asyncio
 import base64
 import re
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import Field, ValidationError
 
 from bowerbird.core.messages import BlobSource, ImageBlock, block_to_data
+from bowerbird.core.threads import to_thread
 from bowerbird.server.errors import problem
 from bowerbird.server.routes.common import StrictBody
 from bowerbird.server.wire import NOT_BLANK
@@ -144,7 +144,7 @@ async def content_of(
         media_type = media_type_of(image)
         if media_type is None:
             raise problem("unsupported_media_type", "an attachment is no PNG, JPEG, GIF or WebP image")
-        name = await asyncio.to_thread(context.store.blobs.put, image)
+        name = await to_thread(context.store.blobs.put, image)
         blocks.append(block_to_data(ImageBlock(media_type, BlobSource(name))))
     return blocks
 

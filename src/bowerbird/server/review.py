@@ -3,11 +3,11 @@
 Here: those. Not here: routes, diffs and landings themselves (`workspace`), comments (`sessions/comments.py`).
 """
 
-import asyncio
 from typing import TYPE_CHECKING
 
 from bowerbird.core.errors import InvalidWorkspace
 from bowerbird.core.events import Notice
+from bowerbird.core.threads import to_thread
 from bowerbird.server.conversations import hidden_owner
 from bowerbird.server.errors import problem
 from bowerbird.sessions.live import Published
@@ -48,7 +48,7 @@ async def landings_of(context: "ServerContext", caller: "Caller") -> "list[tuple
     """Return the landings that exist for a caller, in every workspace they use, the newest first."""
     found: list[tuple[Workspace, Landing]] = []
     for workspace in await _workspaces(context, caller):
-        found += [(workspace, landing) for landing in await asyncio.to_thread(workspace.landings)]
+        found += [(workspace, landing) for landing in await to_thread(workspace.landings)]
     branches = [str(landing.record["branch"]) for _, landing in found]
     owners = await context.store.read(lambda c: sessions_of_branches(c, branches))
     mine = [row for row in found if _is_of(caller, row[1], owners)]

@@ -6,7 +6,6 @@ Without a conversation the files land at once, by the user, from a branch that o
 they are checked, atomic and undoable like any landing.
 """
 
-import asyncio
 import posixpath
 import shutil
 from collections.abc import Sequence
@@ -16,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from bowerbird.core.errors import NotFound, WorkspaceError
 from bowerbird.core.ids import new_id
+from bowerbird.core.threads import in_thread, to_thread
 from bowerbird.server.errors import problem
 from bowerbird.server.files import virtual
-from bowerbird.sessions.branches import in_thread
 from bowerbird.store.meta import get_meta, set_meta
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ async def staging(data_dir: Path) -> "AsyncGenerator[Path, None]":
     try:
         yield directory
     finally:
-        await asyncio.to_thread(shutil.rmtree, directory, ignore_errors=True)
+        await to_thread(shutil.rmtree, directory, ignore_errors=True)
 
 
 def placed(subdir: str, files: "Sequence[Uploaded]") -> list[tuple[str, Path]]:
@@ -88,10 +87,10 @@ async def _carrier(context: "ServerContext", workspace: "Workspace", place: str)
     known: Any = await context.store.read(lambda c: get_meta(c, key))
     if known is not None:
         try:
-            return await asyncio.to_thread(workspace.open, str(known))
+            return await to_thread(workspace.open, str(known))
         except NotFound:
             pass  # somebody emptied the data directory: begin anew
-    branch = await asyncio.to_thread(workspace.branch, _NAME)
+    branch = await to_thread(workspace.branch, _NAME)
     await context.store.write(lambda c: set_meta(c, key, branch.id))
     return branch
 

@@ -30,13 +30,13 @@ from bowerbird.core.events import (
     ToolIntent,
     ToolOutcome,
 )
+from bowerbird.core.threads import in_thread
 from bowerbird.core.usage import Usage
 from bowerbird.delegation.purse import BothBudgets
 from bowerbird.sessions.audit import audit_lines
 from bowerbird.sessions.background import StoredNotices
 from bowerbird.sessions.beginning import Begun
 from bowerbird.sessions.beside import Change, beside, together
-from bowerbird.sessions.branches import in_thread
 from bowerbird.sessions.budget import StoreBudget, money_scopes
 from bowerbird.sessions.changes import OutcomeChanges
 from bowerbird.sessions.child_records import used_by_children

@@ -7,12 +7,12 @@ can do (`workspace`), rows of sessions.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection
-from contextvars import copy_context
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from bowerbird.core.errors import InvalidWorkspace
+from bowerbird.core.threads import in_thread, to_thread
 from bowerbird.sessions.takeover import take_over
 
 if TYPE_CHECKING:
@@ -74,8 +74,8 @@ class Branches:
             InvalidWorkspace: the directory is missing or no directory.
         """
         async with self._opening:
-            found = await asyncio.to_thread(self._workspace, workspace)
-            branch = await asyncio.to_thread(found.branch, name, policy=policy, hide=hide)
+            found = await to_thread(self._workspace, workspace)
+            branch = await to_thread(found.branch, name, policy=policy, hide=hide)
         self._branches[branch.id] = branch
         return branch
 
@@ -91,8 +91,8 @@ class Branches:
         async with self._opening:
             branch = self._branches.get(session.branch_id)
             if branch is None:
-                workspace = await asyncio.to_thread(self._workspace, session.workspace)
-                branch = await asyncio.to_thread(workspace.open, session.branch_id)
+                workspace = await to_thread(self._workspace, session.workspace)
+                branch = await to_thread(workspace.open, session.branch_id)
                 self._branches[session.branch_id] = branch
         return branch
 
@@ -101,7 +101,7 @@ class Branches:
         if session.branch_id is None:
             return
         async with self._opening:
-            workspace = await asyncio.to_thread(self._workspace, session.workspace)
+            workspace = await to_thread(self._workspace, session.workspace)
         if await in_thread(_take_over, workspace, session.branch_id):
             _log.warning("branch %s was taken from a process that is stopped", session.branch_id)
 
@@ -112,7 +112,7 @@ class Branches:
             InvalidWorkspace: the directory is missing or no directory.
         """
         async with self._opening:
-            return await asyncio.to_thread(self._workspace, path)
+            return await to_thread(self._workspace, path)
 
     async def release(self, session: "SessionRow", is_idle: Callable[[], Awaitable[bool]]) -> bool:
         """End what runs on a session's branch and close its handle; the branch stays as it is.
@@ -131,8 +131,8 @@ class Branches:
             if self._sandboxes is not None:
                 await self._sandboxes.release(session.branch_id)
             if self._branches.pop(session.branch_id, None) is not None:
-                workspace = await asyncio.to_thread(self._workspace, session.workspace)
-                await asyncio.to_thread(workspace.forget, session.branch_id)
+                workspace = await to_thread(self._workspace, session.workspace)
+                await to_thread(workspace.forget, session.branch_id)
             return True
 
     async def quiet(self, branch_id: str) -> None:
@@ -162,9 +162,9 @@ class Branches:
         """
         if branch_id in (None, parent.branch_id):
             branch = await self.of(parent)
-            child = await asyncio.to_thread(branch.fork, name, snapshot=snapshot, carry=carry)
+            child = await to_thread(branch.fork, name, snapshot=snapshot, carry=carry)
         else:
-            workspace = await asyncio.to_thread(self._workspace, parent.workspace)
+            workspace = await to_thread(self._workspace, parent.workspace)
             child = await in_thread(_fork_of_discarded, workspace, branch_id, name, snapshot, carry)
         self._branches[child.id] = child
         return child
@@ -182,8 +182,8 @@ class Branches:
     async def restore(self, session: "SessionRow") -> None:
         """Take a session's branch out of the trash."""
         if session.branch_id is not None:
-            workspace = await asyncio.to_thread(self._workspace, session.workspace)
-            await asyncio.to_thread(workspace.restore_discarded, session.branch_id)
+            workspace = await to_thread(self._workspace, session.workspace)
+            await to_thread(workspace.restore_discarded, session.branch_id)
 
     async def empty_trash(self, days: float, keep: Collection[str], now_s: float | None = None) -> int:
         """Free the disk of branches that were discarded more than `days` ago; returns how many.
@@ -194,13 +194,19 @@ class Branches:
         workspace = await self.workspace(None)
         return len(await in_thread(partial(workspace.empty_trash, days, keep, now_s)))
 
+    async def forget_landings(self) -> int:
+        """Remove old landings of every open workspace (WS-56); returns how many."""
+        async with self._opening:
+            open_now = list(self._workspaces.values())
+        return sum([len(await in_thread(workspace.forget_landings)) for workspace in open_now])
+
     async def aclose(self) -> None:
         """End what runs on branches, then close every handle and workspace."""
         if self._sandboxes is not None:
             await self._sandboxes.close()
         self._branches = {}
         workspaces, self._workspaces = list(self._workspaces.values()), {}
-        await asyncio.to_thread(_close_all, workspaces)
+        await to_thread(_close_all, workspaces)
 
     def _workspace(self, path: str | None) -> "Workspace":
         found = self._workspaces.get(path)
@@ -237,17 +243,3 @@ def _take_over(workspace: "Workspace", branch_id: str) -> bool:
 def _close_all(workspaces: list[Any]) -> None:
     for workspace in workspaces:  # each closes its branches
         workspace.close()
-
-
-async def in_thread(call: Callable[..., T], *arguments: Any) -> T:
-    """Run a plain call of a branch in a worker thread, to its end even if the caller is cancelled.
-
-    A file operation cannot be taken back in the middle; whoever is cancelled waits for it first.
-    """
-    context = copy_context()
-    work = asyncio.get_running_loop().run_in_executor(None, lambda: context.run(call, *arguments))
-    try:
-        return await asyncio.shield(work)
-    except asyncio.CancelledError:
-        await asyncio.wait([work])
-        raise

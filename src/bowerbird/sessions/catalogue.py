@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 from bowerbird.core.errors import InvalidArgument, UnknownSession
 from bowerbird.core.events import ModeChange
 from bowerbird.core.ids import new_thread_id
-from bowerbird.sessions.branches import in_thread
+from bowerbird.core.threads import in_thread
 from bowerbird.sessions.forks import branch_of, fork_session, restore_session
 from bowerbird.sessions.house import House
 from bowerbird.sessions.live import Published

@@ -24,6 +24,7 @@ from bowerbird.agent.turn import TurnRun
 from bowerbird.core.errors import SandboxUnavailable, SessionError, WorkspaceError
 from bowerbird.core.events import RunError, SubagentEnd, SubagentStart
 from bowerbird.core.ids import new_call_id, new_id
+from bowerbird.core.threads import to_thread
 from bowerbird.core.timestamps import now_iso
 from bowerbird.core.usage import Usage
 from bowerbird.delegation.calls import Calls
@@ -228,7 +229,7 @@ class Children:
 
     async def fork(self, caller: Caller, names: list[str]) -> "list[Branch]":
         """See `ChildRunner`."""
-        return await asyncio.to_thread(forks_of, caller.branch, names)
+        return await to_thread(forks_of, caller.branch, names)
 
     async def open(self, child: Child) -> "Branch":
         """See `ChildRunner`."""

@@ -16,9 +16,9 @@ from sqlalchemy import Connection
 
 from bowerbird.core.errors import BowerbirdError, LandingRefused
 from bowerbird.core.events import ApprovalRequest, Notice
+from bowerbird.core.threads import ThreadDefect, in_thread
 from bowerbird.delegation.team_changes import count_usage
 from bowerbird.sessions.audit import AuditLine
-from bowerbird.sessions.branches import in_thread
 from bowerbird.sessions.ending import Ended, Ending, Frozen, Pause, end_turn, leave_turn, pause_turn
 from bowerbird.sessions.house import House
 from bowerbird.sessions.lease import Lease
@@ -152,7 +152,8 @@ class Closer:
             landing = await in_thread(_land, branch)
         except LandingRefused as error:
             self._publish(None, Notice("landing", str(error)))
-        except BowerbirdError as error:
+        except (BowerbirdError, OSError, ThreadDefect) as error:
+            # Nothing that a landing meets may end the turn's driver: its words are still to be kept.
             _log.warning("turn %s: nothing landed: %s", self._turn.turn_id, error)
             self._publish(None, Notice("landing", f"nothing landed: {error}"))
         else:
@@ -182,7 +183,7 @@ class Closer:
             return None
         try:
             snapshot = await in_thread(branch.end_turn, self._turn.turn_id)
-        except BowerbirdError as error:
+        except (BowerbirdError, OSError, ThreadDefect) as error:
             # The turn's words must not be lost because its files cannot be frozen now; the next
             # turn's end freezes them.
             _log.warning("turn %s: the branch was not frozen: %s", self._turn.turn_id, error)
@@ -195,7 +196,11 @@ class Closer:
         branch = self.branch
         if branch is None or frozen is None or not self._changed:
             return frozen
-        changes = await in_thread(branch.changes)
+        try:
+            changes = await in_thread(branch.changes)
+        except (BowerbirdError, OSError, ThreadDefect) as error:
+            _log.warning("turn %s: its changes were not counted: %s", self._turn.turn_id, error)
+            return frozen
         return replace(frozen, changed=len(changes["written"]) + len(changes["deleted"]))
 
     def _publish(self, seq: int | None, event: SessionEvent) -> None:

@@ -3,11 +3,11 @@
 Here: the form of a comment and of the message. Not here: sending it, doors' wire forms.
 """
 
-import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from bowerbird.core.errors import NotFound, WorkspaceError
+from bowerbird.core.threads import to_thread
 
 if TYPE_CHECKING:
     from bowerbird.workspace import Branch
@@ -56,7 +56,7 @@ async def _quote(branch: "Branch", path: str, side: str, first: int, last: int) 
             record = await branch.read_file(path, offset=first, limit=last - first + 1)
             lines = str(record["content"]).splitlines()
         else:
-            lines = _old_lines(await asyncio.to_thread(branch.diff, [path]), first, last)
+            lines = _old_lines(await to_thread(branch.diff, [path]), first, last)
     except WorkspaceError as error:
         if isinstance(error, NotFound):
             return []  # deleted, or never there: the comment itself says enough

@@ -11,10 +11,10 @@ from typing import Any
 from bowerbird.core.errors import SessionError, TurnRunning, UnknownSession, WorkspaceError
 from bowerbird.core.events import AssistantStep, Injected, ToolOutcome, UserStep
 from bowerbird.core.messages import text_of
+from bowerbird.core.threads import in_thread
 from bowerbird.delegation.calls import Calls
 from bowerbird.delegation.diff import child_diff
 from bowerbird.delegation.records import Child
-from bowerbird.sessions.branches import in_thread
 from bowerbird.sessions.children import Children
 from bowerbird.sessions.records import events_of
 from bowerbird.store.journal import Record

@@ -10,7 +10,6 @@ here: reading such files back (`importing.py`), options of the command.
     blobs/*                bytes that records refer to
 """
 
-import asyncio
 import json
 import os
 import re
@@ -25,6 +24,7 @@ from sqlalchemy import Connection, select
 
 from bowerbird.core.errors import Exists
 from bowerbird.core.ids import ulid
+from bowerbird.core.threads import to_thread
 from bowerbird.store.journal import CORRUPT, Record
 from bowerbird.store.records import read_records
 from bowerbird.store.schedules import stored_tasks
@@ -63,13 +63,13 @@ async def export_state(store: Store, target: Path, *, force: bool = False) -> Ex
     Raises:
         Exists: the directory holds something and `force` was not given.
     """
-    await asyncio.to_thread(_require_room, target, force)
+    await to_thread(_require_room, target, force)
     beside = target.with_name(f".{target.name}.{ulid()}")
     try:
         done = await store.read(lambda c: _write_all(c, store, beside))
-        await asyncio.to_thread(_move_into_place, beside, target)
+        await to_thread(_move_into_place, beside, target)
     finally:
-        await asyncio.to_thread(shutil.rmtree, beside, ignore_errors=True)
+        await to_thread(shutil.rmtree, beside, ignore_errors=True)
     return done
 
 

@@ -12,8 +12,8 @@ from sqlalchemy import Connection
 
 from bowerbird.core.errors import NotFound, TurnRunning, UnknownSession, WorkspaceError
 from bowerbird.core.ids import new_thread_id
+from bowerbird.core.threads import in_thread
 from bowerbird.core.timestamps import now_iso
-from bowerbird.sessions.branches import in_thread
 from bowerbird.sessions.house import House
 from bowerbird.store.leases import lease_is_free
 from bowerbird.store.records import last_seq_of_turn

@@ -5,7 +5,6 @@ written in one transaction, so a crash leaves all of it or nothing. Not here: th
 (`import_files.py`, `checkpoints.py`, `dialogues.py`), options of the command.
 """
 
-import asyncio
 import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ import msgspec
 from sqlalchemy import Connection, select
 
 from bowerbird.core.errors import InvalidArgument, StoreError
+from bowerbird.core.threads import to_thread
 from bowerbird.core.timestamps import now_iso
 from bowerbird.sessions.import_files import (
     Bad,
@@ -102,12 +102,12 @@ async def import_state(
     Raises:
         InvalidArgument: there is no such directory. StoreError: nothing was written.
     """
-    found = await asyncio.to_thread(_read_all, directory)
+    found = await to_thread(_read_all, directory)
     if not dry_run:
-        await asyncio.to_thread(_keep_blobs, store.blobs, directory / "blobs")
+        await to_thread(_keep_blobs, store.blobs, directory / "blobs")
     report = await _write(store, found, workspace, dry_run)
     if not dry_run:
-        await asyncio.to_thread(_copy_logs, directory / "sessions", store.data_dir / "sessions")
+        await to_thread(_copy_logs, directory / "sessions", store.data_dir / "sessions")
     return report
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from bowerbird.core.errors import BowerbirdError
+from bowerbird.core.threads import to_thread
 from bowerbird.delegation.runner import RunCheck
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ async def check_branch(checking: Checking, branch: "Branch", command: str) -> Fi
     Raises:
         WorkspaceError: the branch has no workspace to land in.
     """
-    plan = await asyncio.to_thread(branch.plan_landing)
+    plan = await to_thread(branch.plan_landing)
     return await _ended(Finding(command, str(plan["plan"])), checking, branch)
 
 
@@ -101,7 +102,7 @@ class LandingChecks:
         Raises:
             WorkspaceError: the branch has no workspace to land in.
         """
-        plan = await asyncio.to_thread(branch.plan_landing)
+        plan = await to_thread(branch.plan_landing)
         known = self._newest.get(branch.id)
         if known is not None and branch.id in self._running:
             return known

@@ -4,7 +4,6 @@ Here: from a loaded turn to a history that the loop can go on with. Not here: th
 (`resume.py`), reading the journal, questions to a person.
 """
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -13,6 +12,7 @@ import msgspec
 
 from bowerbird.core.errors import WorkspaceError
 from bowerbird.core.events import ToolOutcome
+from bowerbird.core.threads import to_thread
 from bowerbird.sessions.resume import (
     AskPerson,
     Close,
@@ -62,13 +62,13 @@ async def recover(
     tools = {call.call: call.tool for call in calls}
     went_back = False
     for mark in rollbacks(decisions, calls):
-        failure = await asyncio.to_thread(_roll_back, branch, mark)
+        failure = await to_thread(_roll_back, branch, mark)
         if failure is None:
             went_back = True
         else:
             closed += [_closed(tools, _impossible(d, failure)) for d in decisions if _goes_back(d, mark)]
     closed += [
-        await asyncio.to_thread(_with_paths, branch, _closed(tools, decision), decision.changed_since)
+        await to_thread(_with_paths, branch, _closed(tools, decision), decision.changed_since)
         for decision in decisions
         if isinstance(decision, Close)
     ]

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from bowerbird.core.errors import BowerbirdError
+from bowerbird.core.threads import to_thread
 from bowerbird.core.timestamps import to_iso
 from bowerbird.sessions.audit import AuditLog
 from bowerbird.sessions.branches import Branches
@@ -45,6 +45,7 @@ class Removed:
     forgotten: int = 0
     snapshots: int = 0
     branches: int = 0
+    landings: int = 0
 
 
 async def tidy(
@@ -79,18 +80,19 @@ async def tidy(
     gone = await store.read(lambda c: forgettable_sessions(c, ago(settings.deleted_days)))
     if gone:
         await store.write(lambda c: forget_sessions(c, gone))
-        await asyncio.to_thread(audit.remove, gone)
+        await to_thread(audit.remove, gone)
     thinned = 0
     for thread_id in await store.read(lambda c: long_sessions(c, NEWEST_SNAPSHOTS)):
         thinned += await store.write(
             lambda c, thread=thread_id: thin_snapshots(c, thread, NEWEST_SNAPSHOTS, EVERY_TENTH), flush=False
         )
-    freed = 0
+    freed = landings = 0
     if branches is not None:
         # After the rows: a session that can still be restored finds its branch.
         wanted = set(await store.read(branches_of_sessions))
         freed = await branches.empty_trash(settings.deleted_days, wanted, at.timestamp())
-    return Removed(rows, usage, deleted, len(gone), thinned, freed)
+        landings = await branches.forget_landings()
+    return Removed(rows, usage, deleted, len(gone), thinned, freed, landings)
 
 
 async def keep_tidy(work: Callable[[], Awaitable[Removed]]) -> None:
@@ -101,6 +103,6 @@ async def keep_tidy(work: Callable[[], Awaitable[Removed]]) -> None:
             done = await work()
             if done != Removed():
                 _log.info("retention: %s", done)
-        except BowerbirdError as error:
-            _log.warning("retention: %s", error)
+        except Exception:  # noqa: BLE001  whatever it met, the next pass must still come
+            _log.warning("retention", exc_info=True)
         await asyncio.sleep(EVERY_S)

@@ -4,11 +4,11 @@ Here: comparing what the store says with what files say. Not here: orphaned turn
 branches and landings (`workspace` mends its own at opening).
 """
 
-import asyncio
 from pathlib import Path
 
 from sqlalchemy import Connection
 
+from bowerbird.core.threads import to_thread
 from bowerbird.core.timestamps import from_iso
 from bowerbird.sessions.audit import AuditLog, audit_lines
 from bowerbird.sessions.threads import chat_of_thread
@@ -20,7 +20,7 @@ _EVERY = 1_000_000
 
 async def raise_counters(store: Store, audit_directory: Path) -> None:
     """Raise each chat's counter to the highest reset found among sessions and audit logs (SE-4)."""
-    names = await asyncio.to_thread(_file_names, audit_directory)
+    names = await to_thread(_file_names, audit_directory)
     stored = await store.read(thread_ids)
     highest: dict[str, int] = {}
     for thread_id in {*names, *stored}:
@@ -43,12 +43,12 @@ async def mend_audit_logs(store: Store, audit: AuditLog) -> int:
     Only logs older than their session's last change are compared with the journal.
     """
     rows = await store.read(lambda c: list_sessions(c, limit=_EVERY))
-    late = await asyncio.to_thread(_older_than_session, audit, rows)
+    late = await to_thread(_older_than_session, audit, rows)
     mended = 0
     for row in late:
         records = await store.records(row.thread_id, after=row.parent_seq or 0)
         lines = audit_lines(records, row.channel or row.kind)
-        mended += await asyncio.to_thread(audit.repair, row.thread_id, lines)
+        mended += await to_thread(audit.repair, row.thread_id, lines)
     return mended
 
 

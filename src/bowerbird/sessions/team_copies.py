@@ -3,7 +3,6 @@
 Here: which files are written where, after the commits. Not here: their content (`delegation/team_files.py`).
 """
 
-import asyncio
 import logging
 import os
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection
 
 from bowerbird.core.errors import BowerbirdError
+from bowerbird.core.threads import to_thread
 from bowerbird.delegation.team_files import (
     CONFIG,
     DIRECTORY,
@@ -78,7 +78,7 @@ class TeamCopies:
         boxes = {inbox_name(box): content for box, content in known.boxes.items()}
         for row in (session, *forks):
             await self._on_branch(row, config, boxes)
-        if session.workspace and await asyncio.to_thread(os.path.realpath, session.workspace) == self._own:
+        if session.workspace and await to_thread(os.path.realpath, session.workspace) == self._own:
             await self._in_own(session.workspace, config, boxes)
 
     async def _on_branch(self, row: SessionRow, config: bytes, boxes: dict[str, bytes]) -> None:
@@ -86,15 +86,15 @@ class TeamCopies:
             return
         try:
             branch = await self._branches.of(row)
-            await asyncio.to_thread(_write, branch, config, boxes)
+            await to_thread(_write, branch, config, boxes)
         except (BowerbirdError, OSError) as error:
             _log.info("session %s: its copies of the team are out of date: %s", row.thread_id, error)
 
     async def _in_own(self, workspace: str, config: bytes, boxes: dict[str, bytes]) -> None:
-        if await asyncio.to_thread(os.path.realpath, workspace) != self._own:
+        if await to_thread(os.path.realpath, workspace) != self._own:
             return
         try:
-            await asyncio.to_thread(write_team, Path(workspace), config, boxes)
+            await to_thread(write_team, Path(workspace), config, boxes)
         except OSError as error:
             _log.warning("the copies in %s/%s are out of date: %s", workspace, DIRECTORY, error)
 

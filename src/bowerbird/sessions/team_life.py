@@ -23,6 +23,7 @@ from sqlalchemy import Connection
 
 from bowerbird.core.errors import BowerbirdError, LeaseLost, NotFound, StoreError, WorkspaceError
 from bowerbird.core.events import AssistantStep, Notice, RunError
+from bowerbird.core.threads import to_thread
 from bowerbird.core.timestamps import now_iso
 from bowerbird.delegation.board_rules import TaskData
 from bowerbird.delegation.team_asking import leaves, waits_for_plan
@@ -248,7 +249,7 @@ class Life:
     async def _has_changes(self, phase: PhaseRow) -> bool:
         try:
             fork = await self._office.fork_of(self.row.lead, phase.fork)
-            found = await asyncio.to_thread(fork.changes)
+            found = await to_thread(fork.changes)
         except (NotFound, WorkspaceError):
             return False
         return bool(found["written"] or found["deleted"])

@@ -16,9 +16,10 @@ import msgspec
 
 from bowerbird.core.errors import BranchBusy, NotFound, SessionError, UnknownSession, WorkspaceError
 from bowerbird.core.events import Notice, TeammateStatus
+from bowerbird.core.threads import in_thread, to_thread
 from bowerbird.delegation.boards import BoardKey, Boards, board_of
 from bowerbird.delegation.team_rules import LEAD, TeamRules
-from bowerbird.sessions.branches import Branches, in_thread
+from bowerbird.sessions.branches import Branches
 from bowerbird.sessions.dispatcher import Signal, TurnRef
 from bowerbird.sessions.live import Live, Published
 from bowerbird.sessions.team_copies import TeamCopies
@@ -202,7 +203,7 @@ class Office:
         await self.drives.branch(lead)  # an imported session has its own from now on
         row = await self.session(lead)
         fork = await self._patient(lambda: self.branches.fork(row, None, name))
-        await asyncio.to_thread(fork.set_policy, "review")  # only a merge takes anything from it
+        await to_thread(fork.set_policy, "review")  # only a merge takes anything from it
         return fork
 
     async def drop(self, lead: str, fork: str) -> None:

@@ -3,7 +3,6 @@
 Here: storing and reading them, atomically and flushed. Not here: which bytes go there.
 """
 
-import asyncio
 import errno
 import hashlib
 import os
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from bowerbird.core.errors import StorageFull, StoreError
 from bowerbird.core.ids import ulid
+from bowerbird.core.threads import to_thread
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _NAME = re.compile(r"(?:sha256:)?([0-9a-f]{64})")
@@ -56,7 +56,7 @@ class Blobs:
 
     async def keep(self, content: bytes, media_type: str) -> str:
         """Do `put` in a thread, as tools store images; `media_type` is the message's to keep."""
-        return await asyncio.to_thread(self.put, content)
+        return await to_thread(self.put, content)
 
     def get(self, name: str) -> bytes:
         """Return the bytes of a blob.

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from sqlalchemy import Connection, Engine, event
 
+from bowerbird.core.threads import to_thread, waking
 from bowerbird.store.failures import translated
 from bowerbird.store.migrate import is_current, upgrade
 from bowerbird.store.sqlite import database_file, open_engine, refuse_unusable
@@ -39,11 +40,11 @@ class Parts:
 
 async def open_parts(url: str, data_dir: Path, options: "StoreOptions") -> Parts:
     """Open the database at `url`; create or migrate its schema. See `Store.open` for errors."""
-    await asyncio.to_thread(data_dir.mkdir, mode=0o700, parents=True, exist_ok=True)
+    await to_thread(data_dir.mkdir, mode=0o700, parents=True, exist_ok=True)
     path = database_file(url, data_dir)
     if path is None:
         return await _open_postgres(url, options)
-    return await asyncio.to_thread(_open_sqlite, path, options)
+    return await to_thread(_open_sqlite, path, options)
 
 
 async def _open_postgres(url: str, options: "StoreOptions") -> Parts:
@@ -109,11 +110,11 @@ class SqliteReader:
 
     async def run(self, query: Callable[[Connection], T]) -> T:
         """See `Store.read`."""
-        return await asyncio.get_running_loop().run_in_executor(self._threads, self._read, query)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, waking(self._read), query)
 
     async def aclose(self) -> None:
         """Close the connections and end the threads."""
-        await asyncio.to_thread(self._close)
+        await to_thread(self._close)
 
     def _close(self) -> None:
         self._threads.shutdown()

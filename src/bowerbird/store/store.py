@@ -4,7 +4,6 @@ Here: opening and closing, `write`, `append`, `read`, `records`. Not here: any t
 (their own modules), what a record means.
 """
 
-import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ import msgspec
 from sqlalchemy import Connection
 
 from bowerbird.core.errors import StorageFull, StoreError
+from bowerbird.core.threads import to_thread
 from bowerbird.core.timestamps import now_iso
 from bowerbird.store.blobs import Blobs
 from bowerbird.store.journal import CORRUPT, Append, Record, encode_body
@@ -118,7 +118,7 @@ class Store:
         parts = await open_parts(url, data_dir, chosen)
         store = cls(parts.name, GroupCommit(parts.committer), parts.reader, data_dir, chosen, parts.notices)
         store.dialect = parts.dialect
-        await asyncio.to_thread(store.space.take_reserve)
+        await to_thread(store.space.take_reserve)
         return store
 
     async def write(self, change: Callable[[Connection], T], *, flush: bool = True) -> T:
@@ -174,7 +174,7 @@ class Store:
         """
         found = await self.read(lambda c: read_records(c, thread_id, after=after, upto=upto, limit=limit))
         if any(record.body.get("inline") is False for record in found):
-            found = await asyncio.to_thread(self._all_whole, found)
+            found = await to_thread(self._all_whole, found)
         damaged = [record for record in found if record.type == CORRUPT]
         if damaged:
             await self.write(lambda c: set_aside(c, damaged, now_iso()), flush=False)
@@ -207,7 +207,7 @@ class Store:
         content = body.encode()
         if len(content) <= self.options.inline_max_kb << 10:
             return body
-        name = await asyncio.to_thread(self.blobs.put, content)
+        name = await to_thread(self.blobs.put, content)
         whole = msgspec.json.decode(content, type=dict[str, Any])
         return encode_body({**_preview(whole), "blob": name, "inline": False})
 

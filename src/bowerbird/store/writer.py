@@ -21,6 +21,7 @@ from sqlalchemy import Connection, Engine, Transaction
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, InterfaceError, ProgrammingError
 
 from bowerbird.core.errors import BowerbirdError, StoreError
+from bowerbird.core.threads import receivable, waking
 from bowerbird.store.failures import is_outage, store_error
 from bowerbird.store.journal import Append, append_group, append_one
 from bowerbird.store.sqlite import set_synchronous
@@ -146,7 +147,7 @@ def _settle(future: asyncio.Future[Result], result: Result) -> None:
     if future.done():  # its caller was cancelled
         return
     if isinstance(result, BaseException):
-        future.set_exception(result)
+        future.set_exception(receivable(result))
     else:
         future.set_result(result)
 
@@ -170,11 +171,11 @@ class SqliteCommitter:
 
     async def commit(self, batch: Sequence[Job]) -> list[Result]:
         """Commit `batch` in the thread; raises StoreError when the whole batch failed."""
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self._commit, batch)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, waking(self._commit), batch)
 
     async def aclose(self) -> None:
         """Close the connection and end the thread."""
-        await asyncio.get_running_loop().run_in_executor(self._thread, self._close)
+        await asyncio.get_running_loop().run_in_executor(self._thread, waking(self._close))
         self._thread.shutdown()
 
     def _commit(self, batch: Sequence[Job]) -> list[Result]:

@@ -4,13 +4,13 @@ Here: from their records to messages, each given once. Not here: running them (`
 loop asks.
 """
 
-import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bowerbird.core.errors import SandboxUnavailable
 from bowerbird.core.events import Injected
 from bowerbird.core.messages import user_text
+from bowerbird.core.threads import to_thread
 
 if TYPE_CHECKING:
     from bowerbird.sandbox.background import BackgroundRuns
@@ -47,10 +47,10 @@ class BackgroundNotices:
         given, self._given = self._given, []
         runs = await self._runs() if given else None
         if runs is not None:
-            await asyncio.to_thread(runs.mark_told, given)
+            await to_thread(runs.mark_told, given)
 
     async def _runs(self) -> "BackgroundRuns | None":
-        if not await asyncio.to_thread(self._host.had_background, self._branch):
+        if not await to_thread(self._host.had_background, self._branch):
             return None
         try:
             return (await self._host.sandbox(self._branch)).background

@@ -3,12 +3,12 @@
 Here: what a model asks for and sees. Not here: grammars (`symbols.py`).
 """
 
-import asyncio
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from bowerbird.core.errors import BinaryFile, LimitExceeded, WorkspaceError
+from bowerbird.core.threads import to_thread
 from bowerbird.tools.context import ToolContext
 from bowerbird.tools.file_text import shown
 from bowerbird.tools.result import ToolResult
@@ -36,7 +36,7 @@ async def list_symbols(path: str, context: ToolContext, max_results: int = 200) 
         raise LimitExceeded(f"{path} is over {MAX_SOURCE_BYTES // 1024 // 1024} MiB; use search_files", path)
     if b"\0" in data[:8192]:
         raise BinaryFile(f"{path} is a binary file", path)
-    found = await asyncio.to_thread(symbols, data, language)
+    found = await to_thread(symbols, data, language)
     kept = found[: max(max_results, 1)]
     name = shown(path)
     lines = [f"{name}:{s.line}: [{s.kind}] {s.name}" for s in kept]

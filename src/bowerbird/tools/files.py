@@ -4,7 +4,6 @@ Here: the bridge between a model's calls and a branch. Not here: semantics, limi
 errors of files (`workspace/`), formatting (`file_text.py`), aliases (`file_aliases.py`).
 """
 
-import asyncio
 import posixpath
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -12,6 +11,7 @@ from typing import Any
 
 from bowerbird.core.errors import BinaryFile, NotFound, WorkspaceError
 from bowerbird.core.messages import BlobSource, Block, ImageBlock, TextBlock
+from bowerbird.core.threads import to_thread
 from bowerbird.tools import file_aliases, file_reads, file_text
 from bowerbird.tools.context import ToolContext
 from bowerbird.tools.result import ToolResult
@@ -175,7 +175,7 @@ async def show_changes(context: ToolContext, paths: list[str] = []) -> ToolResul
     Args:
         paths: Only these files or directories; none for all.
     """
-    patch = await asyncio.to_thread(context.files.unified, paths or None)
+    patch = await to_thread(context.files.unified, paths or None)
     if not patch:
         return ToolResult("no changes", data={"patch": "", "left_out": []})
     text, left = file_text.diff_pages(patch, context.result_chars)

@@ -3,13 +3,13 @@
 Here: a guess for an error message. Not here: reading, listing.
 """
 
-import asyncio
 import difflib
 import posixpath
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bowerbird.core.errors import WorkspaceError
+from bowerbird.core.threads import to_thread
 
 if TYPE_CHECKING:
     from bowerbird.workspace import Branch
@@ -25,7 +25,7 @@ async def similar_paths(branch: "Branch", path: str) -> list[str]:
     except WorkspaceError:
         return []  # the error about the path itself is what counts
     files: Sequence[str] = record["files"]
-    return await asyncio.to_thread(nearest, path, files)
+    return await to_thread(nearest, path, files)
 
 
 def nearest(path: str, files: Sequence[str]) -> list[str]:

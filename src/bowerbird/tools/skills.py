@@ -3,10 +3,10 @@
 Here: what a model sees of skills. Not here: loading them (`skills/`).
 """
 
-import asyncio
 import difflib
 
 from bowerbird.core.errors import ToolError
+from bowerbird.core.threads import to_thread
 from bowerbird.skills import SkillLibrary, SkillProblem
 from bowerbird.skills.skill import Skill
 from bowerbird.tools.result import ToolResult
@@ -23,7 +23,7 @@ def skill_tools(library: SkillLibrary | None = None) -> list[Tool]:
 
     async def list_skills() -> ToolResult:
         """List the skills: instructions for certain kinds of task, to be read with read_skill."""
-        offered = await asyncio.to_thread(skills.offered)
+        offered = await to_thread(skills.offered)
         lines = [f"{skill.name}: {skill.description}" for skill in offered]
         data = {"skills": [{"name": s.name, "description": s.description} for s in offered]}
         return ToolResult("\n".join(lines) or "There are no skills.", data=data)
@@ -35,7 +35,7 @@ def skill_tools(library: SkillLibrary | None = None) -> list[Tool]:
             skill: Name of the skill.
             path: A file of the skill, as its text or file list names it.
         """
-        return await asyncio.to_thread(_read, skills, skill, path)
+        return await to_thread(_read, skills, skill, path)
 
     return [
         Tool(list_skills, effect="read"),

@@ -16,6 +16,7 @@ from bowerbird.core.errors import InvalidArgument, ToolDefinitionError, ToolErro
 from bowerbird.core.events import EffectClass
 from bowerbird.core.requests import ToolSpec
 from bowerbird.core.schema import ArgumentBinder, parameters_schema
+from bowerbird.core.threads import to_thread
 from bowerbird.tools.context import ToolContext
 from bowerbird.tools.limits import bound
 from bowerbird.tools.names import check_name
@@ -155,7 +156,7 @@ class Tool:
 
         @wraps(fn)
         async def in_thread(*args: Any, **kwargs: Any) -> Any:
-            return await asyncio.to_thread(fn, *args, **kwargs)
+            return await to_thread(fn, *args, **kwargs)
 
         return cls(in_thread, **options)
 

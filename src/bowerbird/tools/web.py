@@ -4,7 +4,6 @@ Here: what a model asks for and is shown. Not here: connections (`pinned_http.py
 addresses (`net_guard.py`), HTML (`html_text.py`).
 """
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import quote_plus
@@ -12,6 +11,7 @@ from urllib.parse import quote_plus
 import msgspec
 
 from bowerbird.core.errors import ToolError
+from bowerbird.core.threads import to_thread
 from bowerbird.tools.html_text import SearchResult, search_results, to_markdown
 from bowerbird.tools.net_guard import AddressRefused, Guard, Resolver
 from bowerbird.tools.result import ToolResult
@@ -106,7 +106,7 @@ async def _fetch(url: str, settings: WebSettings) -> ToolResult:
         return ToolResult.error(f"cannot fetch {url}: the server answered {got.status}")
     kind = got.media_type or "text/plain"
     if kind in _HTML_TYPES:
-        text = await asyncio.to_thread(to_markdown, got.body, got.charset, got.url)
+        text = await to_thread(to_markdown, got.body, got.charset, got.url)
     elif kind.startswith("text/") or kind in _TEXT_TYPES or kind.endswith(("+json", "+xml")):
         text = _decode(got.body, got.charset)
     else:
@@ -164,7 +164,7 @@ async def _search(query: str, count: int, settings: WebSettings) -> list[SearchR
         raise ToolError(f"the search failed: {error}") from error
     if got.status != 200:
         raise ToolError(f"the search failed: the search service answered {got.status}")
-    found = _brave_results(got.body) if key else await asyncio.to_thread(search_results, got.body, got.url)
+    found = _brave_results(got.body) if key else await to_thread(search_results, got.body, got.url)
     if found is None:
         raise ToolError("the search failed: the search page has a form that is not understood")
     return found

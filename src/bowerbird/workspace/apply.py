@@ -1,7 +1,7 @@
 """Changing a real directory all at once, or after a crash not at all (WS-53).
 
-Here: the lock per workspace, staging, the order of changes, going on after a crash.
-Not here: which paths change and whether they may (`plan.py`), branches.
+Here: staging, the order of changes, going on after a crash.
+Not here: which paths change and whether they may (`plan.py`), the lock (`landing_lock.py`), branches.
 
 Order on disk: blobs and steps.json → temporary files beside their targets → record
 `prepared` → every path looked at again → record `applying` → removals, directories,
@@ -12,23 +12,20 @@ path is still `before`, already `after`, or between two kinds, and the rest is d
 
 import contextlib
 import errno
-import fcntl
 import os
 import stat
-import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
 
-from bowerbird.core.errors import BranchBusy, LimitExceeded, ReadOnly, WorkspaceError
+from bowerbird.core.errors import LimitExceeded, ReadOnly, WorkspaceError
 from bowerbird.workspace.beneath import Beneath, Version
 from bowerbird.workspace.landing_record import LandingFolder, LandingRecord, Step
 from bowerbird.workspace.metadata import inherit
 from bowerbird.workspace.paths import shown
 
-LOCK_WAIT_S = 30.0
 Checkpoint = Callable[[str], None]
 Settle = Callable[[LandingRecord, Sequence[Step]], None]
 
@@ -47,31 +44,6 @@ class Changed(WorkspaceError):
     def __init__(self, paths: Sequence[str]) -> None:
         super().__init__("the workspace changed while landing: " + ", ".join(paths))
         self.paths = tuple(paths)
-
-
-@contextlib.contextmanager
-def workspace_lock(root: Beneath, wait_s: float = LOCK_WAIT_S) -> Generator[None]:
-    """Hold the one lock that all landings into a directory share, by its device and inode.
-
-    The lock is a flock of the directory itself, so that processes with different data
-    directories share it too.
-
-    Raises:
-        BranchBusy: another landing held it for `wait_s` seconds.
-    """
-    deadline = time.monotonic() + wait_s
-    while True:
-        try:
-            fcntl.flock(root.fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            break
-        except BlockingIOError as error:
-            if time.monotonic() >= deadline:
-                raise BranchBusy(f"another landing into {root.root} is running; try again") from error
-            time.sleep(0.01)
-    try:
-        yield
-    finally:
-        fcntl.flock(root.fd, fcntl.LOCK_UN)
 
 
 @dataclass(frozen=True, slots=True)

@@ -345,7 +345,7 @@ class Branch(BranchFiles):
             point = history.freeze_live() if self._is_held() else history.freeze()
             record, folder = land(self._ground(point.id, told), root, request)
             self._state.account.forget()
-        self._house.landings.forget_old()
+        self._house.landings.made += 1
         return self._house.landings.of(folder, record)
 
     def taint(self, turn: str | None = None) -> None:

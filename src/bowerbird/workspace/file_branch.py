@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from bowerbird.core.errors import InvalidArgument
 from bowerbird.core.ids import new_id
+from bowerbird.core.threads import waking
 from bowerbird.workspace import file_reads
 from bowerbird.workspace.browsing import Browse, OpenFile
 from bowerbird.workspace.earlier import look, open_base
@@ -373,7 +374,7 @@ class BranchFiles:
         try:
             for earlier in ticket.before:
                 await asyncio.shield(asyncio.wrap_future(earlier))
-            future = asyncio.get_running_loop().run_in_executor(None, ordered)
+            future = asyncio.get_running_loop().run_in_executor(None, waking(ordered))
         except BaseException:
             order.leave(ticket)
             raise

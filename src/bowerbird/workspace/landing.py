@@ -21,13 +21,13 @@ from bowerbird.workspace.apply import (
     Checkpoint,
     file_refusal,
     no_checkpoint,
-    workspace_lock,
 )
 from bowerbird.workspace.beneath import Beneath, Version, landed_form, version_of
 from bowerbird.workspace.changes import Change, base_side, side_of
 from bowerbird.workspace.flags import FlagRules
 from bowerbird.workspace.history import History
 from bowerbird.workspace.landed import LandedPaths, follow
+from bowerbird.workspace.landing_lock import data_dir_of, workspace_lock
 from bowerbird.workspace.landing_record import LandingEntry, LandingFolder, LandingRecord, Refused, Step
 from bowerbird.workspace.names import case_clashes
 from bowerbird.workspace.nodes import Entry
@@ -121,7 +121,7 @@ def land(ground: LandingGround, root: Path, request: LandRequest) -> tuple[Landi
     """
     folder = LandingFolder(ground.stack.directory / "landings" / new_id("l"))
     landed = LandedPaths(ground.stack.directory)
-    with Beneath(root) as tree, workspace_lock(tree), refusals(folder):
+    with Beneath(root) as tree, workspace_lock(tree, data_dir_of(ground.stack.directory)), refusals(folder):
         entries, unknown = plan_landing(ground, tree, request)
         if request.plan is not None and plan_id(entries) != request.plan:
             raise Stale("the plan is no longer equal: branch or workspace changed; look at it again")

@@ -6,6 +6,7 @@ workspace. Not here: how one landing is made (`landing.py`) or undone (`undo.py`
 
 import contextlib
 import os
+import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,6 @@ from bowerbird.workspace.apply import (
     no_checkpoint,
     recover,
     settle_nothing,
-    workspace_lock,
 )
 from bowerbird.workspace.beneath import Beneath
 from bowerbird.workspace.changes import Change
@@ -28,6 +28,7 @@ from bowerbird.workspace.diff import diff_records
 from bowerbird.workspace.flags import FlagRules
 from bowerbird.workspace.landed import LandedPaths
 from bowerbird.workspace.landing import settler
+from bowerbird.workspace.landing_lock import workspace_lock
 from bowerbird.workspace.landing_record import LandingFolder, LandingRecord
 from bowerbird.workspace.registry import BranchRegistry
 from bowerbird.workspace.stack import Stack
@@ -36,6 +37,8 @@ from bowerbird.workspace.undo import UndoRequest, undo, undo_settler
 KEPT_LANDINGS = 100
 KEPT_BYTES = 2 * 1024**3
 ALWAYS_KEPT = 10
+ENDED = ("done", "undone")
+_REMOVED = ".removed-"
 
 
 class Landing:
@@ -141,6 +144,11 @@ class Landing:
         self._record = self._folder.record()
         return undone
 
+    @property
+    def folder(self) -> LandingFolder:
+        """The directory that holds it, for this package."""
+        return self._folder
+
     def __repr__(self) -> str:
         return f"<Landing {self.id} {self.kind} {self.state}, {len(self._record.entries)} paths>"
 
@@ -151,6 +159,7 @@ class Landings:
     def __init__(self, registry: BranchRegistry, checkpoint: Checkpoint = no_checkpoint) -> None:
         self._registry = registry
         self.checkpoint = checkpoint
+        self.made = 0  # since old ones were last forgotten
 
     def of(self, folder: LandingFolder, record: LandingRecord) -> Landing:
         """Return the handle of one landing."""
@@ -179,8 +188,7 @@ class Landings:
         door: str = "",
     ) -> Landing:
         """See `Landing.undo`; paths are virtual or relative."""
-        self.find(landing)
-        folder = LandingFolder(self._folder_of(landing))
+        folder = self.find(landing).folder
         given = None if paths is None else tuple("/" + path.strip("/").removeprefix("./") for path in paths)
         request = UndoRequest(given, None if hunks is None else tuple(hunks), force, actor, door)
         with self._registry.borrowed(folder.path.parent.parent) as state, state.writing() as stack:
@@ -188,7 +196,7 @@ class Landings:
                 raise InvalidWorkspace("the branch of this landing has no workspace")
             record, target = undo(folder, state.workspace, request, stack, self.checkpoint)
             state.account.forget()
-        self.forget_old()
+        self.made += 1
         return self.of(target, record)
 
     # ------------------------------------------------------------ after a crash
@@ -215,7 +223,7 @@ class Landings:
         with self._registry.borrowed(folder.path.parent.parent) as state, state.writing() as stack:
             if state.workspace is None:
                 return None
-            with Beneath(state.workspace) as tree, workspace_lock(tree):
+            with Beneath(state.workspace) as tree, workspace_lock(tree, self._registry.data_dir):
                 if not folder.path.is_dir() or not _is_pending(folder):
                     return None  # it ended while we waited for the lock
                 return recover(tree, folder, self._settle(folder, stack, tree))
@@ -231,17 +239,44 @@ class Landings:
     # ------------------------------------------------------------ what is kept
 
     def forget_old(self) -> list[str]:
-        """Remove the oldest landings beyond 100 or 2 GiB, never the last 10; return their ids."""
-        landings = self.all()
-        kept_bytes, removed = 0, list[str]()
-        for age, landing in enumerate(reversed(landings)):
-            folder = LandingFolder(self._folder_of(landing.id))
-            kept_bytes += folder.bytes_used()
-            beyond = age >= KEPT_LANDINGS or kept_bytes > KEPT_BYTES
-            if age >= ALWAYS_KEPT and beyond and landing.state in ("done", "undone"):
-                folder.remove()
-                removed.append(landing.id)
+        """Remove the oldest landings beyond 100 or 2 GiB, never the last 10; return their ids.
+
+        For one caller now and then, never for a landing: it looks at every branch. Two at once, in
+        whatever processes, remove each landing once.
+
+        Raises:
+            BranchBusy: landings held the workspace all the time; the next call does it.
+        """
+        self.made = 0
+        root = self._registry.root
+        old = self._beyond()
+        if root is None or not old:
+            return []
+        removed: list[str] = []
+        hidden: list[Path] = []
+        with Beneath(root) as tree, workspace_lock(tree, self._registry.data_dir):
+            for folder in old:
+                # Out of sight first: whoever reads it at this moment finds all of it, or nothing.
+                gone = folder.path.with_name(_REMOVED + folder.path.name)
+                with contextlib.suppress(FileNotFoundError):
+                    folder.path.rename(gone)
+                    removed.append(folder.path.name)
+                    hidden.append(gone)
+        for gone in hidden:
+            shutil.rmtree(gone, ignore_errors=True)
         return removed
+
+    def _beyond(self) -> list[LandingFolder]:
+        kept_bytes, found = 0, list[LandingFolder]()
+        for age, landing in enumerate(reversed(self.all())):
+            try:
+                kept_bytes += landing.folder.bytes_used()
+            except OSError:
+                continue  # removed meanwhile, or a start will say what is wrong with it
+            beyond = age >= KEPT_LANDINGS or kept_bytes > KEPT_BYTES
+            if age >= ALWAYS_KEPT and beyond and landing.state in ENDED:
+                found.append(landing.folder)
+        return found
 
     # ------------------------------------------------------------ folders
 
@@ -250,20 +285,21 @@ class Landings:
             if branch is not None and directory.name != branch:
                 continue
             try:
-                found = sorted(p for p in (directory / "landings").iterdir() if p.is_dir())
-            except FileNotFoundError:
+                found = sorted(p for p in (directory / "landings").iterdir() if _is_landing(p))
+            except (FileNotFoundError, NotADirectoryError):
                 continue
             if found and self._registry.is_ours(directory):
                 yield from map(LandingFolder, found)
-
-    def _folder_of(self, landing: str) -> Path:
-        return next(f.path for f in self._folders() if f.path.name == landing)
 
     def _readable(self) -> Iterator[tuple[LandingFolder, LandingRecord]]:
         for folder in self._folders():
             with contextlib.suppress(WorkspaceError):  # named when it is asked for by id
                 if folder.started:
                     yield folder, folder.record()
+
+
+def _is_landing(path: Path) -> bool:
+    return not path.name.startswith(_REMOVED) and path.is_dir()
 
 
 def _is_pending(folder: LandingFolder) -> bool:

@@ -88,6 +88,11 @@ class BranchRegistry:
             raise InvalidWorkspace(f"workdir lies inside the data directory {self.data_dir}: {root}")
 
     @property
+    def is_temporary(self) -> bool:
+        """Whether the data directory goes with `close`."""
+        return self._owner is not None
+
+    @property
     def masked(self) -> str | None:
         """The data directory as a virtual path of the workspace, None when it lies elsewhere."""
         return self._masked_in(self.root)

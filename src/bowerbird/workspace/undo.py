@@ -14,7 +14,7 @@ import msgspec
 from bowerbird.core.errors import InvalidArgument, Stale
 from bowerbird.core.ids import new_id
 from bowerbird.core.timestamps import now_iso
-from bowerbird.workspace.apply import Applier, Checkpoint, Settle, no_checkpoint, workspace_lock
+from bowerbird.workspace.apply import Applier, Checkpoint, Settle, no_checkpoint
 from bowerbird.workspace.beneath import Beneath, landed_version, version_of
 from bowerbird.workspace.changes import Change, base_side, covers
 from bowerbird.workspace.content import Content
@@ -22,6 +22,7 @@ from bowerbird.workspace.diff import change_hunks
 from bowerbird.workspace.hunks import apply_hunks
 from bowerbird.workspace.landed import LandedPaths
 from bowerbird.workspace.landing import is_pending, made_directory, refusal, refusals, set_base
+from bowerbird.workspace.landing_lock import data_dir_of, workspace_lock
 from bowerbird.workspace.landing_record import LandingEntry, LandingFolder, LandingRecord, Step
 from bowerbird.workspace.merge import Planned, plan_merge, wins
 from bowerbird.workspace.paths import path_b64, shown
@@ -67,7 +68,8 @@ def undo(
     if record.state not in ("done", "needs_attention", "undone"):
         raise InvalidArgument(f"landing {record.id} is {record.state}; only a finished one can be undone")
     target = LandingFolder(folder.path.parent / new_id("l"))
-    with Beneath(root) as tree, workspace_lock(tree), refusals(target):
+    data_dir = data_dir_of(folder.path.parent.parent)
+    with Beneath(root) as tree, workspace_lock(tree, data_dir), refusals(target):
         planned = _plan(folder, tree, request)
         rows = [
             {"path": shown(item.path), "reason": str(item.decision.reason)}

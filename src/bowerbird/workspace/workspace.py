@@ -4,10 +4,11 @@ Here: `Workspace`, the way in. Not here: what a branch can do (`branch.py`), whe
 lie (`registry.py`).
 """
 
+import logging
 from collections.abc import Collection
 from pathlib import Path
 
-from bowerbird.core.errors import InvalidWorkspace
+from bowerbird.core.errors import InvalidWorkspace, WorkspaceError
 from bowerbird.workspace.branch import Branch
 from bowerbird.workspace.browsing import Browse
 from bowerbird.workspace.flags import FlagRules
@@ -21,6 +22,8 @@ from bowerbird.workspace.policy import policy_of
 from bowerbird.workspace.registry import TRASH_DAYS, BranchInfo, BranchRegistry
 from bowerbird.workspace.state import hidden_by
 from bowerbird.workspace.view import MergedView
+
+_log = logging.getLogger(__name__)
 
 
 class Workspace:
@@ -170,8 +173,18 @@ class Workspace:
         landing = self._house.landings.find(landing_id)
         return landing.undo(paths, force, hunks, actor=actor, door=door)
 
+    def forget_landings(self) -> list[str]:
+        """Remove the oldest landings beyond what is kept (WS-56), and return their ids; never raises."""
+        try:
+            return self._house.landings.forget_old()
+        except (OSError, WorkspaceError) as error:
+            _log.warning("old landings into %s were not forgotten: %s", self.path, error)
+            return []
+
     def close(self) -> None:
         """Close all branches; a temporary data directory is removed."""
+        if self._house.landings.made and not self._house.registry.is_temporary:
+            self.forget_landings()
         self._house.registry.close()
 
 

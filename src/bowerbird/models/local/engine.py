@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from bowerbird.core.errors import ConfigError, ModelError
+from bowerbird.core.threads import to_thread, waking
 
 BATCH = 64
 """Tokens of a prompt between two looks at the stop flag: 0.6 s on two cores, and as fast as more."""
@@ -135,7 +136,7 @@ class Engine:
             ModelError: kind `local`; the file cannot be loaded, or the engine was closed.
         """
         self._refuse_closed()
-        await asyncio.wrap_future(self._thread.submit(self._ready))
+        await asyncio.wrap_future(self._thread.submit(waking(self._ready)))
 
     async def generate(self, generation: Generation) -> AsyncGenerator[Piece, None]:
         """Yield the answer's pieces, the last with `finish`. Closing the generator stops the engine.
@@ -167,7 +168,7 @@ class Engine:
         """Unload; waits for the token under way. May be called twice."""
         self._closed = True
         self._thread.shutdown(wait=False, cancel_futures=True)
-        await asyncio.to_thread(self._thread.shutdown)
+        await to_thread(self._thread.shutdown)
         self._finalizer()
 
     def _refuse_closed(self) -> None:

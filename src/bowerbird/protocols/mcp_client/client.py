@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from bowerbird.agent.turn import Found
+from bowerbird.core.threads import to_thread
 from bowerbird.protocols.mcp_client.spec import ServerSpec
 
 if TYPE_CHECKING:
@@ -89,6 +90,6 @@ class McpClient:
         async with self._making:
             if self._servers is None:
                 # Half a second of imports: not on the event loop, not in processes without servers.
-                module = await asyncio.to_thread(import_module, f"{_PACKAGE}.server")
+                module = await to_thread(import_module, f"{_PACKAGE}.server")
                 self._servers = [module.Server(spec, self._redact, self._home) for spec in self.specs]
             return self._servers

@@ -4,13 +4,13 @@ Here: those lists, and writing skills. Not here: how they are chosen for a turn 
 (`skills/`).
 """
 
-import asyncio
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 from pydantic import Field
 from starlette.responses import Response
 
+from bowerbird.core.threads import to_thread
 from bowerbird.server.context import Named
 from bowerbird.server.errors import invalid, problem
 from bowerbird.server.ownership import owned_session
@@ -79,7 +79,7 @@ async def tools(
 async def presets(context: Context, caller: Viewer) -> Response:
     """`coding` and `work` ship with the program; further ones come from `PROMPTS_DIR`."""
     del caller
-    return answer(_listed(await asyncio.to_thread(context.offers.presets)))
+    return answer(_listed(await to_thread(context.offers.presets)))
 
 
 @router.get("/agents", response_model=list[AgentShown], summary="Agents that work can be given to")
@@ -105,7 +105,7 @@ async def skills(context: Context, caller: Viewer) -> Response:
     """Those of the default workspace and the bundled ones."""
     del caller
     library = context.offers.skills()
-    return answer(_listed(await asyncio.to_thread(library.offered)) if library is not None else [])
+    return answer(_listed(await to_thread(library.offered)) if library is not None else [])
 
 
 @router.get("/skills/{name}", response_model=SkillShown, summary="One skill with its text")
@@ -113,10 +113,10 @@ async def skill(name: str, context: Context, caller: Viewer) -> Response:
     """404 for a skill that is not offered."""
     del caller
     library = context.offers.skills()
-    found = None if library is None else await asyncio.to_thread(library.get, name)
+    found = None if library is None else await to_thread(library.get, name)
     if found is None or library is None:
         raise problem("not_found", "there is no such skill")
-    body = await asyncio.to_thread(library.body, found)
+    body = await to_thread(library.body, found)
     return answer({"name": found.name, "description": found.description, "body": body})
 
 
@@ -131,12 +131,10 @@ async def new_skill(
         raise problem("conflict", "skills are turned off (skills.enabled)")
     if len(wanted.body.encode()) > MAX_BODY:
         raise invalid(("body", "body"), f"the text is larger than {MAX_BODY} bytes", "string_too_long")
-    if not overwrite and await asyncio.to_thread(library.get, wanted.name) is not None:
+    if not overwrite and await to_thread(library.get, wanted.name) is not None:
         raise problem("conflict", f"there is a skill {wanted.name} already; use ?overwrite=true")
     description = " ".join(wanted.description.split())
-    await asyncio.to_thread(
-        write_skill, directory, Named(wanted.name, description), wanted.body, overwrite=overwrite
-    )
+    await to_thread(write_skill, directory, Named(wanted.name, description), wanted.body, overwrite=overwrite)
     return answer({"name": wanted.name, "description": description})
 
 
@@ -147,5 +145,5 @@ async def remove_skill(name: str, context: Context, caller: Admin) -> Response:
     directory = context.offers.skills_dir()
     if directory is None:
         raise problem("not_found", "there is no such skill")
-    await asyncio.to_thread(delete_skill, directory, name)
+    await to_thread(delete_skill, directory, name)
     return answer({"status": "deleted"})

@@ -3,12 +3,12 @@
 Here: the routes. Not here: the view rule (`files.py`), bodies (`multipart.py`), landing uploads.
 """
 
-import asyncio
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
+from bowerbird.core.threads import to_thread
 from bowerbird.server.downloads import FileAnswer
 from bowerbird.server.files import list_files, open_file, shown_file, virtual
 from bowerbird.server.multipart import receive_files
@@ -113,7 +113,7 @@ async def file(
 ) -> Response:
     """The same view rule; text is cut at 102,400 bytes. Links never lead outside."""
     opened = await open_file(context, caller, path, conversation, at)
-    return answer(await asyncio.to_thread(shown_file, opened))
+    return answer(await to_thread(shown_file, opened))
 
 
 @router.post("/workspace/upload", response_model=UploadShown, openapi_extra=_UPLOAD, summary="Upload files")
@@ -158,7 +158,7 @@ async def download(
     row = await owned_session(context, caller, conversation_id)
     if version == "old":
         branch = await branch_of(context, row)
-        opened = await asyncio.to_thread(branch.open_base, virtual(path))
+        opened = await to_thread(branch.open_base, virtual(path))
     else:
         opened = await open_file(context, caller, path, row.thread_id, at)
     header = None if "if-range" in request.headers else request.headers.get("range")

@@ -3,13 +3,13 @@
 Here: the routes. Not here: what landing is (`workspace`), events that tell viewers (`socket/`).
 """
 
-import asyncio
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
 from pydantic import BeforeValidator, Field
 from starlette.responses import Response
 
+from bowerbird.core.threads import in_thread, to_thread
 from bowerbird.server.errors import problem
 from bowerbird.server.ownership import owned_session
 from bowerbird.server.review import (
@@ -32,7 +32,6 @@ from bowerbird.server.routes.common import (
 from bowerbird.server.routes.turns import Accepted
 from bowerbird.server.submitting import DOOR, submit
 from bowerbird.server.wire import NOT_BLANK, answer
-from bowerbird.sessions.branches import in_thread
 from bowerbird.sessions.comments import comment_text
 from bowerbird.sessions.discarding import discard_changes
 
@@ -155,9 +154,9 @@ async def diff(
     branch = await branch_of(context, row)
     snapshot = await snapshot_of(context, row, since)
     if format == "unified":
-        patch = await asyncio.to_thread(branch.unified, path or None, 3, snapshot)
+        patch = await to_thread(branch.unified, path or None, 3, snapshot)
         return Response(patch.encode("utf-8", "surrogateescape"), media_type="text/x-diff")
-    return answer(await asyncio.to_thread(branch.diff, path or None, snapshot))
+    return answer(await to_thread(branch.diff, path or None, snapshot))
 
 
 @router.get("/conversations/{conversation_id}/landing-plan", response_model=Plan, summary="What would land")
@@ -167,7 +166,7 @@ async def landing_plan(
     """With the drift of each path against the workspace; changes nothing."""
     row = await owned_session(context, caller, conversation_id)
     branch = await branch_of(context, row)
-    return answer(await asyncio.to_thread(branch.plan_landing, path or None))
+    return answer(await to_thread(branch.plan_landing, path or None))
 
 
 @router.post("/conversations/{conversation_id}/land", response_model=LandingShown, summary="Land changes")
@@ -242,7 +241,7 @@ async def landings(context: Context, caller: Viewer, limit: Limit = 100) -> Resp
 async def landing_diff(landing_id: str, context: Context, caller: Viewer, path: PathsQuery) -> Response:
     """In the form of a conversation's diff; only files are named in `path`."""
     _, landing = await landing_by_id(context, caller, landing_id)
-    return answer(await asyncio.to_thread(landing.diff, path or None))
+    return answer(await to_thread(landing.diff, path or None))
 
 
 @router.post("/landings/{landing_id}/undo", response_model=LandingShown, summary="Take a landing back")

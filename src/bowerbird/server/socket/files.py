@@ -14,6 +14,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from bowerbird.core.threads import to_thread
 from bowerbird.server.socket.translate import Closing
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class BranchFiles:
             await asyncio.wait([self._walk], timeout=PATIENCE_S)
         stamp: tuple[int, ...] | None = self._branch.stamp
         try:
-            self._changed = await asyncio.to_thread(lambda: self._branch.browse().changes())
+            self._changed = await to_thread(lambda: self._branch.browse().changes())
         except Exception as error:  # noqa: BLE001  a turn must be shown to end, whatever its files are
             _log.warning("the changes of branch %s cannot be listed: %r", self._branch.id, error)
             stamp = None
@@ -91,7 +92,7 @@ class BranchFiles:
     async def _walked(self) -> None:
         began = time.monotonic()
         try:
-            rows, self._more = await asyncio.to_thread(lambda: self._branch.browse().some_files(MOST_FILES))
+            rows, self._more = await to_thread(lambda: self._branch.browse().some_files(MOST_FILES))
             self._base = [(row.path, row.size) for row in rows]
         except Exception as error:  # noqa: BLE001  likewise: the list stays as it was
             _log.warning("the files of branch %s cannot be listed: %r", self._branch.id, error)
