@@ -17,6 +17,7 @@ import httpx
 from support.fake_models import FakeModels
 from websockets.asyncio.client import ClientConnection, connect
 
+from bowerbird.app.door import listening_config
 from bowerbird.app.serving import Listening, Serving, bind, open_server
 from bowerbird.config import load_settings
 from bowerbird.server.context import ServerSettings
@@ -78,7 +79,7 @@ async def live_server(
     async with open_server(loaded, _unhurried, version="0.0.0") as serving:
         bound = bind("127.0.0.1", 0)
         address = f"http://127.0.0.1:{bound.getsockname()[1]}"
-        listening = Listening(_config(serving), serving)
+        listening = Listening(listening_config(serving, grace_s=5), serving)
         with patch.object(listening, "capture_signals", contextlib.nullcontext):
             task = asyncio.create_task(listening.serve([bound]))
             try:
@@ -93,24 +94,6 @@ async def live_server(
 def _unhurried(settings: ServerSettings) -> ServerSettings:
     """A busy test machine is no overload (SV-61 is tested for itself)."""
     return replace(settings, max_lag_s=1e9)
-
-
-def _config(serving: Serving) -> Any:
-    import uvicorn
-
-    return uvicorn.Config(
-        serving.app,
-        ws="websockets-sansio",
-        http="httptools",
-        loop="none",
-        lifespan="off",
-        access_log=False,
-        log_config=None,
-        ws_max_size=1 << 20,
-        ws_per_message_deflate=False,
-        proxy_headers=False,
-        timeout_graceful_shutdown=5,
-    )
 
 
 async def events(socket: ClientConnection, until: str, *, times: int = 1) -> list[dict[str, Any]]:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import uvicorn
 
 from bowerbird.app.application import Application, open_application
+from bowerbird.app.door import door_limits, listening_config
 from bowerbird.app.memory import keep_copy
 from bowerbird.app.offers import SettingsOffers
 from bowerbird.app.reloading import Load, Reloader, model_name
@@ -44,14 +45,12 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-PING_S = 20.0  # SV-51: a viewer that is silent for twice as long is dead
-MAX_FRAME = 1 << 20
 LEAVE_S = 1.0  # viewers are told that the server ends, and close
 HOUR_S = 3600.0
 # Fields of `ServerSettings` that only a new process can have otherwise.
 UNTIL_RESTART = (
     "host", "port", "root_path", "auth", "oidc_issuer", "google_client_id", "insecure", "workspace",
-    "registered", "hide", "parallel_turns",
+    "registered", "hide", "parallel_turns", "trusted_proxies", "door",
 )  # fmt: skip
 
 
@@ -73,6 +72,8 @@ def server_settings(settings: Settings) -> ServerSettings:
         hosts=section.hosts,
         allowed_emails=section.allowed_emails,
         allowed_domains=section.allowed_domains,
+        trusted_proxies=section.trusted_proxies,
+        door=door_limits(section),
         metrics_token=token.reveal() if token is not None else None,
         max_rss_mb=section.max_rss_mb,
         on_disconnect=section.on_disconnect,
@@ -263,24 +264,7 @@ async def listen(
     settings = serving.context.settings
     bound = sock if sock is not None else bind(settings.host, settings.port)
     address = _url(bound)
-    grace = serving.application.sessions.settings.grace_s
-    config = uvicorn.Config(
-        serving.app,
-        loop="none",
-        http="httptools",
-        ws="websockets-sansio",
-        ws_max_size=MAX_FRAME,
-        ws_per_message_deflate=False,  # small frames hardly shrink, and each socket would hold 300 KB
-        ws_ping_interval=PING_S,
-        ws_ping_timeout=PING_S,
-        lifespan="off",
-        access_log=False,
-        log_config=None,
-        server_header=False,
-        proxy_headers=False,
-        timeout_graceful_shutdown=max(1, round(grace)),
-        backlog=2048,
-    )
+    config = listening_config(serving, grace_s=serving.application.sessions.settings.grace_s)
     server = Listening(config, serving)
     if on_ready is not None:
         on_ready(address, server)

@@ -26,6 +26,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 from starlette.requests import HTTPConnection
 
+from bowerbird.server.doorstep import DoorLimits
+
 if TYPE_CHECKING:
     from bowerbird.delegation.boards import Boards
     from bowerbird.sandbox.host import SandboxHost
@@ -101,6 +103,7 @@ class ServerSettings:
     Attributes:
         host, port: address listened on. root_path: prefix behind a proxy.
         auth … allowed_domains: who may come in (SV-54 … SV-58).
+        trusted_proxies: whose X-Forwarded-* count. door: what connections may take.
         metrics_token: reads `/metrics` without a role. max_rss_mb: 0 = no limit.
         on_disconnect: `stop` ends the turn of every client that left; None = as SV-49 says.
         workspace: directory of conversations that name none. registered: further ones by name.
@@ -127,6 +130,8 @@ class ServerSettings:
     hosts: tuple[str, ...] = ()
     allowed_emails: tuple[str, ...] = ()
     allowed_domains: tuple[str, ...] = ()
+    trusted_proxies: tuple[str, ...] = ()
+    door: DoorLimits = field(default_factory=DoorLimits)
     metrics_token: str | None = None
     max_rss_mb: int = 0
     on_disconnect: Literal["stop"] | None = None

@@ -4,11 +4,22 @@ Not here: the doors themselves; a section may be accepted before its door is bui
 """
 
 from collections.abc import Mapping
+from ipaddress import ip_network
 from typing import Annotated, Literal, cast
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from bowerbird.config.fields import Flag, Float, HttpUrl, Int, Names, Secret, Section, Text, Url, key, section
+
+
+def _network(text: str) -> str:
+    try:
+        return str(ip_network(text, strict=False))
+    except ValueError:
+        raise ValueError("must be an IP address or a network, for example 10.0.0.0/8") from None
+
+
+Networks = tuple[Annotated[Text, AfterValidator(_network)], ...]
 
 
 class ServerSection(Section):
@@ -29,6 +40,22 @@ class ServerSection(Section):
     hosts: Names = key((), "Further Host names admitted.")
     allowed_emails: Names = key((), "Addresses that may sign in.")
     allowed_domains: Names = key((), "Domains whose addresses may sign in.")
+    trusted_proxies: Networks = key(
+        (), "Reverse proxies whose X-Forwarded-For and X-Forwarded-Proto are believed.",
+        applies="S", allowed="addresses or networks",
+    )  # fmt: skip
+    header_kb: Int = key(32, "Longest request line and headers.", unit="KiB", applies="S", ge=4, le=1024)
+    header_timeout: Float = key(10, "Longest wait for them.", unit="s", applies="S", ge=0.1, le=600)
+    body_timeout: Float = key(
+        30, "Longest wait for a body; each 500 bytes that came give one second more.",
+        unit="s", applies="S", ge=0.1, le=3600,
+    )  # fmt: skip
+    max_connections: Int = key(
+        4096, "Open connections; fewer when the system allows fewer files.", applies="S", ge=8, le=1_000_000
+    )
+    max_connections_per_address: Int = key(
+        1536, "Of them from one address; trusted proxies are not counted.", applies="S", ge=1, le=1_000_000
+    )
     metrics_token: Secret | None = key(None, "Token that reads /metrics.")
     max_rss_mb: Int = key(0, "Memory above which new work is refused; 0 = off.", unit="MiB", ge=0)
     on_disconnect: Literal["stop"] | None = key(None, "`stop` ends a turn whose client left.")

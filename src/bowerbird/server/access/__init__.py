@@ -10,6 +10,7 @@ from starlette.middleware import Middleware
 
 from bowerbird.server.access.gate import OPEN_PATHS, Gate
 from bowerbird.server.access.overload import Overload
+from bowerbird.server.access.proxies import Forwarded
 from bowerbird.server.access.roles import require
 from bowerbird.server.access.routes import router
 
@@ -21,4 +22,6 @@ __all__ = ("OPEN_PATHS", "Gate", "Overload", "middleware_for", "require", "route
 
 def middleware_for(context: "ServerContext") -> list[Middleware]:
     """Return the layers of access control, outermost first."""
-    return [Middleware(Gate, context=context)]
+    trusted = context.settings.trusted_proxies
+    proxies = [Middleware(Forwarded, trusted=trusted)] if trusted else []
+    return [*proxies, Middleware(Gate, context=context)]

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 OPEN_PATHS = frozenset(("/health", "/health/live", "/health/ready", "/api/auth/config"))
 
 UNAUTHORIZED, TOO_MANY = 4001, 4029
+_ADMITTING = "server.origins; behind a reverse proxy, server.trusted_proxies"
 _READS = frozenset(("GET", "HEAD", "OPTIONS"))
 _NEW_CONVERSATION = re.compile(r"/api/chat/?|/api/conversations/[^/]+/fork/?")
 _NEW_WORK = re.compile(
@@ -135,8 +136,10 @@ class Gate:
         origin = headers.get("origin")
         if origin is None:
             return []
-        if not self._names.admits_origin(origin, host):
-            raise Refusal(403, "foreign_origin", "pages of this origin are not admitted (server.origins)")
+        proxied = bool(scope["state"].get("proxied"))
+        port = headers.get("x-forwarded-port") if proxied else None
+        if not self._names.admits_origin(origin, host, proxied=proxied, port=port):
+            raise Refusal(403, "foreign_origin", f"pages of this origin are not admitted ({_ADMITTING})")
         return cors_headers(origin)
 
     async def _admitted(self, scope: "Scope", credential: "Presented | None") -> Known | None:

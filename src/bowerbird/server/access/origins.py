@@ -64,8 +64,15 @@ class Names:
             return reached is not None and name.strip("[]") == reached.strip("[]").lower()
         return name.strip("[]") == bound
 
-    def admits_origin(self, origin: str, host: str | None) -> bool:
+    def admits_origin(
+        self, origin: str, host: str | None, *, proxied: bool = False, port: str | None = None
+    ) -> bool:
         """Whether a page of `origin` may speak to this server, asked under the (admitted) name `host`.
+
+        Args:
+            proxied: a trusted proxy passed it on. Many pass the name on without the port they listen on
+                (nginx: `Host $host`), so that a Host without a port stands for that name on any port.
+            port: the port which that proxy says it was asked on (X-Forwarded-Port).
 
         Example:
             >>> Names("127.0.0.1").admits_origin("http://localhost:3500", "127.0.0.1:8000")
@@ -75,7 +82,7 @@ class Names:
             return True
         try:
             parts = urlsplit(origin)
-            port = parts.port
+            own = parts.port
         except ValueError:
             return False
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.path or parts.query:
@@ -83,9 +90,10 @@ class Names:
         named = _split_host(host)
         if named is not None and _same(parts.hostname, named[0]):
             default = _DEFAULT_PORTS[parts.scheme]
-            if (port or default) == (named[1] or default):
+            asked = named[1] or (int(port) if port and port.isascii() and port.isdigit() else None)
+            if (own or default) == (asked or default) or (proxied and asked is None):
                 return True
-        dev = parts.hostname in ("localhost", "127.0.0.1") and port in DEV_PORTS and parts.scheme == "http"
+        dev = parts.hostname in ("localhost", "127.0.0.1") and own in DEV_PORTS and parts.scheme == "http"
         return dev and is_loopback(self.bound)
 
 

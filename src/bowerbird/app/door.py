@@ -1,0 +1,72 @@
+"""How the server's door is made: uvicorn's configuration and the limits of connections (D-11).
+
+Here: from settings to what listens. Not here: what the limits do (`server/doorstep.py`), starting and ending
+(`serving.py`).
+"""
+
+import resource
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from bowerbird.config.sections.doors import ServerSection
+from bowerbird.server.access.proxies import Networks
+from bowerbird.server.connections import DoorConfig
+from bowerbird.server.doorstep import KIB, SPARE_FILES, DoorLimits, Doorstep
+
+if TYPE_CHECKING:
+    from bowerbird.app.serving import Serving
+
+PING_S = 20.0  # SV-51: a viewer that is silent for twice as long is dead
+MAX_FRAME = 1 << 20
+
+
+def door_limits(section: ServerSection) -> DoorLimits:
+    """Return what connections may take."""
+    return DoorLimits(
+        head_bytes=section.header_kb * KIB,
+        head_s=section.header_timeout,
+        body_s=section.body_timeout,
+        most=section.max_connections,
+        most_of_one=section.max_connections_per_address,
+    )
+
+
+def listening_config(serving: "Serving", *, grace_s: float) -> DoorConfig:
+    """Return the configuration of a server of `serving`; raises this process's limit of open files.
+
+    Args:
+        grace_s: time that running requests have when the server ends.
+    """
+    settings = serving.context.settings
+    door = replace(settings.door, busiest=Networks(settings.trusted_proxies))
+    doorstep = Doorstep(door.within(allow_files(door.most + SPARE_FILES)))
+    serving.context.metrics.gauge("open_connections", "Connections of clients.", lambda: doorstep.open)
+    serving.context.metrics.gauge(
+        "turned_away_connections", "Connections that had no place.", lambda: doorstep.turned_away
+    )
+    return DoorConfig(
+        serving.app,
+        doorstep,
+        loop="none",
+        ws_max_size=MAX_FRAME,
+        ws_per_message_deflate=False,  # small frames hardly shrink, and each socket would hold 300 KB
+        ws_ping_interval=PING_S,
+        ws_ping_timeout=PING_S,
+        lifespan="off",
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        proxy_headers=False,  # `server.trusted_proxies` is read in `access/`
+        timeout_graceful_shutdown=max(1, round(grace_s)),
+        backlog=2048,
+    )
+
+
+def allow_files(wanted: int) -> int:
+    """Let this process open `wanted` files where the system permits it; return how many it may open."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return wanted if soft == resource.RLIM_INFINITY else soft
+    raised = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (raised, hard))
+    return raised
