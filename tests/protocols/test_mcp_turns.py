@@ -35,7 +35,8 @@ async def turn(fake: FakeModels, client: Any, **options: Any) -> Told:
     """One turn of the loop without a session."""
     model, told = open_model(NAME, settings_for(fake)), Told()
     try:
-        run = TurnRun(model=model, tools=Toolset(), new=(user_text("go"),), more_tools=client, **options)
+        given = {"new": (user_text("go"),), "more_tools": client, **options}
+        run = TurnRun(model=model, tools=Toolset(), **given)
         async with aclosing(run_turn(run)) as events:
             async for event in events:
                 told.events.append(event)

@@ -3,7 +3,7 @@
 Usage: raw_mcp_server.py NOTES [BEHAVIOUR…]. It appends what it sees to the file NOTES, one JSON value a
 line. Behaviours: `hang` (answers nothing), `hang-once` (the first process only), `flood` (fills stderr),
 `stubborn` (ignores the end of stdin and SIGTERM), `family` (has a grandchild in another session), `noise`
-(prints on stdout), `forgetful` (the first process ends at its first call).
+(prints on stdout), `forgetful` (the first process ends at its first call), `hostile` (its schemas are traps).
 """
 
 import json
@@ -42,12 +42,36 @@ TOOLS = [
     tool("far", {"type": "object", "properties": {"x": {"$ref": "http://127.0.0.1:1/schema.json"}}}),
 ]
 
+NODE = {"$ref": "#/$defs/node"}
+TWICE = {"node": {"allOf": [{"properties": {"c": NODE}}, {"properties": {"c": NODE}}]}}
+DOUBLING = {f"d{i}": {"allOf": [{"$ref": f"#/$defs/d{i + 1}"}] * 2} for i in range(40)} | {"d40": {}}
+
+
+def nested(depth: int) -> dict[str, Any]:
+    return {"type": "object", "properties": {"x": nested(depth - 1)}} if depth else {}
+
+
+HOSTILE = [
+    tool("doubling", {"type": "object", "properties": {"x": {"$ref": "#/$defs/d0"}}, "$defs": DOUBLING}),
+    tool("twice", {"type": "object", "properties": {"x": NODE}, "$defs": TWICE}),
+    tool("nested", nested(400)),
+    tool("promise", outputSchema={"type": "object", "properties": {"t": {"pattern": "^(a+)+$"}}}),
+    {
+        "name": "loud",
+        "description": "Does\x1b]0;owned\x07 it.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {"x": {"type": "string", "description": "The\x1b[31m x."}},
+        },
+    },
+]
+
 
 class Raw:
     def __init__(self, notes: Path, behaviours: list[str]) -> None:
         self.notes, self.behaviours = notes, set(behaviours)
         self.first = not notes.exists() or not notes.read_text()
-        self.tools = list(TOOLS)
+        self.tools = [*TOOLS, *(HOSTILE if "hostile" in self.behaviours else ())]
         self.waiting: dict[Any, Any] = {}
         self.asked = 0
         self.lock = threading.Lock()
@@ -133,6 +157,8 @@ class Raw:
                 self.text(number, arguments["text"])
             case "environment":
                 self.text(number, json.dumps(dict(os.environ)))
+            case "promise":
+                self.text(number, "kept", structuredContent={"t": "a" * 50 + "!"})
             case "huge":
                 self.text(number, "line of text\n" * 10_000)
             case "grow":

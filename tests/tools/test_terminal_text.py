@@ -1,5 +1,7 @@
 """SB-17: control sequences and drawn-over lines as plain text."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -32,3 +34,12 @@ def test_plain_text_has_no_control_characters_and_stays_as_it_is(text):
     once = plain(text)
     assert not any(c < " " and c not in "\n\t\r" for c in once)
     assert plain(once) == once
+
+
+def test_many_backspaces_take_one_pass() -> None:
+    """A command may print what it likes: 50,000 characters rubbed out one by one took minutes."""
+    began = time.process_time()
+    assert plain("a" * 100_000 + "\b" * 100_000 + "end") == "end"
+    assert plain("a\b" * 100_000 + "end") == "end"
+    assert plain("ab\n\b\bc\b\bd") == "ab\nd"
+    assert time.process_time() - began < 2.0

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bowerbird.core.messages import ToolUseBlock
+from bowerbird.models.bounded_fitting import fit_within
 from bowerbird.models.fitting import expected_parameters, fit_to_schema
 
 if TYPE_CHECKING:
@@ -32,8 +33,8 @@ class Prepared:
         return self.tool.name if self.tool else self.call.name
 
 
-def prepare(call: ToolUseBlock, tools: "Toolset", unreadable: str | None) -> Prepared:
-    """Return `call` ready to be judged and run.
+def resolve(call: ToolUseBlock, tools: "Toolset", unreadable: str | None) -> Prepared:
+    """Return `call` with the tool that is meant and its arguments as the model wrote them.
 
     Args:
         call: as in the assistant message.
@@ -51,8 +52,21 @@ def prepare(call: ToolUseBlock, tools: "Toolset", unreadable: str | None) -> Pre
     if unreadable is not None:
         return Prepared(call, found, problem=f"{found.name} was not run: {unreadable}. {_expected(found)}")
     resolved = tools.resolve(call.name, call.input)
-    arguments: Mapping[str, Any] = resolved[1] if resolved else call.input
-    fitted = fit_to_schema(arguments, found.input_schema)
+    return Prepared(call, found, resolved[1] if resolved else call.input)
+
+
+async def prepare(resolved: Prepared) -> Prepared:
+    """Return a resolved call with its arguments fitted, or the reason why it cannot run.
+
+    A schema that another program gave is evaluated where it can be stopped: it must hold up nobody else.
+    """
+    call, found, arguments = resolved.call, resolved.tool, resolved.arguments or {}
+    if found is None or resolved.problem is not None:
+        return resolved
+    if found.foreign:
+        fitted = await fit_within(arguments, found.input_schema)
+    else:
+        fitted = fit_to_schema(arguments, found.input_schema)
     if fitted.problems:
         why = "; ".join(fitted.problems[:_MOST_REASONS])
         return Prepared(call, found, fitted.value, f"{found.name} was not run: {why}. {_expected(found)}")

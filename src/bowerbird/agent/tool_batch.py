@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from bowerbird.agent.arguments import Prepared, prepare
+from bowerbird.agent.arguments import Prepared, prepare, resolve
 from bowerbird.agent.asking import (
     APPROVE,
     NO_ANSWERER,
@@ -28,7 +28,7 @@ from bowerbird.agent.asking import (
 from bowerbird.agent.controls import apply_control
 from bowerbird.agent.flow import Flow
 from bowerbird.agent.history import EFFECT_UNKNOWN, NOT_EXECUTED
-from bowerbird.agent.permissions import decide
+from bowerbird.agent.permissions import Decision, decide
 from bowerbird.agent.state import Turn
 from bowerbird.agent.stop import Stopped
 from bowerbird.agent.stuck import round_of
@@ -55,6 +55,7 @@ async def run_batch(turn: Turn, calls: Sequence[ToolUseBlock]) -> Flow:
     """
     batch = _Batch(turn, calls)
     try:
+        await turn.stop.guard(batch.prepare())
         for event in batch.judge():
             yield event
         await batch.runner.take_mark(batch.ready)
@@ -88,6 +89,7 @@ class _Batch:
         self.turn, self.calls = turn, calls
         self.runner = Runner(turn)
         self.questions = Questions(turn.run.approver, self.runner.report)
+        self.prepared: list[Prepared] = []
         self.ready: list[Prepared] = []
         self.asking: list[Prepared] = []
         self.outcomes: list[ToolOutcome] = []
@@ -98,13 +100,19 @@ class _Batch:
     def unfinished(self) -> bool:
         return self.runner.running or bool(self.questions)
 
+    async def prepare(self) -> None:
+        """Find each call's tool and fit its arguments, save of those that are denied whatever these are."""
+        unreadable = self.turn.reply.invalid_calls if self.turn.reply else {}
+        for call in self.calls:
+            found = resolve(call, self.turn.run.tools, unreadable.get(call.id))
+            denied = found.problem is None and self._decision(found).action == "deny"
+            self.prepared.append(found if denied else await prepare(found))
+
     def judge(self) -> Iterator[RunEvent]:
         """Judge every call; return the outcomes of those not run."""
-        unreadable = self.turn.reply.invalid_calls if self.turn.reply else {}
         limit = self.turn.run.limits.max_tool_calls
         room = limit - self.turn.usage.own_tool_calls
-        for call in self.calls:
-            prepared = prepare(call, self.turn.run.tools, unreadable.get(call.id))
+        for prepared in self.prepared:
             if prepared.problem is None and len(self.ready) + len(self.asking) >= room:
                 text = f"{NOT_EXECUTED}: the limit of {limit} tool calls per run is reached"
                 yield self._refused(prepared, "error", text)
@@ -162,8 +170,7 @@ class _Batch:
         ]
 
     def _judged(self, prepared: Prepared) -> str | None:
-        assert prepared.tool is not None, "a call without a problem has a tool"
-        decision = decide(prepared.tool, prepared.arguments or {}, self.turn.mode, self.turn.rights)
+        decision = self._decision(prepared)
         if decision.action == "deny":
             return f"denied: {decision.reason}"
         earlier = self.turn.run.answers.get(prepared.call.id)
@@ -176,6 +183,10 @@ class _Batch:
         else:
             self.asking.append(prepared)
         return None
+
+    def _decision(self, prepared: Prepared) -> Decision:
+        assert prepared.tool is not None, "a call without a problem has a tool"
+        return decide(prepared.tool, prepared.arguments or {}, self.turn.mode, self.turn.rights)
 
     def _was_wanted(self, news: Answered) -> Iterator[RunEvent]:
         waits = self._wanted.pop(news.request.id)

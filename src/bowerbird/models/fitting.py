@@ -3,6 +3,9 @@
 Here: values and schema in, values and problems out. Not here: reading the text of arguments
 (`repair`), a tool's aliases (`tools`), running the tool.
 
+It needs the standard library only: `bounded_fitting` also runs it as a program of its own, for schemas
+that a stranger wrote.
+
 Converted: number strings to numbers, `"true"`/`"false"` to booleans, a JSON string to the array or
 object it holds, a scalar to a one-element array where only an array fits, whole floats to integers.
 An unknown parameter is a problem that names the known ones.
@@ -11,8 +14,10 @@ An unknown parameter is a problem that names the known ones.
 import json
 import math
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, cast
 
 Schema = Mapping[str, Any]
@@ -20,6 +25,8 @@ Schema = Mapping[str, Any]
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,30})(?:\.[0-9]{1,30})?(?:[eE][+-]?[0-9]{1,3})?")
 _ALL_TYPES = frozenset({"null", "boolean", "integer", "number", "string", "array", "object"})
 _REF_DEPTH = 20
+MOST_PROBLEMS = 20
+LONGEST_PROBLEM = 500  # characters; a message quotes the value it is about
 _NOTHING = object()
 
 
@@ -52,7 +59,7 @@ def fit_to_schema(value: Mapping[str, Any], schema: Schema) -> Fitted:
     fitter = _Fitter(schema)
     unknown = _unknown_parameters(value, schema)
     fitted = cast("dict[str, Any]", fitter.fit(dict(value), schema, ""))
-    problems = unknown or _violations(fitted, schema)
+    problems = unknown or violations(fitted, schema)
     return Fitted(fitted, tuple(fitter.repairs), tuple(problems))
 
 
@@ -80,7 +87,8 @@ def _unknown_parameters(value: Mapping[str, Any], schema: Schema) -> list[str]:
     return [f"{name}: unknown parameter; known parameters: {names}" for name in value if name not in known]
 
 
-def _violations(value: dict[str, Any], schema: Schema) -> list[str]:
+def violations(value: Any, schema: Schema) -> list[str]:
+    """Return `path: reason` of what in `value` does not fit, at most 20; [] also for a broken schema."""
     import jsonschema_rs
 
     try:
@@ -88,8 +96,8 @@ def _violations(value: dict[str, Any], schema: Schema) -> list[str]:
         validator = jsonschema_rs.validator_for(dict(schema), offline=True)
     except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError):
         return []  # a broken schema is said where the tool is defined; its tool checks for itself
-    found = validator.iter_errors(value)
-    return [f"{_dotted(list(error.instance_path))}: {error.message}" for error in found]
+    found = islice(validator.iter_errors(value), MOST_PROBLEMS)
+    return [f"{_dotted(list(error.instance_path))}: {error.message}"[:LONGEST_PROBLEM] for error in found]
 
 
 def _dotted(path: list[str | int]) -> str:
@@ -232,3 +240,14 @@ def _from_string(text: str, types: frozenset[str]) -> tuple[object, str]:
         if kind in types:
             return value, f"JSON string to {kind}"
     return _NOTHING, ""
+
+
+def main() -> None:
+    """Do the job on stdin: `[value, schema, whether to convert]`; print the three parts of a `Fitted`."""
+    value, schema, converts = json.load(sys.stdin)
+    fitted = fit_to_schema(value, schema) if converts else Fitted(value, (), tuple(violations(value, schema)))
+    json.dump([fitted.value, fitted.repairs, fitted.problems], sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

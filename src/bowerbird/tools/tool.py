@@ -56,6 +56,7 @@ class Tool:
             a call (WS-41).
         recorded: The effect that the ledger is told in place of `effect`, where a call may reach further
             than its class for permission says (TO-29); None = `effect`.
+        foreign: The schema is another program's word: arguments are checked against it within a deadline.
 
     Raises:
         ToolDefinitionError: a bad name, or a docstring, hint or parameter line is missing.
@@ -89,6 +90,7 @@ class Tool:
     keyed: bool
     process: bool
     recorded: EffectClass
+    foreign: bool
     origin: str | None
     run: Runner
 
@@ -111,6 +113,7 @@ class Tool:
         keyed: bool = False,
         process: bool = False,
         recorded: EffectClass | None = None,
+        foreign: bool = False,
     ) -> None:
         if (fn is None) == (handler is None):
             raise ToolDefinitionError("a tool needs either a function, or name, input_schema and handler")
@@ -137,7 +140,7 @@ class Tool:
             "aliases": tuple(check_name(a) for a in aliases), "parameters": dict(parameters or {}),
             "adapters": dict(adapters or {}), "hidden": hidden, "serial": serial, "keyed": keyed,
             "process": process, "recorded": recorded or effect or "outside",
-            "origin": _origin(source), "run": runner,
+            "foreign": foreign, "origin": _origin(source), "run": runner,
         }  # fmt: skip
         for key, value in values.items():
             object.__setattr__(self, key, value)

@@ -37,6 +37,7 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import FileUrl
 
+from bowerbird.models.bounded_fitting import violations_within
 from bowerbird.protocols.mcp_client.child import Child, Ring
 from bowerbird.protocols.mcp_client.spec import ServerSpec
 from bowerbird.protocols.mcp_client.transport import Start, open_streams
@@ -102,6 +103,7 @@ class Connection:
         self._closing = asyncio.Event()  # wanted by us, or done by the server
         self._ended = asyncio.Event()
         self._failure = ""
+        self._promised: dict[str, dict[str, Any]] = {}  # tool → schema of its structured results
         self._owner = asyncio.create_task(self._own(), name=f"mcp {spec.name}")
 
     @property
@@ -140,6 +142,7 @@ class Connection:
             cursor = page.next_cursor
             if cursor is None or len(tools) >= MAX_TOOLS:
                 break
+        self._promised = {tool.name: tool.output_schema for tool in tools if tool.output_schema is not None}
         return tools[:MAX_TOOLS]
 
     async def call(
@@ -153,7 +156,11 @@ class Connection:
         """
         with self._calling(caller):
             sending = self._open_client.call_tool(tool, arguments, progress_callback=progress)
-            return await self._guarded(sending)
+            answer = await self._guarded(sending)
+        schema = self._promised.get(tool)
+        if schema is not None and not answer.is_error:
+            await _hold_to(schema, answer)
+        return answer
 
     async def aclose(self) -> None:
         """End the session and what was started for it; may be called more than once."""
@@ -201,6 +208,8 @@ class Connection:
     async def _own(self) -> None:
         try:
             async with self._made_client() as client:
+                # The SDK evaluates the server's schema here, on the event loop, and for ever if it likes.
+                vars(client.session)["validate_tool_result"] = _checked_by_us
                 self._client = client
                 self._ready.set()
                 watching = asyncio.create_task(self._watch(client), name=f"mcp {self.spec.name} changes")
@@ -294,6 +303,19 @@ async def _first(*events: asyncio.Event) -> None:
     finally:
         for wait in waits:
             wait.cancel()
+
+
+async def _checked_by_us(name: str, result: CallToolResult) -> None:
+    """Leave a result to `_hold_to`."""
+
+
+async def _hold_to(schema: dict[str, Any], answer: CallToolResult) -> None:
+    """Raise RuntimeError when a structured result is not what the server says its tool gives."""
+    if answer.structured_content is None:
+        raise RuntimeError("the tool has an output schema but gave no structured content")
+    wrong = await violations_within(answer.structured_content, schema)
+    if wrong:
+        raise RuntimeError(f"its structured content {wrong[0]}")
 
 
 def _own_version() -> str:

@@ -8,10 +8,17 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
+from urllib.parse import unquote
+
+from bowerbird.tools.terminal_text import plain
 
 LARGEST_SCHEMA = 65_536  # characters of JSON
 DEEPEST = 64
+MOST_PARTS = 10_000  # with references written out
 _PROPERTY = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+_SAME_VALUE = frozenset(("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"))
+_NAMED = frozenset(("properties", "patternProperties", "dependentSchemas"))
+_NO_SCHEMAS = frozenset(("$defs", "definitions", "enum", "const", "default", "examples", "required", "type"))
 _COMBINED = ("oneOf", "anyOf", "allOf", "not", "enum")
 _KNOWN_DIALECT = re.compile(r"https?://json-schema\.org/(draft-0[4-7]|draft/20(19-09|20-12))/schema#?")
 
@@ -44,12 +51,22 @@ def schema_problem(schema: Mapping[str, Any]) -> str | None:
         return "it is nested too deep"
     if reference is not None:
         return f"it refers to another document ({reference[:80]})"
-    return _invalid(schema)
+    return _Parts(schema).problem() or _invalid(schema)
 
 
 def plain_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `schema` without the dialect that only validators care for."""
-    return {key: value for key, value in schema.items() if key != "$schema"}
+    """Return `schema` without the dialect that only validators care for, its texts without control codes."""
+    shown = cast("dict[str, Any]", _shown(schema))
+    return {key: value for key, value in shown.items() if key != "$schema"}
+
+
+def _shown(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {
+            key: plain(inner) if key in ("description", "title") and isinstance(inner, str) else _shown(inner)
+            for key, inner in cast("Mapping[str, Any]", value).items()
+        }
+    return [_shown(inner) for inner in cast("list[Any]", value)] if isinstance(value, list) else value
 
 
 def _outside(value: Any, depth: int) -> Iterator[str]:
@@ -67,6 +84,69 @@ def _outside(value: Any, depth: int) -> Iterator[str]:
     elif isinstance(value, list):
         for inner in cast("list[Any]", value):
             yield from _outside(inner, depth + 1)
+
+
+class _Parts:
+    """How many parts a schema has when each reference is replaced by what it refers to.
+
+    A kilobyte of references, each to a part that refers to the next one twice, is 2^n parts.
+    """
+
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self._root = root
+        self._counts: dict[int, int] = {}
+        self._open: dict[int, bool] = {}  # being counted; whether it was entered for the same value
+
+    def problem(self) -> str | None:
+        try:
+            count = self._count(self._root, same_value=False)
+        except _Endless:
+            return "it refers to itself without an end"
+        return f"its references make it larger than {MOST_PARTS:,} parts" if count > MOST_PARTS else None
+
+    def _count(self, schema: Any, *, same_value: bool) -> int:
+        """Return the parts of `schema`; what refers back to a part around it counts once."""
+        if not isinstance(schema, Mapping):
+            return 1
+        table = cast("Mapping[str, Any]", schema)
+        key = id(table)
+        if key in self._open:
+            # Only a smaller value may come back here, or nothing would end the evaluation.
+            inner = list(self._open)
+            if same_value and all(self._open[k] for k in inner[inner.index(key) + 1 :]):
+                raise _Endless
+            return 1
+        if key not in self._counts:
+            self._open[key] = same_value
+            inside = sum(self._count(part, same_value=same) for part, same in self._inside(table))
+            del self._open[key]
+            self._counts[key] = min(1 + inside, MOST_PARTS + 1)
+        return self._counts[key]
+
+    def _inside(self, table: Mapping[str, Any]) -> Iterator[tuple[Any, bool]]:
+        """Yield the schemas that `table` applies, and whether to the same value as itself."""
+        for key, value in table.items():
+            if key == "$ref" and isinstance(value, str):
+                yield self._target(value), True
+            elif key in _NO_SCHEMAS:
+                continue
+            elif isinstance(value, list):
+                yield from ((part, key in _SAME_VALUE) for part in cast("list[Any]", value))
+            elif isinstance(value, Mapping):
+                parts = cast("Mapping[str, Any]", value)
+                named = parts.values() if key in _NAMED else (parts,)
+                yield from ((part, key in _SAME_VALUE) for part in named)
+
+    def _target(self, reference: str) -> Any:
+        target: Any = self._root
+        for part in reference[2:].split("/") if reference != "#" else ():
+            name = unquote(part).replace("~1", "/").replace("~0", "~")
+            target = cast("Mapping[str, Any]", target).get(name) if isinstance(target, Mapping) else None
+        return target
+
+
+class _Endless(Exception):
+    """A part applies itself to the value it is applied to."""
 
 
 def _invalid(schema: Mapping[str, Any]) -> str | None:

@@ -16,6 +16,7 @@ from bowerbird.protocols.mcp_client.spec import ServerSpec
 from bowerbird.tools.context import ToolContext
 from bowerbird.tools.names import mcp_name
 from bowerbird.tools.result import ToolResult
+from bowerbird.tools.terminal_text import plain
 from bowerbird.tools.tool import Tool
 
 if TYPE_CHECKING:
@@ -64,10 +65,12 @@ def make_tool(server: "Server", tool: ServerTool) -> Tool:
         timeout_s=_NO_CLOCK_S,
         needs_approval=needs_approval(spec, tool.name),
         keyed=keyed,
+        foreign=True,
     )
 
 
 def _description(spec: ServerSpec, tool: ServerTool) -> str:
     """Return what the model is told; it is the server's word, so it is said whose it is."""
-    text = f"[MCP server {spec.name}] {tool.description or tool.title or tool.name}"
+    said = plain(tool.description or tool.title or "") or tool.name
+    text = f"[MCP server {spec.name}] {said}"
     return text if len(text) <= DESCRIPTION_CHARS else text[: DESCRIPTION_CHARS - 1] + "…"

@@ -5,8 +5,10 @@ Here: framing for stdio, the HTTP client with its headers. Not here: what messag
 
 import asyncio
 import ipaddress
+import re
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from itertools import islice
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
@@ -15,11 +17,12 @@ import httpx2
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
-from mcp_types import jsonrpc_message_adapter
+from mcp_types import JSONRPCMessage, jsonrpc_message_adapter
 
 from bowerbird.protocols.mcp_client.child import Child, Ring
 from bowerbird.protocols.mcp_client.spec import ServerSpec
 
+_PARTS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\Z)|[\[\]{},]', re.DOTALL)
 Streams = tuple[Any, Any]  # the SDK's pair: messages from the server, messages to it
 
 
@@ -35,6 +38,9 @@ class Pipes(Protocol):
 
 Start = Callable[[ServerSpec, Ring], Awaitable[Pipes]]
 
+# Texts, brackets and commas: 16 MiB of them would hold up everybody while they are read.
+MOST_PARTS = 100_000
+DEEPEST = 150  # brackets; what reads messages gives up on a whole message at 200
 _CONNECT_S = 10.0
 _STREAM_SILENCE_S = 300.0
 
@@ -106,8 +112,13 @@ async def _read(child: Pipes, heard: Any, ring: Ring, ended: asyncio.Event) -> N
         async with heard:
             while True:
                 line = await child.stdout.readuntil(b"\n")
+                if not is_readable(line):
+                    ring.add(
+                        f"[a message has over {MOST_PARTS:,} parts; the connection was ended]\n".encode()
+                    )
+                    break
                 try:
-                    message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+                    message = read_message(line)
                 except ValueError:
                     ring.add(b"[stdout] " + line)  # noise: some servers print there
                     continue
@@ -121,6 +132,51 @@ async def _read(child: Pipes, heard: Any, ring: Ring, ended: asyncio.Event) -> N
         pass  # the server has closed its stdout
     finally:
         ended.set()
+
+
+def is_readable(line: bytes) -> bool:
+    """Whether a line has few enough parts to be read on the event loop."""
+    if len(line) <= MOST_PARTS:
+        return True
+    return next(islice(_PARTS.finditer(line), MOST_PARTS, None), None) is None
+
+
+def read_message(line: bytes) -> JSONRPCMessage:
+    """Return the message of a line; what is nested too deep in it becomes null, the rest stays (PT-19).
+
+    Raises:
+        ValueError: it is no message.
+    """
+    try:
+        return jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValueError:
+        shallow = without_depths(line)
+        if shallow == line:
+            raise
+        return jsonrpc_message_adapter.validate_json(shallow, by_name=False)
+
+
+def without_depths(text: bytes, deepest: int = DEEPEST) -> bytes:
+    """Return JSON `text` with each value nested deeper than `deepest` as null, in one pass.
+
+    Example:
+        >>> without_depths(b'{"a":[1,[2]],"b":3}', 2)
+        b'{"a":[1,null],"b":3}'
+    """
+    kept: list[bytes] = []
+    depth = since = cut_at = 0
+    for found in _PARTS.finditer(text):
+        mark = found[0]
+        if mark in b"[{":
+            depth += 1
+            if depth == deepest + 1:
+                cut_at = found.start()
+        elif mark in b"]}" and depth:
+            depth -= 1
+            if depth == deepest:
+                kept += [text[since:cut_at], b"null"]
+                since = found.end()
+    return b"".join((*kept, text[since:]))
 
 
 async def _write(child: Pipes, told: Any, heard: Any) -> None:
