@@ -55,8 +55,8 @@ def _setup_from_settings(workdir: Path | None) -> "ProcessSetup":
     from bowerbird.config import load_settings
     from bowerbird.tools.process_family import ProcessSetup
 
-    settings = load_settings(workspace=workdir).settings
-    return ProcessSetup(sandbox_settings(settings), process_settings(settings))
+    loaded = load_settings(workspace=workdir)
+    return ProcessSetup(sandbox_settings(loaded.settings, loaded.files), process_settings(loaded.settings))
 
 
 def _delegation_from_settings(agent: Agent, setup: "ProcessSetup | None") -> "LibraryDelegate":

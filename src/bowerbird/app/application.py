@@ -170,7 +170,7 @@ async def open_application(
     settings = loaded.settings
     data_dir = make_data_dir(settings.agent.data_dir)
     news = SandboxNews()
-    sandboxes = await to_thread(open_sandboxes, settings, data_dir, news)
+    sandboxes = await to_thread(open_sandboxes, settings, data_dir, news, files=loaded.files)
     branches = Branches(
         data_dir,
         hide=settings.workspace.hide,

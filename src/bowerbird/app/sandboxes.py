@@ -38,8 +38,12 @@ _GIT_S = 5.0
 _IDENTITY = ("user.name", "user.email")
 
 
-def sandbox_settings(settings: Settings) -> SandboxSettings:
-    """Return what `sandbox` needs (CF-69). Reads the user's Git identity. Blocks."""
+def sandbox_settings(settings: Settings, files: Sequence[Path] = ()) -> SandboxSettings:
+    """Return what `sandbox` needs (CF-69). Reads the user's Git identity. Blocks.
+
+    Args:
+        files: settings files in use, which no command may see.
+    """
     section = settings.sandbox
     network = section.network
     return SandboxSettings(
@@ -61,6 +65,7 @@ def sandbox_settings(settings: Settings) -> SandboxSettings:
         git_identity=git_identity(),
         copy_max_files=section.copying.max_files,
         copy_max_bytes=section.copying.max_bytes,
+        kept_out=(str(Path.home() / ".bowerbird"), *map(str, files)),
     )
 
 
@@ -136,7 +141,7 @@ async def open_scratch(
 
     settings = loaded.settings
     data_dir = make_data_dir(settings.agent.data_dir)
-    host = await to_thread(open_sandboxes, settings, data_dir)
+    host = await to_thread(open_sandboxes, settings, data_dir, files=loaded.files)
     workspace = await to_thread(
         lambda: Workspace(
             directory,
@@ -195,11 +200,13 @@ class SandboxNews:
             self._live.publish(Published(str(thread), None, None, event))
 
 
-def open_sandboxes(settings: Settings, data_dir: Path, news: SandboxNews | None = None) -> SandboxHost:
-    """Return the one host of a process; nothing is started or probed yet. Blocks."""
+def open_sandboxes(
+    settings: Settings, data_dir: Path, news: SandboxNews | None = None, *, files: Sequence[Path] = ()
+) -> SandboxHost:
+    """Return the one host of a process; nothing is probed yet. `files`: settings in use. Blocks."""
     return SandboxHost(
         data_dir,
-        sandbox_settings(settings),
+        sandbox_settings(settings, files),
         on_event=news.on_event if news is not None else None,
         on_background=news.on_background if news is not None else None,
     )

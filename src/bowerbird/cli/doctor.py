@@ -182,7 +182,7 @@ async def _sandbox(loaded: "Loaded", data_dir: Path) -> list[Check]:
     from bowerbird.tools.processes import processes_unavailable
 
     try:
-        host = await to_thread(open_sandboxes, loaded.settings, data_dir)
+        host = await to_thread(open_sandboxes, loaded.settings, data_dir, files=loaded.files)
         try:
             status = await host.status()
         finally:
@@ -194,6 +194,8 @@ async def _sandbox(loaded: "Loaded", data_dir: Path) -> list[Check]:
     if status.isolation:
         found += f", isolation {' '.join(status.isolation)}; limits: {limits}"
     why = "; ".join(f"{tier}: {reason}" for tier, reason in status.reasons.items() if reason)
+    if status.left_out:
+        why = "; ".join(filter(None, (why, *status.left_out)))
     if status.network_reason:
         why = "; ".join(filter(None, (why, f"network: {status.network_reason}")))
     if processes_unavailable(status) is not None:

@@ -16,15 +16,14 @@ from bowerbird.core.ids import new_id
 from bowerbird.core.threads import to_thread
 from bowerbird.sandbox.background import BackgroundRuns
 from bowerbird.sandbox.background_record import BackgroundRun
+from bowerbird.sandbox.branch_record import original_note, record_of, stragglers_note
 from bowerbird.sandbox.command import (
     DEFAULT_TIMEOUT_S,
     CommandRequest,
     CommandResult,
-    Ending,
     check_command,
     check_environment,
     check_timeout,
-    exit_code,
 )
 from bowerbird.sandbox.copy_projection import CopyProjection
 from bowerbird.sandbox.network import BranchNetwork
@@ -70,6 +69,11 @@ class BranchSandbox:
     def root(self) -> str:
         """The branch's path for commands."""
         return self._projection.root
+
+    @property
+    def tier(self) -> Tier:
+        """What its commands run in."""
+        return self._projection.tier
 
     @property
     def warm(self) -> bool:
@@ -168,6 +172,7 @@ class BranchSandbox:
         return CommandRequest(
             argv=check_command(command),
             cwd=self._inside(cwd),
+            root=self.root,
             env=self._environment(check_environment(env or {})),
             stdin=stdin,
             stdin_fd=stdin_fd,
@@ -317,44 +322,12 @@ class BranchSandbox:
             self._host.on_background(self._view.directory.name, run)
 
     def _record(self, request: CommandRequest, finished: Finished, captured: Captured) -> CommandResult:
-        ending, output = finished.ending, finished.output
-        return CommandResult(
-            exit_code=exit_code(ending),
-            signal=ending.signal,
-            timed_out=ending.stop == "timeout",
-            cancelled=ending.stop == "cancel",
-            oom=ending.stop == "memory",
-            output=output.text,
-            truncated=output.truncated,
-            total_bytes=output.total_bytes,
-            spill=output.spill,
-            duration_ms=finished.duration_ms,
-            cpu_ms=ending.cpu_ms,
-            peak_bytes=ending.peak_bytes,
-            stragglers_killed=ending.stragglers,
-            tier=self._projection.tier,
-            network=self.network.mode,
-            written=list(captured.written),
-            deleted=list(captured.deleted),
-            stdout=finished.stdout.text if finished.stdout else None,
-            stderr=finished.stderr.text if finished.stderr else None,
-            spill_truncated=output.spill_truncated,
-            reason=ending.stop,
-            note=self._note(request, ending),
-        )
-
-    def _note(self, request: CommandRequest, ending: Ending) -> str | None:
-        """Say what was clamped, and that nothing outlives a command but background runs (SB-19)."""
-        notes = [request.note] if request.note else []
-        if ending.stragglers and ending.stop is None:
-            notes.append(
-                f"{ending.stragglers} processes it left behind were killed; "
-                "what shall go on must be a background run"
-            )
-            running = self._background.running if self._background is not None else ()
-            if running:
-                notes.append(f"background runs go on: {', '.join(running)}")
-        return "; ".join(notes) or None
+        background = self._background.running if self._background is not None else ()
+        tier = self._projection.tier
+        notes = [stragglers_note(finished.ending, background)]
+        if tier == "copy":
+            notes.append(original_note(request, finished, self._view.workspace, self.root))
+        return record_of(request, finished, captured, tier=tier, network=self.network.mode, notes=notes)
 
     async def new_turn(self) -> None:
         """Show the next command what the user edited meanwhile; a view in use stays as it is."""

@@ -61,6 +61,7 @@ class CommandRequest:
 
     argv: tuple[str, ...]
     cwd: str = "/"
+    root: str | None = None  # no link may lead `cwd` out of this directory
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     stdin: bytes = b""
     stdin_fd: int | None = None  # in place of `stdin`; whoever asks closes it after the start

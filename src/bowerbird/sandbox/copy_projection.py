@@ -19,7 +19,7 @@ from bowerbird.workspace import Captured, ProcessView
 if TYPE_CHECKING:
     from bowerbird.sandbox.host import SandboxHost
 
-_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/proc")
+_SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/proc")
 # What the system is called, and two tables. In the overlay tier these do not exist; here they do, and pip,
 # for one, does not expect a file that stands there but may not be read.
 _PUBLIC = (
@@ -34,9 +34,14 @@ def landlock_rules(facts: HostFacts, *, write: list[str], read: list[str]) -> di
     etc = [f"/etc/{name}" for name in (*facts.etc, "passwd", "group", *_PUBLIC)]
     return {
         "write": write,
-        "read": [*_SYSTEM, *etc, *facts.read_only, *read],
+        "read": [*facts.system, *_system_directories(), *etc, *facts.read_only, *read],
         "devices": list(_DEVICES),
     }
+
+
+def _system_directories() -> list[str]:
+    # Where they are links, what they lead to is in `facts.system`, perhaps in parts.
+    return [path for path in _SYSTEM if not Path(path).is_symlink()]
 
 
 class CopyProjection:
@@ -85,11 +90,10 @@ class CopyProjection:
         self._view.bring_in(self._mirror, limits.copy_max_files, limits.copy_max_bytes)
 
     async def _start(self) -> WarmSandbox:
-        workspace = self._view.workspace
-        read = [self.spill_prefix]
-        if workspace is not None and not self._view.hides:
-            read.append(str(workspace))
-        rules = landlock_rules(self._host.facts, write=[self.root, self.home, self.tmp], read=read)
+        # The workspace itself is not among them (D-7): commands would read and run what the branch has
+        # changed since, and could lock what its user locks.
+        facts = await self._host.facts_for(self._view.workspace)
+        rules = landlock_rules(facts, write=[self.root, self.home, self.tmp], read=[self.spill_prefix])
         program = filter_program(copy_tier=True)
         return await WarmSandbox.start_confined(program, rules, self._host.settings.limits.pids)
 

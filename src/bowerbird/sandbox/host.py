@@ -23,6 +23,7 @@ from bowerbird.sandbox.profile import HostFacts, host_facts
 from bowerbird.sandbox.projection import NET
 from bowerbird.sandbox.registries import package_hosts
 from bowerbird.sandbox.settings import SandboxSettings
+from bowerbird.sandbox.shown_trees import Workspaces
 from bowerbird.sandbox.status import (
     COPY_ISOLATION,
     COPY_REST,
@@ -73,6 +74,7 @@ class SandboxHost:
         self.settings = settings or SandboxSettings()
         self.warden = Warden()
         self._facts: HostFacts | None = None
+        self._workspaces = Workspaces(data_dir)
         self._bwrap: Bubblewrap | None = None
         self._status = status
         self._probing = asyncio.Lock()
@@ -88,6 +90,20 @@ class SandboxHost:
                 toolchains=chosen.toolchains, read_only=chosen.read_only, git_identity=chosen.git_identity
             )
         return self._facts
+
+    async def facts_for(self, workspace: Path | None) -> HostFacts:
+        """Return the facts for a sandbox, without trees that hold what no command may see (SB-23).
+
+        Args:
+            workspace: the branch's own; commands see the branch in its place.
+        """
+
+        def apart() -> HostFacts:
+            kept = (self.data_dir, *map(Path, self.settings.kept_out))
+            others = self._workspaces.all()
+            return self.facts.apart_from(kept, others if workspace is None else (*others, workspace))
+
+        return await to_thread(apart)
 
     @property
     def bubblewrap(self) -> str:
@@ -115,14 +131,19 @@ class SandboxHost:
         self.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         await to_thread(write_accounts, self.accounts)
         self._bwrap = await to_thread(find_bubblewrap)
-        reasons: dict[str, str | None] = {
-            "overlay": await probe_overlay(self.warden, self.facts, self._bwrap, self.data_dir),
-            "copy": await probe_copy(self.facts, self.data_dir),
-        }
+        facts = await self.facts_for(None)
+        closed = self.settings.kept_out
+        overlay, copy = await asyncio.gather(
+            probe_overlay(self.warden, facts, self._bwrap, self.data_dir, closed),
+            probe_copy(facts, self.data_dir, closed),
+        )
+        reasons: dict[str, str | None] = {"overlay": overlay, "copy": copy}
         tier = choose_tier(self.settings.tier, reasons)
-        return self._describe(tier, reasons)
+        return self._describe(tier, reasons, facts.left_out)
 
-    def _describe(self, tier: Tier, reasons: dict[str, str | None]) -> SandboxStatus:
+    def _describe(
+        self, tier: Tier, reasons: dict[str, str | None], left_out: tuple[str, ...]
+    ) -> SandboxStatus:
         minimum: Tier = "overlay" if self.settings.minimum == "overlay" else "copy"
         return SandboxStatus(
             tier=tier,
@@ -135,6 +156,7 @@ class SandboxHost:
             python=_pythons(),
             search="ripgrep",
             probed_at=now_iso(),
+            left_out=left_out,
         )
 
     async def sandbox(self, branch: "Branch") -> BranchSandbox:

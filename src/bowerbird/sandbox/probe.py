@@ -7,11 +7,11 @@ what must be refused, and kills. Not here: the choice that follows (`status`).
 import asyncio
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,17 +21,20 @@ from bowerbird.sandbox.copy_projection import landlock_rules
 from bowerbird.sandbox.inside import confined
 from bowerbird.sandbox.profile import HostFacts, Places, bubblewrap, environment
 from bowerbird.sandbox.seccomp import filter_program
+from bowerbird.sandbox.shown_trees import is_below
 from bowerbird.sandbox.warden import PACKAGE, Overlay, Warden
 from bowerbird.sandbox.warm import WarmSandbox
+from bowerbird.workspace.temporary import probe_place
 
 OLDEST_BUBBLEWRAP = (0, 8)
 _STEP_S = 5.0
+_SEEN = 13
 # Each line does one thing that a command must, or must not, be able to do; the exit code names the first
 # that goes wrong.
 _TRIAL = """
 read line < kept && [ "$line" = below ] || exit 11
 echo new > made && rm gone && [ ! -e gone ] || exit 12
-[ ! -e {secret} ] || exit 13
+for file in {secrets}; do (exec 3< "$file") 2>/dev/null && exit 13; done
 (exec 3<>/dev/tcp/127.0.0.1/{port}) 2>/dev/null && exit 14
 mount -t tmpfs none /tmp 2>/dev/null && exit 15
 exit 0
@@ -39,7 +42,6 @@ exit 0
 _MEANING = {
     11: "the branch cannot be read through the overlay",
     12: "the branch cannot be written through the overlay",
-    13: "a file of the host is visible",
     14: "the host's network is reachable",
     15: "a command can mount",
 }
@@ -76,8 +78,13 @@ def write_accounts(directory: Path) -> None:
     (directory / "group").write_text(f"agent:x:{gid}:\n")
 
 
-async def probe_overlay(warden: Warden, facts: HostFacts, bwrap: Bubblewrap, data_dir: Path) -> str | None:
+async def probe_overlay(
+    warden: Warden, facts: HostFacts, bwrap: Bubblewrap, data_dir: Path, closed: Sequence[str] = ()
+) -> str | None:
     """Try the overlay tier on the data directory's file system.
+
+    Args:
+        closed: files that no command may read, beside those of the data directory.
 
     Returns:
         None when all of it works, else the failed step with the kernel's own words and a remedy.
@@ -88,9 +95,9 @@ async def probe_overlay(warden: Warden, facts: HostFacts, bwrap: Bubblewrap, dat
         return bwrap.reason
     try:
         program = filter_program()
-        with tempfile.TemporaryDirectory(prefix=".probe-", dir=data_dir) as folder:
+        with probe_place(data_dir) as folder:
             async with asyncio.timeout(_STEP_S):
-                return await _try_all(warden, facts, bwrap.path, program, Path(folder))
+                return await _try_all(warden, facts, bwrap.path, program, folder, closed)
     except SandboxUnavailable as error:
         return f"{error}{_remedy(str(error))}"
     except TimeoutError:
@@ -110,12 +117,14 @@ def _remedy(reason: str) -> str:
     return ""
 
 
-async def _try_all(warden: Warden, facts: HostFacts, bwrap: str, program: bytes, folder: Path) -> str | None:
+async def _try_all(
+    warden: Warden, facts: HostFacts, bwrap: str, program: bytes, folder: Path, closed: Sequence[str]
+) -> str | None:
     for name in ("branch", "upper", "work", "home", "out"):
         (folder / name).mkdir()
     (folder / "branch/kept").write_text("below\n")
     (folder / "branch/gone").write_text("x")
-    (folder / "secret").write_text("not for commands")
+    (folder / "secret").write_text("not for commands\n")
     write_accounts(folder / "accounts")
     root = str(folder / "branch")
     inside = str(PACKAGE / "inside")
@@ -127,20 +136,23 @@ async def _try_all(warden: Warden, facts: HostFacts, bwrap: str, program: bytes,
         )
         try:
             await sandbox.attach([root], [mounted])
-            return await _try_inside(sandbox, facts, root, folder)
+            return await _try_inside(sandbox, facts, root, folder, closed)
         finally:
             sandbox.close()
     finally:
         mounted.close()
 
 
-async def _try_inside(sandbox: WarmSandbox, facts: HostFacts, root: str, folder: Path) -> str | None:
+async def _try_inside(
+    sandbox: WarmSandbox, facts: HostFacts, root: str, folder: Path, closed: Sequence[str]
+) -> str | None:
     listener = await asyncio.start_server(lambda _r, w: w.close(), "127.0.0.1", 0)
     async with listener:
         port = listener.sockets[0].getsockname()[1]
-        code = await _run(sandbox, _TRIAL.format(secret=folder / "secret", port=port), facts, root)
+        script = _TRIAL.format(secrets=_words(folder, closed), port=port)
+        code = await _run(sandbox, script, facts, root)
     if code:
-        return _MEANING.get(code, f"the trial command ended with {code}")
+        return _meaning(_MEANING, code, facts, folder)
     if not (folder / "upper/made").exists():
         return "a change did not reach the branch's layer"
     if (folder / "branch/made").exists() or not (folder / "branch/gone").exists():
@@ -152,11 +164,28 @@ async def _try_inside(sandbox: WarmSandbox, facts: HostFacts, root: str, folder:
     return "a killed command left processes behind" if used.processes else None
 
 
+def _words(folder: Path, closed: Sequence[str]) -> str:
+    files = [str(folder / "secret"), *(path for path in closed if Path(path).is_file())]
+    return " ".join(map(shlex.quote, files))
+
+
+def _meaning(meanings: Mapping[int, str], code: int, facts: HostFacts, folder: Path) -> str:
+    if code != _SEEN:
+        return meanings.get(code, f"the trial command ended with {code}")
+    real = os.path.realpath(folder)
+    trees = [t for t in (*facts.system, *facts.read_only) if is_below(real, os.path.realpath(t))]
+    through = f" through {trees[0]}, which is shown to them" if trees else ""
+    return (
+        f"commands can read the data directory {folder.parent} or a settings file{through}; "
+        "move the data directory (AGENT_DATA_DIR), or set sandbox.toolchains or sandbox.read_only"
+    )
+
+
 # What the copy tier promises without namespaces: files, sockets and signals by Landlock and seccomp.
 _COPY_TRIAL = """
 read line < kept && [ "$line" = below ] || exit 11
 echo new > made && rm gone && [ ! -e gone ] || exit 12
-(read line < {secret}) 2>/dev/null && exit 13
+for file in {secrets}; do (exec 3< "$file") 2>/dev/null && exit 13; done
 (exec 3<>/dev/tcp/127.0.0.1/{port}) 2>/dev/null && exit 14
 kill -0 {pid} 2>/dev/null && exit 15
 exit 0
@@ -169,7 +198,7 @@ _COPY_MEANING = {
 }
 
 
-async def probe_copy(facts: HostFacts, data_dir: Path) -> str | None:
+async def probe_copy(facts: HostFacts, data_dir: Path, closed: Sequence[str] = ()) -> str | None:
     """Try the copy tier on the data directory's file system; see `probe_overlay` for the result."""
     if sys.platform != "linux":
         return "the copy tier needs Linux"
@@ -183,9 +212,9 @@ async def probe_copy(facts: HostFacts, data_dir: Path) -> str | None:
         )
     try:
         program = filter_program(copy_tier=True)
-        with tempfile.TemporaryDirectory(prefix=".probe-", dir=data_dir) as folder:
+        with probe_place(data_dir) as folder:
             async with asyncio.timeout(_STEP_S):
-                return await _try_copy(facts, program, Path(folder))
+                return await _try_copy(facts, program, folder, closed)
     except SandboxUnavailable as error:
         return str(error)
     except TimeoutError:
@@ -194,20 +223,20 @@ async def probe_copy(facts: HostFacts, data_dir: Path) -> str | None:
         return f"the probe failed: {error}"
 
 
-async def _try_copy(facts: HostFacts, program: bytes, folder: Path) -> str | None:
+async def _try_copy(facts: HostFacts, program: bytes, folder: Path, closed: Sequence[str]) -> str | None:
     (folder / "branch").mkdir()
     (folder / "branch/kept").write_text("below\n")
     (folder / "branch/gone").write_text("x")
-    (folder / "secret").write_text("not for commands")
+    (folder / "secret").write_text("not for commands\n")
     root = str(folder / "branch")
     sandbox = await WarmSandbox.start_confined(program, landlock_rules(facts, write=[root], read=[]))
     listener = await asyncio.start_server(lambda _r, w: w.close(), "127.0.0.1", 0)
     try:
         port = listener.sockets[0].getsockname()[1]
-        script = _COPY_TRIAL.format(secret=folder / "secret", port=port, pid=os.getpid())
+        script = _COPY_TRIAL.format(secrets=_words(folder, closed), port=port, pid=os.getpid())
         code = await _run(sandbox, script, facts, root)
         if code:
-            return _COPY_MEANING.get(code, f"the trial command ended with {code}")
+            return _meaning(_COPY_MEANING, code, facts, folder)
         command, ended = _launch(sandbox, "setsid sleep 1000 & sleep 1000", facts, root)
         sandbox.signal(command, 9)
         await ended

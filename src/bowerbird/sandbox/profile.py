@@ -7,10 +7,11 @@ import fnmatch
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bowerbird.core.errors import ConfigError
+from bowerbird.sandbox.shown_trees import is_below, without
 
 HOME = "/home/agent"
 SPILLS = "/run/bowerbird/out"
@@ -41,6 +42,9 @@ class HostFacts:
         read_only: directories shown read-only at their own path: toolchains, the interpreter.
         path: PATH inside, only visible directories.
         git_identity: the user's `user.name` and `user.email` for commits, as far as set.
+        system: `/usr`, or its parts where something in it is not for commands.
+        tree_links: links of directories that are shown in parts, with their targets.
+        left_out: what of these trees is not shown, for people.
     """
 
     links: Mapping[str, str | None]
@@ -49,6 +53,27 @@ class HostFacts:
     path: tuple[str, ...]
     interpreter: str
     git_identity: Mapping[str, str]
+    system: tuple[str, ...] = ("/usr",)
+    tree_links: tuple[tuple[str, str], ...] = ()
+    left_out: tuple[str, ...] = ()
+
+    def apart_from(self, kept: Sequence[Path], workspaces: Sequence[Path] = ()) -> "HostFacts":
+        """Return these facts without what commands must not see (SB-23). Blocks.
+
+        Args:
+            kept: the data directory and settings files. workspaces: those known.
+        """
+        system = without(self.system, kept, workspaces)
+        shown = without(self.read_only, kept, workspaces)
+        tops = (*system.trees, *shown.trees)
+        return replace(
+            self,
+            system=system.trees,
+            read_only=shown.trees,
+            tree_links=(*system.links, *shown.links),
+            left_out=(*system.notes, *shown.notes),
+            path=tuple(p for p in self.path if p in _DEFAULT_PATH or any(is_below(p, top) for top in tops)),
+        )
 
 
 def host_facts(
@@ -69,7 +94,7 @@ def host_facts(
     base = str(Path(sys.base_prefix).resolve())
     shown = [str(Path(t).expanduser()) for t in _TOOLCHAINS] if toolchains else []
     visible = [*read_only, *(p for p in shown if Path(p).is_dir())]
-    if not any(_is_below(base, top) for top in ("/usr", *visible)):
+    if not any(is_below(base, top) for top in ("/usr", *visible)):
         visible.append(base)
     links = {n: _link_target(Path("/", n)) for n in _SYSTEM_LINKS if os.path.lexists(f"/{n}")}
     return HostFacts(
@@ -86,16 +111,12 @@ def _link_target(path: Path) -> str | None:
     return str(path.readlink()) if path.is_symlink() else None
 
 
-def _is_below(path: str, top: str) -> bool:
-    return path == top or path.startswith(top.rstrip("/") + "/")
-
-
 def _visible_path(host_path: str, base: str, tops: Sequence[str]) -> tuple[str, ...]:
     found: list[str] = []
     for entry in host_path.split(":"):
         # pyenv's shims are scripts in the home directory; what they lead to is the interpreter in use.
         directory = f"{base}/bin" if entry.endswith("/.pyenv/shims") else entry
-        if directory and any(_is_below(directory, top) for top in tops) and Path(directory).is_dir():
+        if directory and any(is_below(directory, top) for top in tops) and Path(directory).is_dir():
             found.append(directory)
     return tuple(dict.fromkeys([*found, *_DEFAULT_PATH]))
 
@@ -163,8 +184,9 @@ def bubblewrap(program: str, facts: HostFacts, places: Places) -> list[str]:
         program, "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net",
         "--unshare-cgroup-try", "--hostname", "bowerbird", "--new-session", "--die-with-parent",
         "--cap-drop", "ALL", "--cap-add", "CAP_SYS_ADMIN", "--clearenv",
-        "--ro-bind", "/usr", "/usr",
     ]  # fmt: skip
+    for part in facts.system:
+        words += ["--ro-bind", part, part]
     for name, target in facts.links.items():
         words += ["--symlink", target, f"/{name}"] if target else ["--ro-bind", f"/{name}", f"/{name}"]
     for name in facts.etc:
@@ -176,6 +198,8 @@ def bubblewrap(program: str, facts: HostFacts, places: Places) -> list[str]:
     words += ["--size", str(_TMP_BYTES), "--tmpfs", "/tmp", "--size", str(_SMALL_BYTES), "--tmpfs", "/run"]
     for directory in facts.read_only:
         words += ["--ro-bind", directory, directory]
+    for path, target in facts.tree_links:
+        words += ["--symlink", target, path]
     words += ["--bind", places.home, HOME]
     words += ["--ro-bind", places.spills, SPILLS, "--ro-bind", places.inside, INSIDE]
     if places.sockets:

@@ -141,9 +141,10 @@ class OverlayProjection:
         places = Places(
             self.root, str(home), str(self.spills), str(host.accounts), str(PACKAGE / "inside"), str(net)
         )
-        words = bubblewrap(host.bubblewrap, host.facts, places)
+        facts = await host.facts_for(self._view.workspace)
+        words = bubblewrap(host.bubblewrap, facts, places)
         pids = host.settings.limits.pids
-        return await WarmSandbox.start(host.warden, words, host.facts.interpreter, filter_program(), pids)
+        return await WarmSandbox.start(host.warden, words, facts.interpreter, filter_program(), pids)
 
     async def _mount(self, warm: WarmSandbox, dirs: OverlayDirs) -> Mounted:
         lower, ground = tuple(str(path) for path in dirs.lower), str(dirs.ground or "")

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bowerbird.core.errors import SandboxUnavailable
+from bowerbird.core.errors import PathEscape, SandboxUnavailable
 from bowerbird.core.threads import to_thread
 from bowerbird.sandbox.command import CommandRequest, Ending
 from bowerbird.sandbox.output import Collected, LiveOutput, OutputCollector
@@ -117,6 +117,7 @@ class RunningCommand:
             return self._sandbox.launch(
                 self._request.argv,
                 cwd=self._request.cwd,
+                root=self._request.root,
                 env=self._request.env,
                 rlimits=self._limits.rlimits(self._request.timeout_s),
                 streams=(stdin, out_write, error_write),
@@ -194,6 +195,8 @@ class RunningCommand:
             raise
         finally:
             await self._drain()
+        if answer.get("escaped"):
+            raise PathEscape(f"{self._request.cwd} leads out of the workspace", self._request.cwd)
         if answer["op"] == "failed":
             raise SandboxUnavailable(f"the command could not be started: {answer['error']}")
         parts = [part.close() for part in self._parts]

@@ -22,6 +22,7 @@ class SandboxSettings:
         commands: how many commands of one branch run at once; more wait.
         background: how many background commands of one branch may run.
         packages: hosts that the allow-list entry `packages` stands for.
+        kept_out: settings files in use; no tree that is shown to commands holds one.
     """
 
     tier: str = "auto"
@@ -42,4 +43,5 @@ class SandboxSettings:
     commands: int = 4
     background: int = 8
     packages: tuple[str, ...] = ()
+    kept_out: tuple[str, ...] = ()
     private_hosts: frozenset[str] = frozenset()

@@ -31,6 +31,7 @@ class SandboxStatus(msgspec.Struct, frozen=True):
         tier: the highest tier that works and settings allow. minimum: what settings demand.
         network_reason: why an allow-list cannot be enforced, or None.
         limits: how each limit is held: by cgroup, by rlimit and a watcher.
+        left_out: what of toolchain trees is not shown to commands, since data of Bowerbird's lies in it.
     """
 
     tier: Tier
@@ -43,6 +44,7 @@ class SandboxStatus(msgspec.Struct, frozen=True):
     python: dict[str, str | None]
     search: str
     probed_at: str
+    left_out: tuple[str, ...] = ()
 
     def require(self) -> None:
         """Raise SandboxUnavailable unless the tier meets the minimum; law 6."""

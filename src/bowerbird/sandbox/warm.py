@@ -129,17 +129,18 @@ class WarmSandbox:
 
     def launch(
         self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], rlimits: Mapping[str, int],
-        streams: tuple[int, int, int],
+        streams: tuple[int, int, int], root: str | None = None,
     ) -> tuple[str, asyncio.Future[Answer]]:  # fmt: skip
         """Start a command; return its id and the future of its end.
 
         Args:
             streams: descriptors for stdin, stdout, stderr; the caller keeps and closes its own copies.
+            root: a directory that `cwd` must not lead out of; None = it may be any.
         """
         command = new_id("c")
         message = {
             "op": "run", "id": command, "argv": list(argv), "cwd": cwd, "env": dict(env),
-            "rlimits": dict(rlimits),
+            "rlimits": dict(rlimits), "root": root,
         }  # fmt: skip
         ended: asyncio.Future[Answer] = self._loop.create_future()
         self._running[command] = ended

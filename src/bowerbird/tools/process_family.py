@@ -65,7 +65,8 @@ async def processes_of(
         if without is not None:
             absent |= dict.fromkeys(PYTHON_TOOLS, f"{without}; {reason}")
         return Processes((), absent, sandbox_line(status), status=status)
-    network = (await host.sandbox(branch)).network
+    sandbox = await host.sandbox(branch)
+    network = sandbox.network
     wanted = host.settings.allow if allow is None else allow
     if status.tier == "overlay" and network.allow != wanted:
         await network.change(await host.network_rules(wanted))
@@ -73,7 +74,7 @@ async def processes_of(
     return Processes(
         tuple(tools),
         {},
-        sandbox_line(status, network.mode, network.allow),
+        sandbox_line(status, network.mode, network.allow, sandbox.root if sandbox.tier == "copy" else None),
         BackgroundNotices(host, branch),
         status,
     )

@@ -61,13 +61,24 @@ def processes_unavailable(status: SandboxStatus) -> str | None:
     return None
 
 
-def sandbox_line(status: SandboxStatus, network: str = "closed", allow: tuple[str, ...] = ()) -> str:
-    """Return the line of the system prompt that says what commands run in (SB-6)."""
+def sandbox_line(
+    status: SandboxStatus, network: str = "closed", allow: tuple[str, ...] = (), root: str | None = None
+) -> str:
+    """Return the line of the system prompt that says what commands run in (SB-6).
+
+    Args:
+        root: the directory where commands really run, for the copy tier.
+    """
     reason = processes_unavailable(status)
     if reason is not None:
         return f"Sandbox: none, no commands can run here ({reason})"
     reach = "no network" if network == "closed" else f"network only to {', '.join(allow)}"
-    return f"Sandbox: commands run in tier {status.tier}, on the branch at the workspace's path; {reach}"
+    if root is None:
+        return f"Sandbox: commands run in tier {status.tier}, on the branch at the workspace's path; {reach}"
+    return (
+        f"Sandbox: commands run in tier copy, on a copy of the branch at {root}, where they start. The "
+        f"workspace's own path cannot be reached from commands: use relative paths in them; {reach}"
+    )
 
 
 def process_tools(

@@ -13,7 +13,6 @@ import errno
 import json
 import os
 import stat
-import tempfile
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +20,7 @@ from pathlib import Path
 
 from bowerbird.workspace import handles, owned
 from bowerbird.workspace.nodes import EMPTY, WHITEOUT, Entry, Node, entry_of, is_whiteout, overlay
+from bowerbird.workspace.temporary import probe_place
 
 OPAQUE = "user.overlay.opaque"
 
@@ -41,8 +41,7 @@ class Storage:
 
 def probe_storage(directory: Path) -> Storage:
     """Try on `directory`'s filesystem what layers need; leaves nothing behind."""
-    with tempfile.TemporaryDirectory(dir=directory, prefix=".probe-") as name:
-        here = Path(name)
+    with probe_place(directory) as here:
         step = "a device 0:0 as whiteout"
         try:
             make_whiteout(here / "whiteout")

@@ -4,6 +4,7 @@ Here: what every init does. Not here: how it is separated from the rest (`namesp
 """
 
 import contextlib
+import errno
 import os
 import resource
 import signal
@@ -56,7 +57,8 @@ def _run(
         code = 127 if isinstance(error, FileNotFoundError) and not refused else 126
         for descriptor in fds:
             os.close(descriptor)
-        return {"code": code, "cpu_ms": 0, "peak_bytes": 0, "stragglers": 0}
+        escaped = {"escaped": True} if isinstance(error, Escaped) else {}
+        return {"code": code, "cpu_ms": 0, "peak_bytes": 0, "stragglers": 0, **escaped}
     for descriptor in fds:
         os.close(descriptor)
     pid, status = 0, 0
@@ -77,12 +79,19 @@ class Refused(OSError):
     """The command cannot start where it should."""
 
 
+class Escaped(Refused):
+    """A link leads the command's directory out of the branch."""
+
+
 def prepare(message: "Message") -> str:
     """Go to the command's directory, set its limits, and return the program's path."""
     try:
         os.chdir(message["cwd"])
     except OSError as error:
         raise Refused(error.errno, f"cwd {message['cwd']}: {error.strerror}") from error
+    root = message.get("root")
+    if root and not (os.getcwd() + "/").startswith(os.path.realpath(root) + "/"):
+        raise Escaped(errno.EXDEV, f"cwd {message['cwd']} leads out of the workspace")
     os.umask(0o022)
     program = _find(message["argv"][0], message["env"].get("PATH", ""))
     for name, value in message.get("rlimits", {}).items():
