@@ -9,6 +9,8 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
+from bowerbird.cli.upkeep_options import add_upkeep_commands
+
 
 def add_more_commands(application: typer.Typer, call: Callable[..., int]) -> None:
     """Register the commands; `call(module, function, **options)` runs one."""
@@ -70,3 +72,5 @@ def add_more_commands(application: typer.Typer, call: Callable[..., int]) -> Non
     ) -> int:
         """Show tokens and money that were used."""
         return call("usage_command", "usage", by=by, since=since, until=until, json=json)
+
+    add_upkeep_commands(application, call)

@@ -46,6 +46,7 @@ LOCAL = frozenset(
     {
         "config_commands", "config_reload", "doctor", "serve", "model_commands", "mcp", "memory",
         "sandbox_commands", "state", "token", "completing", "list_commands", "usage_command",
+        "backup_commands", "disk_commands",
     }
 )  # fmt: skip
 """Modules about this machine: BOWERBIRD_URL, which is said once for a shell, does not concern them."""
