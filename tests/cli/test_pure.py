@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from bowerbird.cli.blocks import Blocks
 from bowerbird.cli.choosing import Choosing, Question, questions_of
 from bowerbird.cli.command_line import Anywhere, join_optional_values, read_command_line
-from bowerbird.cli.drawing import coloured_diff, key_parameter, result_lines, tool_line
+from bowerbird.cli.drawing import coloured_diff, key_parameter, result_lines, result_note, tool_line
 from bowerbird.cli.exits import CliExit, code_of_error, code_of_turn
 from bowerbird.cli.slash import COMMANDS, Refused, Said, Slash, read_line
 from bowerbird.cli.terminal import Ability, progress_bar
@@ -252,6 +252,29 @@ def test_a_diff_without_colour_is_the_patch_itself():
     assert coloured_diff(patch, PLAIN) == patch
     drawn = coloured_diff(patch, COLOUR)
     assert "\x1b[31m-a\\x1b[0m\x1b[0m" in drawn and "\x1b[32m+b" in drawn
+
+
+def test_lines_of_a_file_never_look_like_headers_of_a_diff():
+    """Engine finding 5: a separator ends no line, and within a hunk only the first character gives the colour."""
+    lines = ["+x\x0c-forged", "--- a/z.py", "+++ b/z.py", " context"]
+    patch = "@@ -7,2 +7,3 @@\n" + "".join(f"{line}\n" for line in lines) + "diff --git a/y b/y\n"
+    drawn = coloured_diff(patch, COLOUR).split("\n")
+    assert drawn[1] == "\x1b[32m+x\\x0c-forged\x1b[0m"
+    assert drawn[2].startswith("\x1b[31m--- a/z.py") and drawn[3].startswith("\x1b[32m+++ b/z.py")
+    assert drawn[5].startswith("\x1b[1mdiff --git")
+
+
+@pytest.mark.parametrize("tool", ["write_file", "edit_file"])
+def test_counted_lines_end_at_newlines_only(tool):
+    text = "a\x0cb\u2028c\n"
+    assert result_note(tool, {"content": text, "old": text, "new": "d\n"}, "").startswith("+1")
+
+
+def test_counting_an_edit_of_thousands_of_lines_is_quick():
+    """Every line differs but for order: comparing all with all would take minutes."""
+    old = "\n".join(["a", "b"] * 20_000)
+    new = "\n".join(["b", "c"] * 20_000)
+    assert result_note("edit_file", {"old": old, "new": new}, "") == "+40000 -40000"
 
 
 def test_tool_lines_name_what_matters():

@@ -159,6 +159,8 @@ class TimeLine:
         self.lines.append(line)
 
     def _restore(self, line: Line) -> None:
+        if not line.known:
+            return  # all its edits came to nothing so far
         chosen = self.random.choice(list(line.known))
         self.log.append(f"restore {chosen} in {line.name}")
         line.real.restore(chosen)

@@ -1,5 +1,6 @@
 """What models see of files, as pure functions: TO-11 … TO-18, AG-51."""
 
+from dataclasses import dataclass
 from typing import Any
 
 from hypothesis import given
@@ -101,14 +102,28 @@ def test_a_short_diff_takes_the_old_lines_out_and_the_new_ones_in(old: list[str]
     assert sorted(left + come) == sorted(new)
 
 
+@dataclass
+class Made:
+    """A patch that counts how often it is asked for."""
+
+    path: str
+    text: str
+    asked: int = 0
+
+    def sections(self) -> list[str]:
+        self.asked += 1
+        return [self.text]
+
+
 def test_a_long_diff_is_paged_by_whole_files() -> None:
     one = "diff --git a/{n} b/{n}\n--- a/{n}\n+++ b/{n}\n@@ -1 +1 @@\n-a\n+b\n"
-    patch = "".join(one.format(n=f"f{n}.py") for n in range(100))
-    text, left = diff_pages(patch, limit=3000)
+    made = [Made(f"/f{n}.py", one.format(n=f"f{n}.py")) for n in range(100)]
+    text, left = diff_pages(made, limit=3000)
     assert len(text) <= 3000
     assert text.count("diff --git") + len(left) == 100
     assert left[-1] == "f99.py"
-    assert diff_pages(patch) == (patch, [])
+    assert sum(each.asked for each in made) == 100 - len(left) + 1  # no more are made than are shown
+    assert diff_pages(made) == ("".join(each.text for each in made), [])
 
 
 def test_aliases_translate_paths_into_globs() -> None:

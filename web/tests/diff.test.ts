@@ -170,3 +170,15 @@ test("a model request is shown as what it adds to the one before (UI-34)", () =>
   assert.deepEqual(changeOf(first, next), { kept: 1, gone: 0, added: [{ role: "assistant", text: "y" }], members: { model: "b" } });
   assert.deepEqual(changeOf(next, { ...next, messages: [{ role: "user", text: "summary" }] }), { kept: 0, gone: 2, added: [{ role: "user", text: "summary" }], members: {} });
 });
+
+test("no name of a file hides another file's section (engine 5)", () => {
+  const row = (path: string) => ({ path, kind: "modify" as const, size: 9, added: 1, removed: 1 });
+  const section = (name: string, line: string) =>
+    `diff --git a/${name} b/${name}\nindex 1..2 100644\n--- a/${name}\n+++ b/${name}\n@@ -1 +1 @@\n-old\n+${line}\n`;
+  const patch = section("z.py", "evil") + section("zz b/z.py", "hello") + 'diff --git "a/t\\tb" "b/t\\tb"\nold mode 100644\n';
+  const files = filesOfPatch({ written: [row("/z.py"), row("/zz b/z.py")], deleted: [], patch, patch_truncated: false });
+  assert.deepEqual(files.map((file) => file.hunks?.[0]?.text), ["-old\n+evil\n", "-old\n+hello\n"]);
+  const link = "diff --git a/l b/l\ndeleted file mode 100644\n@@ -1 +0,0 @@\n-a\ndiff --git a/l b/l\nnew file mode 120000\n@@ -0,0 +1 @@\n+b\n";
+  const [changed] = filesOfPatch({ written: [row("/l")], deleted: [], patch: link, patch_truncated: false });
+  assert.deepEqual(changed?.hunks?.map((hunk) => hunk.text), ["-a\n", "+b\n"]);
+});

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bowerbird.core.lines import lines_of
+
 if TYPE_CHECKING:
     from bowerbird.workspace import Branch
 
@@ -174,7 +176,7 @@ def _front_matter(text: str) -> tuple[dict[str, str], str]:
     head, marker, body = text[4:].partition("\n---\n")
     if not marker:
         return {}, text
-    pairs = (line.partition(":") for line in head.splitlines() if ":" in line)
+    pairs = (line.partition(":") for line in lines_of(head) if ":" in line)
     return {key.strip(): value.strip().strip("\"'") for key, _, value in pairs}, body
 
 

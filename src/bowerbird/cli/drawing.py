@@ -11,9 +11,13 @@ from typing import Any, cast
 
 from bowerbird.cli.terminal import Ability, Terminal
 from bowerbird.cli.text import cut, harmless, one_line, plural
+from bowerbird.core.lines import lines_of, whole_lines
 
 RESULT_LINES = 6
+_MOST_COMPARED = 10_000  # pairs of lines: comparing a hundred with a hundred is quick in the worst case too
 _INDEX = re.compile(r"index ([0-9a-f]{40})\.\.([0-9a-f]{40})(.*)")
+_HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
+_LINE_STYLES = {"+": "green", "-": "red"}
 _KEY_PARAMETERS = (
     "path", "pattern", "command", "query", "url", "src", "skill", "task", "prompt", "question", "tier",
     "code", "file_path", "thought",
@@ -24,24 +28,30 @@ def coloured_diff(patch: str, ability: Ability) -> str:
     """Return a unified diff as the stream shows it: in a pipe exactly `patch`, for `git apply`."""
     if not ability.is_terminal:
         return patch
-    return "".join(_diff_line(line, ability) for line in patch.splitlines(keepends=True))
+    shown: list[str] = []
+    left = [0, 0]  # lines of the old and the new side that the present hunk still has
+    for line in whole_lines(patch):
+        body = line.removesuffix("\n")
+        end = line[len(body) :]
+        if max(left) > 0:  # a line of a file, whatever it looks like
+            left[0] -= body[:1] in (" ", "-", "")
+            left[1] -= body[:1] in (" ", "+", "")
+            style = _LINE_STYLES.get(body[:1], "")
+        else:
+            if found := _HUNK.match(body):
+                left = [int(count or 1) for count in found.groups()]
+            body, style = _header_line(body)
+        shown.append(Terminal.styled(harmless(body), style, ability) + end)
+    return "".join(shown)
 
 
-def _diff_line(line: str, ability: Ability) -> str:
-    body = line.rstrip("\n")
-    end = line[len(body) :]
-    style = ""
+def _header_line(body: str) -> tuple[str, str]:
+    """Return a line outside of hunks as it is shown, and its style."""
     if found := _INDEX.fullmatch(body):  # whole hashes are for git; a person's line has no room for them
-        body, style = f"index {found[1][:7]}..{found[2][:7]}{found[3]}", "dim"
+        return f"index {found[1][:7]}..{found[2][:7]}{found[3]}", "dim"
     if body.startswith(("diff --git", "--- ", "+++ ", "new file", "deleted file", "old mode", "new mode")):
-        style = "bold"
-    elif body.startswith("@@"):
-        style = "cyan"
-    elif body.startswith("+"):
-        style = "green"
-    elif body.startswith("-"):
-        style = "red"
-    return Terminal.styled(harmless(body), style, ability) + end
+        return body, "bold"
+    return body, "cyan" if body.startswith("@@") else ""
 
 
 def key_parameter(arguments: Mapping[str, Any]) -> str:
@@ -75,15 +85,28 @@ def result_note(tool: str, arguments: Mapping[str, Any], content: str) -> str:
         '2 lines'
     """
     if tool == "write_file":
-        return f"+{len(str(arguments.get('content', '')).splitlines())}"
+        return f"+{len(lines_of(str(arguments.get('content', ''))))}"
     if tool == "edit_file":
-        old, new = (str(arguments.get(name, "")).splitlines() for name in ("old", "new"))
-        same = sum(
-            block.size for block in SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
-        )
+        old, new = (lines_of(str(arguments.get(name, ""))) for name in ("old", "new"))
+        same = _lines_in_common(old, new)
         return f"+{len(new) - same} -{len(old) - same}"
     lines = content.rstrip("\n").count("\n") + 1
     return f"{lines} lines" if lines > 1 else ""
+
+
+def _lines_in_common(old: list[str], new: list[str]) -> int:
+    """Return how many lines stay: those at both ends, and what comparing finds between if it is cheap."""
+    start = end = 0
+    most = min(len(old), len(new))
+    while start < most and old[start] == new[start]:
+        start += 1
+    while end < most - start and old[-1 - end] == new[-1 - end]:
+        end += 1
+    before, after = old[start : len(old) - end], new[start : len(new) - end]
+    if len(before) * len(after) > _MOST_COMPARED:
+        return start + end
+    blocks = SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks()
+    return start + end + sum(block.size for block in blocks)
 
 
 def tool_line(number: int, tool: str, arguments: Mapping[str, Any], state: str, *, width: int) -> str:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 PATCH_CHARS = 8_000
 _KEPT = ("path", "path_b64", "kind", "size", "added", "removed")
 _HASHED = 64 * 1024 * 1024
-_FILES_AT_ONCE = 64
 
 
 def child_diff(fork: "Branch", chars: int = PATCH_CHARS) -> dict[str, Any]:
@@ -66,45 +65,31 @@ def _patch(fork: "Branch", diff: dict[str, Any], chars: int) -> tuple[str, bool]
 
 
 def _pieces(fork: "Branch", diff: dict[str, Any]) -> Iterator[str]:
+    """Yield the patches path by path; what has no lines goes last, by size and hash."""
     rows: dict[str, dict[str, Any]] = {row["path"]: row for row in diff["written"]}
-    paths: list[str] = [*diff["deleted"], *(path for path, row in rows.items() if not row["binary"])]
-    seen: set[str] = set()  # a deleted directory also names what was in it
-    for start in range(0, len(paths), _FILES_AT_ONCE):
+    for patch in fork.patches():
+        row = rows.get(patch.path)
+        if row is not None and row["binary"] and row["type"] == "file":
+            continue
         try:
-            patch = fork.unified(paths[start : start + _FILES_AT_ONCE])
+            sections = patch.sections()
         except LimitExceeded as error:
             yield f"No patch: {error}\n"
             continue
-        for header, text in _sections(patch):
-            if header not in seen:
-                seen.add(header)
-                yield text if "\nGIT binary patch\n" not in text else _binary(fork, rows, header)
+        stays = row if row is not None and row["type"] == "file" else None
+        for text in sections:
+            yield text if "\nGIT binary patch\n" not in text else _facts(fork, patch.path, stays)
     for path, row in rows.items():
-        if row["binary"]:
+        if row["binary"] and row["type"] == "file":
             yield _facts(fork, path, row)
 
 
-def _sections(patch: str) -> Iterator[tuple[str, str]]:
-    """Yield header and text of each file of a patch; lines of content never begin like a header."""
-    lines: list[str] = []
-    for line in patch.splitlines(keepends=True):
-        if line.startswith("diff --git ") and lines:
-            yield lines[0], "".join(lines)
-            lines = []
-        lines.append(line)
-    if lines:
-        yield lines[0], "".join(lines)
-
-
-def _binary(fork: "Branch", rows: dict[str, dict[str, Any]], header: str) -> str:
-    path = "/" + header.rstrip("\n").rpartition(" b/")[2]
-    row = rows.get(path)
-    return f"Binary file {path}: deleted\n" if row is None else _facts(fork, path, row)
-
-
-def _facts(fork: "Branch", path: str, row: dict[str, Any]) -> str:
+def _facts(fork: "Branch", path: str, row: dict[str, Any] | None) -> str:
+    """Return the line of a file without a text of its own, None = it was deleted."""
+    if row is None:
+        return f"Binary file {path}: deleted\n"
     digest = ""
     if row["size"] <= _HASHED:
-        content = fork.read_overlay(path)
+        content = fork.read_overlay({"b64": row["path_b64"]} if "path_b64" in row else path)
         digest = "" if content is None else f", sha256:{hashlib.sha256(content).hexdigest()}"
     return f"Binary file {path}: {row['size']:,} bytes{digest}\n"

@@ -3,6 +3,8 @@
 Here: those texts and the limit. Not here: calling a model, storing versions.
 """
 
+from bowerbird.core.lines import lines_of
+
 MAX_BYTES = 4_096
 FILE = ".agent/memory.md"
 
@@ -37,7 +39,7 @@ def fitted(text: str) -> str:
         >>> fitted("a\\n" + "b" * 4095) == "b" * 4095
         True
     """
-    lines = text.strip().splitlines()
+    lines = lines_of(text.strip())
     size = sum(len(line.encode()) + 1 for line in lines) - 1
     while len(lines) > 1 and size > MAX_BYTES:
         size -= len(lines.pop(0).encode()) + 1

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from bowerbird.core.errors import NotFound, WorkspaceError
+from bowerbird.core.lines import lines_of
 from bowerbird.core.threads import to_thread
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ async def _quote(branch: "Branch", path: str, side: str, first: int, last: int) 
     try:
         if side == "new":
             record = await branch.read_file(path, offset=first, limit=last - first + 1)
-            lines = str(record["content"]).splitlines()
+            lines = lines_of(str(record["content"]))
         else:
             lines = _old_lines(await to_thread(branch.diff, [path]), first, last)
     except WorkspaceError as error:
@@ -69,7 +70,7 @@ def _old_lines(diff: dict[str, Any], first: int, last: int) -> list[str]:
     for row in diff["written"]:
         for hunk in row["hunks"] or ():
             number = int(hunk["old_start"])
-            for line in str(hunk["text"]).splitlines():
+            for line in lines_of(str(hunk["text"])):
                 if line.startswith(("@@", "+", "\\")):
                     continue
                 if first <= number <= last:

@@ -4,7 +4,10 @@ Here: pure formatting of the workspace's records. Not here: branches, tools.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
+
+from bowerbird.core.errors import LimitExceeded
+from bowerbird.core.lines import whole_lines
 
 PAGE_CHARS = 50_000
 _PAGE_NOTE = 200
@@ -26,7 +29,7 @@ def page(record: Mapping[str, Any], *, numbered: bool = False, limit: int = PAGE
         numbered: Put line numbers before the lines.
         limit: Most characters, the last line about the next page included.
     """
-    lines = _lines(str(record["content"]))
+    lines = whole_lines(str(record["content"]))
     first = int(record["start_line"])
     if numbered:
         lines = [f"{first + n:6d}\t{line}" for n, line in enumerate(lines)]
@@ -42,12 +45,6 @@ def page(record: Mapping[str, Any], *, numbered: bool = False, limit: int = PAGE
         text = lines[0][: limit - _PAGE_NOTE] + " [line cut]\n"
         return _with_next(text, first + 1 if len(lines) > 1 or record["next_offset"] else None, record), True
     return _with_next("".join(lines[:kept]), first + kept, record), True
-
-
-def _lines(text: str) -> list[str]:
-    """Lines end at `\\n` only: `splitlines` would count other separators (WS-26)."""
-    parts = text.split("\n")
-    return [part + "\n" for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
 
 
 def _with_next(text: str, next_offset: object, record: Mapping[str, Any]) -> str:
@@ -175,26 +172,34 @@ def _changed_lines(old: list[str], new: list[str]) -> list[tuple[int, int, int]]
     return spans
 
 
-def diff_pages(patch: str, limit: int = PAGE_CHARS) -> tuple[str, list[str]]:
-    """Return as many whole files of a unified diff as fit, and the paths of those left out.
+class Patch(Protocol):
+    """The patch of one changed path, as `Branch.patches` gives it."""
 
-    The first file is cut when it alone is too long.
+    @property
+    def path(self) -> str:
+        """The path as it is shown."""
+        ...
+
+    def sections(self) -> list[str]:
+        """Return its text in parts."""
+        ...
+
+
+def diff_pages(patches: Sequence[Patch], limit: int = PAGE_CHARS) -> tuple[str, list[str]]:
+    """Return as many whole patches as fit, and the paths of those left out; no others are made.
+
+    The first is cut when it alone is too long.
     """
-    files = _files_of(patch)
     kept: list[str] = []
     size = 0
-    for number, (_, text) in enumerate(files):
-        if number and size + len(text) > limit - _PAGE_NOTE * 5:
-            return "".join(kept), [path for path, _ in files[number:]]
-        kept.append(text)
-        size += len(text)
+    for number, patch in enumerate(patches):
+        try:
+            text = "".join(patch.sections())
+        except LimitExceeded as error:
+            text = f"No patch: {error}\n"
+        if kept and size + len(text) > limit - _PAGE_NOTE * 5:
+            return "".join(kept), [shown(left.path) for left in patches[number:]]
+        if text:
+            kept.append(text)
+            size += len(text)
     return "".join(kept), []
-
-
-def _files_of(patch: str) -> list[tuple[str, str]]:
-    found: list[tuple[str, list[str]]] = []
-    for line in patch.splitlines(keepends=True):
-        if line.startswith("diff --git ") or not found:
-            found.append((line.rstrip("\n").rpartition(" b/")[2], []))
-        found[-1][1].append(line)
-    return [(path, "".join(lines)) for path, lines in found if lines]

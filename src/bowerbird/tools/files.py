@@ -175,10 +175,10 @@ async def show_changes(context: ToolContext, paths: list[str] = []) -> ToolResul
     Args:
         paths: Only these files or directories; none for all.
     """
-    patch = await to_thread(context.files.unified, paths or None)
-    if not patch:
+    branch, limit = context.files, context.result_chars
+    text, left = await to_thread(lambda: file_text.diff_pages(branch.patches(paths or None), limit))
+    if not text:
         return ToolResult("no changes", data={"patch": "", "left_out": []})
-    text, left = file_text.diff_pages(patch, context.result_chars)
     if left:
         names = ", ".join(left[:50]) + (" …" if len(left) > 50 else "")
         text += f"[{len(left)} more files; call show_changes with paths: {names}]"

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs, urljoin, urlsplit
 
+from bowerbird.core.lines import lines_of
+
 REMOVED = ("script", "style", "nav", "footer", "noscript", "template")
 MAX_HTML_BYTES = 2 * 1024 * 1024
 _BLANKS = "\n\n\n"
@@ -101,7 +103,7 @@ def _drop_comments(soup: Any) -> None:
 
 
 def _tidy(text: str) -> str:
-    lines = [line.rstrip() for line in text.splitlines()]
+    lines = [line.rstrip() for line in lines_of(text)]
     joined = "\n".join(lines).strip()
     while _BLANKS in joined:
         joined = joined.replace(_BLANKS, "\n\n")

@@ -14,14 +14,14 @@ from bowerbird.core.errors import InvalidArgument, InvalidWorkspace
 from bowerbird.workspace.beneath import Beneath
 from bowerbird.workspace.carrying import tainted_paths
 from bowerbird.workspace.changes import Change, changes_since, select
-from bowerbird.workspace.diff import diff_records, unified_patch
+from bowerbird.workspace.diff import PathPatch, diff_records, path_patches, unified_patch
 from bowerbird.workspace.export import Format, export_branch
 from bowerbird.workspace.family import fork, history_of, merge, pending
 from bowerbird.workspace.file_branch import BranchFiles
 from bowerbird.workspace.gitignored import GitIgnored
 from bowerbird.workspace.history import History, Snapshot
 from bowerbird.workspace.house import Held, House
-from bowerbird.workspace.journal import Step
+from bowerbird.workspace.journal import step_to
 from bowerbird.workspace.landed import LandedPaths, follow
 from bowerbird.workspace.landing import LandingGround, LandRequest, land, plan_landing
 from bowerbird.workspace.landings import Landing
@@ -125,6 +125,10 @@ class Branch(BranchFiles):
         if context < 0:
             raise InvalidArgument(f"context is {context}; use 0 or more lines")
         return unified_patch(self._selected(paths, since), context)
+
+    def patches(self, paths: Sequence[PathInput] | None = None) -> list[PathPatch]:
+        """Return `unified` path by path; each patch is made when it is asked for."""
+        return path_patches(self._selected(paths, None), 3)
 
     def export(self, to: str | Path, format: Format = "patch") -> dict[str, Any]:  # noqa: A002 -- WS-39's name
         """Write the changes (`patch`, `tar`) or the whole view (`dir`) to `to` (WS-39).
@@ -262,12 +266,7 @@ class Branch(BranchFiles):
         """
         with self._state.writing() as stack:
             paths = self._history().restore(snapshot)
-            entries = {path: stack.lookup(path) for path in paths}
-            steps = [
-                Step("delete", p) if e is None else Step("mkdir", p) if e.kind == "dir"
-                else Step("write", p, "modify", e.size)
-                for p, e in entries.items()
-            ]  # fmt: skip
+            steps = [step_to(path, stack.lookup(path)) for path in paths]
             self._state.record(steps, turn=self._turn, call=self._call, via="restore")
             self._state.account.forget()
             return [shown(path) for path in paths]

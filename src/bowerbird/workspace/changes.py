@@ -5,7 +5,7 @@ Not here: how changes are shown (`diff.py`), merged or landed.
 """
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -138,10 +138,26 @@ def select(changes: Sequence[Change], paths: Iterable[str] | None) -> tuple[list
     """Return the changes at or below `paths` (all for None), and the paths that have none."""
     if paths is None:
         return list(changes), []
-    wanted = list(dict.fromkeys(paths))
-    chosen = [c for c in changes if any(covers(path, c.path) for path in wanted)]
-    unknown = [path for path in wanted if not any(covers(path, c.path) for c in chosen)]
-    return chosen, unknown
+    wanted = dict.fromkeys(paths, False)  # by path, whether a change is there
+    chosen: list[Change] = []
+    for change in changes:
+        hits = [path for path in covering(change.path) if path in wanted]
+        if hits:
+            chosen.append(change)
+            wanted.update(dict.fromkeys(hits, True))
+    return chosen, [path for path, hit in wanted.items() if not hit]
+
+
+def covering(path: str) -> Iterator[str]:
+    """Yield a path, every directory above it, and the root.
+
+    >>> list(covering("/a/b"))
+    ['/a/b', '/a', '/']
+    """
+    while path not in ("", "/"):
+        yield path
+        path = path.rpartition("/")[0]
+    yield "/"
 
 
 def covers(path: str, other: str) -> bool:

@@ -11,11 +11,12 @@ from typing import Any
 from bowerbird.workspace.changes import Change
 from bowerbird.workspace.flags import FlagRules
 from bowerbird.workspace.hunks import Hunk, hunks_of, too_long
-from bowerbird.workspace.patch import file_patch
+from bowerbird.workspace.patch import patch_sections
 from bowerbird.workspace.paths import add_path, shown
 from bowerbird.workspace.threeway import MERGE_LIMIT, Side
 
 HUNK_TEXT_LIMIT = 1024 * 1024
+_IN_PATCHES = ("file", "symlink")
 
 
 def diff_records(changes: Sequence[Change], rules: FlagRules) -> dict[str, Any]:
@@ -130,7 +131,34 @@ class _Renames:
         return None
 
 
+@dataclass(frozen=True, slots=True)
+class PathPatch:
+    """The patch of one changed path, made when it is asked for.
+
+    Whoever shows patches path by path takes these and never looks for headers in the text of a patch:
+    names and content are a stranger's.
+    """
+
+    change: Change
+    context: int = 3
+
+    @property
+    def path(self) -> str:
+        """The path as doors show it."""
+        return shown(self.change.path)
+
+    def sections(self) -> list[str]:
+        """Return the patch in parts with a header each, two when the type changed; raises LimitExceeded."""
+        return patch_sections(self.change.path, self.change.base, self.change.new, self.context)
+
+
+def path_patches(changes: Sequence[Change], context: int) -> list[PathPatch]:
+    """Return the patches of `changes`; deletions come first, so that a directory may take a file's place."""
+    has_text = [c for c in changes if any(s is not None and s.kind in _IN_PATCHES for s in (c.base, c.new))]
+    ordered = [c for c in has_text if c.new is None] + [c for c in has_text if c.new is not None]
+    return [PathPatch(change, context) for change in ordered]
+
+
 def unified_patch(changes: Sequence[Change], context: int) -> str:
-    """Return one patch for `changes`; deletions come first, so that a directory may take a file's place."""
-    ordered = [c for c in changes if c.new is None] + [c for c in changes if c.new is not None]
-    return "".join(file_patch(c.path, c.base, c.new, context) for c in ordered)
+    """Return one patch for `changes`, in the order of `path_patches`."""
+    return "".join(text for patch in path_patches(changes, context) for text in patch.sections())

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import msgspec
 
 from bowerbird.core.timestamps import now_iso
+from bowerbird.workspace.nodes import Entry
 from bowerbird.workspace.paths import add_path
 
 KEPT = 100_000
@@ -38,6 +39,13 @@ class Step(msgspec.Struct, frozen=True, gc=False):
     kind: Literal["create", "modify"] | None = None
     size: int | None = None
     src: str | None = None
+
+
+def step_to(path: str, entry: Entry | None) -> Step:
+    """Return the step that put what stands at a path now there, None = nothing."""
+    if entry is None:
+        return Step("delete", path)
+    return Step("mkdir", path) if entry.kind == "dir" else Step("write", path, "modify", entry.size)
 
 
 class JournalRecords(list[dict[str, Any]]):

@@ -25,6 +25,14 @@ _ESCAPES = {7: "\\a", 8: "\\b", 9: "\\t", 10: "\\n", 11: "\\v", 12: "\\f", 13: "
 def file_patch(path: str, old: Side | None, new: Side | None, context: int = 3) -> str:
     """Return the patch text that turns `old` into `new` at `path`; "" when git sees no difference.
 
+    See `patch_sections` for arguments and errors.
+    """
+    return "".join(patch_sections(path, old, new, context))
+
+
+def patch_sections(path: str, old: Side | None, new: Side | None, context: int = 3) -> list[str]:
+    """Return that text in sections, each with a header of its own: none, one, or two for a change of type.
+
     Args:
         path: virtual path, `/a/b`.
         context: unchanged lines around each change.
@@ -35,8 +43,10 @@ def file_patch(path: str, old: Side | None, new: Side | None, context: int = 3) 
     before, after = _as_git(old), _as_git(new)
     if before is not None and after is not None and before[0][:3] != after[0][:3]:
         # git writes a change of type as a deletion and a creation of the same name
-        return "".join(_one(path, before, None, context)) + "".join(_one(path, None, after, context))
-    return "".join(_one(path, before, after, context))
+        sections = ["".join(_one(path, before, None, context)), "".join(_one(path, None, after, context))]
+    else:
+        sections = ["".join(_one(path, before, after, context))]
+    return [section for section in sections if section]
 
 
 def quote_name(name: str) -> str:

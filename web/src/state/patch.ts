@@ -13,6 +13,17 @@ export interface PatchedDiff {
 
 const HEAD = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/;
 
+/**
+ * Return the path of a file's header, null for other lines. Both names are the same one, so the middle is the
+ * blank between them: a directory called "x b" cannot pass for another file.
+ */
+function pathOfHeader(line: string): string | null {
+  if (!line.startsWith("diff --git ")) return null;
+  const names = line.slice("diff --git ".length);
+  const name = names.slice((names.length + 1) / 2);
+  return name.startsWith('"') ? name.slice(2, -1) : name.slice(1);
+}
+
 /** Return the hunks of each path of a patch. */
 export function hunksOfPatch(patch: string): ReadonlyMap<string, WireHunk[]> {
   const found = new Map<string, WireHunk[]>();
@@ -26,9 +37,9 @@ export function hunksOfPatch(patch: string): ReadonlyMap<string, WireHunk[]> {
       if (line[0] === " " || line[0] === "+") left.new -= 1;
       continue;
     }
-    const name = /^diff --git .* "?b(\/.+?)"?$/.exec(line)?.[1];
+    const name = pathOfHeader(line);
     if (name) {
-      hunks = [];
+      hunks = found.get(name) ?? [];
       found.set(name, hunks);
       continue;
     }

@@ -22,7 +22,9 @@ RESULT_CHARS = 2_000
 
 def run(code: str, name: str, names: "dict[str, Any]") -> "dict[str, Any]":
     """Run `code` with `names`; return `result`, `error`, `line` and `traceback`."""
-    linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
+    # As Python counts them: other separators end no line, or tracebacks would show the wrong ones.
+    lines = [line + "\n" for line in code.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
+    linecache.cache[name] = (len(code), None, lines, name)
     answer: dict[str, Any] = {"result": None, "error": None, "line": None, "traceback": None}
     try:
         tree = ast.parse(code, name)
