@@ -92,17 +92,16 @@ async def test_an_import_into_the_same_data_directory_finds_its_branch_again(
         assert branch.changes()["written"] == ["/a.txt"]
 
 
-async def test_a_directory_that_holds_something_is_replaced_only_by_force(
-    tmp_path: Path, fake: FakeModels
-) -> None:
+async def test_a_directory_that_holds_something_is_not_replaced(tmp_path: Path, fake: FakeModels) -> None:
     out = tmp_path / "out"
     put(out, "mine.txt", "x")
     async with place(tmp_path, fake) as home:
         with pytest.raises(Exists, match="--force"):
             await export_state(home.store, out)
         assert [path.name for path in out.iterdir()] == ["mine.txt"]
-        await export_state(home.store, out, force=True)
-        assert not (out / "mine.txt").exists()
+        with pytest.raises(Exists, match=r"mine\.txt"):
+            await export_state(home.store, out, force=True)
+        assert [path.name for path in out.iterdir()] == ["mine.txt"]
         assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".out")] == []
         with pytest.raises(InvalidArgument):
             await import_state(home.store, tmp_path / "nothing")

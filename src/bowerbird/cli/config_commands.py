@@ -6,11 +6,14 @@ Here: printing. Not here: what is printed (`config/present.py`, `config/referenc
 import json as json_text
 import os
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from bowerbird.cli.exits import CONFIG, DONE, FAILED, PARTLY, CliExit
 from bowerbird.cli.shell import Shell
 from bowerbird.cli.text import harmless, table
+
+if TYPE_CHECKING:
+    from bowerbird.config import Loaded
 
 _STYLES = {"error": "red", "warning": "yellow", "note": "dim"}
 
@@ -72,7 +75,22 @@ def show(shell: Shell, *, key: str | None, origin: bool, json: bool, every: bool
             terminal.note("every value is the default; --all lists them")
     for problem in loaded.errors:
         terminal.note(f"error: {problem}", "red")
+    if not command:
+        _say_whose(shell, loaded)
     return DONE
+
+
+def _say_whose(shell: Shell, served: "Loaded") -> None:
+    """These are the settings of `serve`; other commands do not read all of its sources (CF-6)."""
+    from bowerbird.cli.databases import shown
+
+    others = shell.load(Path.cwd(), silent=True)
+    if others.database_url != served.database_url:
+        shell.terminal.note(
+            f"these are the settings of `serve`: its database is {shown(served)}, that of other commands here"
+            f" {shown(others)} (`config show --command`)",
+            "yellow",
+        )
 
 
 def _value(value: Any) -> str:

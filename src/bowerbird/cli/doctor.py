@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from bowerbird.cli.databases import say_other
 from bowerbird.cli.exits import DONE, FAILED, PARTLY
 from bowerbird.cli.shell import Shell, directory_of
 from bowerbird.cli.shell import run as run_async
@@ -69,7 +70,7 @@ def doctor(shell: Shell, *, online: bool, json: bool) -> int:
 def _load(shell: Shell) -> "Loaded":
     from bowerbird.config import inspect_settings
 
-    return inspect_settings(
+    loaded = inspect_settings(
         {"agent.data_dir": str(Path(shell.anywhere.data_dir).absolute())}
         if shell.anywhere.data_dir
         else None,
@@ -78,6 +79,8 @@ def _load(shell: Shell) -> "Loaded":
         env_file=shell.anywhere.env_file,
         workspace=directory_of(None),
     )
+    say_other(shell, loaded)
+    return loaded
 
 
 async def _all_checks(loaded: "Loaded", *, online: bool) -> list[Check]:

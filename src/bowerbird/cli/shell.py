@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bowerbird.cli.command_line import Anywhere
+from bowerbird.cli.databases import say_other
 from bowerbird.cli.exits import TERMINATED, USAGE, CliExit
 from bowerbird.cli.terminal import Terminal
 
@@ -29,8 +30,13 @@ class Shell:
     anywhere: Anywhere
     terminal: Terminal
 
-    def load(self, workspace: Path | None = None, flags: Mapping[str, Any] | None = None) -> "Loaded":
+    def load(
+        self, workspace: Path | None = None, flags: Mapping[str, Any] | None = None, *, silent: bool = False
+    ) -> "Loaded":
         """Load settings as a command that works in `workspace` sees them; warnings go to standard error.
+
+        Args:
+            silent: do not say that the server of this directory has another database.
 
         Raises:
             ConfigError: the settings are wrong.
@@ -46,6 +52,8 @@ class Shell:
         )
         for warning in loaded.warnings:
             self.terminal.note(f"warning: {warning}", "yellow")
+        if not silent:
+            say_other(self, loaded)
         return loaded
 
 

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bowerbird.cli.databases import load_server, require_database, shown
 from bowerbird.cli.exits import DONE
 from bowerbird.cli.shell import Shell
 from bowerbird.cli.shell import run as run_async
@@ -27,17 +28,20 @@ def export_command(shell: Shell, *, directory: str, force: bool, json: bool) -> 
     """Write the state to a directory.
 
     Raises:
-        Exists: the directory holds something and `force` was not given.
+        Exists: the directory holds something, or anything but an export when `force` was given.
+        NotFound: there is nothing to export.
     """
     target = Path(directory).expanduser().absolute()
-    loaded = shell.load(Path.cwd())
+    loaded = load_server(shell)
+    require_database(loaded)
     done = run_async(lambda: _export(loaded, target, force))
     if json:
         said = {"directory": str(target), "sessions": done.sessions, "records": done.records,
                 "damaged": done.damaged}  # fmt: skip
         shell.terminal.write(json_text.dumps(said, indent=2) + "\n")
         return DONE
-    shell.terminal.line(f"{done.sessions} sessions with {done.records} records written to {target}")
+    held = f"{done.sessions} sessions with {done.records} records"
+    shell.terminal.line(f"{held} of {shown(loaded)} written to {target}")
     if done.damaged:
         shell.terminal.note(
             f"{done.damaged} damaged records were left out; they are in the quarantine", "yellow"
@@ -49,7 +53,7 @@ def import_command(shell: Shell, *, directory: str, dry_run: bool, json: bool) -
     """Read a directory into the store; returns 0, 3 when something was set aside, 1 when nothing was read."""
     from bowerbird.sessions.importing import describe
 
-    loaded = shell.load(Path.cwd())
+    loaded = load_server(shell)
     default = Path(loaded.settings.agent.workspace).absolute()
     workspace = str(default) if default.is_dir() else None
     source = Path(directory).expanduser().absolute()

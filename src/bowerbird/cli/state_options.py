@@ -22,7 +22,7 @@ def state_group(call: Callable[..., int]) -> typer.Typer:
     @group.command("export")
     def export(  # pyright: ignore[reportUnusedFunction] - registered
         directory: Directory,
-        force: Annotated[bool, Option("--force", help="Replace what is in DIR.")] = False,
+        force: Annotated[bool, Option("--force", help="Replace the earlier export in DIR.")] = False,
         json: Json = False,
     ) -> int:
         """Write sessions, counters, scheduled tasks and audit logs to DIR, from one consistent read."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
+from bowerbird.cli.databases import load_server
 from bowerbird.cli.exits import DONE, USAGE, CliExit
 from bowerbird.cli.shell import Shell
 from bowerbird.cli.shell import run as run_async
@@ -76,13 +77,9 @@ def _in_store(shell: Shell, work: "Callable[[Connection], T]") -> T:
     """Run `work` in a transaction of the database that `serve` uses here."""
     from bowerbird.app.application import make_data_dir
     from bowerbird.app.mapping import store_options
-    from bowerbird.config import load_settings
     from bowerbird.store.store import Store
 
-    anywhere = shell.anywhere
-    loaded = load_settings(
-        anywhere.flags(), kind="serve", config_path=anywhere.config, env_file=anywhere.env_file
-    )
+    loaded = load_server(shell, begin=True)
 
     async def worked() -> T:
         data_dir: Path = make_data_dir(loaded.settings.agent.data_dir)
