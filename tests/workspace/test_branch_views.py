@@ -23,13 +23,16 @@ def directory_of(tmp_path: Path, branch_id: str) -> Path:
     return tmp_path / "data/branches" / branch_id
 
 
-async def test_another_process_cannot_write_the_branch_but_reads_it(tmp_path):
-    """WS-7"""
+async def test_another_process_writes_between_our_changes_but_not_during_a_turn(tmp_path):
+    """WS-7, D-4, reliability 6: the lock was kept for five minutes after the last change."""
     with branch_of(tmp_path, TREE) as branch:
         await branch.write_file("n", "one")
-        done = _in_another_process(
-            tmp_path, branch.id, "print((await b.read_file('n'))['content']); await b.write_file('n', 'x')"
-        )
+        with branch.lock.pin("drives a turn on it"):
+            done = _in_another_process(
+                tmp_path,
+                branch.id,
+                "print((await b.read_file('n'))['content']); await b.write_file('n', 'x')",
+            )
         assert done.stdout.strip() == "one"
         assert "BranchBusy" in done.stderr and "fork the branch" in done.stderr
         await branch.write_file("n", "two")
@@ -37,8 +40,23 @@ async def test_another_process_cannot_write_the_branch_but_reads_it(tmp_path):
         await branch.write_file("m", "three")
         done = _in_another_process(tmp_path, branch.id, "print(b.changes()['written'], b.read_overlay('n'))")
         assert done.stdout.strip() == "['/m', '/n'] b'two'"
-        branch_id = branch.id
-    assert _in_another_process(tmp_path, branch_id, "await b.write_file('n', 'x')").returncode == 0
+        assert _in_another_process(tmp_path, branch.id, "await b.write_file('n', 'x')").returncode == 0
+        assert (await branch.read_file("n"))["content"] == "x"
+
+
+async def test_layers_that_another_process_joined_are_read_again(tmp_path):
+    """D-4: a joined layer stands in the place of one that this process has in memory."""
+    with branch_of(tmp_path, TREE) as branch:
+        await branch.write_file("n", "1")
+        branch.mark()
+        await branch.write_file("m", "2")
+        branch.mark()
+        assert branch.read_overlay("n") == b"1"
+        _in_another_process(tmp_path, branch.id, "await b.write_file('o', '3'); b.end_turn('t_1')")
+        assert [branch.read_overlay(name) for name in "nmo"] == [b"1", b"2", b"3"]
+        await branch.write_file("p", "4")
+        branch.end_turn("t_2")
+        assert branch.changes() == {"written": ["/m", "/n", "/o", "/p"], "deleted": []}
 
 
 async def test_two_handles_of_one_process_write_and_see_each_other(tmp_path):
@@ -84,16 +102,16 @@ def test_the_lock_is_not_inherited_by_a_forked_process(tmp_path):
     from bowerbird.workspace.lock import WriterLock
 
     lock = WriterLock(tmp_path / "lock")
-    lock.acquire()
+    pin = lock.pin("tests it")
     child = os.fork()
     if child == 0:
         try:
-            lock.acquire()
+            lock.pin("tests it, too", wait_s=0)
         except BranchBusy:
             os._exit(7)
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
-    lock.release()
+    pin.release()
 
 
 async def test_the_journal_tells_who_did_what_in_order(tmp_path):

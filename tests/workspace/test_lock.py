@@ -34,20 +34,23 @@ def test_threads_that_take_it_at_once_give_it_back_at_once(tmp_path):
         with ThreadPoolExecutor(4) as pool:
             for future in [pool.submit(take) for _ in range(4)]:
                 future.result()
-        lock.release()
     assert _another_process_gets(path)
 
 
-def test_another_process_waits_while_one_handle_of_this_one_writes(tmp_path):
-    """WS-7"""
+def test_the_lock_is_held_while_something_writes_and_no_longer(tmp_path):
+    """D-4, reliability 6: between two changes any process may write."""
     path = tmp_path / "lock"
     first, second = WriterLock(path), WriterLock(path)
     for lock in (first, second):
         with lock.hold():
             assert not _another_process_gets(path)
-    first.release()
+        assert _another_process_gets(path)
+    turn = first.pin("drives a turn on it")
+    with second.hold():  # handles of one process never exclude each other
+        pass
     assert not _another_process_gets(path)
-    second.release()
+    turn.release()
+    turn.release()
     assert _another_process_gets(path)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bowerbird.core.errors import BowerbirdError, BranchBusy, SandboxUnavailable
+from bowerbird.core.errors import BowerbirdError, SandboxUnavailable
 from bowerbird.core.threads import to_thread
 from bowerbird.sandbox.background_record import BackgroundFile
 from bowerbird.sandbox.branch_sandbox import BACKGROUND_FILE
@@ -18,7 +18,6 @@ from bowerbird.sessions.background import BackgroundDesk, CommandEnd, StoredNoti
 from bowerbird.store.owners import sessions_of_branches
 from bowerbird.store.threads import find_session
 from bowerbird.tools.background_notices import end_text
-from bowerbird.workspace.lock import WriterLock
 
 if TYPE_CHECKING:
     from bowerbird.sandbox.background_record import BackgroundRun
@@ -71,8 +70,6 @@ class BackgroundEnds:
         for branch_id in await to_thread(_unrecorded, self._store.data_dir):
             try:
                 await self._recover(branch_id)
-            except BranchBusy:
-                continue  # its process lives
             except (BowerbirdError, OSError) as error:
                 _log.warning("background commands of branch %s: %s", branch_id, error)
         await self._desk.start()
@@ -96,8 +93,6 @@ class BackgroundEnds:
             await self._look(await self._branches.of(session))
 
     async def _look(self, branch: "Branch") -> None:
-        # Whoever runs a command on a branch holds its lock; without it nothing of it can be running.
-        await to_thread(_require_free, branch.processes().directory / "lock")
         try:
             runs = (await self._host.sandbox(branch)).background
         except SandboxUnavailable:
@@ -127,11 +122,6 @@ class BackgroundEnds:
                 )
             )
             await to_thread(self._host.ends_told, branch_id, [run.task_id])
-
-
-def _require_free(lock: Path) -> None:
-    with WriterLock(lock).hold():
-        return
 
 
 def _unrecorded(data_dir: Path) -> list[str]:

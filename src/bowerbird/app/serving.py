@@ -38,6 +38,7 @@ from bowerbird.server.uploads import remove_stale
 from bowerbird.sessions.door_subagents import DoorSubagents
 from bowerbird.sessions.landing_checks import LandingChecks
 from bowerbird.store.traces import forget_traces
+from bowerbird.workspace.lock import introduce
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -266,6 +267,7 @@ async def listen(
     address = _url(bound)
     config = listening_config(serving, grace_s=serving.application.sessions.settings.grace_s)
     server = Listening(config, serving)
+    introduce("bowerbird serve", address)
     if on_ready is not None:
         on_ready(address, server)
     await server.serve([bound])

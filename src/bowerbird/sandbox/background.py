@@ -56,12 +56,26 @@ class BackgroundRuns:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._stopped: set[str] = set()
         self._closing = False
-        self._runs = {run.task_id: run for run in self._file.load()}
-        self._lose([run for run in self._runs.values() if not run.ended])
+        self._ours: set[str] = set()  # from their start until their end is in the file
+        self._runs: dict[str, BackgroundRun] = {}
+        self.catch_up()
+
+    def catch_up(self) -> None:
+        """Read what other processes ran on this branch since the last look; cheap when they did nothing.
+
+        What another process had running when it died is `lost` from now on.
+        """
+        if self._file.changed():
+            ours = {task_id: self._runs[task_id] for task_id in self._ours}
+            self._runs = {run.task_id: run for run in self._file.load()} | ours
+        foreign = [run for run in self._runs.values() if not run.ended and run.task_id not in self._ours]
+        if foreign and self._sandbox.is_free():
+            self._lose(foreign)
 
     @property
     def running(self) -> tuple[str, ...]:
-        """Ids of those that run."""
+        """Ids of those that run, here or in another process."""
+        self.catch_up()
         return tuple(run.task_id for run in self._runs.values() if not run.ended)
 
     async def start(
@@ -94,6 +108,7 @@ class BackgroundRuns:
         task_id = new_id("bg")
         shown = command if isinstance(command, str) else " ".join(command)
         run = BackgroundRun(task_id, shown, "running", now_iso(), timeout, notify)
+        self._ours.add(task_id)
         self._runs[task_id] = run  # counts from now on, so that no two starts pass the limit together
         try:
             request = self._sandbox.request(
@@ -106,6 +121,7 @@ class BackgroundRuns:
             started_ns = self._sandbox.now()
             live = await self._sandbox.begin(request, call=task_id)
         except BaseException:
+            self._ours.discard(task_id)
             del self._runs[task_id]
             raise
         self._commands[task_id] = live
@@ -124,6 +140,7 @@ class BackgroundRuns:
 
     def poll_all(self) -> list[dict[str, Any]]:
         """Return `poll` of every run, oldest first."""
+        self.catch_up()
         return [self._now(run).to_data() for run in self._runs.values()]
 
     async def stop(self, task_id: str) -> dict[str, Any]:
@@ -143,10 +160,12 @@ class BackgroundRuns:
 
     def untold(self) -> list[BackgroundRun]:
         """Return those that ended and of whose end nobody was told yet."""
+        self.catch_up()
         return [run for run in self._runs.values() if run.ended and not run.told]
 
     def mark_told(self, task_ids: Sequence[str]) -> None:
         """Remember that model and user know of these ends."""
+        self.catch_up()
         for task_id in task_ids:
             if task_id in self._runs:
                 self._runs[task_id] = msgspec.structs.replace(self._runs[task_id], told=True)
@@ -175,6 +194,7 @@ class BackgroundRuns:
         if finished is None or self._closing:
             live.output.close()
             self._lose([run])
+            self._ours.discard(task_id)
             return
         output = finished.output
         self._put(
@@ -190,6 +210,7 @@ class BackgroundRuns:
                 told=task_id in self._stopped,  # whoever stops it knows of its end
             )
         )
+        self._ours.discard(task_id)
         if self._on_end is not None:
             self._on_end(self._runs[task_id])
 
@@ -200,10 +221,12 @@ class BackgroundRuns:
             self._file.save(self._runs.values())
 
     def _put(self, run: BackgroundRun) -> None:
+        self.catch_up()
         self._runs[run.task_id] = run
         self._file.save(self._runs.values())
 
     def _known(self, task_id: str) -> BackgroundRun:
+        self.catch_up()
         found = self._runs.get(task_id)
         if found is None:
             known = ", ".join(self._runs) or "none"

@@ -81,9 +81,15 @@ class BackgroundFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._seen: tuple[int, int] | None = None  # as it was last read or written here
+
+    def changed(self) -> bool:
+        """Tell whether another process wrote it since; one stat."""
+        return self._sign() != self._seen
 
     def load(self) -> list[BackgroundRun]:
-        """Read what an earlier process left."""
+        """Read what an earlier or another process left."""
+        self._seen = self._sign()
         try:
             return msgspec.json.decode(self._path.read_bytes(), type=list[BackgroundRun])
         except (OSError, msgspec.DecodeError):
@@ -97,6 +103,14 @@ class BackgroundFile:
         temporary = self._path.with_suffix(f".{os.getpid()}.tmp")
         temporary.write_bytes(msgspec.json.encode([r for r in kept if r.task_id not in forgotten]))
         temporary.replace(self._path)
+        self._seen = self._sign()
+
+    def _sign(self) -> tuple[int, int] | None:
+        try:
+            seen = self._path.stat()
+        except OSError:
+            return None
+        return seen.st_ino, seen.st_mtime_ns
 
 
 def lost(run: BackgroundRun, spill: Path) -> BackgroundRun:

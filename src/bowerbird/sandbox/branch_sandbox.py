@@ -215,6 +215,10 @@ class BranchSandbox:
             self._python = PersistentPython(self)
         return self._python
 
+    def is_free(self) -> bool:
+        """Whether no other process has the branch, so that none of its commands can be running."""
+        return self._view.is_free()
+
     async def turn_ended(self) -> None:
         """End what must not hold the branch beyond a turn."""
         if self._python is not None:

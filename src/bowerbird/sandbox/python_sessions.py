@@ -152,10 +152,13 @@ class PythonSessions:
         async with session.lock:
             dump = await self._dumped(session)
             if dump is None or len(dump) > self.limits.dump_bytes:
+                session.known = self._dumps is None
                 return  # the worker stays: the names live on in this process only
             await self._save(branch, dump)
             session.marked = False
             session.memory = dump
+            if self._dumps is not None:  # asked again: the next turn may be driven by another process
+                session.known, session.memory = False, None
             await _end(session)
 
     async def fork(self, parent: str, child: str, *, copy: bool = False) -> None:
@@ -213,11 +216,17 @@ class PythonSessions:
         return session.interpreter, state
 
     async def _recall(self, branch: str, session: _Session, source: str | None = None) -> None:
-        """Ask the store once what an earlier process kept of this branch."""
+        """Ask the store, once a turn, what an earlier or another process kept of this branch."""
         if session.known:
             return
         session.known = True
         stored = await self._dumps.load(branch) if self._dumps else None
+        if session.interpreter is not None:  # names that were too large to dump
+            newer = None if stored is None else unpack(stored)
+            if newer is not None:  # another process went on without them
+                await _end(session)
+                session.memory, session.marked = newer, False
+            return
         if stored is None:
             if source is not None and source != branch:
                 session.memory, session.lost = await self._copy_of(source)

@@ -18,13 +18,14 @@ from sqlalchemy import Connection
 from bowerbird.agent.loop import run_turn
 from bowerbird.agent.stop import StopSignal
 from bowerbird.agent.turn import TurnRun
-from bowerbird.core.errors import BowerbirdError, LeaseLost, StorageFull, StoreError
+from bowerbird.core.errors import BowerbirdError, BranchBusy, LeaseLost, StorageFull, StoreError
 from bowerbird.core.events import (
     ApprovalAnswer,
     ApprovalRequest,
     AssistantStep,
     Done,
     LiveEvent,
+    Notice,
     StepEvent,
     SubagentEnd,
     ToolIntent,
@@ -65,7 +66,7 @@ _LIVE: tuple[type, ...] = get_args(LiveEvent)
 
 
 class Drained(Exception):
-    """The process shuts down and the turn is at a step's end."""
+    """The turn goes back into the queue: the process shuts down, or another one has the branch."""
 
 
 @dataclass(slots=True)
@@ -123,6 +124,7 @@ class Attempt:
             return await self.closer.end(verdict, last)
         except Drained:
             await self._leave()
+            return None
         except asyncio.CancelledError:
             # The grace of a shutdown is over: one last note, so that nobody counts this as a crash.
             try:
@@ -130,7 +132,8 @@ class Attempt:
             except StoreError as error:
                 _log.warning("turn %s was left without a note: %s", self.turn.turn_id, error)
             raise
-        return None
+        finally:
+            self.closer.let_go()
 
     async def _leave(self) -> None:
         await self._record_kept()
@@ -149,7 +152,8 @@ class Attempt:
             if not self.begun.is_first:
                 await self.house.branches.take_over(self.begun.session)
             branch = await branch_of(self.house, self.begun.session)
-            self.closer.branch = bound = branch.bound(turn=self.turn.turn_id)
+            bound = branch.bound(turn=self.turn.turn_id)
+            await self._take(bound)
             await in_thread(bound.begin_turn)
             return await self._work(loaded, bound)
         except (LeaseLost, Drained):
@@ -165,6 +169,25 @@ class Attempt:
 
     def _failed(self, error: Exception) -> Ending:
         return failure(error, self.usage if self.kept is None else self.usage + self.kept.usage)
+
+    async def _take(self, branch: "Branch") -> None:
+        """Have the branch to ourselves.
+
+        Raises:
+            BranchBusy: another process has had it for too long. Drained: it, or this one later, drives.
+        """
+        branches, turn_id = self.house.branches, self.turn.turn_id
+        try:
+            await self.closer.keep(branch)
+        except BranchBusy as error:
+            if await branches.take_over(self.begun.session):
+                await self.closer.keep(branch)
+            elif branches.may_wait(turn_id):
+                self._publish(None, Notice("branch", f"{error}; the turn begins when it is free"))
+                raise Drained from error
+            else:
+                raise
+        branches.waited(turn_id)
 
     async def _work(self, loaded: Loaded, branch: "Branch") -> Ending | Pause:
         self.asked = {request.id: request for request in loaded.turn.open_requests}

@@ -6,6 +6,7 @@ can do (`workspace`), rows of sessions.
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Collection
 from functools import partial
 from pathlib import Path
@@ -18,6 +19,8 @@ from bowerbird.sessions.takeover import take_over
 if TYPE_CHECKING:
     from bowerbird.store.threads import SessionRow
     from bowerbird.workspace import Branch, FlagRules, Workspace, WorkspaceLimits
+
+LONGEST_WAIT_S = 120.0  # of a turn whose branch another process has, say for a background command
 
 T = TypeVar("T")
 
@@ -64,6 +67,7 @@ class Branches:
         self._workspaces: dict[str | None, Workspace] = {}
         self._branches: dict[str, Branch] = {}
         self._opening = asyncio.Lock()
+        self._waits: dict[str, float] = {}  # since when, by turn
 
     async def create(
         self, workspace: str | None, *, name: str | None, policy: str, hide: tuple[str, ...]
@@ -96,14 +100,32 @@ class Branches:
                 self._branches[session.branch_id] = branch
         return branch
 
-    async def take_over(self, session: "SessionRow") -> None:
-        """Take a session's branch from a stopped process, whose lease the caller has by now."""
+    async def take_over(self, session: "SessionRow") -> bool:
+        """Take a session's branch from a stopped process, whose lease the caller has by now.
+
+        Returns:
+            Whether one had it.
+        """
         if session.branch_id is None:
-            return
+            return False
         async with self._opening:
             workspace = await to_thread(self._workspace, session.workspace)
-        if await in_thread(_take_over, workspace, session.branch_id):
+        taken = await in_thread(_take_over, workspace, session.branch_id)
+        if taken:
             _log.warning("branch %s was taken from a process that is stopped", session.branch_id)
+        return taken
+
+    def may_wait(self, turn_id: str) -> bool:
+        """Whether a turn may go on waiting for its branch, which another process has, instead of failing."""
+        since = self._waits.setdefault(turn_id, time.monotonic())
+        if time.monotonic() - since < LONGEST_WAIT_S:
+            return True
+        self.waited(turn_id)
+        return False
+
+    def waited(self, turn_id: str) -> None:
+        """Note that a turn has its branch, or waits for it no longer."""
+        self._waits.pop(turn_id, None)
 
     async def workspace(self, path: str | None) -> "Workspace":
         """Return the open workspace of a directory, for its landings and files; do not close it.

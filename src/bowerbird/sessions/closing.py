@@ -32,6 +32,10 @@ from bowerbird.store.turns import TurnRow
 
 if TYPE_CHECKING:
     from bowerbird.workspace import Branch
+    from bowerbird.workspace.lock import Pin
+
+DRIVES = "drives a turn on it"
+WAIT_S = 2.0  # for another process that works on the branch: most are at their end
 
 _log = logging.getLogger(__name__)
 
@@ -55,11 +59,35 @@ class Closer:
 
     def __init__(self, house: House, turn: TurnRow, session: SessionRow, lease: Lease) -> None:
         self.branch: Branch | None = None
+        self._pin: Pin | None = None
         self._changed = False
         self._house = house
         self._turn = turn
         self._session = session
         self._lease = lease
+
+    async def keep(self, branch: "Branch") -> None:
+        """Keep other processes from changing the branch while the turn works on it (D-4).
+
+        Raises:
+            BranchBusy: one works on it for longer.
+        """
+
+        def pin() -> None:
+            self._pin = branch.lock.pin(
+                DRIVES, wait_s=WAIT_S
+            )  # kept even if the caller is cancelled meanwhile
+
+        self.branch = branch
+        await in_thread(pin)
+
+    def let_go(self) -> None:
+        """Let other processes change the branch again; a second time does nothing.
+
+        Before the commit that lets another process drive the session: it finds the branch free.
+        """
+        if self._pin is not None:
+            self._pin.release()
 
     async def end(self, ending: Ending, last: LastStep | None = None) -> TurnRow | None:
         """End the turn; returns the session's next open turn.
@@ -89,6 +117,7 @@ class Closer:
             insert_parcels(connection, parcels)
             return told, ended
 
+        self.let_go()
         ending, ended = await self._house.store.write(commit)
         if last is not None:
             last.shown(ended.steps)
@@ -125,6 +154,7 @@ class Closer:
                     insert_parcels(connection, request_parcels(session, turn, event))
             return record
 
+        self.let_go()
         record = await self._house.store.write(commit)
         self._house.outbox.look()
         self._lease.was_released()
@@ -139,6 +169,7 @@ class Closer:
 
     async def leave(self) -> None:
         """Put the turn back into the queue for the next process (SE-34)."""
+        self.let_go()
         await self._house.store.write(lambda c: leave_turn(c, self._turn, self._lease.epoch))
         self._lease.was_released()
         self._publish(None, TurnMark("queued"))

@@ -31,10 +31,12 @@ def take_over(lock: "WriterLock") -> bool:
     Returns:
         Whether it was taken: False when nobody has it, or a process that is not stopped.
     """
-    note = lock.holder()
-    pid = int(note.split()[0]) if note else 0
-    if pid == 0 or pid == os.getpid() or note_of(pid) != note or state_of(pid) not in _STOPPED:
+    holder = lock.holder()
+    pid = holder.pid if holder is not None else 0
+    if holder is None or pid in (0, os.getpid()) or state_of(pid) not in _STOPPED:
         return False
+    if note_of(pid) != holder.note:
+        return False  # it died, and another process has its number
     end_descendants(pid)
     lock.replace()
     return True

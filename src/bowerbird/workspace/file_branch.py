@@ -22,6 +22,7 @@ from bowerbird.workspace.earlier import look, open_base
 from bowerbird.workspace.file_ops import FileOps, os_errors
 from bowerbird.workspace.journal import JournalRecords
 from bowerbird.workspace.listing import list_files
+from bowerbird.workspace.lock import WriterLock
 from bowerbird.workspace.order import Ticket
 from bowerbird.workspace.paths import PathInput, lexical
 from bowerbird.workspace.private_files import sync_private
@@ -58,6 +59,11 @@ class BranchFiles:
     def root(self) -> Path | None:
         """The workspace directory, None for a branch of nothing."""
         return self._state.workspace
+
+    @property
+    def lock(self) -> WriterLock:
+        """Who writes the branch; a pin on it keeps other processes from that for longer."""
+        return self._state.lock
 
     @property
     def hide(self) -> tuple[str, ...]:

@@ -75,15 +75,24 @@ class Layering:
     def _load(self) -> LayerState:
         manifest = self._manifest.load()
         root = self.directory / "layers"
-        self._layers = {r.n: self._layers.get(r.n) or FrozenLayer(root / str(r.n)) for r in manifest.layers}
+        self._layers = {r.n: self._layer(root / str(r.n), r.n) for r in manifest.layers}
         own = Pile(tuple(self._layers.values()))
         return LayerState(self.ground, self._open_layer(manifest.open), own, self.lower)
+
+    def _layer(self, path: Path, number: int) -> FrozenLayer:
+        # Joining puts another directory in a layer's place: what another process joined is not what was read.
+        known = self._layers.get(number)
+        return known if known is not None and known.is_as_read() else FrozenLayer(path)
 
     def _open_layer(self, number: int) -> OpenLayer:
         marks = None if self._storage.kernel_form else self.directory / "layers" / f"{number}.json"
         return OpenLayer(self.directory / "open", self.directory / "work", number, marks, self._wrote)
 
     def _wrote(self) -> None:
+        self.direct_writes += 1
+
+    def wrote_elsewhere(self) -> None:
+        """Note that another process may have written the open layer: a mount of it shows what was before."""
         self.direct_writes += 1
 
     def close(self) -> None:

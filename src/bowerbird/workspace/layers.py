@@ -204,6 +204,16 @@ class FrozenLayer:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.number = int(path.name)
+        self._seen: tuple[int, int] | None = None  # the directory that was read
+
+    def is_as_read(self) -> bool:
+        """Tell whether its directory is still the one that was read, if any was."""
+        if self._seen is None:
+            return True
+        try:
+            return _identity(self.path.stat()) == self._seen
+        except FileNotFoundError:
+            return False
 
     @cached_property
     def node(self) -> Node:
@@ -215,12 +225,17 @@ class FrozenLayer:
         except FileNotFoundError as error:
             raise OSError(errno.ENOENT, "a layer of this branch is missing", str(self.path)) from error
         try:
+            self._seen = _identity(os.fstat(fd))
             return scan(fd, self.path, self.number, marks)
         finally:
             os.close(fd)
 
     def __repr__(self) -> str:
         return f"FrozenLayer({str(self.path)!r})"
+
+
+def _identity(seen: os.stat_result) -> tuple[int, int]:
+    return seen.st_ino, seen.st_mtime_ns
 
 
 class Pile:

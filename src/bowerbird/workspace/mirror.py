@@ -55,15 +55,31 @@ class Mirror:
         self._manifest = directory / "manifest"
         self._unsure = directory / "unsure"
         self._rows: dict[str, Row] = {}
+        self._read: tuple[int, int] | None = None  # the manifest that `_rows` is from
         self._written, self._deleted, self._special = set[str](), set[str](), set[str]()
-        if self._manifest.exists():
-            stored = msgspec.msgpack.decode(self._manifest.read_bytes(), type=dict[bytes, Row])
-            self._rows = {os.fsdecode(path): row for path, row in stored.items()}
+        self._catch_up()
 
     @property
     def exists(self) -> bool:
         """Whether the copy was made."""
         return self._manifest.exists()
+
+    def _catch_up(self) -> None:
+        """Read what another process noted of the copy since this one last did."""
+        sign = self._sign_of_manifest()
+        if sign != self._read:
+            stored: dict[bytes, Row] = {}
+            if sign is not None:
+                stored = msgspec.msgpack.decode(self._manifest.read_bytes(), type=dict[bytes, Row])
+            self._rows = {os.fsdecode(path): row for path, row in stored.items()}
+            self._read = sign
+
+    def _sign_of_manifest(self) -> tuple[int, int] | None:
+        try:
+            seen = self._manifest.stat()
+        except FileNotFoundError:
+            return None
+        return seen.st_ino, seen.st_mtime_ns
 
     def check(self, stack: Stack, most_files: int, most_bytes: int) -> None:
         """Refuse a branch that is too large to copy.
@@ -84,6 +100,7 @@ class Mirror:
     def bring_in(self, stack: Stack) -> None:
         """Make the copy equal to the branch where the branch changed since they last agreed."""
         self.tree.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._catch_up()
         unsure = self._read_unsure()
         wanted = {p: e for p, e in stack.view.subtree("/").items() if e.kind != "special"}
         gone = sorted((self._rows.keys() | unsure) - wanted.keys(), key=os.fsencode, reverse=True)
@@ -173,6 +190,7 @@ class Mirror:
         special: set[str] = set()
         adopted: set[str] = set()  # directories taken with all that is in them
         renewed = False
+        self._catch_up()
         unsure = self._read_unsure()
         with self._root() as root:
             for path, above, name, status in owned.every(root):
@@ -286,6 +304,7 @@ class Mirror:
     def _save(self) -> None:
         rows = {os.fsencode(path): row for path, row in self._rows.items()}
         self._replace_file(self._manifest, msgspec.msgpack.encode(rows))
+        self._read = self._sign_of_manifest()
 
     def _replace_file(self, path: Path, content: bytes) -> None:
         temporary = path.with_name(f"{path.name}.tmp")
@@ -296,7 +315,7 @@ class Mirror:
         """Delete the copy."""
         self._manifest.unlink(missing_ok=True)
         discard(self.tree)
-        self._rows = {}
+        self._rows, self._read = {}, None
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from bowerbird.workspace.mounts import submounts
 from bowerbird.workspace.stack import Stack
 from bowerbird.workspace.state import BranchState
 
+_AT_WORK = "runs commands on it"
 _WRITTEN = ("copy", "home", "tmp")
 """Directories of a branch, beside its open layer, that processes may fill."""
 
@@ -113,7 +114,7 @@ class ProcessView:
             ViewChanged: mount anew and try again.
         """
         state = self._state
-        with self._hold():
+        with state.lock.pin(_AT_WORK), self._hold():
             with state.writing() as stack:
                 if stack.direct_writes != self._writes:
                     raise ViewChanged
@@ -130,6 +131,11 @@ class ProcessView:
     def hides(self) -> bool:
         """Whether some workspace paths are kept from this branch."""
         return bool(self._state.manifest.value.hide) or self._state.ground.masked is not None
+
+    def is_free(self) -> bool:
+        """Whether no other process has the branch: one that runs commands on it has it all the time."""
+        holder = self._state.lock.holder()
+        return holder is None or holder.pid == os.getpid()
 
     # ------------------------------------------------------------ the copy tier
 
@@ -153,7 +159,7 @@ class ProcessView:
     @contextmanager
     def live_copy(self, mirror: Mirror) -> Generator[None]:
         """Keep copy and branch equal at every call of the file tools until left."""
-        with self._hold():
+        with self._state.lock.pin(_AT_WORK), self._hold():
             use = CopyUse(self.directory / "copy")
             use.begin()
             self._state.mirror = mirror

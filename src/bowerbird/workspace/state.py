@@ -143,6 +143,10 @@ class BranchState:
             BranchBusy: another process writes it.
         """
         with self.lock.hold():
+            if self.lock.behind:  # what is remembered here may be older than what another process wrote
+                self.account.forget()
+                self.stack.wrote_elsewhere()
+                self._swept = self.lock.behind = False
             self.stack.refresh()
             if not self._swept:
                 self._swept = self._looked = True
