@@ -75,11 +75,8 @@ class Mirror:
             self._read = sign
 
     def _sign_of_manifest(self) -> tuple[int, int] | None:
-        try:
-            seen = self._manifest.stat()
-        except FileNotFoundError:
-            return None
-        return seen.st_ino, seen.st_mtime_ns
+        seen = self._manifest.stat() if self._manifest.exists() else None
+        return None if seen is None else (seen.st_ino, seen.st_mtime_ns)
 
     def check(self, stack: Stack, most_files: int, most_bytes: int) -> None:
         """Refuse a branch that is too large to copy.
