@@ -33,6 +33,7 @@ from bowerbird.sessions.background import BackgroundDesk
 from bowerbird.sessions.branches import Branches
 from bowerbird.sessions.discarding import discard_changes
 from bowerbird.sessions.service import SessionService
+from bowerbird.sessions.trash import Trash
 from bowerbird.store.store import Store
 
 if TYPE_CHECKING:
@@ -92,6 +93,11 @@ class Application:
         await self.start()
         if self.sessions.teams is not None:
             await self.sessions.teams.adopt()
+
+    @property
+    def trash(self) -> Trash:
+        """What was thrown away and can still be had back."""
+        return Trash(self.sessions, self.branches)
 
     async def discard_changes(self, thread_id: str) -> str:
         """Move a session's branch to the trash and give it a fresh one; return the old branch's id.

@@ -162,21 +162,10 @@ def filesystem_of(path: Path) -> str:
 
 
 async def _database(loaded: "Loaded", data_dir: Path) -> list[Check]:
-    from bowerbird.app.mapping import store_options
-    from bowerbird.config.fields import mask_url
-    from bowerbird.store import Store
+    from bowerbird.cli.doctor_data import look_at_data
 
-    shown = mask_url(loaded.database_url)
-    try:
-        store = await Store.open(
-            loaded.database_url, data_dir=data_dir, options=store_options(loaded.settings)
-        )
-    except BowerbirdError as error:
-        return [Check("database", "broken", _redacted(loaded, str(error)))]
-    await store.aclose()
-    return [
-        Check("database", "ok", f"{shown}, schema current, durability {loaded.settings.store.durability}")
-    ]
+    rows = await look_at_data(loaded, data_dir, lambda text: _redacted(loaded, text))
+    return [Check(*row) for row in rows]
 
 
 async def _sandbox(loaded: "Loaded", data_dir: Path) -> list[Check]:

@@ -310,7 +310,7 @@ def discard(
             )
             return DONE
         shell.terminal.line(f"discarded {plural(count, 'change')} of session {found.thread_id}", "green")
-        shell.terminal.note(f"they are kept for 7 days as branch {old}")
+        shell.terminal.note(f"kept for 7 days; bring them back with: bowerbird trash restore {old}")
         return DONE
 
     return opened(shell, workspace, work)

@@ -172,8 +172,9 @@ def duration(seconds: float) -> str:
 
 
 def plural(number: int, noun: str) -> str:
-    """Return `1 file`, `2 files`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    """Return `1 file`, `2 files`, `2 branches`."""
+    ending = "es" if noun.endswith(("ch", "sh", "s", "x")) else "s"
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}{ending}"
 
 
 def money(cost: float | None) -> str:

@@ -31,3 +31,44 @@ def add_upkeep_commands(application: typer.Typer, call: Callable[..., int]) -> N
     ) -> int:
         """Bring a backup into an empty data directory (choose one with --data-dir)."""
         return call("backup_commands", "restore", directory=directory, json=json)
+
+    @application.command("disk")
+    def disk(  # pyright: ignore[reportUnusedFunction] - registered
+        free: Annotated[
+            bool, Option("--free", help="Remove what settings do not keep, and pack the database.")
+        ] = False,
+        json: Json = False,
+    ) -> int:
+        """Show what takes room in the data directory, and free what may go."""
+        return call("disk_commands", "disk", free=free, json=json)
+
+    application.add_typer(_trash(call), name="trash")
+
+
+def _trash(call: Callable[..., int]) -> typer.Typer:
+    group = typer.Typer(
+        help="Deleted sessions and discarded changes.", rich_markup_mode=None, no_args_is_help=True
+    )
+
+    @group.command("list")
+    def list_(json: Json = False) -> int:  # pyright: ignore[reportUnusedFunction] - registered
+        """List what can be had back, and for how long."""
+        return call("disk_commands", "trash_list", json=json)
+
+    @group.command("restore")
+    def restore(  # pyright: ignore[reportUnusedFunction] - registered
+        entry: Annotated[str, Argument(metavar="ID", help="As `trash list` shows it, or its beginning.")],
+        json: Json = False,
+    ) -> int:
+        """Bring a session, or changes that were discarded, back."""
+        return call("disk_commands", "trash_restore", entry=entry, json=json)
+
+    @group.command("empty")
+    def empty(  # pyright: ignore[reportUnusedFunction] - registered
+        yes: Annotated[bool, Option("--yes", "-y", help="Do not ask.")] = False,
+        json: Json = False,
+    ) -> int:
+        """Remove everything in the trash for good."""
+        return call("disk_commands", "trash_empty", yes=yes, json=json)
+
+    return group

@@ -207,6 +207,11 @@ class Branches:
             workspace = await to_thread(self._workspace, session.workspace)
             await to_thread(workspace.restore_discarded, session.branch_id)
 
+    async def trashed(self) -> dict[str, str]:
+        """Return the branches in the trash, and when they went there."""
+        workspace = await self.workspace(None)
+        return await in_thread(workspace.trashed)
+
     async def empty_trash(self, days: float, keep: Collection[str], now_s: float | None = None) -> int:
         """Free the disk of branches that were discarded more than `days` ago; returns how many.
 

@@ -156,3 +156,16 @@ def set_synchronous(connection: Connection, flushed: bool) -> None:
     """Choose whether the next transaction is flushed to the disk; call between transactions."""
     raw: Any = connection.connection.dbapi_connection
     raw.execute(f"PRAGMA synchronous={'FULL' if flushed else 'NORMAL'}")
+
+
+def pack(path: Path, busy_timeout_s: float) -> None:
+    """Write the database anew without its unused pages; raises StoreBusy when others do not let it."""
+    try:
+        connection = sqlite3.connect(path, timeout=busy_timeout_s, isolation_level=None)
+        try:
+            connection.execute("VACUUM")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        finally:
+            connection.close()
+    except sqlite3.Error as error:
+        raise store_error(error, str(path)) from error

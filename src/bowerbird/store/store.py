@@ -13,7 +13,7 @@ import msgspec
 from sqlalchemy import Connection
 
 from bowerbird.core.errors import StorageFull, StoreError
-from bowerbird.core.threads import to_thread
+from bowerbird.core.threads import in_thread, to_thread
 from bowerbird.core.timestamps import now_iso
 from bowerbird.store.blobs import Blobs
 from bowerbird.store.journal import CORRUPT, Append, Record, encode_body
@@ -179,6 +179,26 @@ class Store:
         if damaged:
             await self.write(lambda c: set_aside(c, damaged, now_iso()), flush=False)
         return found
+
+    async def damage(self) -> str:
+        """Return what a look at every page of the database finds wrong, "" when it is whole.
+
+        PostgreSQL checks its pages itself, when it reads them.
+        """
+        if self.dialect == "postgresql":
+            return ""
+        found = await self.read(lambda c: c.exec_driver_sql("PRAGMA quick_check(3)").scalars().all())
+        return "" if list(found) == ["ok"] else "; ".join(map(str, found))
+
+    async def pack(self) -> None:
+        """Give the disk back what deletions left unused in the database; others wait meanwhile.
+
+        PostgreSQL does that by itself.
+        """
+        if self.dialect == "sqlite":
+            from bowerbird.store.sqlite import pack
+
+            await in_thread(pack, Path(self.name), self.options.busy_timeout_s)
 
     def require_space(self) -> None:
         """Raise StorageFull when new work must be refused (SE-61)."""

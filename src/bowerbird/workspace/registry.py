@@ -256,6 +256,11 @@ class BranchRegistry:
             )
         return rows
 
+    def trashed(self) -> dict[str, str]:
+        """Return the branches in the trash, of every workspace, and when they went there."""
+        found = {directory.name: _discarded_at(directory) for directory in self.directories()}
+        return {branch: at for branch, at in found.items() if at is not None}
+
     def is_ours(self, directory: Path) -> bool:
         """Tell whether a branch directory belongs to this workspace."""
         file = ManifestFile(directory)

@@ -129,6 +129,10 @@ class Workspace:
         """Return the branches in the trash, with the time they went there."""
         return self._house.registry.infos(trashed=True)
 
+    def trashed(self) -> dict[str, str]:
+        """Return the ids of all branches in the trash, of any workspace, and when they went there."""
+        return self._house.registry.trashed()
+
     def restore_discarded(self, branch_id: str) -> Branch:
         """Take a branch out of the trash; raises NotFound when it is not there (any more)."""
         return Branch(self._house.registry.restore_discarded(branch_id), self._house)
