@@ -16,6 +16,10 @@ _ESCAPE = re.compile(rb"\\([abfnrtv\"\\]|[0-7]{3})")
 _LETTERS = {b"a": 7, b"b": 8, b"t": 9, b"n": 10, b"v": 11, b"f": 12, b"r": 13, b'"': 34, b"\\": 92}
 
 
+MOST_COMPARED = 2_000_000
+"""Lines that are compared to find the hunks of one file, about a second."""
+
+
 @dataclass(frozen=True, slots=True)
 class Hunk:
     """One hunk; `lines` are (` `, `-` or `+`, bytes without line end)."""
@@ -82,6 +86,7 @@ def apply_hunks(data: bytes, patch: FilePatch) -> bytes:
         ToolError: a hunk does not fit; file, number and header are named.
     """
     lines = data.split(b"\n")
+    budget = [MOST_COMPARED]
     ends_open = lines[-1] != b""
     if not ends_open:
         lines.pop()
@@ -90,7 +95,12 @@ def apply_hunks(data: bytes, patch: FilePatch) -> bytes:
     for number, hunk in enumerate(patch.hunks, 1):
         old = [line for mark, line in hunk.lines if mark != "+"]
         expected = max(hunk.start - 1, 0) + shift if old else min(hunk.start + shift, len(lines))
-        at = _find(lines, old, expected, done)
+        at = _find(lines, old, expected, done, budget)
+        if budget[0] < 0:
+            raise ToolError(
+                f"{patch.name}: hunk {number} ({hunk.header}) is too far from where it says; "
+                "nothing was changed. Read the file again and make a new patch, or use edit_file"
+            )
         if at is None:
             raise ToolError(
                 f"{patch.name}: hunk {number} ({hunk.header}) does not fit the file; nothing was changed"
@@ -106,13 +116,29 @@ def apply_hunks(data: bytes, patch: FilePatch) -> bytes:
     return b"\n".join(lines) + (b"" if ends_open else b"\n")
 
 
-def _find(lines: Sequence[bytes], old: Sequence[bytes], expected: int, first: int) -> int | None:
-    """Return where `old` stands, nearest to `expected`, not before `first`."""
+def _find(
+    lines: Sequence[bytes], old: Sequence[bytes], expected: int, first: int, budget: list[int]
+) -> int | None:
+    """Return where `old` stands, nearest to `expected`, not before `first`.
+
+    Every place and every compared line is taken from `budget`; below zero the search ends.
+    """
     last = len(lines) - len(old)
-    for distance in range(max(last - first, abs(expected - first), abs(last - expected)) + 1):
-        for at in {expected - distance, expected + distance}:
-            if first <= at <= last and all(_same(lines[at + n], line) for n, line in enumerate(old)):
+    if first > last:
+        return None
+    near = min(max(expected, first), last)
+    for distance in range(max(near - first, last - near) + 1):
+        for at in sorted({near - distance, near + distance}, key=lambda place: abs(place - expected)):
+            if not first <= at <= last:
+                continue
+            same = 0
+            while same < len(old) and _same(lines[at + same], old[same]):
+                same += 1
+            if same == len(old):
                 return at
+            budget[0] -= same + 1
+            if budget[0] < 0:
+                return None
     return None
 
 
@@ -205,7 +231,8 @@ def _hunk(patch: FilePatch, lines: Sequence[str], index: int) -> tuple[Hunk, int
 
 
 def _body(lines: Sequence[str], index: int) -> Iterator[tuple[str, str]]:
-    for line in lines[index:]:
+    for at in range(index, len(lines)):
+        line = lines[at]
         if line[:1] in (" ", "-", "+", "\\"):
             yield line[0], line[1:]
         elif line == "":

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bowerbird.core.errors import Exists, NotFound, ToolError, WorkspaceError
+from bowerbird.core.threads import to_thread
 from bowerbird.tools import file_reads
 from bowerbird.tools.context import ToolContext
 from bowerbird.tools.patch_text import FilePatch, apply_hunks, parse_patch
@@ -35,7 +36,7 @@ async def apply_patch(patch: str, context: ToolContext) -> ToolResult:
         patch: The diff, with `--- a/PATH`, `+++ b/PATH` and `@@` hunks for each file.
     """
     branch = context.files
-    plans = [await _planned(branch, one) for one in parse_patch(patch)]
+    plans = [await _planned(branch, one) for one in await to_thread(parse_patch, patch)]
     done: list[_Plan] = []
     try:
         for plan in plans:
@@ -69,8 +70,9 @@ async def _planned(branch: "Branch", patch: FilePatch) -> _Plan:
             raise ToolError(f"{error}; nothing was changed") from error
     elif patch.new is not None and await _exists(branch, patch.new):
         raise Exists(f"{patch.new}: the patch creates it, but it exists; nothing was changed", patch.new)
-    after = None if patch.new is None else apply_hunks(before or b"", patch)
-    if patch.new is None and apply_hunks(before or b"", patch):
+    left = await to_thread(apply_hunks, before or b"", patch)
+    after = None if patch.new is None else left
+    if patch.new is None and left:
         raise ToolError(
             f"{patch.name}: the patch deletes it, but it holds more than that; nothing was changed"
         )

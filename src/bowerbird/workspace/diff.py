@@ -112,10 +112,14 @@ def has_nul(data: bytes) -> bool:
 
 
 class _Renames:
-    """Deleted files by size, to find those whose bytes were created elsewhere."""
+    """Deleted files by size, to find those whose bytes were created elsewhere.
+
+    Where sizes are equal each file is hashed, once: comparing all pairs would be quadratic in moved files.
+    """
 
     def __init__(self, deleted: Iterable[Change]) -> None:
         self._by_size: dict[int, list[Change]] = {}
+        self._by_digest: dict[int, dict[str, str]] = {}
         for change in deleted:
             if change.base is not None and change.base.content is not None and change.base.content.size:
                 self._by_size.setdefault(change.base.content.size, []).append(change)
@@ -125,10 +129,20 @@ class _Renames:
         if change.base is not None or change.new is None or change.new.content is None:
             return None
         content = change.new.content
-        for gone in self._by_size.get(content.size, ()):
-            if gone.base is not None and gone.base.content is not None and gone.base.content.same(content):
-                return shown(gone.path)
-        return None
+        if content.size not in self._by_size:
+            return None
+        path = self._digests(content.size).get(content.digest())
+        return None if path is None else shown(path)
+
+    def _digests(self, size: int) -> dict[str, str]:
+        """Return the first deleted path of each content of a size."""
+        found = self._by_digest.get(size)
+        if found is None:
+            found = self._by_digest[size] = {}
+            for gone in self._by_size[size]:
+                if gone.base is not None and gone.base.content is not None:
+                    found.setdefault(gone.base.content.digest(), gone.path)
+        return found
 
 
 @dataclass(frozen=True, slots=True)

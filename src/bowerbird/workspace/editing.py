@@ -8,6 +8,7 @@ bytes that are no text. `\\n` in `old` fits `\\r\\n`, and `new` takes the ending
 
 from bisect import bisect_left
 from dataclasses import dataclass
+from functools import cached_property
 
 from bowerbird.core.errors import BinaryFile, InvalidArgument, NoMatch, NotUnique
 from bowerbird.workspace.paths import shown_path
@@ -61,10 +62,11 @@ def edit(data: bytes, old: str, new: str, *, replace_all: bool, encoding: str | 
     lf, crlf = _encoded("\n", how, "new"), _encoded("\r\n", how, "new")
     with_lf = _encoded(plain, how, "new")
     with_crlf = _encoded(plain.replace("\n", "\r\n"), how, "new")
+    endings = _Endings(data, lf, crlf, len(how.bom))
     parts: list[bytes] = []
     at = 0
     for start, end in spans:
-        parts += [data[at:start], with_crlf if _takes_crlf(data, start, end, lf, crlf) else with_lf]
+        parts += [data[at:start], with_crlf if endings.is_crlf(start) else with_lf]
         at = end
     parts.append(data[at:])
     return Edited(b"".join(parts), len(spans), _line(data, spans[0][0], how))
@@ -114,16 +116,31 @@ def _without(data: bytes, positions: list[int], width: int) -> bytes:
     return b"".join(data[start:end] for start, end in zip(starts, [*positions, len(data)], strict=True))
 
 
-def _takes_crlf(data: bytes, start: int, end: int, lf: bytes, crlf: bytes) -> bool:
-    """Whether a replacement of the span gets CRLF: as in it, else as the line goes on, else before."""
-    for found in (
-        _first_newline(data, start, end, lf),
-        _first_newline(data, end, len(data), lf),
-        data.rfind(lf, 0, start),
-    ):
-        if found >= 0:
-            return data[max(0, found + len(lf) - len(crlf)) : found + len(lf)] == crlf
-    return False
+class _Endings:
+    """Which line ending a replacement gets: as in it, else as the line goes on, else as before it.
+
+    Asked for places in order; the file is looked through once, however many they are.
+    """
+
+    def __init__(self, data: bytes, lf: bytes, crlf: bytes, base: int) -> None:
+        self._data, self._lf, self._crlf, self._base = data, lf, crlf, base
+        self._next = -1  # the first newline at or after the last place; without one the end
+
+    def is_crlf(self, start: int) -> bool:
+        """Whether the first newline at or after `start`, else the last one before it, is CRLF."""
+        if self._next < start:
+            found = _first_newline(self._data, start, len(self._data), self._lf)
+            self._next = found if found >= 0 else len(self._data)
+        at = self._next if self._next < len(self._data) else self._last
+        end = at + len(self._lf)
+        return at >= 0 and self._data[max(0, end - len(self._crlf)) : end] == self._crlf
+
+    @cached_property
+    def _last(self) -> int:
+        at = self._data.rfind(self._lf, self._base)
+        while at >= 0 and (at - self._base) % len(self._lf):
+            at = self._data.rfind(self._lf, self._base, at + len(self._lf) - 1)
+        return at
 
 
 def _first_newline(data: bytes, start: int, end: int, lf: bytes) -> int:

@@ -6,7 +6,7 @@ Here: the chain of `.gitignore` from the root to a path. Not here: the rules' sy
 
 import os
 
-from bowerbird.workspace.ignore import MOST_BYTES, Chain, compile_ignore, ignored
+from bowerbird.workspace.ignore import MOST_BYTES, Chain, extended, ignored
 from bowerbird.workspace.view import MergedView
 
 
@@ -43,7 +43,7 @@ class GitIgnored:
         if chain is not None:
             text = self._text(f"{directory}/.gitignore")
             if text:
-                chain = (*chain, (compile_ignore(text), len(directory) + 1))
+                chain = extended(chain, text, len(directory) + 1)
         self._chains[directory] = chain
         return chain
 

@@ -15,6 +15,7 @@ from functools import cached_property, lru_cache
 from bowerbird.core.errors import InvalidPattern
 
 _MOST_ALTERNATIVES = 256
+_LONGEST = 4096  # as paths
 _SPECIAL = frozenset("*?[\\")
 
 
@@ -110,6 +111,8 @@ def compile_glob(pattern: str) -> Glob:
         InvalidPattern: empty, an unclosed `[` or `{`, a final `\\`, a reversed range, or more
             than 256 alternatives.
     """
+    if len(pattern) > _LONGEST:
+        raise InvalidPattern(f"a glob of {len(pattern)} characters is longer than {_LONGEST}")
     text = pattern
     while text.startswith("./"):
         text = text[2:]

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from bowerbird.workspace import handles
 from bowerbird.workspace.glob import Glob
 from bowerbird.workspace.ground import nothing_hidden
-from bowerbird.workspace.ignore import MOST_BYTES, NAMES, Chain, compile_ignore, ignored
+from bowerbird.workspace.ignore import MOST_BYTES, NAMES, Chain, extended, ignored
 from bowerbird.workspace.nodes import EMPTY, Entry, Node, find
 from bowerbird.workspace.reserved import RESERVED, is_reserved
 from bowerbird.workspace.view import MergedView
@@ -239,8 +239,9 @@ class Walker:
             todo.append(_Frame(path, node, in_ground, inner))
 
     def _with_rules(self, chain: Chain, above: str, names: list[str]) -> Chain:
-        added = [(compile_ignore(self._text(f"{above}/{name}")), len(above) + 1) for name in names]
-        return (*chain, *((rules, start) for rules, start in added if rules))
+        for name in names:
+            chain = extended(chain, self._text(f"{above}/{name}"), len(above) + 1)
+        return chain
 
     def _text(self, path: str) -> str:
         entry = self._view.lookup(path)
