@@ -195,6 +195,28 @@ def test_a_plan_is_approved_and_carried_out(desk, chat, written):
     chat.wait_for("1 file changed: /diff")
 
 
+def test_ctrl_c_at_a_plan_calls_no_model_and_the_feedback_is_one_message(desk, chat):
+    """server 1, D-12: it was three paid revisions, with the user's words still in the queue."""
+    desk.fake.reset()
+    chat.send("/plan\r")
+    desk.fake.script({"text": "First plan."}, {"text": "Second plan."}, {"text": "Carried on."})
+    before = desk.fake.request_count
+    chat.send("think\r")
+    chat.wait_for("First plan.")
+    chat.wait_for("y approve")
+    chat.send("\x03")
+    chat.wait_for("feedback>")
+    time.sleep(0.5)
+    assert desk.fake.request_count == before + 1
+    chat.send("with sqlite\r")
+    chat.wait_for("Second plan.")
+    assert desk.fake.request_count == before + 2
+    assert "with sqlite" in str(desk.fake.requests[-1]["messages"][-1])
+    chat.send("y\r")
+    chat.wait_for("Carried on.")
+    assert desk.fake.request_count == before + 3
+
+
 def test_typed_lines_are_kept_privately(desk, chat):
     """UI-52: history in the data directory, 0600."""
     history = desk.home / ".bowerbird/data/cli_history"

@@ -5,12 +5,17 @@ Here: those two checks. Not here: storing the answer (`inputs.py`), what follows
 
 from datetime import UTC, datetime
 
+from sqlalchemy import Connection
+
 from bowerbird.core.errors import AlreadyAnswered, InvalidArgument, NoPendingRequest
 from bowerbird.core.events import ApprovalAnswer, ApprovalRequest
 from bowerbird.core.timestamps import from_iso
 from bowerbird.sessions.records import events_of
+from bowerbird.store.records import read_turn_records
 from bowerbird.store.store import Store
-from bowerbird.store.turns import TurnRow, open_turns_with, turns_of
+from bowerbird.store.turns import TurnRow, find_input, open_turns_with, turns_of
+
+ANSWER_DOOR = "answer"  # answers are deduplicated by the request they answer, whatever door they came through
 
 DECISIONS: dict[str, tuple[str, ...]] = {
     "approval": ("approve", "deny", "auto_approve"),
@@ -70,3 +75,20 @@ def check_decision(request: ApprovalRequest, decision: str) -> None:
             f"decision {decision!r} does not answer a request of kind {request.kind}; "
             f"use {', '.join(allowed)}"
         )
+
+
+def open_question(connection: Connection, turn: TurnRow) -> ApprovalRequest | None:
+    """Return the agent's oldest question of a turn that can still be answered by typing, None for none."""
+    records = read_turn_records(connection, turn.thread_id, turn.turn_id, types=("request", "answer"))
+    open_ones: dict[str, ApprovalRequest] = {}
+    for _, event in events_of(records):
+        if isinstance(event, ApprovalRequest) and event.kind == "user":
+            open_ones[event.id] = event
+        elif isinstance(event, ApprovalAnswer):
+            open_ones.pop(event.id, None)
+    now = datetime.now(UTC)
+    for event in open_ones.values():
+        is_over = bool(event.expires_at) and from_iso(str(event.expires_at)) < now
+        if not is_over and find_input(connection, ANSWER_DOOR, event.id) is None:
+            return event
+    return None

@@ -45,12 +45,12 @@ from bowerbird.sessions.closing import Closer, LastStep
 from bowerbird.sessions.commits import Writer, append_of
 from bowerbird.sessions.ending import Ending, Pause, conclude, crash_loop, failure
 from bowerbird.sessions.forks import branch_of
-from bowerbird.sessions.history import Loaded, is_final, load
+from bowerbird.sessions.history import Loaded, is_final
 from bowerbird.sessions.house import House
 from bowerbird.sessions.lease import Lease
 from bowerbird.sessions.live import Published, SessionEvent, TurnMark
-from bowerbird.sessions.opening import Ready, expires_at, opened, unanswered
-from bowerbird.sessions.questions import DoorApprover, DoorInbox, Inboxes, notes_of
+from bowerbird.sessions.opening import Ready, expires_at, opened
+from bowerbird.sessions.questions import DoorApprover, DoorInbox, Inboxes
 from bowerbird.sessions.records import events_of
 from bowerbird.sessions.setup import TurnContext
 from bowerbird.sessions.values import DISCONNECTED
@@ -115,11 +115,8 @@ class Attempt:
             if verdict.stop_reason == "cancelled" and self.was_left():
                 verdict = replace(verdict, stop_reason=DISCONNECTED)
             if isinstance(verdict, Pause):
-                verdict = await self._pause_or_end(verdict)
-            if isinstance(verdict, Pause):
                 await self._record_kept()
-                await self.closer.pause(verdict)
-                return None
+                return await self.closer.pause(verdict)
             last = None if self.kept is None else await self._last_step(self.kept)
             return await self.closer.end(verdict, last)
         except Drained:
@@ -358,15 +355,6 @@ class Attempt:
         elif isinstance(event, ApprovalAnswer):
             self.asked.pop(event.id, None)
         self._publish(seq, event)
-
-    async def _pause_or_end(self, pause: Pause) -> Pause | Ending:
-        """A new message, or a cancel, may have come while we waited: then the turn ends now."""
-        store, turn_id = self.house.store, self.turn.turn_id
-        notes = await store.read(lambda c: notes_of(c, turn_id))
-        if not notes:
-            return pause
-        loaded = load(await store.records(self.turn.thread_id), turn_id)
-        return await unanswered(loaded, tuple(notes), pause.usage, self.commit)
 
     def _is_repeated(self, event: ApprovalRequest) -> bool:
         """Whether the question is on record from before a crash; then that record's id is used."""

@@ -24,19 +24,19 @@ from bowerbird.store.threads import (
     set_status,
 )
 from bowerbird.store.turns import (
+    MESSAGE_KINDS,
     OPEN,
     InboxRow,
     TurnRow,
     find_turn,
     inputs_of,
+    message_behind,
     turns_of,
     update_inputs,
     update_turn,
 )
 from bowerbird.store.usage import settle_dead
 from bowerbird.store.usage_report import standing_limits
-
-MESSAGE_KINDS = ("message", "steer", "interrupt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,7 @@ class Begun:
         records: the turn's first records, when this was its first attempt.
         crash_loop: too many processes died with this turn; it must fail (SE-23).
         answers: what people decided meanwhile. notes: that a new message or a cancel came instead.
+        behind: the message that waits behind a turn which had stopped to wait for a person.
         sender: who asked: `id`, `name`, `door`.
         limits: in USD, by (scope, key), that people set.
     """
@@ -69,6 +70,7 @@ class Begun:
     notes: tuple[InboxRow, ...]
     sender: dict[str, Any]
     limits: dict[tuple[str, str], float]
+    behind: InboxRow | None = None
 
     @property
     def is_first(self) -> bool:
@@ -154,7 +156,7 @@ def taken(connection: Connection, waiting: Waiting, append: Append | None, house
     if (
         first is None
         or first.turn_id != waiting.turn.turn_id
-        or first.state == "waiting"
+        or first.is_paused
         or (first.started_at is None) != (append is not None)
     ):
         release_lease(connection, thread_id, epoch)
@@ -185,11 +187,14 @@ def _begun(
         records = append_one(connection, msgspec.structs.replace(append, epoch=epoch))
         update_inputs(connection, [row.id for row in waiting.inputs], state="taken")
     left: list[InboxRow] = []
+    behind: InboxRow | None = None
     if append is None:  # nobody answers, and nothing is held for, a turn that never ran
         settle_dead(connection, session.thread_id, turn.turn_id, now_iso())
         left = inputs_of(
             connection, turn_id=turn.turn_id, states=("queued",), kinds=("answer", "notification")
         )
+        # A question that was asked while its process lived is asked again first, with all its time.
+        behind = None if turn.stop_reason is None else message_behind(connection, turn)
     return Begun(
         session=session,
         turn=msgspec.structs.replace(turn, **values),
@@ -199,6 +204,7 @@ def _begun(
         notes=tuple(row for row in left if row.kind == "notification"),
         sender=sender_of(waiting.inputs[0]) if waiting.inputs else {},
         limits=waiting.limits,
+        behind=behind,
     )
 
 

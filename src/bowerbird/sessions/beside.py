@@ -123,16 +123,20 @@ def _answered(
     if request.kind == "budget" and answer.decision == "raise":
         session = get_session(connection, turn.thread_id)
         add_money(connection, session, turn, settings, (request, answer))
-    if request.kind == "plan":
+    if request.kind == "plan" and row is not None:
         _next_after_plan(connection, turn, answer)
 
 
 def _next_after_plan(connection: Connection, turn: TurnRow, answer: ApprovalAnswer) -> None:
-    """Queue the turn that carries the plan out, or the one that revises it (AG-64)."""
+    """Queue the turn that carries the plan out, or the one that revises it (AG-64).
+
+    Only for a decision: a message that came instead has a turn of its own, a cancel has none (D-12). Plan
+    mode goes off with an approval; after a rejection it is as people set it.
+    """
     approved = answer.decision == "approve"
     session = find_session(connection, turn.thread_id)
-    if session is not None:
-        flags = {**session.flags, "enable_plan_mode": not approved}
+    if approved and session is not None:
+        flags = {**session.flags, "enable_plan_mode": False}
         update_session(connection, turn.thread_id, flags=flags)
     text = GO_AHEAD if approved else REVISE
     if answer.feedback:

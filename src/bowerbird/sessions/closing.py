@@ -19,7 +19,7 @@ from bowerbird.core.events import ApprovalRequest, Notice
 from bowerbird.core.threads import ThreadDefect, in_thread
 from bowerbird.delegation.team_changes import count_usage
 from bowerbird.sessions.audit import AuditLine
-from bowerbird.sessions.ending import Ended, Ending, Frozen, Pause, end_turn, leave_turn, pause_turn
+from bowerbird.sessions.ending import Ended, Ending, Frozen, Pause, Paused, end_turn, leave_turn, pause_turn
 from bowerbird.sessions.house import House
 from bowerbird.sessions.lease import Lease
 from bowerbird.sessions.live import Published, SessionEvent, TurnMark
@@ -143,19 +143,24 @@ class Closer:
         )
         return ended.following
 
-    async def pause(self, pause: Pause) -> None:
-        """Let the turn wait for a person, without a lease (SE-20)."""
+    async def pause(self, pause: Pause) -> TurnRow | None:
+        """Let the turn wait for a person, without a lease (SE-20).
+
+        Returns:
+            The turn when it must be driven again at once: something came that it need not wait for.
+        """
         session, turn = self._session, self._turn
 
-        def commit(connection: Connection) -> Record | None:
-            record = pause_turn(connection, turn, self._lease.epoch, pause)
-            for _, event in events_of([] if record is None else [record]):
-                if isinstance(event, ApprovalRequest):
+        def commit(connection: Connection) -> Paused:
+            paused = pause_turn(connection, turn, self._lease.epoch, pause)
+            for _, event in events_of([] if paused.record is None else [paused.record]):
+                if isinstance(event, ApprovalRequest) and paused.again is None:
                     insert_parcels(connection, request_parcels(session, turn, event))
-            return record
+            return paused
 
         self.let_go()
-        record = await self._house.store.write(commit)
+        paused = await self._house.store.write(commit)
+        record = paused.record
         self._house.outbox.look()
         self._lease.was_released()
         if record is not None:
@@ -163,9 +168,11 @@ class Closer:
             for found, event in events_of([record]):
                 if event is not None:
                     self._publish(found.seq, event)
-        self._publish(
-            None, TurnMark("waiting", pause.waiting_for, stop_reason=pause.stop_reason, usage=pause.usage)
-        )
+        if paused.again is None:
+            self._publish(
+                None, TurnMark("waiting", pause.waiting_for, stop_reason=pause.stop_reason, usage=pause.usage)
+            )
+        return paused.again
 
     async def leave(self) -> None:
         """Put the turn back into the queue for the next process (SE-34)."""

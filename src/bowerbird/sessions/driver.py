@@ -43,6 +43,11 @@ class Driver:
         self._left = False  # nobody asked for the stop: the last viewer went away
         self._attempt: Attempt | None = None
 
+    @property
+    def was_cancelled(self) -> bool:
+        """Whether somebody asked for the turn's end."""
+        return self._stop.reason == "cancelled" and not self._left
+
     def signal(self, signal: Signal) -> None:
         """Obey a signal at once: stop, or look for an answer."""
         if signal.kind in _STOPS:

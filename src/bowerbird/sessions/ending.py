@@ -18,14 +18,16 @@ from bowerbird.sessions.inputs import requeue_steers
 from bowerbird.store.journal import Append, NewRecord, Record, append_one
 from bowerbird.store.leases import release_lease
 from bowerbird.store.signals import drop_signals
-from bowerbird.store.threads import set_status, update_session
+from bowerbird.store.threads import lock_session, set_status, update_session
 from bowerbird.store.turns import (
     OPEN,
     SnapshotRow,
     TurnRow,
     find_snapshot_by_id,
+    get_turn,
     inputs_of,
     insert_snapshot,
+    message_behind,
     turns_of,
     update_inputs,
     update_turn,
@@ -183,8 +185,19 @@ def end_turn(
     return Ended(record, following, tuple(steps))
 
 
-def pause_turn(connection: Connection, turn: TurnRow, epoch: int, pause: Pause) -> Record | None:
-    """Write that the turn waits for a person; give the lease back. Returns the request's record.
+@dataclass(frozen=True, slots=True)
+class Paused:
+    """What the commit of a wait did: its request's record, and the turn when it must be driven again."""
+
+    record: Record | None
+    again: TurnRow | None
+
+
+def pause_turn(connection: Connection, turn: TurnRow, epoch: int, pause: Pause) -> Paused:
+    """Write that the turn waits for a person; give the lease back.
+
+    What came in the last moment, and what waits behind this turn, must not wait for a person who may never
+    come: the turn is queued instead and decides about it when it is driven next.
 
     Raises:
         LeaseLost: another process drives the turn; nothing is written.
@@ -192,18 +205,24 @@ def pause_turn(connection: Connection, turn: TurnRow, epoch: int, pause: Pause) 
     records = () if pause.request is None else (NewRecord("request", pause.request.body, turn.turn_id),)
     # An empty append still passes the fence.
     written = append_one(connection, Append(turn.thread_id, epoch, records))
+    lock_session(connection, turn.thread_id)
+    news = inputs_of(
+        connection, turn_id=turn.turn_id, states=("queued",), kinds=("answer", "notification")
+    ) or message_behind(connection, turn)
+    state = "queued" if news else "waiting"
     update_turn(
         connection,
         turn.turn_id,
-        state="waiting",
-        waiting_for=pause.waiting_for,
+        state=state,
+        waiting_for=None if news else pause.waiting_for,
         stop_reason=pause.stop_reason,
         usage=msgspec.json.encode(pause.usage).decode(),
         cost=pause.usage.cost,
     )
-    update_session(connection, turn.thread_id, status="waiting")
+    update_session(connection, turn.thread_id, status=state)
     release_lease(connection, turn.thread_id, epoch)
-    return written[0] if written else None
+    again = get_turn(connection, turn.turn_id) if news else None
+    return Paused(written[0] if written else None, again)
 
 
 def leave_turn(connection: Connection, turn: TurnRow, epoch: int) -> None:

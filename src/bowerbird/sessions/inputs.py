@@ -23,6 +23,7 @@ from bowerbird.core.errors import (
 from bowerbird.core.ids import new_id
 from bowerbird.core.messages import ImageBlock, TextBlock, block_to_data, blocks_from_data
 from bowerbird.core.timestamps import now_iso
+from bowerbird.sessions.answers import ANSWER_DOOR, open_question
 from bowerbird.sessions.settings import SessionSettings
 from bowerbird.sessions.values import InputKind, Receipt
 from bowerbird.store.threads import SessionRow, lock_session, update_session
@@ -43,7 +44,6 @@ from bowerbird.store.turns import (
     update_turn,
 )
 
-ANSWER_DOOR = "answer"  # answers are deduplicated by the request they answer, whatever door they came through
 TITLE_CHARS = 100
 MAX_IMAGES = 20
 
@@ -129,26 +129,52 @@ def accept(connection: Connection, offered: Offered, limits: SessionSettings) ->
         row = _input(offered, active.turn_id)
         insert_input(connection, row)
         return Accepted(Receipt(row.id, active.turn_id, 0))
-    turn = _new_turn(connection, offered, active if offered.kind == "interrupt" else None)
+    waiting = active if active is not None and active.state == "waiting" else None
+    if waiting is not None and (answered := _answer_by_typing(connection, offered, waiting)) is not None:
+        return answered
+    is_revision = waiting is not None and waiting.waiting_for == "plan"
+    turn = _new_turn(connection, offered, active if is_revision or offered.kind == "interrupt" else None)
+    if is_revision and turn.kind == "user":
+        turn = msgspec.structs.replace(turn, kind="plan_revision")
     row = _input(offered, turn.turn_id)
     insert_turn(connection, turn)
     insert_input(connection, row)
     title = {"title": offered.text[:TITLE_CHARS]} if session.title is None and offered.text else {}
     update_session(connection, offered.thread_id, **title)
-    # An interrupt goes before the queue, directly behind the active turn.
-    position = 1 if active is not None and offered.kind == "interrupt" else len(open_turns)
-    receipt = Receipt(row.id, turn.turn_id, position)
-    if active is not None and active.state == "waiting":
-        supersede(connection, active)
-        return Accepted(receipt, wake=active, superseded=active)
+    # An interrupt, and what is said to a plan, goes before the queue, directly behind the active turn.
+    goes_ahead = active is not None and (is_revision or offered.kind == "interrupt")
+    receipt = Receipt(row.id, turn.turn_id, 1 if goes_ahead else len(open_turns))
+    if waiting is not None:
+        supersede(connection, waiting)
+        stops = waiting if offered.kind == "interrupt" and not is_revision else None
+        return Accepted(receipt, wake=waiting, interrupt=stops, superseded=waiting)
     interrupt = active if offered.kind == "interrupt" else None
-    wake = turn if position == 0 else None
+    wake = turn if receipt.position == 0 else None
     session = msgspec.structs.replace(session, **title)
     return Accepted(receipt, wake=wake, interrupt=interrupt, session=session, input=row)
 
 
+def _answer_by_typing(connection: Connection, offered: Offered, waiting: TurnRow) -> Accepted | None:
+    """Take a message as the answer to what the agent asked, None when it asked nothing (D-12).
+
+    A message with images is no answer: it ends the waiting turn and is read by the next one.
+    """
+    if not offered.text or any(block.get("type") != "text" for block in offered.body.get("content", ())):
+        return None
+    asked = open_question(connection, waiting)
+    if asked is None:
+        return None
+    by = str(offered.sender.get("name") or offered.sender.get("id") or "user")
+    body = {"request_id": asked.id, "decision": offered.text, "by": by, "feedback": None}
+    accept_answer(connection, waiting, asked.id, body, offered.sender)
+    # Kept under its own key too, so that a repeat of the message is known.
+    row = msgspec.structs.replace(_input(offered, waiting.turn_id), kind="answer", state="done")
+    insert_input(connection, row)
+    return Accepted(Receipt(row.id, waiting.turn_id, 0), wake=waiting, superseded=waiting)
+
+
 def supersede(connection: Connection, waiting: TurnRow) -> None:
-    """Let a waiting turn end without an answer: its calls are denied by what came instead (SE-21)."""
+    """Let a waiting turn end without an answer: what it asked is closed by what came instead (SE-21)."""
     if find_input(connection, ANSWER_DOOR, _superseded_key(waiting)) is None:
         insert_input(
             connection,

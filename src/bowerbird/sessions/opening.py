@@ -4,14 +4,12 @@ Here: from the state the last attempt left to one that the loop can go on with, 
 Not here: the resume decision (`resume.py`), the commits (given as a function).
 """
 
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from bowerbird.core.events import ApprovalAnswer, StepEvent, ToolOutcome
 from bowerbird.core.ids import new_id
 from bowerbird.core.timestamps import to_iso
 from bowerbird.core.usage import Usage
@@ -19,21 +17,16 @@ from bowerbird.sessions.beginning import Begun
 from bowerbird.sessions.ending import Ending, Pause
 from bowerbird.sessions.history import Loaded, load
 from bowerbird.sessions.house import House
+from bowerbird.sessions.instead import Commit, unanswered
 from bowerbird.sessions.questions import answer_of
 from bowerbird.sessions.recovery import Recovery, recover
 from bowerbird.sessions.resume import LedgerCall
 from bowerbird.sessions.settings import SessionSettings
 from bowerbird.store.journal import NewRecord
-from bowerbird.store.turns import InboxRow
 from bowerbird.store.usage import TurnUsage, turn_usage
 
 if TYPE_CHECKING:
     from bowerbird.workspace import Branch
-
-Commit = Callable[[StepEvent], Awaitable[None]]
-
-INSTEAD = "User denied this tool call: a new message came instead"
-CANCELLED = "not executed: the turn was cancelled"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +56,13 @@ async def opened(
         Usage() if begun.is_first else _usage(await house.store.read(lambda c: turn_usage(c, turn)), loaded)
     )
     if begun.notes:
-        return await unanswered(loaded, begun.notes, used, commit)
+        return await unanswered(loaded, begun.notes, begun.behind, used, commit)
     if begun.answers:
         for row in begun.answers:
             await commit(answer_of(row))
         loaded = load(await house.store.records(thread), turn)
+    if begun.behind is not None and loaded.turn.open_requests:
+        return await unanswered(loaded, (), begun.behind, used, commit)
     stopped = _answered_end(loaded, used)
     if stopped is not None:
         return stopped
@@ -81,21 +76,6 @@ async def opened(
     if recovery.outcomes:
         loaded = load(await house.store.records(thread), turn)
     return Ready(loaded, used, begun.sender, begun.limits)
-
-
-async def unanswered(loaded: Loaded, notes: tuple[InboxRow, ...], used: Usage, commit: Commit) -> Ending:
-    """End a turn that waited: a new message, or a cancel, came instead of an answer (SE-21)."""
-    cancelled = any("cancel" in msgspec.json.decode(row.body, type=dict[str, Any]) for row in notes)
-    for request in loaded.turn.open_requests:
-        word = "reject" if request.kind == "plan" else "deny"
-        await commit(ApprovalAnswer(request.id, word, "system", None))
-    text = CANCELLED if cancelled else INSTEAD
-    for call in loaded.turn.calls:
-        if call.outcome_seq is None:
-            await commit(ToolOutcome(call.call, call.tool, "denied", text, {"error": text}))
-    if cancelled:
-        return Ending("cancelled", "cancelled", used)
-    return Ending("done", "approval_timeout", used)
 
 
 def expires_at(settings: SessionSettings) -> str:

@@ -43,6 +43,7 @@ class DoorApprover:
         self._alias = alias
         self._waits = waits
         self._news = asyncio.Event()
+        self._open: list[ApprovalRequest] = []
 
     def look_again(self) -> None:
         """Something was answered or superseded."""
@@ -51,6 +52,7 @@ class DoorApprover:
     async def ask(self, request: ApprovalRequest) -> ApprovalAnswer | None:
         """See `Approver.ask`."""
         request_id = self._alias.get(request.id, request.id)
+        self._open.append(request)
         await self._waits(request)
         answer: ApprovalAnswer | None = None
         try:
@@ -58,8 +60,11 @@ class DoorApprover:
                 answer = await self._answer_to(request_id)
         except TimeoutError:
             return None
+        finally:
+            self._open.remove(request)
         if answer is not None:
-            await self._waits(None)
+            # Another question of the same batch may still wait: what is typed now is for that one.
+            await self._waits(self._open[-1] if self._open else None)
         return answer
 
     async def _answer_to(self, request_id: str) -> ApprovalAnswer | None:

@@ -33,7 +33,7 @@ from bowerbird.sessions.retention import Removed, keep_tidy, tidy
 from bowerbird.sessions.settings import SessionSettings
 from bowerbird.sessions.setup import TurnMaker
 from bowerbird.sessions.startup import mend_audit_logs, raise_counters
-from bowerbird.sessions.stopping import cancel_undriven, queue_again
+from bowerbird.sessions.stopping import cancel_paused, cancel_undriven, queue_again
 from bowerbird.sessions.values import InputKind, Receipt, TurnInfo
 from bowerbird.sessions.views import input_mark, turn_info
 from bowerbird.store.store import Store
@@ -356,6 +356,8 @@ class SessionService(Reader):
             following = await driver.run()
         finally:
             del self._drivers[ref.turn_id]
+        if following is None and driver.was_cancelled:
+            following = await self.store.write(lambda c: cancel_paused(c, ref.turn_id))
         if following is not None:
             await self._wake(following)
 

@@ -16,6 +16,7 @@ from bowerbird.store.turns import (
     OPEN,
     InboxRow,
     TurnRow,
+    find_turn,
     get_turn,
     inputs_of,
     insert_input,
@@ -44,6 +45,12 @@ def cancel_undriven(connection: Connection, turn_id: str) -> TurnRow:
         _note_cancel(connection, turn)
         update_turn(connection, turn_id, state="queued", waiting_for=None)
     return get_turn(connection, turn_id)
+
+
+def cancel_paused(connection: Connection, turn_id: str) -> TurnRow | None:
+    """Cancel a turn that came to wait for a person in the moment of its cancel; None when it did not."""
+    turn = find_turn(connection, turn_id)
+    return cancel_undriven(connection, turn_id) if turn is not None and turn.is_paused else None
 
 
 def give_up(connection: Connection, turn_id: str) -> bool:

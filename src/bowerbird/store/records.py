@@ -4,6 +4,7 @@ Here: records of a session or a turn, in order, gaps and damage named. Not here:
 (`journal.py`), what a record's body means (`sessions`), blobs.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,9 +76,13 @@ def read_records(
     return records
 
 
-def read_turn_records(connection: Connection, thread_id: str, turn_id: str) -> list[Record]:
-    """Return the records of one turn in order; large bodies as their previews."""
+def read_turn_records(
+    connection: Connection, thread_id: str, turn_id: str, types: Sequence[str] = ()
+) -> list[Record]:
+    """Return the records of one turn in order, all or those of `types`; large bodies as their previews."""
     statement = select(journal).where(journal.c.thread_id == thread_id, journal.c.turn_id == turn_id)
+    if types:
+        statement = statement.where(journal.c.type.in_(types))
     rows = connection.execute(statement.order_by(journal.c.seq)).all()
     return [_decoded(thread_id, row) for row in rows]
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import BindParameter, Connection, and_, bindparam, case, func, literal_column, select
+from sqlalchemy import BindParameter, Connection, and_, bindparam, case, func, literal_column, or_, select
 
 from bowerbird.core.errors import UnknownSession
 from bowerbird.core.timestamps import now_iso
@@ -18,6 +18,7 @@ from bowerbird.store.tables import inbox, leases, sessions, snapshots, turns
 
 ENDED = ("done", "failed", "cancelled", "interrupted")
 OPEN = ("queued", "running", "waiting")
+MESSAGE_KINDS = ("message", "steer", "interrupt")
 
 
 class TurnRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,6 +44,11 @@ class TurnRow(msgspec.Struct, frozen=True, kw_only=True):
     def is_ended(self) -> bool:
         """Whether the turn is over (it may be resumable all the same)."""
         return self.state in ENDED
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether it waits for a person and no process waits with it (one that still asks has no reason)."""
+        return self.state == "waiting" and self.stop_reason is not None
 
 
 class InboxRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -231,8 +237,9 @@ def move_queue_back(connection: Connection, thread_id: str, running_n: int) -> i
 def drivable_turns(connection: Connection, limit: int = 1000) -> list[tuple[str, str, int]]:
     """Return (thread, turn, attempt) of the first open turn of each session that nobody drives.
 
-    A waiting turn holds its session: what is behind it is not returned. Whether the holder of
-    a lease is dead is for the caller to find out (`take_lease`).
+    A turn that stopped to wait for a person holds its session: what is behind it is not returned. One that
+    died while it asked is returned, to ask again. Whether the holder of a lease is dead is for the caller
+    to find out (`take_lease`).
     """
     first = (
         select(turns.c.thread_id, func.min(turns.c.n).label("n"))
@@ -243,7 +250,12 @@ def drivable_turns(connection: Connection, limit: int = 1000) -> list[tuple[str,
     statement = (
         select(turns.c.thread_id, turns.c.turn_id, turns.c.attempt)
         .join(first, and_(first.c.thread_id == turns.c.thread_id, first.c.n == turns.c.n))
-        .where(turns.c.state.in_(("queued", "running")))
+        .where(
+            or_(
+                turns.c.state.in_(("queued", "running")),
+                and_(turns.c.state == "waiting", turns.c.stop_reason.is_(None)),
+            )
+        )
         # A subagent's turn is driven by the call of its caller, a teammate's by its team, never by itself.
         .where(turns.c.kind.not_in(("subagent", "teammate")))
         .order_by(turns.c.turn_id)
@@ -290,6 +302,16 @@ def inputs_of(
     rows = [InboxRow(**row) for row in rows_where(connection, inbox, where).mappings()]
     wanted = [row for row in rows if (not states or row.state in states) and (not kinds or row.kind in kinds)]
     return sorted(wanted, key=lambda row: (row.received_at, row.id))
+
+
+def message_behind(connection: Connection, turn: TurnRow) -> InboxRow | None:
+    """Return the first message of a person's that waits for the end of `turn`, None when none does."""
+    later = [other.turn_id for other in turns_of(connection, turn.thread_id, OPEN) if other.n > turn.n]
+    for turn_id in (turn.turn_id, *later):
+        rows = inputs_of(connection, turn_id=turn_id, states=("queued",), kinds=MESSAGE_KINDS)
+        if rows:
+            return rows[0]
+    return None
 
 
 def update_inputs(connection: Connection, ids: Sequence[str], **values: Any) -> None:

@@ -9,6 +9,7 @@ import { HomePage } from "../chat/home.tsx";
 import { reconnectAll } from "../state/live.ts";
 import { applyTheme, type Face } from "../state/preferences.ts";
 import { t } from "../text.ts";
+import { Boundary, BrokenPage } from "../ui/boundary.tsx";
 import { Empty, Loading } from "../ui/kit.tsx";
 import { Toasts } from "../ui/toasts.tsx";
 import { MapPinOff } from "lucide-react";
@@ -105,7 +106,9 @@ function Faced() {
         />
       ) : (
         <Shell>
-          <Pages face={face} />
+          <Boundary of={location} instead={<BrokenPage home={`${base()}${face === "dev" ? "/dev" : "/"}`} />}>
+            <Pages face={face} />
+          </Boundary>
         </Shell>
       )}
       <Toasts />
@@ -116,7 +119,9 @@ function Faced() {
 export function App() {
   return (
     <Router base={base()}>
-      <Faced />
+      <Boundary of={null} instead={<BrokenPage home={`${base()}/`} />}>
+        <Faced />
+      </Boundary>
     </Router>
   );
 }

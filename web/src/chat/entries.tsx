@@ -8,6 +8,7 @@ import { commentedPlaces, type CommentedPlace } from "../state/comments.ts";
 import type { EndEntry, Entry, NoteEntry, UserEntry } from "../state/entries.ts";
 import { count, dollars, short } from "../state/words.ts";
 import { t } from "../text.ts";
+import { Boundary } from "../ui/boundary.tsx";
 import { Problem } from "../ui/kit.tsx";
 import { Markdown } from "../ui/markdown.tsx";
 import { RequestCard } from "./requests.tsx";
@@ -205,11 +206,13 @@ export const RowView = memo(
   function RowView({ row, actions }: { row: Row; actions: EntryActions }) {
     return (
       <div className="turn-row">
-        {row.kind === "work" ? (
-          <ActivityPill entries={row.entries} />
-        ) : (
-          <OneEntry entry={row.entry} answers={row.answers ?? NO_ANSWERS} actions={actions} />
-        )}
+        <Boundary of={row}>
+          {row.kind === "work" ? (
+            <ActivityPill entries={row.entries} />
+          ) : (
+            <OneEntry entry={row.entry} answers={row.answers ?? NO_ANSWERS} actions={actions} />
+          )}
+        </Boundary>
       </div>
     );
   },

@@ -9,14 +9,24 @@ import ReactMarkdown, { type Components } from "react-markdown";
 import remarkGfm from "remark-gfm";
 import { t } from "../text.ts";
 import { splitBlocks } from "./blocks.ts";
+import { Boundary } from "./boundary.tsx";
 import { CodeBlock } from "./code.tsx";
 
 const SAFE = /^(https?:|mailto:)/i;
 const plugins = [remarkGfm];
 
+/** Return the host of an address, null when it is no address that a browser can read. */
+function hostOf(address: string): string | null {
+  try {
+    return new URL(address).host;
+  } catch {
+    return null; // "http://" and "https://[" look like addresses and are none
+  }
+}
+
 /** Return an address that may be followed, "" for any other. */
 export function safeAddress(address: string): string {
-  return SAFE.test(address.trim()) ? address : "";
+  return SAFE.test(address.trim()) && hostOf(address) !== null ? address : "";
 }
 
 function textOf(node: ReactNode): string {
@@ -38,7 +48,7 @@ const components: Components = {
     const address = typeof src === "string" ? safeAddress(src) : "";
     return address ? (
       <a href={address} target="_blank" rel="noopener noreferrer nofollow">
-        <ImageOff size={14} aria-hidden="true" /> {alt || t.image} ({new URL(address).host})
+        <ImageOff size={14} aria-hidden="true" /> {alt || t.image} ({hostOf(address)})
       </a>
     ) : (
       <span className="muted">[{alt || t.image}]</span>
@@ -80,7 +90,9 @@ export const Markdown = memo(function Markdown({ text, done = true }: { text: st
   return (
     <div className="prose">
       {blocks.map((block, index) => (
-        <Block key={index} text={block} ready={done || index < blocks.length - 1} />
+        <Boundary key={index} of={block} instead={<pre>{block}</pre>}>
+          <Block text={block} ready={done || index < blocks.length - 1} />
+        </Boundary>
       ))}
     </div>
   );

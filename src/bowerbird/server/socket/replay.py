@@ -140,6 +140,9 @@ def prime(translator: "Translator", known: Sequence[Record], thread_id: str) -> 
     started = next((record.body for record in known if record.type == "turn_started"), None)
     if started is not None and "mode" in started:
         translator.plan_mode = started["mode"] == "plan"
+    # Whoever was shown the plan was told with it that its turn is done.
+    if any(request.kind == "plan" for request in translator.requests.values()):
+        translator.told_plan = next((record.turn for record in known), None)
 
 
 def calls_of(records: Sequence[Record]) -> list[Record]:

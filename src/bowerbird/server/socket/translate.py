@@ -78,6 +78,7 @@ class Translator:
         requests: open questions by id, oldest first. asked_by: whose they are, when they are a subagent's.
         aliases: message ids that were predicted wrong, by record.
         state, paused: of the newest turn; `paused` while a turn that stopped waits for a person.
+        told_plan: the turn whose `done` was said when its plan was put before a person.
     """
 
     effort: str = "high"
@@ -88,6 +89,7 @@ class Translator:
     state: str = "idle"
     running: str | None = None
     paused: TurnMark | None = None
+    told_plan: str | None = None
     under_way: UnderWay | None = None
     thread_id: str = ""
     requests: dict[str, ApprovalRequest] = field(default_factory=dict[str, ApprovalRequest])
@@ -248,7 +250,7 @@ class Translator:
             return [{**decided(request, event.id, decision), "subagent_id": below}]
         kind = request.kind if request is not None else "plan" if event.decision == "reject" else "approval"
         if kind == "plan":
-            self.plan_mode = event.decision != "approve"
+            self.plan_mode = self.plan_mode and event.decision != "approve"
             if event.decision == "approve":
                 return [{"type": "plan_approved", "request_id": event.id}]
             return [{"type": "plan_rejected", "feedback": event.feedback, "request_id": event.id}]
@@ -286,6 +288,7 @@ class Translator:
         self.under_way = None
         if mark.state == "waiting":
             self.state, self.paused = "waiting", mark
+            self.told_plan = turn_id if mark.stop_reason == "plan" else None
         else:
             self.state, self.running, self.paused = "idle", None, None
         bodies: list[Body] = []
@@ -295,6 +298,8 @@ class Translator:
         if mark.state != "waiting":
             for request in self._own_requests():
                 del self.requests[request.id]
+            if mark.state == "done" and mark.stop_reason == "plan" and self.told_plan == turn_id:
+                return bodies  # `done` was said with the plan; what the decision led to is another turn
         return bodies + self._stopped(mark, closing)
 
     def _own_requests(self) -> list[ApprovalRequest]:
@@ -315,7 +320,13 @@ class Translator:
         elif mark.stop_reason == "token_budget":
             text = "the turn's token budget is spent (MAX_TOKEN_BUDGET)"
             bodies.append(error_body(text, "token_budget"))
-        end = {"stop_reason": mark.stop_reason, "snapshot_id": mark.snapshot, "changed": closing.changed}
+        waits = mark.waiting_for if mark.state == "waiting" else None
+        end = {
+            "stop_reason": mark.stop_reason,
+            "waiting_for": waits,
+            "snapshot_id": mark.snapshot,
+            "changed": closing.changed,
+        }
         return [*bodies, {"type": "done", **shown, **end}]
 
 
