@@ -84,7 +84,7 @@ class Place:
         workspace = new.pop("workspace", str(self.project))
         return (await self.service.create(NewSession(workspace=workspace, **new))).thread_id
 
-    async def ask(self, thread: str, text: str = "go", **options: Any) -> Any:
+    async def ask(self, thread: str, text: str | dict[str, Any] = "go", **options: Any) -> Any:
         receipt = await self.service.submit(thread, text, **options)
         async with asyncio.timeout(20):
             return await self.service.wait(receipt.turn_id)
