@@ -2,12 +2,21 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bowerbird.agent.compaction import estimate_tokens, plan_summary
-from bowerbird.agent.history import History
+from bowerbird.agent.compaction import estimate_tokens, plan_summary, sent_view
+from bowerbird.agent.history import History, HistoryBuilder
+from bowerbird.core.events import (
+    AssistantStep,
+    Compaction,
+    RunEvent,
+    ToolIntent,
+    ToolOutcome,
+    UserStep,
+)
 from bowerbird.core.messages import (
     BlobSource,
     ImageBlock,
@@ -17,6 +26,7 @@ from bowerbird.core.messages import (
     ToolUseBlock,
     user_text,
 )
+from bowerbird.core.usage import Usage
 
 KINDS = st.sampled_from(["user", "assistant", "results"])
 
@@ -80,3 +90,75 @@ def test_every_kind_of_content_counts() -> None:
     assert Message("user", (image,)).size == 6_000
     assert Message("user", (ToolResultBlock("c", [TextBlock("abc"), image]),)).size == 6_003
     assert Message("assistant", (ToolUseBlock("c", "ls", {"path": "/"}),)).size == len('ls{"path":"/"}')
+
+
+STEPS = st.lists(
+    st.sampled_from(["user", "says", "one", "three", "outcome", "late", "orphan", "summary", "partial"]),
+    max_size=30,
+)
+
+
+def played(steps: list[str]) -> list[RunEvent]:
+    """Events of a history in which anything may follow anything."""
+    events: list[RunEvent] = []
+    messages: list[Message] = []
+    open_calls: list[ToolUseBlock] = []
+    for at, step in enumerate(steps):
+        if step in ("user", "orphan"):
+            events.append(UserStep(Message("user", (TextBlock(f"u{at}"),), f"m{at}")))
+            messages.append(events[-1].message)
+        elif step in ("says", "partial"):
+            kind = "partial" if step == "partial" else "end_turn"
+            message = Message("assistant", (TextBlock(f"a{at}"),), f"m{at}")
+            events.append(AssistantStep(message, kind, "m", Usage()))
+            messages.append(message)
+        elif step in ("one", "three"):
+            names = ["read_file"] if step == "one" else ["ls", "read_skill", "bash"]
+            uses = [ToolUseBlock(f"c{at}_{n}", name, {}) for n, name in enumerate(names)]
+            message = Message("assistant", tuple(uses), f"m{at}")
+            events.append(AssistantStep(message, "tool_use", "m", Usage()))
+            messages.append(message)
+            open_calls += uses
+            events.append(ToolIntent(uses[0].id, uses[0].name, {}, "branch"))
+        elif step in ("outcome", "late") and open_calls:
+            use = open_calls.pop(0 if step == "late" else -1)
+            events.append(ToolOutcome(use.id, use.name, "ok", "x" * (at * 20)))
+        elif step == "summary" and messages:
+            events.append(Compaction(messages[0].id, messages[len(messages) // 2].id, f"s{at}", "auto"))
+    return events
+
+
+@given(STEPS, st.booleans())
+def test_what_is_sent_of_a_growing_history_is_what_is_sent_of_it_at_once(
+    steps: list[str], fails: bool
+) -> None:
+    """MO-53, AG-55: each message is looked at once, and nothing comes out otherwise for that."""
+    events = played(steps)
+    unsent = frozenset(f"m{at}" for at, step in enumerate(steps) if fails and step == "partial")
+    grows = HistoryBuilder(History(unsent=unsent))
+    for event in events:
+        grows.add(event)
+        history = grows.build()
+        at_once = replace(history, sending=None)
+        assert sent_view(history) == sent_view(at_once)
+        assert sent_view(history).size == sum(m.size for m in sent_view(at_once).messages)
+        assert grows.calls == {use.id for m in history.messages for use in m.tool_uses}
+        later = HistoryBuilder(history)  # as the next turn goes on from it
+        assert sent_view(later.build()) == sent_view(at_once)
+
+
+def test_a_message_more_is_sent_without_looking_at_those_before() -> None:
+    """Reliability 3: the CPU of a turn grew with its conversation."""
+
+    def growing(count: int) -> float:
+        builder = HistoryBuilder(History(tuple(user_text(f"word {i}") for i in range(count))))
+
+        def more() -> None:
+            for _ in range(20):
+                builder.add(UserStep(user_text("and")))
+                sent_view(builder.build())
+
+        more()
+        return least(more)
+
+    assert growing(20_000) < growing(200) + 20 * 0.002  # lists of pointers are copied, no more

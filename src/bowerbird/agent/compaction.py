@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from bowerbird.agent.history import History, closed_calls
-from bowerbird.core.events import Compaction
+from bowerbird.agent.history import History
+from bowerbird.agent.sending import Sending, standing
 from bowerbird.core.messages import (
     ImageBlock,
     Message,
@@ -21,9 +21,6 @@ from bowerbird.core.messages import (
     result_text,
 )
 
-LONG_RESULT = 100  # characters; longer results are replaced once they are old
-FULL_RESULTS = 3  # newest results that stay whole
-NEVER_SHORTENED = frozenset(("read_skill",))
 FEW_MESSAGES = 3  # up to so many, an agent of a team is told who it is
 KEPT_SHARE = 0.25  # of the window, for the newest messages beside a summary
 CHARS_PER_TOKEN = 4
@@ -31,23 +28,41 @@ CHARS_PER_TOKEN = 4
 
 @dataclass(frozen=True, slots=True)
 class SentView:
-    """The messages of a request; `cache_marks` are indexes after which a provider may cache."""
+    """The messages of a request.
+
+    Attributes:
+        cache_marks: indexes after which a provider may cache.
+        size: characters of the messages.
+    """
 
     messages: tuple[Message, ...]
     cache_marks: tuple[int, ...] = ()
+    size: int = 0
+
+    @property
+    def tokens(self) -> int:
+        """Roughly how many tokens the messages are."""
+        return self.size // CHARS_PER_TOKEN
 
 
 def sent_view(history: History) -> SentView:
     """Return what is sent of `history`. Pure: equal histories give equal views.
 
-    A result that is replaced stays replaced in every longer history: what protects a result (being
-    among the last three, or unseen) is lost for good when newer ones arrive.
+    A result that is replaced stays replaced in every longer history.
     """
-    standing = standing_messages(history)
-    messages = closed_calls([m for m in standing if m.id not in history.unsent], history)
-    shortened, newest = _micro(messages)
-    marks = {i for i in (newest, len(shortened) - 1) if i >= 0}
-    return SentView(tuple(shortened), tuple(sorted(marks)))
+    known = history.sending
+    if (
+        known is None
+        or known.compactions != history.compactions
+        or known.unsent != history.unsent
+        or known.taken > len(history.messages)
+    ):
+        known = Sending.of(history.messages, history.compactions, history.unsent, history.started)
+    elif known.taken < len(history.messages):
+        known = known.copy()
+        known.extend(history.messages[known.taken :], history.started)
+    marks = {i for i in (known.shortened, len(known.sent) - 1) if i >= 0}
+    return SentView(tuple(known.sent), tuple(sorted(marks)), known.size)
 
 
 def introduced(view: SentView, identity: str, history: History) -> SentView:
@@ -59,66 +74,13 @@ def introduced(view: SentView, identity: str, history: History) -> SentView:
     if not identity or not view.messages or not (len(view.messages) <= FEW_MESSAGES or history.compactions):
         return view
     first = Message("user", (TextBlock(identity),), "identity", view.messages[0].ts)
-    return SentView((first, *view.messages), tuple(mark + 1 for mark in view.cache_marks))
+    marks = tuple(mark + 1 for mark in view.cache_marks)
+    return SentView((first, *view.messages), marks, view.size + first.size)
 
 
 def standing_messages(history: History) -> list[Message]:
     """Return the messages with each compacted range replaced by its summary."""
-    if not history.compactions:
-        return list(history.messages)
-    entries = [(m.id, m.id, m) for m in history.messages]
-    for made in history.compactions:
-        first = next((i for i, e in enumerate(entries) if e[0] == made.from_id), None)
-        last = next((i for i, e in enumerate(entries) if e[1] == made.to_id), None)
-        if first is None or last is None or last < first:
-            continue  # the range is not in this history (a fork from before it)
-        entries[first : last + 1] = [(made.from_id, made.to_id, summary_message(made, entries[last][2].ts))]
-    return [message for _, _, message in entries]
-
-
-def summary_message(made: Compaction, ts: str) -> Message:
-    """Return the message that stands for the compacted range."""
-    return Message("user", (TextBlock(made.summary),), f"{made.to_id}_summary", ts)
-
-
-def _micro(messages: Sequence[Message]) -> tuple[list[Message], int]:
-    """Return the messages with old long results replaced, and the index of the last one changed."""
-    in_order = [(i, r) for i, m in enumerate(messages) for r in m.content if isinstance(r, ToolResultBlock)]
-    if len(in_order) <= FULL_RESULTS:
-        return list(messages), -1
-    names = {use.id: use.name for m in messages for use in m.tool_uses}
-    last_said = max((i for i, m in enumerate(messages) if m.role == "assistant"), default=-1)
-    old = {
-        r.tool_use_id
-        for i, r in in_order[:-FULL_RESULTS]
-        if i <= last_said and _is_long(r) and names.get(r.tool_use_id) not in NEVER_SHORTENED
-    }
-    if not old:
-        return list(messages), -1
-    sent: list[Message] = []
-    newest = -1
-    for i, message in enumerate(messages):
-        if not any(r.tool_use_id in old for r in message.tool_results):
-            sent.append(message)
-            continue
-        newest = i
-        blocks = tuple(
-            _shortened(b, names) if isinstance(b, ToolResultBlock) and b.tool_use_id in old else b
-            for b in message.content
-        )
-        sent.append(Message(message.role, blocks, message.id, message.ts))
-    return sent, newest
-
-
-def _is_long(result: ToolResultBlock) -> bool:
-    if isinstance(result.content, str):
-        return len(result.content) > LONG_RESULT
-    return len(result_text(result)) > LONG_RESULT or any(isinstance(b, ImageBlock) for b in result.content)
-
-
-def _shortened(result: ToolResultBlock, names: Mapping[str, str]) -> ToolResultBlock:
-    name = names.get(result.tool_use_id, "a tool")
-    return ToolResultBlock(result.tool_use_id, f"[Previous: used {name}]", result.is_error)
+    return standing(history.messages, history.compactions)
 
 
 # ---------------------------------------------------------------- sizes

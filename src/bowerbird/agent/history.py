@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
+from bowerbird.agent.sending import EFFECT_UNKNOWN, NOT_EXECUTED, Sending, closed, results_id
 from bowerbird.core.events import (
     AssistantStep,
     Compaction,
@@ -22,11 +23,15 @@ from bowerbird.core.events import (
     ToolOutcome,
     UserStep,
 )
+
+__all__ = [
+    "EFFECT_UNKNOWN", "NOT_EXECUTED", "PARTIAL", "History", "HistoryBuilder", "closed_calls", "result_block",
+    "results_id",
+]  # fmt: skip
+
 from bowerbird.core.messages import ImageBlock, Message, TextBlock, ToolResultBlock, ToolUseBlock
 
 PARTIAL = "partial"  # stop reason of an assistant record that was cut by a stop or a failure (MO-32)
-EFFECT_UNKNOWN = "interrupted, effect unknown"
-NOT_EXECUTED = "not executed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +46,7 @@ class History:
             attempt that is run again (MO-32).
         injected: ids of user messages that the runtime made; the user did not say these.
         last_context: input tokens of the newest model call since the last compaction, 0 = unknown.
+        sending: what is sent of its beginning, worked out when it was built; never changed from then on.
     """
 
     messages: tuple[Message, ...] = ()
@@ -49,6 +55,7 @@ class History:
     unsent: frozenset[str] = frozenset()
     injected: frozenset[str] = frozenset()
     last_context: int = 0
+    sending: Sending | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def of(cls, events: Iterable[RunEvent], unsent: Iterable[str] = ()) -> "History":
@@ -74,6 +81,9 @@ class HistoryBuilder:
     started: set[str] = field(init=False)
     injected: set[str] = field(init=False)
     last_context: int = field(init=False)
+    unsent: frozenset[str] = field(init=False)
+    _sending: Sending | None = field(init=False)
+    _built: History | None = None
 
     def __post_init__(self) -> None:
         self.messages = list(self.base.messages)
@@ -81,9 +91,12 @@ class HistoryBuilder:
         self.started = set(self.base.started)
         self.injected = set(self.base.injected)
         self.last_context = self.base.last_context
+        self.unsent = self.base.unsent
+        self._sending = self.base.sending.copy() if self.base.sending is not None else None
 
     def add(self, event: RunEvent) -> None:
         """Fold one event in; events that are no part of the dialogue change nothing."""
+        self._built = None
         match event:
             case UserStep():
                 self.messages.append(event.message)
@@ -106,14 +119,41 @@ class HistoryBuilder:
 
     def build(self) -> History:
         """Return the history so far as a value."""
-        return History(
-            messages=tuple(self.messages),
-            compactions=tuple(self.compactions),
-            started=frozenset(self.started),
-            unsent=self.base.unsent,
-            injected=frozenset(self.injected),
-            last_context=self.last_context,
-        )
+        if self._built is None or self._built.unsent != self.unsent:
+            self._built = History(
+                messages=tuple(self.messages),
+                compactions=tuple(self.compactions),
+                started=frozenset(self.started),
+                unsent=self.unsent,
+                injected=frozenset(self.injected),
+                last_context=self.last_context,
+                sending=self._sent_so_far(),
+            )
+        return self._built
+
+    @property
+    def calls(self) -> set[str]:
+        """Ids of every call so far."""
+        sending = self._sent_so_far()
+        rest = self.messages[sending.taken :] if sending else self.messages
+        known = sending.calls if sending else set[str]()
+        return known.union(use.id for message in rest for use in message.tool_uses)
+
+    def _sent_so_far(self) -> Sending | None:
+        """Return the sent form of all but a batch whose results are still coming."""
+        compactions = tuple(self.compactions)
+        known, pending = self._sending, self.pending_calls
+        if known is None or known.compactions != compactions or known.unsent != self.unsent:
+            if pending:
+                return None  # a summary may stand for a part of what is still coming
+            self._sending = Sending.of(self.messages, compactions, self.unsent, self.started)
+            return self._sending.copy()
+        end = len(self.messages)
+        while pending and not self.messages[end - 1].tool_uses:
+            end -= 1
+        end -= bool(pending)
+        known.extend(self.messages[known.taken : end], self.started)
+        return known.copy()
 
     @property
     def pending_calls(self) -> tuple[ToolUseBlock, ...]:
@@ -131,6 +171,8 @@ class HistoryBuilder:
         )
         if at is None:
             return  # an outcome of a call nobody knows: kept in the journal, part of no dialogue
+        if self._sending is not None and at < self._sending.taken:
+            self._sending = None  # the end of a call that was given up
         asker = self.messages[at]
         order = [use.id for use in asker.tool_uses]
         block = result_block(outcome)
@@ -144,11 +186,6 @@ class HistoryBuilder:
             self.messages.insert(at + 1, Message("user", (block,), results_id(asker), asker.ts))
 
 
-def results_id(asker: Message) -> str:
-    """Return the id of the message that holds the results of the calls in `asker`."""
-    return f"{asker.id}_results"
-
-
 def result_block(outcome: ToolOutcome) -> ToolResultBlock:
     """Return the block that tells a model how a call ended."""
     content = outcome.content
@@ -158,39 +195,8 @@ def result_block(outcome: ToolOutcome) -> ToolResultBlock:
 
 
 def closed_calls(messages: Sequence[Message], history: History) -> list[Message]:
-    """Return `messages` with exactly one result directly after each call (AG-47, SE-11).
-
-    A call without result gets an error result; results without a call, or far from it, are moved
-    or left out. Messages without content are left out.
-    """
-    results = {r.tool_use_id: r for m in messages for r in m.content if isinstance(r, ToolResultBlock)}
-    sent: list[Message] = []
-    for message in messages:
-        if len(message.content) == 1 and isinstance(message.content[0], TextBlock):
-            sent.append(message)  # by far the most
-            continue
-        if message.role == "assistant":
-            if message.content:
-                sent.append(message)
-            if message.tool_uses:
-                sent.append(_results_after(message, results, history))
-            continue
-        rest = tuple(b for b in message.content if not isinstance(b, ToolResultBlock))
-        if len(rest) == len(message.content):
-            if rest:
-                sent.append(message)
-        elif rest:
-            sent.append(Message("user", rest, message.id, message.ts))
-    return sent
-
-
-def _results_after(asker: Message, results: dict[str, ToolResultBlock], history: History) -> Message:
-    blocks = tuple(
-        results.get(use.id)
-        or ToolResultBlock(use.id, EFFECT_UNKNOWN if use.id in history.started else NOT_EXECUTED, True)
-        for use in asker.tool_uses
-    )
-    return Message("user", blocks, results_id(asker), asker.ts)
+    """Return `messages` with exactly one result directly after each call; see `sending.closed`."""
+    return closed(messages, history.started)
 
 
 def _pending(messages: Sequence[Message]) -> tuple[ToolUseBlock, ...]:

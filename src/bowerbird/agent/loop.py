@@ -12,11 +12,10 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from bowerbird.agent.compaction import estimate_tokens, sent_view
+from bowerbird.agent.compaction import sent_view
 from bowerbird.agent.continuation import ASK_AGAIN, CONTINUE, next_after
 from bowerbird.agent.endings import summary_without_tools
 from bowerbird.agent.flow import Flow, flatten
-from bowerbird.agent.history import History
 from bowerbird.agent.model_call import call_model, make_room
 from bowerbird.agent.model_step import Ask
 from bowerbird.agent.state import Reply, Turn, with_totals
@@ -112,15 +111,8 @@ async def _room(turn: Turn) -> Flow:
         yield compact(turn, "tool" if turn.rounds else "user", focus)
         return
     threshold = turn.run.limits.compact_threshold * turn.window
-    if turn.history.last_context > threshold or _is_over(turn.view(), threshold):
+    if turn.history.last_context > threshold or sent_view(turn.view()).tokens > threshold:
         yield compact(turn, "auto")
-
-
-def _is_over(history: History, threshold: float) -> bool:
-    """Whether what would be sent is larger; without summaries it is about what was said, or shorter."""
-    if not history.compactions and estimate_tokens(history.messages) <= threshold:
-        return False
-    return estimate_tokens(sent_view(history).messages) > threshold
 
 
 async def _after(turn: Turn, reply: Reply) -> Flow:

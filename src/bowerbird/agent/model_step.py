@@ -64,6 +64,7 @@ async def build_request(turn: Turn, ask: Ask) -> ModelRequest:
     run, info = turn.run, turn.model.info
     history = turn.view()
     view = introduced(sent_view(history), run.identity, history)
+    turn.sent_tokens = view.tokens
     system = list(turn.system if ask.system is None else ask.system)
     by_text = run.chain_of_thought and not info.thinking and ask.output_schema is None
     if by_text:
@@ -93,9 +94,14 @@ async def build_request(turn: Turn, ask: Ask) -> ModelRequest:
     )
 
 
-def expected_usage(request: ModelRequest, cached_before: int) -> Usage:
-    """Return the input that `request` will probably be charged for; what was cached stays cheap."""
-    total = estimate_tokens(request.messages) + text_tokens(*request.system)
+def expected_usage(request: ModelRequest, cached_before: int, message_tokens: int | None = None) -> Usage:
+    """Return the input that `request` will probably be charged for; what was cached stays cheap.
+
+    Args:
+        message_tokens: roughly, of its messages; None = they are counted.
+    """
+    said = estimate_tokens(request.messages) if message_tokens is None else message_tokens
+    total = said + text_tokens(*request.system)
     cached = min(cached_before, total)
     return Usage(input_tokens=total - cached, cache_read_tokens=cached)
 
@@ -177,7 +183,7 @@ def _split(pieces: list[Piece], partial: _Partial, message_id: str) -> list[RunE
 
 
 def _finished(turn: Turn, end: End, message_id: str) -> AssistantStep:
-    known = {use.id for m in turn.history.messages for use in m.tool_uses}
+    known = turn.history.calls
     invalid = dict(end.invalid_calls)
     blocks: list[Block] = []
     for block in end.message.content:
@@ -227,7 +233,7 @@ def _canonical(turn: Turn, use: ToolUseBlock) -> ToolUseBlock:
 def _cut_short(turn: Turn, request: ModelRequest, partial: _Partial, message_id: str) -> RunEvent:
     """Return the record of an answer that was cut: its text; its calls are dropped (MO-32)."""
     text = "".join(partial.texts)
-    expected = expected_usage(request, 0)
+    expected = expected_usage(request, 0, turn.sent_tokens)
     usage = Usage(
         input_tokens=expected.input_tokens,
         output_tokens=text_tokens(text) + partial.thoughts // 4,

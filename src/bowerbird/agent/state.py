@@ -82,6 +82,7 @@ class Turn:
     summary: str = ""  # what the summariser wrote last
     raised_usd: float = 0.0
     warned: bool = False
+    sent_tokens: int = 0  # of the messages of the newest request, roughly
     cached: int = 0  # input tokens that the provider had or has cached since the last call
     last_usage: Usage = field(default_factory=Usage)
     reads: ReadTracker = field(default_factory=ReadTracker)

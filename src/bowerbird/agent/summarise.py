@@ -75,8 +75,8 @@ def _made(plan: SummaryPlan, text: str, reason: Reason, focus: str, transcript: 
 
 def _shrinks(turn: Turn, history: History, made: Compaction) -> bool:
     """Whether the sent view gets smaller, or is small anyway: a short summary is not worth losing."""
-    after = estimate_tokens(sent_view(replace(history, compactions=(*history.compactions, made))).messages)
-    before = max(estimate_tokens(sent_view(history).messages), history.last_context)
+    after = sent_view(replace(history, compactions=(*history.compactions, made))).tokens
+    before = max(sent_view(history).tokens, history.last_context)
     return after < max(before, int(turn.window * SMALL_SHARE))
 
 

@@ -18,13 +18,17 @@ Role = Literal["user", "assistant"]
 IMAGE_SIZE = 6_000  # characters that an image counts for
 
 
-class TextBlock(msgspec.Struct, frozen=True, tag="text", omit_defaults=True):
+# No block is ever part of a cycle, so none is tracked (gc=False): a full collection over all that some
+# long conversations consist of stops the event loop for a quarter of a second.
+
+
+class TextBlock(msgspec.Struct, frozen=True, tag="text", omit_defaults=True, gc=False):
     """Plain text."""
 
     text: str
 
 
-class ThinkingBlock(msgspec.Struct, frozen=True, tag="thinking", omit_defaults=True):
+class ThinkingBlock(msgspec.Struct, frozen=True, tag="thinking", omit_defaults=True, gc=False):
     """A model's reasoning; `signature` and `origin` (`provider:model`) when given."""
 
     thinking: str
@@ -32,14 +36,16 @@ class ThinkingBlock(msgspec.Struct, frozen=True, tag="thinking", omit_defaults=T
     origin: str | None = None
 
 
-class RedactedThinkingBlock(msgspec.Struct, frozen=True, tag="redacted_thinking", omit_defaults=True):
+class RedactedThinkingBlock(
+    msgspec.Struct, frozen=True, tag="redacted_thinking", omit_defaults=True, gc=False
+):
     """Reasoning that only its own provider can read."""
 
     data: str
     origin: str | None = None
 
 
-class ToolUseBlock(msgspec.Struct, frozen=True, tag="tool_use"):
+class ToolUseBlock(msgspec.Struct, frozen=True, tag="tool_use", gc=False):
     """A call of a tool; `input` is what the tool's schema describes."""
 
     id: str
@@ -47,20 +53,20 @@ class ToolUseBlock(msgspec.Struct, frozen=True, tag="tool_use"):
     input: dict[str, Any]
 
 
-class BlobSource(msgspec.Struct, frozen=True):
+class BlobSource(msgspec.Struct, frozen=True, gc=False):
     """Where an image's bytes are: `sha256:…` in the blob store, never in the journal."""
 
     blob: str
 
 
-class ImageBlock(msgspec.Struct, frozen=True, tag="image"):
+class ImageBlock(msgspec.Struct, frozen=True, tag="image", gc=False):
     """An image or file by media type."""
 
     media_type: str
     source: BlobSource
 
 
-class ToolResultBlock(msgspec.Struct, frozen=True, tag="tool_result", omit_defaults=True):
+class ToolResultBlock(msgspec.Struct, frozen=True, tag="tool_result", omit_defaults=True, gc=False):
     """The result of the call `tool_use_id`; `data` is for programs, never sent to a model."""
 
     tool_use_id: str
@@ -120,12 +126,12 @@ class Message(msgspec.Struct, frozen=True, dict=True):
         """The text blocks joined, without thinking or calls."""
         return "".join(b.text for b in self.content if isinstance(b, TextBlock))
 
-    @property
+    @cached_property
     def tool_uses(self) -> tuple[ToolUseBlock, ...]:
         """The calls in this message, in the model's order."""
         return tuple([b for b in self.content if isinstance(b, ToolUseBlock)])
 
-    @property
+    @cached_property
     def tool_results(self) -> tuple[ToolResultBlock, ...]:
         """The results in this message, in call order."""
         return tuple([b for b in self.content if isinstance(b, ToolResultBlock)])

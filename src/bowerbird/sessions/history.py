@@ -4,6 +4,7 @@ Here: records folded into the loop's `History` and into the state of one turn. N
 reading records (`store`), deciding about unfinished calls (`resume.py`), the loop's sent view.
 """
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -30,6 +31,7 @@ _EFFECT_ANSWERS: dict[str, EffectAnswer] = {
     "did_not_happen": "did_not_happen",
     "run_again": "run_again",
 }
+KEPT_TURNS = 4  # whose records are kept after they are done
 _COMPLETE = ("end_turn", "stop_sequence")
 
 
@@ -103,7 +105,8 @@ class Fold:
         self._tools: dict[str, str] = {}
         self._history = HistoryBuilder()
         self._partials = _Partials()
-        self._turns: dict[str | None, list[tuple[Record, StepEvent | None]]] = {}
+        self._turns: dict[str, list[tuple[Record, StepEvent | None]]] = {}
+        self._done: deque[str] = deque()
 
     def add(self, records: Sequence[Record]) -> None:
         """Fold in the records that follow."""
@@ -111,11 +114,19 @@ class Fold:
             if event is not None:
                 self._history.add(event)
             self._partials.add(record, event)
+            if record.turn is None:
+                continue
             self._turns.setdefault(record.turn, []).append((record, event))
+            if record.type == "turn_ended" and record.body.get("state") == "done":
+                self._done.append(record.turn)
+        # No attempt at these follows; their records would only fill memory.
+        while len(self._done) > KEPT_TURNS:
+            self._turns.pop(self._done.popleft(), None)
 
     def at(self, turn_id: str) -> Loaded:
         """Return the history, and the state of the turn about to be driven."""
-        history = replace(self._history.build(), unsent=self._partials.unsent(turn_id))
+        self._history.unsent = self._partials.unsent(turn_id)
+        history = self._history.build()
         # A driver adds to its places what it commits, under the names of its own messages.
         return Loaded(history, _turn_state(self._turns.get(turn_id, ())), self._seqs.copy())
 
