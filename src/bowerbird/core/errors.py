@@ -289,6 +289,12 @@ class QueueFull(SessionError):
         self.retry_after_s = retry_after_s
 
 
+class NotAllowed(SessionError):
+    """The caller may see this, but changing it is somebody else's, say an admin's."""
+
+    code = "forbidden"
+
+
 class NotQueued(SessionError):
     """The input no longer waits: its turn has begun, or it was taken back before."""
 

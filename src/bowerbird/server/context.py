@@ -78,6 +78,11 @@ class Caller:
         """What `sessions.owner` holds for their sessions."""
         return self.user_id or None
 
+    @property
+    def authority(self) -> 'Literal["admin", "owner"]':
+        """What they may decide of limits in money (D-29)."""
+        return "admin" if self.role == "admin" else "owner"
+
     def owns(self, owner: str | None) -> bool:
         """Whether a thing of `owner` exists for this caller; all things do for an admin."""
         return self.role == "admin" or (owner is not None and owner == self.user_id)

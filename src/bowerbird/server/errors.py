@@ -132,6 +132,7 @@ _KNOWN: Mapping[type[BaseException], tuple[int, str | None]] = {
     core.TurnRunning: (409, None),
     core.AlreadyAnswered: (409, None),
     core.SessionError: (409, None),
+    core.NotAllowed: (403, None),
     core.NotFound: (404, None),
     core.Hidden: (404, None),
     core.PathEscape: (403, None),

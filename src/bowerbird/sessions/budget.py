@@ -13,14 +13,15 @@ from bowerbird.agent.turn import TurnRun
 from bowerbird.core.events import ApprovalAnswer, ApprovalRequest
 from bowerbird.core.usage import Usage
 from bowerbird.models.budget import BudgetRefusal, PriceOf, Reservation, Scope, fit
+from bowerbird.sessions.limits import raise_limit
 from bowerbird.sessions.settings import SessionSettings
 from bowerbird.sessions.threads import root_of
 from bowerbird.store.store import Store
 from bowerbird.store.threads import SessionRow
 from bowerbird.store.turns import TurnRow
 from bowerbird.store.turnstile import pass_alone
-from bowerbird.store.usage import SETTLED, MoneyScope, add_to_limit, finish_reservations, hold, standings
-from bowerbird.store.usage_report import standing_limits
+from bowerbird.store.usage import SETTLED, MoneyScope, finish_reservations, hold, standings
+from bowerbird.store.usage_report import OWN, limits_now, standing_limits
 
 
 def money_scopes(
@@ -46,6 +47,10 @@ def money_scopes(
         ("deployment", "", day, settings.deployment_day_usd),
     )
     limits = [(scope, key, window, given.get((scope, key), limit)) for scope, key, window, limit in wanted]
+    own = given.get((OWN, root_of(session.thread_id)))
+    if own is not None:  # an owner's own limit lowers what was given, never raises it
+        scope, key, window, limit = limits[0]
+        limits[0] = (scope, key, window, own if limit is None else min(own, limit))
     if turn.kind != "schedule":
         limits = [row for row in limits if row[0] != "schedule"]
     return tuple(
@@ -69,7 +74,7 @@ def add_money(
     named = request.tools[0].get("scope") if request.tools else None
     for scope in money_scopes(session, turn, settings, standing=standing_limits(connection)):
         if scope.scope == named and 0 < amount < float("inf"):
-            add_to_limit(connection, scope.scope, scope.key, scope.window, amount)
+            raise_limit(connection, scope, session.thread_id, amount, settings)
 
 
 class StoreBudget:
@@ -97,7 +102,7 @@ class StoreBudget:
 
         def decide(connection: Connection) -> tuple[Reservation, list[int]] | BudgetRefusal:
             pass_alone(connection, "budgets")
-            where = standings(connection, self._scopes)
+            where = standings(connection, limits_now(connection, self._scopes))
             scopes = [Scope(s.scope.scope, "usd", s.limit_usd, s.spent, s.held) for s in where]
             allowed = self._run.limits.allow_unpriced
             granted = fit(scopes, expected, max_tokens, price, allow_unpriced=allowed)

@@ -24,6 +24,7 @@ from bowerbird.sessions.follow import follow
 from bowerbird.sessions.forks import delete_session, finish_deletions
 from bowerbird.sessions.house import House
 from bowerbird.sessions.inputs import Accepted, Offered, accept_answer, content_of, take_back
+from bowerbird.sessions.limits import Authority, permit_raise
 from bowerbird.sessions.live import InputMark, Live, Published, Subscription, TurnMark
 from bowerbird.sessions.outbox import Outbox
 from bowerbird.sessions.reader import Reader
@@ -236,6 +237,7 @@ class SessionService(Reader):
         feedback: str | None = None,
         by: str = "",
         door: str = "cli",
+        authority: Authority = "admin",
     ) -> None:
         """Answer a pending request; the first answer counts, from whatever door (SE-21).
 
@@ -245,14 +247,17 @@ class SessionService(Reader):
                 `did_not_happen`, `run_again` for an effect; `raise`, `stop` for a budget; any text
                 for a question.
             feedback: a comment, a plan's correction, the amount in USD to raise by.
+            authority: what the answerer may decide beside the session's own affairs (D-29).
 
         Raises:
-            AlreadyAnswered, NoPendingRequest, InvalidArgument: nothing is changed.
+            NotAllowed, AlreadyAnswered, NoPendingRequest, InvalidArgument: nothing is changed.
         """
         turn, request = await find_request(self.store, request_id, thread_id)
         check_decision(request, decision)
         body = {"request_id": request.id, "decision": decision, "by": by, "feedback": feedback}
         sender = {"id": by or None, "door": door}
+        if request.kind == "budget" and decision == "raise":
+            await permit_raise(self.store, request, body, turn.thread_id, self.settings, authority)
         wake = await self.store.write(lambda c: accept_answer(c, turn, request.id, body, sender))
         await self._signal(turn, Signal("answer", request.id))
         if wake:

@@ -115,7 +115,7 @@ def _with_children(thread_id: str) -> ColumnElement[bool]:
 def standings(connection: Connection, scopes: Sequence[MoneyScope]) -> list[Standing]:
     """Return where each scope stands: spent, held by other calls, and its limit."""
     return [
-        Standing(s, s.limit_usd + _added(connection, s), _spent(connection, s), _held(connection, s))
+        Standing(s, s.limit_usd + added_to_limit(connection, s), _spent(connection, s), _held(connection, s))
         for s in scopes
     ]
 
@@ -176,7 +176,8 @@ def _held_key(scope: MoneyScope) -> str:
     return f"{scope.key}@{scope.window}" if scope.window else scope.key
 
 
-def _added(connection: Connection, scope: MoneyScope) -> float:
+def added_to_limit(connection: Connection, scope: MoneyScope) -> float:
+    """Return what people's answers added to a limit for its window."""
     found = connection.scalar(
         select(budgets.c.limit_usd).where(
             budgets.c.scope == scope.scope, budgets.c.key == scope.key, budgets.c.window == scope.window

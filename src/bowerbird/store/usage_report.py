@@ -4,14 +4,18 @@ Here: those reads and writes inside a given transaction. Not here: which limits 
 (`sessions/budget.py`), prices.
 """
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Connection, case, func, select
+from sqlalchemy import ColumnElement, Connection, case, func, select, tuple_
 
 from bowerbird.store.statements import rows_where
 from bowerbird.store.tables import budgets, sessions, usage
+from bowerbird.store.usage import MoneyScope
 
 By = Literal["day", "model", "user", "conversation"]
+OWN = "own"  # scope of the lower limit that a conversation's owner keeps on it
 STANDING = "standing"  # window of a limit that a person set, in place of the settings'
 
 
@@ -66,6 +70,24 @@ def standing_limits(connection: Connection) -> dict[tuple[str, str], float]:
     """Return the limits in USD that people set, by (scope, key); key "*" is for every key of the scope."""
     rows = rows_where(connection, budgets, {"window": STANDING})
     return {(row.scope, row.key): float(row.limit_usd) for row in rows if row.limit_usd is not None}
+
+
+def limits_now(connection: Connection, scopes: Sequence[MoneyScope]) -> list[MoneyScope]:
+    """Return `scopes` with the limits that people set since they were read; those of settings stay."""
+    named = [(scope.scope, scope.key) for scope in scopes]
+    named += [(OWN, key) for scope, key in named if scope == "session"]
+    found = connection.execute(
+        select(budgets.c.scope, budgets.c.key, budgets.c.limit_usd).where(
+            budgets.c.window == STANDING, tuple_(budgets.c.scope, budgets.c.key).in_(named)
+        )
+    )
+    standing = {(row.scope, row.key): float(row.limit_usd) for row in found if row.limit_usd is not None}
+    fresh: list[MoneyScope] = []
+    for scope in scopes:
+        limit = standing.get((scope.scope, scope.key), scope.limit_usd)
+        own = standing.get((OWN, scope.key)) if scope.scope == "session" else None
+        fresh.append(replace(scope, limit_usd=limit if own is None else own))
+    return fresh
 
 
 def set_standing_limit(connection: Connection, scope: str, key: str, limit_usd: float | None) -> None:

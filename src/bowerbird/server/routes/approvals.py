@@ -100,7 +100,13 @@ async def decide(request_id: str, wanted: Decision, context: Context, caller: Us
     if kind == "budget" and wanted.amount is not None:
         feedback = str(wanted.amount)
     await context.sessions.answer(
-        request_id, wanted.decision, thread_id=thread_id, feedback=feedback, by=caller.user_id, door=DOOR
+        request_id,
+        wanted.decision,
+        thread_id=thread_id,
+        feedback=feedback,
+        by=caller.user_id,
+        door=DOOR,
+        authority=caller.authority,
     )
     return answer({"status": "accepted"})
 

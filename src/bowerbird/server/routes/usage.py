@@ -13,12 +13,12 @@ from starlette.responses import Response
 from bowerbird.core.timestamps import to_iso
 from bowerbird.server.context import Caller, ServerContext
 from bowerbird.server.conversations import hidden_owner
-from bowerbird.server.errors import problem
 from bowerbird.server.ownership import owned_session
 from bowerbird.server.routes.common import Context, Shown, StrictBody, User, Viewer
 from bowerbird.server.wire import answer, clean
+from bowerbird.sessions.limits import set_limit
 from bowerbird.store.usage import MoneyScope, standings
-from bowerbird.store.usage_report import set_standing_limit, standing_limits, usage_rows
+from bowerbird.store.usage_report import OWN, standing_limits, usage_rows
 
 router = APIRouter(prefix="/api", tags=["usage"])
 
@@ -78,7 +78,8 @@ def _at(day: date | None) -> str | None:
 async def budgets(context: Context, caller: Viewer) -> Response:
     """The caller's daily limit, limits set on their conversations, and for an admin all others too."""
     limits = await context.store.read(standing_limits)
-    wanted = {(scope, key) for scope, key in limits if await _is_seen(context, caller, scope, key)}
+    given = {("session" if scope == OWN else scope, key) for scope, key in limits}
+    wanted = {(scope, key) for scope, key in given if await _is_seen(context, caller, scope, key)}
     wanted |= {("user", caller.user_id), ("deployment", "")} if caller.role == "admin" else {
         ("user", caller.user_id)
     }  # fmt: skip
@@ -87,9 +88,12 @@ async def budgets(context: Context, caller: Viewer) -> Response:
     for scope, key in sorted(wanted):
         configured = context.settings.budgets.get(scope)
         limit = limits.get((scope, key), configured)
+        own = limits.get((OWN, key)) if scope == "session" else None
+        if own is not None:
+            limit = own if limit is None else min(own, limit)
         place = MoneyScope(scope, key, today if scope in DAILY else "", limit or 0.0)
         (standing,) = await context.store.read(lambda c, place=place: standings(c, [place]))
-        source = "set" if (scope, key) in limits else "settings"
+        source = "set" if own is not None or (scope, key) in limits else "settings"
         total = None if limit is None else standing.limit_usd
         rows.append({"scope": scope, "key": key, "limit_usd": total, "source": source,
                      "spent_usd": standing.spent, "held_usd": standing.held})  # fmt: skip
@@ -109,14 +113,18 @@ async def _is_seen(context: ServerContext, caller: Caller, scope: str, key: str)
 
 @router.put("/budgets", response_model=BudgetShown, summary="Set a limit in USD")
 async def set_budget(wanted: NewBudget, context: Context, caller: User) -> Response:
-    """Of a conversation of one's own; any other needs the role admin. Holds from the next model call on."""
+    """Of a conversation of one's own, within what settings or an admin gave; any other needs the role admin.
+
+    Holds from the next model call on.
+    """
     key = "" if wanted.scope == "deployment" else clean(wanted.key or "")
     if wanted.scope in ("session", "schedule"):
         await owned_session(context, caller, key)
-    elif caller.role != "admin":
-        raise problem("forbidden", "only an admin sets limits of users or of the deployment")
+    settings, authority, by = context.sessions.settings, caller.authority, caller.user_id
     limit = wanted.limit_usd
-    await context.store.write(lambda c: set_standing_limit(c, wanted.scope, key, limit))
+    await context.store.write(
+        lambda c: set_limit(c, wanted.scope, key, limit, settings, authority=authority, by=by)
+    )
     configured = context.settings.budgets.get(wanted.scope)
     return answer(
         {

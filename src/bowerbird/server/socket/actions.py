@@ -133,6 +133,7 @@ class Actions:
             feedback=command.feedback,
             by=caller.name or caller.user_id or "user",
             door=DOOR,
+            authority=caller.authority,
         )
         if below is not None and request_id is not None:
             self._seat.answered.add(request_id)
