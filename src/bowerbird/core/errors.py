@@ -187,6 +187,20 @@ class LandingRefused(WorkspaceError):
         self.refused = [dict(row) for row in refused]
 
 
+class LandingStuck(WorkspaceError):
+    """A landing met an error in the middle and another one while it was taken back.
+
+    Reading, diffs and other landings go on; `bowerbird landings fix` leads out.
+
+    Attributes:
+        landing: its id.
+    """
+
+    def __init__(self, message: str, landing: str) -> None:
+        super().__init__(message)
+        self.landing = landing
+
+
 # ---------------------------------------------------------------- models
 
 ModelErrorKind = Literal[

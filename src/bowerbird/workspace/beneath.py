@@ -7,6 +7,7 @@ Directories are opened beneath the root's handle through no link (`handles.py`),
 that someone puts in the way is met as an error and never followed (WS-53).
 """
 
+import contextlib
 import errno
 import os
 import stat
@@ -108,13 +109,15 @@ class Beneath:
     def close(self) -> None:
         """Close all handles."""
         self.forget()
-        os.close(self._root_fd)
+        with contextlib.suppress(OSError):  # it was open for looking only
+            os.close(self._root_fd)
 
     def forget(self) -> None:
         """Close the kept handles of directories below the root."""
-        for fd in self._handles.values():
-            os.close(fd)
-        self._handles.clear()
+        while self._handles:
+            _, fd = self._handles.popitem()  # first: a handle that is closed must not be used again
+            with contextlib.suppress(OSError):
+                os.close(fd)
 
     def directory(self, path: bytes) -> int:
         """Return the handle of a directory; valid until the next call of this object.

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bowerbird.core.errors import InvalidArgument, InvalidWorkspace
+from bowerbird.workspace.apply import said_plainly
 from bowerbird.workspace.beneath import Beneath
 from bowerbird.workspace.carrying import tainted_paths
 from bowerbird.workspace.changes import Change, changes_since, select
@@ -303,10 +304,11 @@ class Branch(BranchFiles):
         Raises:
             Stale: a hunk is not a present one. InvalidWorkspace: there is no workspace.
         """
-        request = LandRequest(self._paths(paths), None if hunks is None else tuple(hunks))
+        request = LandRequest(self._paths(paths), _tuple(hunks))
         with Beneath(self._root()) as tree:
             return plan_record(plan_landing(self._ground(None), tree, request)[0])
 
+    @said_plainly()
     def land(
         self,
         paths: Sequence[PathInput] | None = None,
@@ -336,8 +338,7 @@ class Branch(BranchFiles):
         """
         root = self._root()
         accepted = tuple("*" if path == "*" else lexical(path, self._state.workspace) for path in accept)
-        chosen = None if hunks is None else tuple(hunks)
-        request = LandRequest(self._paths(paths), chosen, accepted, force, partial, plan, actor, door)
+        request = LandRequest(self._paths(paths), _tuple(hunks), accepted, force, partial, plan, actor, door)
         self._house.landings.recover(self.id)
         with self._state.writing():
             history = self._history()
@@ -396,3 +397,7 @@ class Branch(BranchFiles):
             self._state.manifest.update(workspace=str(root.resolve()))
         self._state = self._house.registry.reopen(self.id)
         BranchFiles.__init__(self, self._state, turn=self._turn, call=self._call)
+
+
+def _tuple(given: Sequence[str] | None) -> tuple[str, ...] | None:
+    return None if given is None else tuple(given)

@@ -15,6 +15,9 @@ from bowerbird.core.errors import InvalidWorkspace
 from bowerbird.workspace import handles
 from bowerbird.workspace.nodes import ROOT_ENTRY, Entry, entry_of
 
+LANDING_PLACE = ".bowerbird-l_"
+"""How the names begin of what a landing keeps in the workspace while it runs (`staging.py`)."""
+
 
 def nothing_hidden(path: str) -> bool:
     """The predicate of a branch that hides nothing."""
@@ -52,7 +55,9 @@ class Ground:
         return self.hidden is not nothing_hidden
 
     def is_masked(self, path: str) -> bool:
-        """Tell whether `path` is Bowerbird's own data directory or below it."""
+        """Tell whether `path` is Bowerbird's own: its data directory, the place of a landing, or below."""
+        if f"/{LANDING_PLACE}" in path:
+            return True
         return self._prefix is not None and (path == self.masked or path.startswith(self._prefix))
 
     def shows(self, path: str) -> bool:

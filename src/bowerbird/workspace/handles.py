@@ -27,7 +27,10 @@ ROOT = _O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 
 _OPENAT2 = 437  # the same number on every Linux architecture
 _BENEATH_NO_LINKS = 0x08 | 0x04 | 0x02  # RESOLVE_BENEATH | NO_SYMLINKS | NO_MAGICLINKS
+_RENAME_NOREPLACE = 1
 _RENAME_EXCHANGE = 2
+UNSUPPORTED = frozenset({errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP})
+"""Error numbers that mean: this system or filesystem cannot do that at all."""
 _LONGEST_PATH = 4096  # of one call of the kernel; processes make deeper trees step by step
 _FICLONE = 0x40049409
 _PIECE = 1024 * 1024
@@ -129,6 +132,28 @@ def exchange(from_handle: int, from_name: bytes, to_handle: int, to_name: bytes)
     if renameat2(from_handle, from_name, to_handle, to_name, _RENAME_EXCHANGE) != 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number), os.fsdecode(to_name))
+
+
+def rename_new(from_handle: int, from_name: bytes, to_handle: int, to_name: bytes) -> None:
+    """Rename to a name that must be free.
+
+    Raises:
+        FileExistsError: something stands there. OSError: as `os.rename`.
+    """
+    renameat2 = _renameat2()
+    number = errno.ENOSYS
+    if renameat2 is not None:
+        if renameat2(from_handle, from_name, to_handle, to_name, _RENAME_NOREPLACE) == 0:
+            return
+        number = ctypes.get_errno()
+    if number not in UNSUPPORTED:
+        raise OSError(number, os.strerror(number), os.fsdecode(to_name))
+    try:  # the next best: a moment lies between looking and renaming
+        os.stat(to_name, dir_fd=to_handle, follow_symlinks=False)
+    except FileNotFoundError:
+        os.rename(from_name, to_name, src_dir_fd=from_handle, dst_dir_fd=to_handle)
+    else:
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), os.fsdecode(to_name))
 
 
 @cache

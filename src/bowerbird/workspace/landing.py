@@ -6,6 +6,7 @@ Not here: the crash-safe change of files (`apply.py`), decisions (`plan.py`), un
 
 import contextlib
 import os
+import stat
 from collections.abc import Callable, Collection, Generator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +32,7 @@ from bowerbird.workspace.landing_lock import data_dir_of, workspace_lock
 from bowerbird.workspace.landing_record import LandingEntry, LandingFolder, LandingRecord, Refused, Step
 from bowerbird.workspace.names import case_clashes
 from bowerbird.workspace.nodes import Entry
+from bowerbird.workspace.obstacles import Obstacles
 from bowerbird.workspace.paths import path_b64, shown
 from bowerbird.workspace.plan import (
     Chosen,
@@ -43,7 +45,7 @@ from bowerbird.workspace.plan import (
     with_git_units,
 )
 from bowerbird.workspace.stack import Stack
-from bowerbird.workspace.threeway import same_side
+from bowerbird.workspace.threeway import Side, same_side
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +105,31 @@ def plan_landing(
         names_of=lambda path: [os.fsdecode(name) for name in tree.names(os.fsencode(path[1:]))],
         ignored_of=ground.ignored_of,
         case_clashes=lambda paths: case_clashes(tree, paths),
+        obstacle_of=obstacle_in(tree),
+        links_of=lambda path: links_at(tree, path),
         tainted=ground.tainted,
         accept=request.accept,
         named=request.paths,
         force=request.force,
     )
     return make_plan(chosen, given), unknown
+
+
+def obstacle_in(tree: Beneath) -> Callable[[str, Side | None, Side | None, bool], str | None]:
+    """Return the test of what the system will refuse, as plans ask it."""
+    looking = Obstacles(tree)
+
+    def of(path: str, present: Side | None, planned: Side | None, only_mode: bool) -> str | None:
+        kinds = [side.kind if side is not None else None for side in (present, planned)]
+        return looking.of(os.fsencode(path[1:]), *kinds, only_mode=only_mode and kinds[0] == "file")
+
+    return of
+
+
+def links_at(tree: Beneath, path: str) -> int:
+    """Return how many names a file of the workspace has; 1 where none stands."""
+    found = tree.lstat(os.fsencode(path[1:]))
+    return found.st_nlink if found is not None and stat.S_ISREG(found.st_mode) else 1
 
 
 def land(ground: LandingGround, root: Path, request: LandRequest) -> tuple[LandingRecord, LandingFolder]:
@@ -137,7 +158,8 @@ def land(ground: LandingGround, root: Path, request: LandRequest) -> tuple[Landi
         else:
             # Nothing to do is no event of the workspace: said, but not kept.
             record = msgspec.structs.replace(record, state="done")
-        follow(ground.stack, ground.history, landed, tree)
+        with contextlib.suppress(OSError, WorkspaceError):  # it has landed; the next turn's start follows
+            follow(ground.stack, ground.history, landed, tree)
         return record, folder
 
 
@@ -150,14 +172,11 @@ def refusals(folder: LandingFolder) -> Generator[None]:
         rows = [{"path": path, "reason": "changed while landing"} for path in error.paths]
         raise refusal(rows) from error
     except OSError as error:
-        if folder.started:  # some of it is in place: all of it will be
-            raise WorkspaceError(
-                f"landing {folder.path.name} was interrupted ({error}); the next landing or start finishes it"
-            ) from error
         raise file_refusal(error) from error
     finally:
-        if folder.path.is_dir() and not folder.started:
-            folder.remove()
+        with contextlib.suppress(OSError):
+            if not (folder.path / "steps.json").exists() and not folder.started:
+                folder.remove()  # else something is still to be done, and it says what
 
 
 def refusal(rows: Sequence[dict[str, str]]) -> LandingRefused:
@@ -182,8 +201,7 @@ def _keep_all(folder: LandingFolder, tree: Beneath, entries: Sequence[PlanEntry]
         change = entry.chosen.change
         versions = (*entry.versions(), version_of(change.base), version_of(change.new))
         sides = (entry.current, entry.result, change.base, change.new)
-        for side, version in zip(sides, versions, strict=True):
-            folder.keep(side, version)
+        folder.keep_all(zip(sides, versions, strict=True))
         steps.append(Step(path, *versions))
     return steps
 

@@ -59,7 +59,8 @@ def workspace_lock(root: Beneath, data_dir: Path, wait_s: float = LOCK_WAIT_S) -
                     with contextlib.suppress(OSError):
                         fcntl.flock(root.fd, fcntl.LOCK_UN)
         finally:
-            os.close(fd)
+            with contextlib.suppress(OSError):  # closed it is, and the landing is what it is
+                os.close(fd)
     finally:
         turn.release()
 

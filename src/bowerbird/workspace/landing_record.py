@@ -12,7 +12,7 @@ A landing is a folder `landings/<id>/`:
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -24,7 +24,7 @@ from bowerbird.workspace.content import Content
 from bowerbird.workspace.threeway import Side
 
 T = TypeVar("T")
-State = Literal["prepared", "applying", "done", "undone", "needs_attention"]
+State = Literal["prepared", "applying", "done", "undone", "needs_attention", "given_up"]
 Op = Literal["create", "modify", "delete", "chmod", "symlink", "mkdir", "rmdir"]
 
 
@@ -65,7 +65,8 @@ class LandingRecord(msgspec.Struct, frozen=True):
         snapshot: the branch's frozen state the bytes came from.
         actor, door: who asked, through what.
         undoes: the landing this one takes back, for `kind="undo"`.
-        attention: paths that an interrupted landing found in a third state.
+        attention: paths of a landing that needs attention: in a third state, or stuck.
+        troubles: why, for each of them.
         workspace: the directory landed in.
         whole: of an undo: it takes back all of the landing, not some paths or hunks.
     """
@@ -83,6 +84,7 @@ class LandingRecord(msgspec.Struct, frozen=True):
     undoes: str | None = None
     v: int = 1
     attention: tuple[str, ...] = ()
+    troubles: tuple[Refused, ...] = ()
     workspace: str = ""
     whole: bool = True
 
@@ -100,6 +102,9 @@ class Step(msgspec.Struct, frozen=True):
         before, after: the workspace's version replaced and landed.
         base, new: the branch's base before the landing and after it.
         implied: a directory made only because a path below needs it; in no record entry.
+        holder: the directory whose hidden place holds the step's file (`staging.py`); None in
+            records of before 0.2.
+        owned: mode, user and group of a directory that is removed, or made again by an undo.
     """
 
     path: bytes
@@ -108,6 +113,8 @@ class Step(msgspec.Struct, frozen=True):
     base: Version | None = None
     new: Version | None = None
     implied: bool = False
+    holder: bytes | None = None
+    owned: tuple[int, int, int] | None = None
 
 
 class LandingFolder:
@@ -128,6 +135,16 @@ class LandingFolder:
     def remove(self) -> None:
         """Delete everything."""
         shutil.rmtree(self.path)
+
+    @property
+    def untidy(self) -> Path:
+        """Stands where the hidden place of a landing that ended could not be removed."""
+        return self.path / "untidy"
+
+    def forget_record(self) -> None:
+        """Make it a landing that never began."""
+        (self.path / "record.json").unlink(missing_ok=True)
+        sync_directory(self.path)
 
     @property
     def started(self) -> bool:
@@ -169,6 +186,11 @@ class LandingFolder:
                 pass
         _copy(side.content, target)
 
+    def keep_all(self, kept: Iterable[tuple[Side | None, Version | None]]) -> None:
+        """Store several versions; of equal bytes the one that costs a link, not a copy."""
+        for side, version in sorted(kept, key=lambda item: not _is_frozen(item[0])):
+            self.keep(side, version)
+
     def blob(self, digest: str) -> Path:
         """The file that holds the bytes of `digest`."""
         return self.path / "blobs" / digest.partition(":")[2]
@@ -180,7 +202,8 @@ class LandingFolder:
         if version.kind == "symlink":
             return Side("symlink", 0, None, os.fsdecode(version.target or b""))
         if version.kind == "file":
-            return Side("file", version.mode, Content(self.blob(version.digest or "")))
+            blob = self.blob(version.digest or "")
+            return Side("file", version.mode, Content(blob, frozen=str(blob)))
         return Side(version.kind)
 
     def bytes_used(self) -> int:
@@ -192,6 +215,10 @@ class LandingFolder:
             return msgspec.json.decode((self.path / name).read_bytes(), type=form)
         except (OSError, msgspec.MsgspecError) as error:
             raise WorkspaceError(f"{name} of landing {self.path.name} cannot be read: {error}") from error
+
+
+def _is_frozen(side: Side | None) -> bool:
+    return side is not None and side.content is not None and side.content.frozen is not None
 
 
 def _copy(content: Content, target: Path) -> None:

@@ -5,21 +5,23 @@ workspace. Not here: how one landing is made (`landing.py`) or undone (`undo.py`
 """
 
 import contextlib
+import logging
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from bowerbird.core.errors import InvalidWorkspace, NotFound, WorkspaceError
+from bowerbird.core.errors import BranchBusy, InvalidArgument, InvalidWorkspace, NotFound, WorkspaceError
 from bowerbird.core.ids import new_id
 from bowerbird.workspace.apply import (
     Checkpoint,
     Settle,
     no_checkpoint,
     recover,
+    said_plainly,
     settle_nothing,
 )
 from bowerbird.workspace.beneath import Beneath
@@ -28,6 +30,7 @@ from bowerbird.workspace.diff import diff_records
 from bowerbird.workspace.flags import FlagRules
 from bowerbird.workspace.landed import LandedPaths
 from bowerbird.workspace.landing import settler
+from bowerbird.workspace.landing_fix import Fix, fix
 from bowerbird.workspace.landing_lock import workspace_lock
 from bowerbird.workspace.landing_record import LandingFolder, LandingRecord
 from bowerbird.workspace.registry import BranchRegistry
@@ -37,8 +40,10 @@ from bowerbird.workspace.undo import UndoRequest, undo, undo_settler
 KEPT_LANDINGS = 100
 KEPT_BYTES = 2 * 1024**3
 ALWAYS_KEPT = 10
-ENDED = ("done", "undone")
+ENDED = ("done", "undone", "given_up")
 _REMOVED = ".removed-"
+
+_log = logging.getLogger(__name__)
 
 
 class Landing:
@@ -188,6 +193,18 @@ class Landings:
         door: str = "",
     ) -> Landing:
         """See `Landing.undo`; paths are virtual or relative."""
+        with said_plainly():
+            return self._undo(landing, paths, force, hunks, actor, door)
+
+    def _undo(
+        self,
+        landing: str,
+        paths: Sequence[str] | None,
+        force: bool,
+        hunks: Sequence[str] | None,
+        actor: str,
+        door: str,
+    ) -> Landing:
         folder = self.find(landing).folder
         given = None if paths is None else tuple("/" + path.strip("/").removeprefix("./") for path in paths)
         request = UndoRequest(given, None if hunks is None else tuple(hunks), force, actor, door)
@@ -201,32 +218,55 @@ class Landings:
 
     # ------------------------------------------------------------ after a crash
 
-    def recover(self, branch: str | None = None) -> list[LandingRecord]:
-        """Finish or discard what died half-way; returns what was finished.
+    def recover(self, branch: str | None = None, *, everywhere: bool = False) -> list[LandingRecord]:
+        """Finish or discard what died half-way; returns what was finished. Nothing that it meets is raised.
 
-        A record that cannot be read is left as it is and stops nothing else.
+        A record that cannot be read, or a landing that can be brought neither to its end nor back now,
+        is left as it is, logged, and stops nothing else.
 
         Args:
-            branch: look at this branch only, None = at all of the workspace.
+            branch: look at this branch only. everywhere: at the branches of every workspace.
         """
         finished: list[LandingRecord] = []
-        for folder in [f for f in self._folders(branch) if _is_pending(f)]:
-            # BranchBusy: its process lives. Other errors name a landing that a person must see.
-            with contextlib.suppress(WorkspaceError, InvalidWorkspace):
-                record = self._recover_one(folder)
-                if record is not None:
-                    finished.append(record)
+        for folder in self._pending(branch, everywhere=everywhere):
+            record = self._tried(folder)
+            if record is not None:
+                finished.append(record)
         return finished
 
+    def _tried(self, folder: LandingFolder) -> LandingRecord | None:
+        for _ in range(2):  # once more: a full table of open files is empty a moment later
+            try:
+                return self._recover_one(folder)
+            except BranchBusy:
+                return None  # its process lives
+            except Exception as error:  # noqa: BLE001 - reading goes on whatever one landing meets (D-1)
+                _log.warning("landing %s stays unfinished: %s", folder.path.name, error)
+        return None
+
+    def _pending(self, branch: str | None, *, everywhere: bool) -> list[LandingFolder]:
+        for _ in range(2):
+            try:
+                return [f for f in self._folders(branch, everywhere=everywhere) if _is_pending(f)]
+            except OSError as error:
+                _log.warning("unfinished landings were not looked for: %s", error)
+        return []
+
     def _recover_one(self, folder: LandingFolder) -> LandingRecord | None:
-        # The branch's lock comes before the workspace's, as in every landing.
+        with self._at(folder) as (stack, tree):
+            if not folder.path.is_dir() or not _is_pending(folder):
+                return None  # it ended while we waited for the lock
+            return recover(tree, folder, self._settle(folder, stack, tree))
+
+    @contextlib.contextmanager
+    def _at(self, folder: LandingFolder) -> Generator[tuple[Stack, Beneath]]:
+        """Hold what a landing holds; the branch's lock comes before the workspace's, as in every landing."""
         with self._registry.borrowed(folder.path.parent.parent) as state, state.writing() as stack:
             if state.workspace is None:
-                return None
+                raise InvalidWorkspace("the branch of this landing has no workspace")
             with Beneath(state.workspace) as tree, workspace_lock(tree, self._registry.data_dir):
-                if not folder.path.is_dir() or not _is_pending(folder):
-                    return None  # it ended while we waited for the lock
-                return recover(tree, folder, self._settle(folder, stack, tree))
+                yield stack, tree
+                state.account.forget()
 
     def _settle(self, folder: LandingFolder, stack: Stack, tree: Beneath) -> Settle:
         if not folder.started:
@@ -235,6 +275,27 @@ class Landings:
         if record.kind == "undo" and record.undoes is not None:
             return undo_settler(stack, LandingFolder(folder.path.parent / record.undoes), folder, tree)
         return settler(stack, folder, LandedPaths(stack.directory), tree)
+
+    def fix(self, landing: str, how: Fix) -> Landing:
+        """Lead a landing that needs attention, or never came to its end, out of it.
+
+        Args:
+            how: `retry` goes on where it stopped; `take_back` brings its files back to what they were;
+                `give_up` leaves every file as it is now and ends the landing.
+
+        Returns:
+            The landing as it is then: `done`, `undone`, `given_up`, or still `needs_attention`.
+
+        Raises:
+            InvalidArgument: it needs no attention.
+        """
+        folder = self.find(landing).folder
+        with said_plainly(), self._at(folder) as (stack, tree):
+            record = folder.record()
+            if record.state not in ("applying", "needs_attention"):
+                raise InvalidArgument(f"landing {landing} is {record.state}: there is nothing to fix")
+            done = fix(tree, folder, how, self._settle(folder, stack, tree), stack)
+        return self.of(folder, done)
 
     # ------------------------------------------------------------ what is kept
 
@@ -280,15 +341,14 @@ class Landings:
 
     # ------------------------------------------------------------ folders
 
-    def _folders(self, branch: str | None = None) -> Iterator[LandingFolder]:
-        for directory in self._registry.directories():
-            if branch is not None and directory.name != branch:
-                continue
+    def _folders(self, branch: str | None = None, *, everywhere: bool = False) -> Iterator[LandingFolder]:
+        known = branch is not None
+        for directory in [self._registry.directory(branch)] if known else self._registry.directories():
             try:
                 found = sorted(p for p in (directory / "landings").iterdir() if _is_landing(p))
             except (FileNotFoundError, NotADirectoryError):
                 continue
-            if found and self._registry.is_ours(directory):
+            if found and (known or everywhere or self._registry.is_ours(directory)):
                 yield from map(LandingFolder, found)
 
     def _readable(self) -> Iterator[tuple[LandingFolder, LandingRecord]]:
@@ -304,7 +364,7 @@ def _is_landing(path: Path) -> bool:
 
 def _is_pending(folder: LandingFolder) -> bool:
     """Whether a landing never came to its end; one that cannot be read is left alone."""
-    if not folder.started:
+    if not folder.started or folder.untidy.exists():
         return True
     try:
         return folder.record().state in ("prepared", "applying")

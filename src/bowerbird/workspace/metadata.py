@@ -44,6 +44,16 @@ def inherit(target: int, tree: Beneath, path: bytes | None) -> None:
         os.close(source)
 
 
+def default_acl(handle: int) -> bytes | None:
+    """Return the access list that new entries of an open directory get, None when there is none."""
+    try:
+        return os.getxattr(handle, "system.posix_acl_default")
+    except OSError as error:
+        if error.errno in (*_UNSUPPORTED, errno.ENODATA):
+            return None
+        raise
+
+
 def _attributes(fd: int) -> list[str]:
     try:
         return os.listxattr(fd)

@@ -46,6 +46,7 @@ class PlanEntry:
         result: what the workspace gets; equal to `current` for `same`.
         left_out: a cache that the landing did not name: shown, neither landed nor refused.
         refused: why it does not land, None when it does.
+        links: how many names the workspace's file has; the others keep the old bytes.
     """
 
     chosen: Chosen
@@ -59,6 +60,7 @@ class PlanEntry:
     tainted: bool
     refused: str | None = None
     left_out: bool = False
+    links: int = 1
 
     @property
     def path(self) -> str:
@@ -84,6 +86,7 @@ class PlanEntry:
             "ignored": self.ignored,
             "tainted": self.tainted,
             "hunks": list(self.chosen.hunks),
+            **({"links": self.links} if self.links > 1 else {}),
         }
 
 
@@ -130,6 +133,17 @@ def _part(change: Change, named: Collection[str]) -> Change:
     return replace(change, new=Side("file", base.mode if base is not None else new.mode, Content(data)))
 
 
+def nothing_in_the_way(path: str, present: Side | None, planned: Side | None, only_mode: bool) -> None:
+    """For plans about no real directory."""
+    del path, present, planned, only_mode
+
+
+def one_link(path: str) -> int:
+    """For plans about no real directory."""
+    del path
+    return 1
+
+
 @dataclass(frozen=True, slots=True)
 class PlanInput:
     """What a plan depends on beside the changes.
@@ -137,6 +151,8 @@ class PlanInput:
     Attributes:
         current_of, names_of: the workspace as it is.
         ignored_of: whether git's ignore files name a path.
+        obstacle_of: why the system will refuse to change a path (path, present, planned, only the mode).
+        links_of: how many names the workspace's file has; a landing splits it from the others.
         case_clashes: paths equal to another name on a case-insensitive disk.
         accept: paths whose flags a person accepted, `*` = all.
         named: the paths given to the landing, for caches.
@@ -148,6 +164,8 @@ class PlanInput:
     ignored_of: Callable[[str], bool]
     case_clashes: Callable[[Collection[str]], set[str]]
     tainted: Collection[str] = ()
+    obstacle_of: Callable[[str, Side | None, Side | None, bool], str | None] = nothing_in_the_way
+    links_of: Callable[[str], int] = one_link
     accept: Collection[str] = ()
     named: Collection[str] | None = None
     force: bool = False
@@ -172,18 +190,23 @@ def _entry(item: Planned, chosen: Chosen, given: PlanInput, clashes: Collection[
     cache = given.rules.is_cache(item.path)
     left_out = cache and not given.rules.names_cache(item.path, tuple(given.named or ()))
     taken = decision.action == "take" or (given.force and wins(decision))
+    op, result = operation(change), decision.result if taken else item.ours
+    refused = None if left_out else _refusal(decision, flags, item.path, given)
+    if taken and not left_out and refused is None:
+        refused = given.obstacle_of(item.path, item.ours, result, op == "chmod")
     return PlanEntry(
         chosen,
-        operation(change),
+        op,
         _drift(decision),
         item.ours,
-        decision.result if taken else item.ours,
+        result,
         decision.merged,
         flags,
         cache or given.ignored_of(item.path),
         item.path in given.tainted,
-        None if left_out else _refusal(decision, flags, item.path, given),
+        refused,
         left_out,
+        given.links_of(item.path) if op == "modify" else 1,
     )
 
 

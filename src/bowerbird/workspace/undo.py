@@ -15,13 +15,13 @@ from bowerbird.core.errors import InvalidArgument, Stale
 from bowerbird.core.ids import new_id
 from bowerbird.core.timestamps import now_iso
 from bowerbird.workspace.apply import Applier, Checkpoint, Settle, no_checkpoint
-from bowerbird.workspace.beneath import Beneath, landed_version, version_of
+from bowerbird.workspace.beneath import Beneath, Version, landed_version, version_of
 from bowerbird.workspace.changes import Change, base_side, covers
 from bowerbird.workspace.content import Content
 from bowerbird.workspace.diff import change_hunks
 from bowerbird.workspace.hunks import apply_hunks
 from bowerbird.workspace.landed import LandedPaths
-from bowerbird.workspace.landing import is_pending, made_directory, refusal, refusals, set_base
+from bowerbird.workspace.landing import is_pending, made_directory, obstacle_in, refusal, refusals, set_base
 from bowerbird.workspace.landing_lock import data_dir_of, workspace_lock
 from bowerbird.workspace.landing_record import LandingEntry, LandingFolder, LandingRecord, Step
 from bowerbird.workspace.merge import Planned, plan_merge, wins
@@ -29,6 +29,8 @@ from bowerbird.workspace.paths import path_b64, shown
 from bowerbird.workspace.plan import operation
 from bowerbird.workspace.stack import Stack
 from bowerbird.workspace.threeway import Side, decide
+
+ENDED_STATES = ("done", "needs_attention", "undone", "given_up")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ def undo(
         InvalidArgument: the landing is not finished. Stale: a hunk is not one of it.
     """
     record = folder.record()
-    if record.state not in ("done", "needs_attention", "undone"):
+    if record.state not in ENDED_STATES:
         raise InvalidArgument(f"landing {record.id} is {record.state}; only a finished one can be undone")
     target = LandingFolder(folder.path.parent / new_id("l"))
     data_dir = data_dir_of(folder.path.parent.parent)
@@ -76,10 +78,19 @@ def undo(
             for item in planned
             if item.decision.action == "conflict" and not (request.force and wins(item.decision))
         ]
+        obstacle_of = obstacle_in(tree)
+        for item in planned:
+            result = item.decision.result
+            only_mode = _only_mode(item.ours, result)
+            reason = obstacle_of(item.path, item.ours, result, only_mode)
+            if reason is not None and item.path not in {row["path"] for row in rows}:
+                rows.append({"path": shown(item.path), "reason": reason})
         if rows:
             raise refusal(rows)
+        if not planned:
+            raise InvalidArgument(f"nothing of landing {record.id} is left to take back")
         steps = _keep_all(folder, target, tree, planned, stack)
-        made = _record(target, record, request, planned)
+        made = _record(folder, target, record, request, planned)
         settle = undo_settler(stack, folder, target, tree)
         return Applier(tree, target, checkpoint).run(made, steps, settle), target
 
@@ -153,19 +164,30 @@ def _keep_all(
                 if above not in known:
                     known.add(above)
                     steps.append(made_directory(above))
-        before, after = version_of(item.ours), landed_version(result)
-        target.keep(item.ours, before)
-        target.keep(result, after)
-        base = new = None
         step = moved[path]
+        before, after = version_of(item.ours), _restored(step, result)
+        target.keep_all([(item.ours, before), (result, after)])
+        base = new = None
         if stack is not None and stack.touched(item.path) is not None:
             present = base_side(stack, item.path)
             earlier = _base_after(source, step, present, result)
             base, new = version_of(present), version_of(earlier)
-            target.keep(present, base)
-            target.keep(earlier, new)
-        steps.append(Step(path, before, after, base, new, step.implied))
+            target.keep_all([(present, base), (earlier, new)])
+        again = step.owned if after is not None and after.kind == "dir" else None
+        steps.append(Step(path, before, after, base, new, step.implied, owned=again))
     return steps
+
+
+def _restored(step: Step, result: Side | None) -> Version | None:
+    """What the workspace gets back: what stood there, with setuid and setgid; nothing else has them."""
+    version = version_of(result)
+    return version if version == step.before else landed_version(result)
+
+
+def _only_mode(one: Side | None, other: Side | None) -> bool:
+    if one is None or other is None or one.content is None or other.content is None:
+        return False
+    return one.content.same(other.content)
 
 
 def _base_after(folder: LandingFolder, step: Step, present: Side | None, result: Side | None) -> Side | None:
@@ -180,11 +202,16 @@ def _base_after(folder: LandingFolder, step: Step, present: Side | None, result:
 
 
 def _record(
-    target: LandingFolder, undone: LandingRecord, request: UndoRequest, planned: Sequence[Planned]
+    source: LandingFolder,
+    target: LandingFolder,
+    undone: LandingRecord,
+    request: UndoRequest,
+    planned: Sequence[Planned],
 ) -> LandingRecord:
     entries: list[LandingEntry] = []
+    steps = {"/" + os.fsdecode(step.path): step for step in source.steps()}
     for item in planned:
-        before, after = version_of(item.ours), landed_version(item.decision.result)
+        before, after = version_of(item.ours), _restored(steps[item.path], item.decision.result)
         entries.append(
             LandingEntry(
                 path=shown(item.path),

@@ -9,11 +9,13 @@ from collections.abc import Collection
 from pathlib import Path
 
 from bowerbird.core.errors import InvalidWorkspace, WorkspaceError
+from bowerbird.workspace.apply import said_plainly
 from bowerbird.workspace.branch import Branch
 from bowerbird.workspace.browsing import Browse
 from bowerbird.workspace.flags import FlagRules
 from bowerbird.workspace.ground import Ground
 from bowerbird.workspace.house import House
+from bowerbird.workspace.landing_fix import Fix
 from bowerbird.workspace.landings import Landing, Landings
 from bowerbird.workspace.limits import WorkspaceLimits
 from bowerbird.workspace.lock import WriterLock
@@ -174,8 +176,18 @@ class Workspace:
         door: str = "",
     ) -> Landing:
         """Take a landing back; see `Landing.undo`. Raises NotFound for an unknown id."""
-        landing = self._house.landings.find(landing_id)
+        with said_plainly():
+            landing = self._house.landings.find(landing_id)
         return landing.undo(paths, force, hunks, actor=actor, door=door)
+
+    def fix_landing(self, landing_id: str, how: Fix) -> Landing:
+        """Lead a landing that needs attention out of it: `retry`, `take_back` or `give_up` (D-1).
+
+        Raises:
+            NotFound: there is no such landing. InvalidArgument: it needs no attention.
+            LandingStuck: its files cannot be taken back now either; the message says which and why.
+        """
+        return self._house.landings.fix(landing_id, how)
 
     def forget_landings(self) -> list[str]:
         """Remove the oldest landings beyond what is kept (WS-56), and return their ids; never raises."""
