@@ -304,7 +304,7 @@ class Branch(BranchFiles):
         Raises:
             Stale: a hunk is not a present one. InvalidWorkspace: there is no workspace.
         """
-        request = LandRequest(self._paths(paths), _tuple(hunks))
+        request = LandRequest(self._paths(paths), None if hunks is None else tuple(hunks))
         with Beneath(self._root()) as tree:
             return plan_record(plan_landing(self._ground(None), tree, request)[0])
 
@@ -338,15 +338,14 @@ class Branch(BranchFiles):
         """
         root = self._root()
         accepted = tuple("*" if path == "*" else lexical(path, self._state.workspace) for path in accept)
-        request = LandRequest(self._paths(paths), _tuple(hunks), accepted, force, partial, plan, actor, door)
+        chosen = None if hunks is None else tuple(hunks)
+        request = LandRequest(self._paths(paths), chosen, accepted, force, partial, plan, actor, door)
         self._house.landings.recover(self.id)
         with self._state.writing():
-            history = self._history()
-            point = history.freeze_live() if self._is_held() else history.freeze()
+            point = self._history().freeze_live() if self._is_held() else self._history().freeze()
             record, folder = land(self._ground(point.id, told), root, request)
             self._state.account.forget()
-        self._house.landings.made += 1
-        return self._house.landings.of(folder, record)
+        return self._house.landings.made_one(folder, record)
 
     def taint(self, turn: str | None = None) -> None:
         """Say that untrusted text is in the context of a turn: what it writes is shown as tainted."""
@@ -397,7 +396,3 @@ class Branch(BranchFiles):
             self._state.manifest.update(workspace=str(root.resolve()))
         self._state = self._house.registry.reopen(self.id)
         BranchFiles.__init__(self, self._state, turn=self._turn, call=self._call)
-
-
-def _tuple(given: Sequence[str] | None) -> tuple[str, ...] | None:
-    return None if given is None else tuple(given)

@@ -146,7 +146,8 @@ class Landing:
             nothing = msgspec.structs.replace(self._record, id=new_id("l"), kind="undo", undoes=self.id)
             return self._landings.of(self._folder, nothing)
         undone = self._landings.undo(self.id, paths, force, hunks, actor=actor, door=door)
-        self._record = self._folder.record()
+        with contextlib.suppress(WorkspaceError):  # it is taken back, whether that can be read now or not
+            self._record = self._folder.record()
         return undone
 
     @property
@@ -169,6 +170,11 @@ class Landings:
     def of(self, folder: LandingFolder, record: LandingRecord) -> Landing:
         """Return the handle of one landing."""
         return Landing(self, folder, record)
+
+    def made_one(self, folder: LandingFolder, record: LandingRecord) -> Landing:
+        """Count a new landing and return its handle; old ones are forgotten later (`forget_old`)."""
+        self.made += 1
+        return self.of(folder, record)
 
     def all(self) -> list[Landing]:
         """Return the readable landings, oldest first."""
@@ -213,8 +219,7 @@ class Landings:
                 raise InvalidWorkspace("the branch of this landing has no workspace")
             record, target = undo(folder, state.workspace, request, stack, self.checkpoint)
             state.account.forget()
-        self.made += 1
-        return self.of(target, record)
+        return self.made_one(target, record)
 
     # ------------------------------------------------------------ after a crash
 

@@ -11,6 +11,7 @@ The registry below is the only process-wide state of the package: ownership of a
 a fact about the process, and two handles on one branch must not exclude each other.
 """
 
+import contextlib
 import fcntl
 import os
 import sys
@@ -162,8 +163,10 @@ class Pin:
         if self.alive:
             self._released = True
             self.held.whats.remove(self._what)
-            self.held.write()
-            _leave(self.held)
+            try:
+                self.held.write()
+            finally:
+                _leave(self.held)
 
     @property
     def alive(self) -> bool:
@@ -312,10 +315,14 @@ class WriterLock:
             except BlockingIOError:
                 os.close(fd)
                 return None
-            if self._was_replaced(key):
-                os.close(fd)
-                return None
-            held = _held[key] = _Held(fd, key)
+            try:
+                if self._was_replaced(key):
+                    os.close(fd)
+                    return None
+                held = _held[key] = _Held(fd, key)
+            except OSError:
+                os.close(fd)  # else nobody would hold it until this process ends
+                raise
             return held
 
     def _was_replaced(self, key: tuple[int, int]) -> bool:
@@ -342,5 +349,7 @@ def _leave(held: _Held) -> None:
         if held.users == 0:
             _held.pop(held.key, None)
             # Unlock, not only close: a forked child may still have the same file open.
-            fcntl.flock(held.fd, fcntl.LOCK_UN)
-            os.close(held.fd)
+            with contextlib.suppress(OSError):
+                fcntl.flock(held.fd, fcntl.LOCK_UN)
+            with contextlib.suppress(OSError):
+                os.close(held.fd)
