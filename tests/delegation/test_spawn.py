@@ -52,6 +52,8 @@ async def test_edits_in_separate_places_join_and_an_overlap_is_a_conflict(
     assert text.startswith("LINE 1\n") and "LINE 10\n" in text and text.endswith("LINE 20\n")
 
     forced = await agent.merge_subagent("subagent_3", force=True)
+    lost = forced.pop("lost")
+    assert list(lost) == ["/a.txt"] and "+LINE 10\n" in lost["/a.txt"]  # engine finding 8: it is said
     assert forced == {**EMPTY, "written": ["/a.txt"], "conflicts": ["/a.txt"]}
     assert agent.branch.read_overlay("a.txt").startswith(b"Line one\n")
     assert await agent.merge_subagent("subagent_3") == EMPTY

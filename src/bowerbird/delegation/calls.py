@@ -5,6 +5,7 @@ tournaments (`tournament`), the tools' parameters (`bowerbird.tools.subagents`).
 """
 
 import asyncio
+import posixpath
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -22,6 +23,7 @@ from bowerbird.delegation.tree import Running, Tree
 from bowerbird.delegation.wanted import Wanted, admit, read_entry
 
 _READ_CHARS = 200_000
+_LOST_CHARS = 4_000
 _MERGED = ("written", "deleted", "conflicts", "skipped", "merged", "unknown")
 
 
@@ -247,7 +249,7 @@ class Calls:
             diff = await to_thread(child_diff, fork, _READ_CHARS)
             text = "\n\n".join(filter(None, (summary(diff), diff["patch"]))) or "no changes"
             return {"handle": handle, **diff, "text": text}
-        shown = "/" + path.strip().lstrip("./")
+        shown = "/" + posixpath.normpath("/" + path.strip()).lstrip("/")
         if shown in (await to_thread(fork.changes))["deleted"]:
             return {"handle": handle, "path": shown, "deleted": True, "text": f"{shown} is deleted"}
         record = await fork.read_file(path)
@@ -262,7 +264,11 @@ class Calls:
         found = await to_thread(self.caller.branch.merge, fork, paths, force=force, whole=whole)
         if not found["skipped"] or found["written"] or found["deleted"]:
             await self.tree.records.put(replace(child, state="merged"))
-        return {name: found[name] for name in _MERGED}
+        merged = {name: found[name] for name in _MERGED}
+        lost = {
+            path: _text_of(detail["lost"]) for path, detail in found["details"].items() if "lost" in detail
+        }
+        return {**merged, "lost": lost} if lost else merged
 
     async def _drop(self, child: Child) -> None:
         """Free a subagent and everything below it; one that runs is stopped first."""
@@ -286,6 +292,12 @@ class Calls:
         from bowerbird.delegation.tournament import tournament
 
         return await tournament(self, task, attempts, checks, models, merge)
+
+
+def _text_of(hunks: list[dict[str, Any]] | None) -> str:
+    """Return what a forced merge threw away, as a diff of the version that was there."""
+    text = "\n".join(str(hunk["text"]).rstrip("\n") for hunk in hunks or ())
+    return text[:_LOST_CHARS] if hunks is not None else "too large to show"
 
 
 def _unknown(handle: str) -> dict[str, Any]:

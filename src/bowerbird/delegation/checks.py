@@ -3,6 +3,9 @@
 Here: the value, and which files checks are thought to read. Not here: running commands.
 """
 
+import posixpath
+import re
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -10,6 +13,16 @@ from typing import Any
 
 TAIL_CHARS = 2_000
 CHECK_S = 600.0
+_MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
+_RUN_BY = {
+    "make": {"Makefile", "makefile", "GNUmakefile"},
+    "just": {"justfile", "Justfile"},
+    "npm": {"package.json"},
+    "pnpm": {"package.json"},
+    "yarn": {"package.json"},
+    "tox": {"tox.ini", "pyproject.toml"},
+    "nox": {"noxfile.py"},
+}
 TEST_GLOBS = (
     "tests/**", "test/**", "**/tests/**", "**/test/**", "**/test_*", "**/*_test.*", "**/*.test.*",
     "**/*.spec.*", "**/conftest.py", "**/__tests__/**",
@@ -55,14 +68,39 @@ def against(baseline: Sequence[Check], checks: Iterable[Check]) -> tuple[Check, 
     )
 
 
-def touches_checks(diff: dict[str, Any], globs: Sequence[str] = TEST_GLOBS) -> bool:
-    """Whether files that checks read were changed or deleted; new ones are nobody's yet.
+def touches_checks(
+    diff: dict[str, Any], globs: Sequence[str] = TEST_GLOBS, commands: Iterable[str] = ()
+) -> bool:
+    """Whether files that checks read or run were changed or deleted; new ones are nobody's yet.
+
+    Args:
+        globs: of files that tests live in. commands: the checks; files that they name count too.
 
     >>> touches_checks({"written": [], "deleted": ["/tests/test_a.py"]})
     True
     """
     changed = [row["path"] for row in diff["written"] if row["kind"] == "modify"]
-    return any(fits(path, glob) for path in [*changed, *diff["deleted"]] for glob in globs)
+    paths = [*changed, *diff["deleted"]]
+    named = {name for command in commands for name in files_of(command)}
+    return any(path.lstrip("/") in named or any(fits(path, glob) for glob in globs) for path in paths)
+
+
+def files_of(command: str) -> set[str]:
+    """Return the paths that the words of a command may stand for.
+
+    >>> sorted(files_of("python3 ./t.py --all && python -m pkg.check"))
+    ['--all', '-m', 'pkg.check', 'pkg/check.py', 'python', 'python3', 't.py']
+    """
+    try:
+        lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
+        lexer.whitespace_split = True
+        words = list(lexer)
+    except ValueError:  # an open quote: the shell will say so
+        words = command.split()
+    plain = {posixpath.normpath(word) for word in words if word.strip(";&|()<>")}
+    modules = {word.replace(".", "/") + ".py" for word in words if _MODULE.fullmatch(word)}
+    found = plain | modules
+    return found.union(*(files for program, files in _RUN_BY.items() if program in plain))
 
 
 def fits(path: str, glob: str) -> bool:

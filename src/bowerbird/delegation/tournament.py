@@ -223,7 +223,7 @@ class _Tournament:
             files=files,
             added=added,
             removed=removed,
-            touched_checks=touches_checks(diff, self._calls.tree.rules.test_globs),
+            touched_checks=touches_checks(diff, self._calls.tree.rules.test_globs, self._wish.checks),
             cost=usage.cost,
             tokens=usage.context_tokens + usage.output_tokens,
             seconds=child.elapsed,

@@ -7,6 +7,7 @@ errors of files (`workspace/`), formatting (`file_text.py`), aliases (`file_alia
 import posixpath
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from bowerbird.core.errors import BinaryFile, NotFound, WorkspaceError
@@ -41,6 +42,11 @@ async def read_file(
     if record["binary"]:
         return await _binary(path, record, context)
     file_reads.saw(context, path, record["hash"])
+    if not record["content"] and offset > 1 and record["total_lines"] is not None:
+        count = int(record["total_lines"])
+        lines = f"{count:,} line{'' if count == 1 else 's'}"
+        note = f"[{file_text.shown(path)} has {lines}; offset {offset} is beyond its end]"
+        return ToolResult(note, data=record)
     text, cut = file_text.page(record, numbered=include_line_numbers, limit=context.result_chars)
     return ToolResult(text, data=record, truncated=cut or bool(record["truncated"]))
 
@@ -107,10 +113,11 @@ async def write_file(path: str, content: str, context: ToolContext) -> ToolResul
         content: The whole new content.
     """
     expected = await file_reads.check_write(context, path)
+    note = await _new_tree(context, path)
     record = await context.files.write_file(path, content, if_hash=expected)
     file_reads.saw(context, path, record["hash"])
     done = "created" if record["created"] else "replaced"
-    text = f"{done} {file_text.shown(record['written'])} ({record['bytes']:,} bytes)"
+    text = f"{done} {file_text.shown(record['written'])} ({record['bytes']:,} bytes){note}"
     return ToolResult(text, data={"written": record["written"], "bytes": record["bytes"]})
 
 
@@ -215,6 +222,31 @@ def file_tools() -> list[Tool]:
         Tool(show_changes, effect="read"),
         Tool(apply_patch, effect="branch", serial=patch_keys),
     ]
+
+
+async def _new_tree(context: ToolContext, path: str) -> str:
+    """Return a note for a new path that nobody may have meant: another case, a place outside."""
+    branch = context.files
+    name = file_reads.key(branch, path)
+    top = "/" + name[1:].partition("/")[0]
+    for part in dict.fromkeys((name, top, posixpath.dirname(name))):
+        try:
+            await branch.read_bytes(part, 0, 1)
+        except NotFound as error:
+            near = str(error).partition("; did you mean ")[2].removesuffix("?")
+            if near:
+                return f"\nNote: {near} exists; {file_text.shown(part)} is another path."
+            if part == top and path.startswith("/") and not _is_inside(path, branch.root):
+                return f"\nNote: paths begin at the workspace; {path} outside of it was not touched."
+        except WorkspaceError:
+            continue  # it stands there, or the write itself says what is wrong
+        else:
+            break
+    return ""
+
+
+def _is_inside(path: str, root: Path | None) -> bool:
+    return root is not None and (path == str(root) or path.startswith(f"{root}/"))
 
 
 def _keys(*names: str) -> Callable[[Mapping[str, Any]], tuple[str, ...]]:

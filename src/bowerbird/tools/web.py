@@ -11,8 +11,8 @@ from urllib.parse import quote_plus
 import msgspec
 
 from bowerbird.core.errors import ToolError
-from bowerbird.core.threads import to_thread
-from bowerbird.tools.html_text import SearchResult, search_results, to_markdown
+from bowerbird.tools.html_bounded import markdown_within, results_within
+from bowerbird.tools.html_text import SearchResult
 from bowerbird.tools.net_guard import AddressRefused, Guard, Resolver
 from bowerbird.tools.result import ToolResult
 from bowerbird.tools.tool import Tool
@@ -106,7 +106,10 @@ async def _fetch(url: str, settings: WebSettings) -> ToolResult:
         return ToolResult.error(f"cannot fetch {url}: the server answered {got.status}")
     kind = got.media_type or "text/plain"
     if kind in _HTML_TYPES:
-        text = await to_thread(to_markdown, got.body, got.charset, got.url)
+        try:
+            text = await markdown_within(got.body, got.charset, got.url)
+        except ToolError as error:
+            return ToolResult.error(f"cannot show {url}: {error}")
     elif kind.startswith("text/") or kind in _TEXT_TYPES or kind.endswith(("+json", "+xml")):
         text = _decode(got.body, got.charset)
     else:
@@ -164,7 +167,7 @@ async def _search(query: str, count: int, settings: WebSettings) -> list[SearchR
         raise ToolError(f"the search failed: {error}") from error
     if got.status != 200:
         raise ToolError(f"the search failed: the search service answered {got.status}")
-    found = _brave_results(got.body) if key else await to_thread(search_results, got.body, got.url)
+    found = _brave_results(got.body) if key else await results_within(got.body, got.url)
     if found is None:
         raise ToolError("the search failed: the search page has a form that is not understood")
     return found

@@ -26,7 +26,7 @@ from bowerbird.workspace.journal import step_to
 from bowerbird.workspace.landed import LandedPaths, follow
 from bowerbird.workspace.landing import LandingGround, LandRequest, land, plan_landing
 from bowerbird.workspace.landings import Landing
-from bowerbird.workspace.paths import PathInput, lexical, shown
+from bowerbird.workspace.paths import PathInput, chosen_path, shown
 from bowerbird.workspace.plan import plan_record
 from bowerbird.workspace.policy import Policy, policy_of
 from bowerbird.workspace.process_view import ProcessView
@@ -151,7 +151,7 @@ class Branch(BranchFiles):
         return select(changes, self._paths(paths))[0]
 
     def _paths(self, paths: Sequence[PathInput] | None) -> tuple[str, ...] | None:
-        return None if paths is None else tuple(lexical(path, self._state.workspace) for path in paths)
+        return None if paths is None else tuple(chosen_path(path, self._state.workspace) for path in paths)
 
     # ------------------------------------------------------------ time line
 
@@ -195,6 +195,8 @@ class Branch(BranchFiles):
             NotRelated: it does not descend from this branch. BranchBusy: another process has it.
         """
         registry = self._house.registry
+        if not isinstance(child, Branch | str):  # pyright: ignore[reportUnnecessaryIsInstance] - a caller without types
+            raise InvalidArgument(f"child is {child!r}; give a branch, or the id of one")
         other = registry.open(child) if isinstance(child, str) else child._state
         how: dict[str, Any] = {"force": force, "whole": whole, "turn": self._turn, "call": self._call}
         return merge(self._state, other, registry, self._paths(paths), **how).record()
@@ -337,7 +339,7 @@ class Branch(BranchFiles):
             InvalidWorkspace, ReadOnly, LimitExceeded: the workspace cannot be written.
         """
         root = self._root()
-        accepted = tuple("*" if path == "*" else lexical(path, self._state.workspace) for path in accept)
+        accepted = tuple("*" if path == "*" else chosen_path(path, self._state.workspace) for path in accept)
         chosen = None if hunks is None else tuple(hunks)
         request = LandRequest(self._paths(paths), chosen, accepted, force, partial, plan, actor, door)
         self._house.landings.recover(self.id)

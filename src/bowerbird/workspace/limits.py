@@ -41,7 +41,9 @@ class WorkspaceLimits:
         """Raise LimitExceeded for editing a file of `size` bytes over `workspace.edit_mb`."""
         if size > self.edit_mb * MIB:
             raise LimitExceeded(
-                f"{path[1:]} has {size} bytes, more than workspace.edit_mb = {self.edit_mb}", path
+                f"{path[1:]} has {size} bytes, more than workspace.edit_mb = {self.edit_mb}; "
+                "use bash (sed, awk) or a script for files of this size",
+                path,
             )
 
     def check_depth(self, path: str) -> None:

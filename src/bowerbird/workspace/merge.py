@@ -20,6 +20,7 @@ from typing import Any
 from bowerbird.workspace.beneath import version_of
 from bowerbird.workspace.changes import Change, frozen_side, parents_of, side_of
 from bowerbird.workspace.diff import change_hunks
+from bowerbird.workspace.hunks import Hunk
 from bowerbird.workspace.manifest import ManifestFile
 from bowerbird.workspace.nodes import Entry
 from bowerbird.workspace.paths import shown
@@ -168,6 +169,11 @@ def _report(result: MergeResult, item: Planned, left: int, force: bool) -> int:
         result.skipped.append(item.path)
     hunks = change_hunks(Change(item.path, item.base, item.change.new)) or ()
     left -= sum(len(h.body) for h in hunks)
+    lost: tuple[Hunk, ...] | None = ()
+    if force and wins(item.decision):
+        # Their whole file goes in: what ours had changed in it is said, for it is nowhere else any more.
+        lost = change_hunks(Change(item.path, item.base, item.ours)) if item.ours is not None else ()
+        left -= sum(len(h.body) for h in lost or ())
     versions = (version_of(side) for side in (item.base, item.ours, item.change.new))
     names = ("base", "ours", "theirs")
     result.details[item.path] = {
@@ -175,6 +181,10 @@ def _report(result: MergeResult, item: Planned, left: int, force: bool) -> int:
         **{name: v.shown if v else None for name, v in zip(names, versions, strict=True)},
         "hunks": [h.record() for h in hunks] if left >= 0 else None,
     }
+    if force and wins(item.decision):
+        result.details[item.path]["lost"] = (
+            [h.record() for h in lost] if lost is not None and left >= 0 else None
+        )
     return left
 
 

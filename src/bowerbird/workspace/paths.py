@@ -85,6 +85,23 @@ def lexical(given: PathInput, workspace: Path | None) -> str:
     return posixpath.normpath("/" + "/".join(parse(given, workspace)))
 
 
+def chosen_path(given: PathInput, workspace: Path | None) -> str:
+    """Return the virtual path of a change that a caller names; links are not looked at.
+
+    Raises:
+        PathEscape: it climbs above the root.
+    """
+    here: list[str] = []
+    for part in parse(given, workspace):
+        if part != "..":
+            here.append(part)
+        elif here:
+            here.pop()
+        else:
+            raise PathEscape(f"{shown(_text(given))} leaves the workspace", _text(given))
+    return "/" + "/".join(here)
+
+
 def resolve(view: MergedView, given: PathInput, *, follow: bool = True) -> Resolved:
     """Resolve a given path in a view.
 
@@ -156,14 +173,29 @@ def _target(target: str, workspace: Path | None, given: str) -> tuple[bool, list
 
 def missing(view: MergedView, path: str) -> NotFound:
     """Return the error for a path where nothing stands, naming a sibling that nearly fits."""
-    above, _, name = path.rpartition("/")
-    wanted = _folded(name)
-    try:
-        near = sorted(other for other in view.children(above or "/") if _folded(other) == wanted)
-    except (NotFound, NotDirectory):
-        near = []
-    hint = f"; did you mean {shown_path(f'{above}/{near[0]}')}?" if near else ""
+    near = nearly(view, path)
+    hint = f"; did you mean {shown_path(near)}?" if near is not None else ""
     return NotFound(f"{shown_path(path)} does not exist{hint}", path)
+
+
+def nearly(view: MergedView, path: str) -> str | None:
+    """Return what stands where `path` would be but for case or normalisation of any name in it, or None.
+
+    Names that exist as given are taken; of several others the first by name.
+    """
+    here = ""
+    for name in path[1:].split("/"):
+        if view.lookup(f"{here}/{name}") is None:
+            wanted = _folded(name)
+            try:
+                near = sorted(other for other in view.children(here or "/") if _folded(other) == wanted)
+            except (NotFound, NotDirectory):
+                return None
+            if not near:
+                return None
+            name = near[0]  # noqa: PLW2901 - the name as it is written there
+        here = f"{here}/{name}"
+    return None if here == path else here
 
 
 def _folded(name: str) -> str:
