@@ -131,3 +131,35 @@ async def test_closing_the_events_closes_the_stream(fake: FakeModels, model: Mod
             break
     await events.aclose()
     await fake.wait_closed(1)
+
+
+async def test_a_tool_that_exits_the_program_ends_its_call_only(fake: FakeModels, turn: Run) -> None:
+    """Engine 8: SystemExit went through the task into the event loop and ended it."""
+
+    async def leaves() -> str:
+        """Leave."""
+        raise SystemExit(3)
+
+    fake.script({"tools": [call("leaves")]}, {"text": "well"})
+    told = await turn(tools=Toolset([Tool(leaves, **READ)]))
+    [outcome] = told.outcomes
+    assert (outcome.status, outcome.content) == ("error", "SystemExit: 3")
+    assert told.done.text == "well"
+
+
+async def test_negative_counts_of_a_provider_fail_no_turn(fake: FakeModels, turn: Run) -> None:
+    """Reliability 12: the price of a negative count was an exception."""
+    fake.script({"text": "hi", "usage": {"input": -5, "output": -1, "cache_read": -2}})
+    told = await turn()
+    assert told.done.stop_reason == "completed" and told.done.text == "hi"
+    assert (told.done.usage.input_tokens, told.done.usage.output_tokens) == (0, 0)
+
+
+async def test_a_cut_stream_is_told_in_our_words(fake: FakeModels, turn: Run) -> None:
+    """Server 16: "TransferEncodingError: 400 …" was shown to people."""
+    fake.script({"text": "one two three four", "deltas": 4, "cut_after": 2})
+    told = await turn()
+    assert told.done.error is not None
+    assert (
+        told.done.error.message == "the answer of anthropic was cut: the connection was lost before its end"
+    )

@@ -95,3 +95,37 @@ async def test_a_replayed_input_has_the_id_it_was_accepted_with(live: LiveServer
         assert (await one(socket))["type"] == "hello"
         later = await events(socket, "done")
     assert [e["inbox_id"] for e in later if e["type"] == "turn_queued"] == ids[1:]
+
+
+@pytest.mark.parametrize("flags", [{}, {"enable_teams": True}, {"enable_plan_mode": True}])
+async def test_the_tools_listed_are_the_tools_a_model_is_offered(
+    live: LiveServer, fake: FakeModels, flags: dict[str, Any]
+) -> None:
+    """SV-11, server 7: the tools of subagents and teams were missing from the list."""
+    fake.script({"text": "hello"})
+    conversation = await live.conversation(**flags)
+    await asked(live, conversation, "hi")
+    offered = [tool["name"] for tool in fake.requests[0]["tools"]]
+    rows = (await live.http.get("/api/tools", params={"conversation": conversation})).json()
+    assert [row["name"] for row in rows] == offered
+
+
+async def test_what_subagents_ask_their_models_is_traced_with_their_conversation(
+    live: LiveServer, fake: FakeModels
+) -> None:
+    """MO-34, server 5: their calls were kept under ids that nobody is told, with numbers of their own."""
+    spawn = call(
+        "spawn_subagents", tasks=[{"task": "look around", "name": "a"}, {"task": "look", "name": "b"}]
+    )
+
+    def answer(body: dict[str, Any], number: int) -> dict[str, Any]:
+        return {"tools": [spawn]} if number == 0 else {"text": "done"}
+
+    fake.answer(answer)
+    conversation = await live.conversation(enable_tracing=True)
+    await asked(live, conversation, "go")
+    rows = (await live.http.get(f"/api/conversations/{conversation}/traces")).json()
+    requests = [row for row in rows if row["type"] == "llm_request"]
+    assert len(requests) == len(fake.requests) >= 4
+    assert sorted(row["seq"] for row in requests) == list(range(1, len(requests) + 1))
+    assert {row["agent"] for row in requests} == {"main", "sub0", "sub1"}

@@ -171,7 +171,7 @@ class Runner:
             if self._cancel.is_set():
                 raise
             result = ToolResult.error("CancelledError: the tool cancelled itself")
-        except Exception as error:  # noqa: BLE001 - whatever a tool raises is the model's message (AG-48)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a tool raises is the model's message (AG-48); sys.exit() in one must not end the process
             result = ToolResult.error(f"{type(error).__name__}: {error}")
         if result.is_error and self._cancel.is_set():
             return result, "interrupted"  # it says how far it came

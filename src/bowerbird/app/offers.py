@@ -110,6 +110,11 @@ class SettingsOffers:
             tiers=router.tiers if router is not None else (),
         )
         policy = turn_policy(self._settings, flags)
+        children, teams = self._maker.children, self._maker.teams
+        if children is not None:
+            every = every.with_(*children.tools)
+        if teams is not None and flags.get("enable_teams"):
+            every = every.with_(*teams.lead_tools)
         names = {tool.name for tool in every}
         further = [tool for tool in self._maker.mcp.known() if tool.name not in names]
         return Toolset(

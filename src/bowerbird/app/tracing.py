@@ -16,6 +16,7 @@ from bowerbird.core.events import Trace
 from bowerbird.models.redact import redactor_of
 from bowerbird.models.tracing import TracingModel
 from bowerbird.sessions.live import Published
+from bowerbird.sessions.threads import root_of
 from bowerbird.store.traces import add_trace, last_trace_seq
 
 if TYPE_CHECKING:
@@ -63,11 +64,14 @@ class Traces:
         """Show records to who watches `live` from now on."""
         self._live = live
 
-    async def tracer(self, thread_id: str, turn_id: str, agent: str = "main") -> "Callable[[Model], Model]":
+    async def tracer(self, thread_id: str, turn_id: str) -> "Callable[[Model], Model]":
         """Return what makes models whose calls are recorded under a session, all counted together.
 
-        Their numbers go on after a restart.
+        The calls of subagents and teammates are recorded under the conversation they work for, where
+        people look, and say whose they are. Their numbers go on after a restart.
         """
+        child, thread_id = thread_id, root_of(thread_id)
+        agent = child.removeprefix(thread_id).lstrip(".") or "main"
         if thread_id not in self._numbers:
             last = await self._store.read(lambda c: last_trace_seq(c, thread_id))
             self._numbers.setdefault(thread_id, itertools.count(last + 1))

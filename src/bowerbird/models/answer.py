@@ -7,6 +7,8 @@ reason, usage. Not here: what the pieces look like on a wire.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+import msgspec
+
 from bowerbird.core.ids import new_call_id
 from bowerbird.core.messages import (
     Block,
@@ -140,17 +142,16 @@ class Answer:
         if usage is None:
             written = sum(estimate_text("".join(self._pieces_of(part))) for part in self._parts)
             usage = Usage(input_tokens=estimate_request(self._request), output_tokens=written, estimated=True)
-        cost = self._price(usage) if self._price else None
-        return Usage(
-            input_tokens=usage.input_tokens,
-            output_tokens=usage.output_tokens,
-            cache_read_tokens=usage.cache_read_tokens,
-            cache_write_tokens=usage.cache_write_tokens,
-            reasoning_tokens=usage.reasoning_tokens,
+        counted = Usage(
+            input_tokens=max(0, usage.input_tokens),  # some servers report nonsense; nobody is paid by it
+            output_tokens=max(0, usage.output_tokens),
+            cache_read_tokens=max(0, usage.cache_read_tokens),
+            cache_write_tokens=max(0, usage.cache_write_tokens),
+            reasoning_tokens=max(0, usage.reasoning_tokens),
             model_calls=1,
-            cost=cost,
             estimated=usage.estimated,
         )
+        return msgspec.structs.replace(counted, cost=self._price(counted) if self._price else None)
 
     def _last_thinking(self, *, begin: bool = False) -> _Thinking:
         last = self._parts[-1] if self._parts else None

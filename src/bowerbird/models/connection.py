@@ -291,7 +291,8 @@ class RawAnswer:
         except TimeoutError as error:
             raise self._connection.late(self._clock) from error
         except (httpx2.HTTPError, httpx2.StreamError, OSError) as error:
-            raise self._connection.cut(str(error) or type(error).__name__) from error
+            # The library's own words ("TransferEncodingError: 400 …") stay in the cause, for logs.
+            raise self._connection.cut("the connection was lost before its end") from error
 
 
 def _sent(content: bytes) -> dict[str, Any]:

@@ -49,6 +49,7 @@ from bowerbird.store.turns import TurnRow, turns_of, update_turn
 from bowerbird.tools.subagents import subagent_tools
 
 if TYPE_CHECKING:
+    from bowerbird.tools import Tool
     from bowerbird.workspace import Branch
 
 DRIVE_AGAIN_S = 0.25
@@ -125,6 +126,11 @@ class Children:
         self.tree.use(rules)
 
     # ------------------------------------------------------------ a turn that has children, or is one
+
+    @property
+    def tools(self) -> "tuple[Tool, ...]":
+        """What the model of a session is offered to delegate with, beside its other tools."""
+        return _tools_of(self.delegation)
 
     def completed(self, run: TurnRun, context: TurnContext) -> TurnRun:
         """Return a turn's run with what it may delegate; a child's also with what its caller says.
@@ -338,5 +344,9 @@ def _delegating(run: TurnRun, delegation: Delegate) -> TurnRun:
         return run
     guidance = delegation_block(delegation.guidance, run.mode)
     system = run.system() if callable(run.system) else run.system
-    tools = run.tools.with_(*subagent_tools(delegation.offers))
+    tools = run.tools.with_(*_tools_of(delegation))
     return replace(run, tools=tools, system=(*system, guidance), delegate=delegation)
+
+
+def _tools_of(delegation: Delegate) -> "tuple[Tool, ...]":
+    return tuple(subagent_tools(delegation.offers))

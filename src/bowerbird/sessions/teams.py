@@ -304,7 +304,8 @@ class Teams:
     # ------------------------------------------------------------ turns
 
     @cached_property
-    def _lead_tools(self) -> "tuple[Tool, ...]":
+    def lead_tools(self) -> "tuple[Tool, ...]":
+        """What the model of a session with teams is offered, beside its other tools."""
         return tuple(lead_tools(self.desk))
 
     @cached_property
@@ -326,7 +327,7 @@ class Teams:
             # An attempt that died may have left the branch taken back to before a merge of its time.
             await self.office.merge_again(lead, context.turn.started_at)
         await self.office.copy(lead)
-        return replace(run, tools=run.tools.with_(*self._lead_tools), inbox=TeamInbox(self.office, lead))
+        return replace(run, tools=run.tools.with_(*self.lead_tools), inbox=TeamInbox(self.office, lead))
 
     async def _as_teammate(self, run: TurnRun, context: TurnContext) -> TurnRun:
         thread = context.session.thread_id

@@ -44,11 +44,13 @@ def traces_of(connection: Connection, thread_id: str, after: int, limit: int) ->
 
 
 def last_trace_seq(connection: Connection, thread_id: str) -> int:
-    """Return the `seq` of the newest request of a session, 0 when there is none."""
-    body = connection.scalar(
-        select(traces.c.body).where(traces.c.thread_id == thread_id).order_by(traces.c.n.desc()).limit(1)
-    )
-    return 0 if body is None else int(msgspec.json.decode(body).get("seq") or 0)
+    """Return the highest `seq` of a session's newest records, 0 when there is none.
+
+    Calls of subagents run beside each other, so the newest record may be the answer to an earlier request.
+    """
+    newest = select(traces.c.body).where(traces.c.thread_id == thread_id).order_by(traces.c.n.desc())
+    bodies = connection.scalars(newest.limit(_AT_ONCE)).all()
+    return max((int(msgspec.json.decode(body).get("seq") or 0) for body in bodies), default=0)
 
 
 def forget_traces(connection: Connection, before: str | None, max_bytes: int = MAX_BYTES) -> int:
