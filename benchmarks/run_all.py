@@ -29,6 +29,7 @@ SHORT: dict[str, tuple[str, ...]] = {
     "stops": ("--n", "20"),
     "subagents": ("--runs", "3", "--files", "100", "10000"),
     "capture_trials": ("--n", "50"),
+    "bombs": (),
     "histories": ("--n", "500", "--jobs", "2"),
     "time_lines": ("--n", "200", "--jobs", "2"),
     "kill_run": ("--n", "10"),

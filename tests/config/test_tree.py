@@ -109,7 +109,7 @@ def test_sections_have_the_keys_of_the_tables():
         workspace.cleanup workspace.registered.* workspace.hide workspace.write_mb workspace.edit_mb
         workspace.changed_bytes workspace.changed_paths workspace.depth landing.flag landing.unflag
         landing.ignore sandbox.tier sandbox.minimum sandbox.network.mode sandbox.network.allow
-        sandbox.network.max_bytes sandbox.memory_bytes sandbox.pids sandbox.cpu_seconds sandbox.disk_bytes
+        sandbox.network.max_bytes sandbox.memory_bytes sandbox.pids sandbox.cpu_seconds sandbox.disk_bytes sandbox.disk_files
         sandbox.max_timeout sandbox.toolchains sandbox.read_only sandbox.env.* sandbox.env_secrets
         sandbox.copy.max_files sandbox.copy.max_bytes approval.default approval.timeout_s
         approval.expiry_days approval.rules budgets.session_usd budgets.user_day_usd

@@ -6,7 +6,7 @@ import time
 import pytest
 from support.abuse import TIERS, Desk, desk_of, pids_with, pulse
 
-from bowerbird.sandbox.running import RunLimits
+from bowerbird.sandbox.run_limits import RunLimits
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(180)]
 LIMITS = RunLimits(memory_bytes=256 << 20, pids=64)

@@ -20,6 +20,10 @@ pytestmark = [
 # Files, and which of their cases; few processes, because each starts an interpreter and probes the host.
 SELECTED = {
     "reads-writes-kernel": ("abuse_reads abuse_writes abuse_kernel", ""),
+    "bombs": (
+        "bombs shown_trees",
+        "socket or unlinked or empty or stroke or taken_back or neither or leads_no",
+    ),
     "exhaustion-capture": (
         "abuse_processes abuse_exhaustion capture",
         "fork or more_processes or outlives or cancelled or quota or closed or shared or odd or background or hidden "

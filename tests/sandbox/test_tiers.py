@@ -12,7 +12,7 @@ from support.abuse import TIERS, desk_of, patience
 
 from bowerbird.core.errors import SandboxUnavailable
 from bowerbird.sandbox.host import SandboxHost
-from bowerbird.sandbox.running import RunLimits
+from bowerbird.sandbox.run_limits import RunLimits
 from bowerbird.sandbox.settings import SandboxSettings
 from bowerbird.workspace import Workspace
 

@@ -16,7 +16,7 @@ from bowerbird.core.errors import SandboxUnavailable
 from bowerbird.core.events import Egress, SandboxTier
 from bowerbird.core.threads import to_thread
 from bowerbird.sandbox.host import SandboxHost
-from bowerbird.sandbox.running import RunLimits
+from bowerbird.sandbox.run_limits import RunLimits
 from bowerbird.sandbox.settings import SandboxSettings
 from bowerbird.sessions.live import Published
 from bowerbird.tools.process_family import Processes, processes_of
@@ -54,6 +54,7 @@ def sandbox_settings(settings: Settings, files: Sequence[Path] = ()) -> SandboxS
             pids=section.pids,
             cpu_seconds=section.cpu_seconds,
             disk_bytes=section.disk_bytes,
+            disk_files=section.disk_files,
         ),
         max_timeout_s=section.max_timeout,
         allow=network.allow if network.mode == "allowlist" else (),

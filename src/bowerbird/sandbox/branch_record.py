@@ -11,6 +11,9 @@ from bowerbird.sandbox.running import Finished
 from bowerbird.sandbox.status import Tier
 from bowerbird.workspace import Captured
 
+NOTHING_KEPT = Captured((), (), ())
+"""What a command changed that was taken back as a whole."""
+
 
 def record_of(
     request: CommandRequest,
@@ -57,6 +60,15 @@ def stragglers_note(ending: Ending, background: Sequence[str]) -> str:
         f"{ending.stragglers} processes it left behind were killed; what shall go on must be a background run"
     )
     return f"{killed}; background runs go on: {', '.join(background)}" if background else killed
+
+
+def disk_note(ending: Ending, captured: Captured) -> str:
+    """Say what became of the changes of a command that was over the disk limit (D-8)."""
+    if ending.stop != "disk":
+        return ""
+    if captured is NOTHING_KEPT:
+        return "all that it wrote was taken back: the branch is as it was before this command"
+    return "what it wrote is still there, as something else changed the branch meanwhile; delete some of it"
 
 
 def original_note(request: CommandRequest, finished: Finished, workspace: Path | None, root: str) -> str:

@@ -16,7 +16,7 @@ from bowerbird.core.ids import new_id
 from bowerbird.core.threads import to_thread
 from bowerbird.sandbox.background import BackgroundRuns
 from bowerbird.sandbox.background_record import BackgroundRun
-from bowerbird.sandbox.branch_record import original_note, record_of, stragglers_note
+from bowerbird.sandbox.branch_record import NOTHING_KEPT, disk_note, original_note, record_of, stragglers_note
 from bowerbird.sandbox.command import (
     DEFAULT_TIMEOUT_S,
     CommandRequest,
@@ -33,7 +33,8 @@ from bowerbird.sandbox.projection import OverlayProjection, Projection
 from bowerbird.sandbox.running import Finished, RunningCommand
 from bowerbird.sandbox.spill_files import prune_spills
 from bowerbird.sandbox.status import Tier
-from bowerbird.workspace import Captured, ProcessView
+from bowerbird.sandbox.watch import DiskPlace
+from bowerbird.workspace import BeforeCall, Captured, ProcessView
 
 if TYPE_CHECKING:
     from bowerbird.sandbox.host import SandboxHost
@@ -62,6 +63,7 @@ class BranchSandbox:
         self._background: BackgroundRuns | None = None
         self._python: PersistentPython | None = None
         self.network = network
+        self._before: BeforeCall | None = None  # while all commands that ended were over the disk limit
         self._idle = asyncio.Event()
         self._idle.set()
 
@@ -276,7 +278,11 @@ class BranchSandbox:
         """Start a command; what it is given back to is `end`."""
         name = spill_name(call or new_id("c"))
         async with self._preparing:
-            warm = await self._projection.ready(first=not self._running)
+            first = not self._running
+            mark = await to_thread(self._view.mark) if first else None
+            warm = await self._projection.ready(first=first)
+            if first:
+                self._before = self._view.before_call(mark) if mark is not None else None
             if await self.network.open():
                 await warm.open_bridge()
             running = RunningCommand(
@@ -286,7 +292,7 @@ class BranchSandbox:
                 spill=self._projection.spills / name,
                 spill_name=f"{self._projection.spill_prefix}/{name}",
                 on_output=on_output,
-                disk_used=self._view.bytes_used,
+                disk=DiskPlace(self._view.disk_used, self._view.directory),
             )
             self._running.add(running)
             self._idle.clear()
@@ -300,6 +306,8 @@ class BranchSandbox:
         self.last_used = time.monotonic()
         if not self._running:
             self._idle.set()
+        if running.stopped_by != "disk":
+            self._before = None  # what this one changed is kept, so nothing can be taken back any more
         async with self._preparing:
             # Shielded: what a cancelled command changed is in the branch all the same.
             last = not self._running
@@ -309,6 +317,7 @@ class BranchSandbox:
 
     async def capture(self, started_ns: int, *, turn: str | None = None, call: str | None = None) -> Captured:
         """Take what a command that goes on has changed so far into the branch's records."""
+        self._before = None
         async with self._preparing:
             return await asyncio.shield(
                 to_thread(self._projection.capture, started_ns, turn, call, last=False)
@@ -319,6 +328,9 @@ class BranchSandbox:
     ) -> Captured:
         if spilled:
             prune_spills(self._projection.spills, keep=[running.spill_name for running in self._running])
+        before, self._before = self._before, self._before if not last else None
+        if last and before is not None and self._projection.undo(before):
+            return NOTHING_KEPT
         return self._projection.capture(started_ns, turn, call, last=last)
 
     def _tell_background(self, run: BackgroundRun) -> None:
@@ -328,7 +340,7 @@ class BranchSandbox:
     def _record(self, request: CommandRequest, finished: Finished, captured: Captured) -> CommandResult:
         background = self._background.running if self._background is not None else ()
         tier = self._projection.tier
-        notes = [stragglers_note(finished.ending, background)]
+        notes = [stragglers_note(finished.ending, background), disk_note(finished.ending, captured)]
         if tier == "copy":
             notes.append(original_note(request, finished, self._view.workspace, self.root))
         return record_of(request, finished, captured, tier=tier, network=self.network.mode, notes=notes)

@@ -14,7 +14,7 @@ from bowerbird.sandbox.profile import HostFacts
 from bowerbird.sandbox.seccomp import filter_program
 from bowerbird.sandbox.status import Tier
 from bowerbird.sandbox.warm import WarmSandbox
-from bowerbird.workspace import Captured, ProcessView
+from bowerbird.workspace import BeforeCall, Captured, ProcessView
 
 if TYPE_CHECKING:
     from bowerbird.sandbox.host import SandboxHost
@@ -103,6 +103,14 @@ class CopyProjection:
         if last:
             self._live.close()
         return captured
+
+    def undo(self, before: BeforeCall) -> bool:
+        """See `Projection.undo`; the copy is given up, and made anew by the next `ready`."""
+        self._live.close()
+        done = self._view.go_back(before)
+        if done:
+            self._mirror.forget()
+        return done
 
     def renew(self) -> None:
         """See `Projection.renew`; each first command compares the copy with the workspace anyway."""

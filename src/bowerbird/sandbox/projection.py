@@ -17,7 +17,7 @@ from bowerbird.sandbox.seccomp import filter_program
 from bowerbird.sandbox.status import Tier
 from bowerbird.sandbox.warden import PACKAGE, Mounted, Overlay
 from bowerbird.sandbox.warm import WarmSandbox
-from bowerbird.workspace import Captured, OverlayDirs, ProcessView, ViewChanged
+from bowerbird.workspace import BeforeCall, Captured, OverlayDirs, ProcessView, ViewChanged
 
 if TYPE_CHECKING:
     from bowerbird.sandbox.host import SandboxHost
@@ -61,6 +61,10 @@ class Projection(Protocol):
 
     def capture(self, started_ns: int, turn: str | None, call: str | None, *, last: bool) -> Captured:
         """Take what processes changed into the branch; `last`: none runs any more. Blocks."""
+        ...
+
+    def undo(self, before: BeforeCall) -> bool:
+        """Take back all that changed since `before`; none runs any more. False = it cannot be. Blocks."""
         ...
 
     def renew(self) -> None:
@@ -164,6 +168,14 @@ class OverlayProjection:
         if last:
             self._live.close()
         return captured
+
+    def undo(self, before: BeforeCall) -> bool:
+        """See `Projection.undo`; the next `ready` mounts the layers that are left."""
+        self._live.close()
+        done = self._view.go_back(before)
+        if done:
+            self._drop_mount()
+        return done
 
     def renew(self) -> None:
         """See `Projection.renew`: a mount may keep what it knew of files that were edited below it."""

@@ -7,7 +7,6 @@ its changes, which commands may run.
 import asyncio
 import contextlib
 import fcntl
-import math
 import os
 import time
 from collections.abc import Callable
@@ -15,44 +14,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bowerbird.core.errors import PathEscape, SandboxUnavailable
-from bowerbird.core.threads import to_thread
 from bowerbird.sandbox.command import CommandRequest, Ending
 from bowerbird.sandbox.output import Collected, LiveOutput, OutputCollector
+from bowerbird.sandbox.run_limits import RunLimits
 from bowerbird.sandbox.warm import Answer, WarmSandbox
+from bowerbird.sandbox.watch import DiskPlace, LimitWatch
 
 SIGTERM, SIGKILL = 15, 9
 TERM_GRACE_S = 1.0
-WATCH_S = 0.25
 _PIPE_BYTES = 1 << 20
 _LAST_BYTES_S = 0.1  # a pipe may still be held by a process that the kernel is tearing down
 _LAST_WORD_S = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class RunLimits:
-    """Limits of every command; see the settings `sandbox.*` of the same names."""
-
-    memory_bytes: int = 4 << 30
-    pids: int = 512
-    cpu_seconds: float | None = None
-    disk_bytes: int = 4 << 30
-    file_bytes: int = 2 << 30
-    open_files: int = 4096
-
-    def cpu_s(self, timeout_s: float) -> float:
-        """Return the processor time that a command's whole tree may use; 8 × timeout unless set."""
-        return self.cpu_seconds if self.cpu_seconds is not None else 8 * timeout_s
-
-    def rlimits(self, timeout_s: float) -> dict[str, int]:
-        """Return the kernel limits of each process of a command."""
-        return {
-            # The kernel counts each process alone, so the watcher, which counts the tree, comes first.
-            "CPU": math.ceil(self.cpu_s(timeout_s)) + 1,
-            "CORE": 0,
-            "NOFILE": self.open_files,
-            "FSIZE": self.file_bytes,
-            "NPROC": self.pids,
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +42,7 @@ class RunningCommand:
     """A started command. `wait` returns its record; `stop` ends its whole tree.
 
     Args:
-        disk_used: bytes that the branch's open layer and home take now; None = not watched.
+        disk: where it writes; None = not watched.
     """
 
     def __init__(
@@ -82,13 +54,12 @@ class RunningCommand:
         spill: Path,
         spill_name: str,
         on_output: Callable[[bytes], None] | None = None,
-        disk_used: Callable[[], int] | None = None,
+        disk: DiskPlace | None = None,
     ) -> None:
         self.spill_name = spill.name
         self._sandbox = sandbox
         self._request = request
         self._limits = limits
-        self._disk_used = disk_used
         self._stop: str | None = None
         self._stopping = asyncio.Event()
         self._live = LiveOutput(on_output, time.monotonic) if on_output else None
@@ -99,6 +70,8 @@ class RunningCommand:
         self._open: list[asyncio.Future[None]] = []
         self._started = time.monotonic()
         self._command, self._ended = self._launch()
+        cpu_ms = limits.cpu_s(request.timeout_s) * 1000
+        self._watch = LimitWatch(sandbox, self._command, limits, cpu_ms, disk, self.stop)
 
     def _launch(self) -> tuple[str, asyncio.Future[Answer]]:
         given: list[int] = []
@@ -167,6 +140,11 @@ class RunningCommand:
         return closed
 
     @property
+    def stopped_by(self) -> str | None:
+        """Why it was ended, as in `Ending.stop`."""
+        return self._stop
+
+    @property
     def spilled(self) -> bool:
         """Whether its whole output is in a file."""
         return self.output.spilled
@@ -187,6 +165,8 @@ class RunningCommand:
         """Wait for the end. Cancelling this kills the command's tree, then raises CancelledError."""
         try:
             answer = await self._watched()
+            if self._stop is None:
+                await self._watch.last_look()
         except asyncio.CancelledError:
             self.stop("cancel")
             with contextlib.suppress(TimeoutError):  # what it changes until then is captured
@@ -217,7 +197,7 @@ class RunningCommand:
     async def _watched(self) -> Answer:
         """Wait for the end, keeping the time limit and looking at memory and disk meanwhile."""
         deadline = self._started + self._request.timeout_s
-        watch = asyncio.ensure_future(self._watch_limits())
+        watch = asyncio.ensure_future(self._watch.run())
         try:
             async with asyncio.timeout_at(asyncio.get_running_loop().time() + deadline - time.monotonic()):
                 return await asyncio.shield(self._ended)
@@ -238,26 +218,6 @@ class RunningCommand:
         except TimeoutError:
             self._sandbox.signal(self._command, SIGKILL)
             return await self._ended
-
-    async def _watch_limits(self) -> None:
-        """Look every 250 ms; what is over a limit ends the command."""
-        cpu_ms = self._limits.cpu_s(self._request.timeout_s) * 1000
-        while True:
-            await asyncio.sleep(WATCH_S)
-            try:
-                used = await self._sandbox.usage()
-            except SandboxUnavailable:
-                return
-            if used.memory_bytes > self._limits.memory_bytes:
-                self.stop("memory")
-            elif used.processes > 2 * self._limits.pids:
-                self.stop("pids")
-            elif used.cpu_ms.get(self._command, 0) > cpu_ms:
-                self.stop("cpu")
-            elif self._disk_used is not None:
-                used = await to_thread(self._disk_used)
-                if used > self._limits.disk_bytes:
-                    self.stop("disk")
 
     async def _drain(self) -> None:
         """Take what the pipes still hold; every writer is dead, so they end at once."""

@@ -45,6 +45,10 @@ _NOTIFIED = (
     "chmod fchmod fchmodat chown fchown lchown fchownat utime utimes futimesat utimensat connect fork vfork"
 ).split()
 _FCHMODAT2 = 452
+_PUNCH_HOLE = 0x02
+_RESERVING_IOCTLS = (0x4030_5828, 0x4030_582A, 0x4030_5839, 0x4030_5824, 0x4030_5825)
+# FS_IOC_RESVSP, RESVSP64, ZERO_RANGE, XFS_IOC_ALLOCSP and its 64-bit form: `fallocate` by other names
+_PR_SET_DUMPABLE = 4
 _SOCK_DGRAM, _SOCK_RAW, _SOCK_TYPE = 2, 3, 0xF
 
 _NEW_NAMESPACES = 0x7E02_0000 | 0x80  # CLONE_NEWNS … CLONE_NEWNET, and CLONE_NEWTIME
@@ -75,6 +79,21 @@ def _add_copy_rules(rules: Any) -> None:
         rules.add_rule(pyseccomp.NOTIFY, call)
     none_new = pyseccomp.Arg(0, pyseccomp.MASKED_EQ, _NEW_NAMESPACES, 0)  # the others are refused already
     rules.add_rule(pyseccomp.NOTIFY, "clone", none_new)
+
+
+def _add_limit_rules(rules: Any) -> None:
+    """Refuse what would pass the limits unseen (D-8)."""
+    import pyseccomp  # pyright: ignore[reportMissingTypeStubs]  (it has none)
+
+    # It takes a disk's room in no time, so no watcher is fast enough. Programs know file systems without it
+    # and write instead; giving room back stays allowed.
+    unsupported = pyseccomp.ERRNO(errno.EOPNOTSUPP)
+    rules.add_rule(unsupported, "fallocate", pyseccomp.Arg(1, pyseccomp.MASKED_EQ, _PUNCH_HOLE, 0))
+    for request in _RESERVING_IOCTLS:
+        rules.add_rule(unsupported, "ioctl", pyseccomp.Arg(1, pyseccomp.MASKED_EQ, 0xFFFF_FFFF, request))
+    # What such a process holds open could not be counted. It is told that it was done.
+    not_dumpable = (pyseccomp.Arg(0, pyseccomp.EQ, _PR_SET_DUMPABLE), pyseccomp.Arg(1, pyseccomp.EQ, 0))
+    rules.add_rule(pyseccomp.ERRNO(0), "prctl", *not_dumpable)
 
 
 @functools.cache
@@ -113,6 +132,7 @@ def filter_program(*, copy_tier: bool = False) -> bytes:
         elif family not in allowed:
             rules.add_rule(refuse, "socket", pyseccomp.Arg(0, pyseccomp.EQ, family))
     rules.add_rule(refuse, "socket", pyseccomp.Arg(0, pyseccomp.GE, _HIGHEST_AF))
+    _add_limit_rules(rules)
     if copy_tier:
         _add_copy_rules(rules)
     with tempfile.TemporaryFile() as file:

@@ -23,15 +23,28 @@ from bowerbird.sandbox.warden import PACKAGE, Mounted, Warden
 _START_S = 10.0
 _LOAD = "import sys; sys.path.insert(0, '/run/bowerbird/lib'); from inside.zygote import main; main(3)"
 Answer = dict[str, Any]
+_FIGURES = ("processes", "memory_bytes", "shared_bytes", "nameless_bytes", "in_flight", "holders")
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What runs in a sandbox takes; `cpu_ms` is the processor time of each command's tree, by its id."""
+    """What runs in a sandbox takes.
+
+    Attributes:
+        cpu_ms: processor time of each command's tree, by its id.
+        shared_bytes: what of the memory is shared or in memory files.
+        nameless_bytes: files on disk without a name that are held open.
+        in_flight: descriptors that lie in sockets' queues, so nobody's list has them.
+        holders: sockets and pipes, which hold memory of the kernel's. These four only of a deep look.
+    """
 
     processes: int
     memory_bytes: int
     cpu_ms: Mapping[str, int]
+    shared_bytes: int = 0
+    nameless_bytes: int = 0
+    in_flight: int = 0
+    holders: int = 0
 
 
 class WarmSandbox:
@@ -162,10 +175,11 @@ class WarmSandbox:
             await self._ask({"op": "bridge"})
             self.bridged = True
 
-    async def usage(self) -> Usage:
-        """Return what everything that runs inside takes."""
-        answer = await self._ask({"op": "usage"})
-        return Usage(int(answer["processes"]), int(answer["memory_bytes"]), answer["cpu_ms"])
+    async def usage(self, *, deep: bool = False) -> Usage:
+        """Return what everything that runs inside takes; `deep` looks at every open descriptor, too."""
+        answer = await self._ask({"op": "usage", "deep": deep})
+        found = {name: int(answer.get(name, 0)) for name in _FIGURES}
+        return Usage(cpu_ms=answer["cpu_ms"], **found)
 
     @property
     def busy(self) -> bool:

@@ -13,18 +13,19 @@ if TYPE_CHECKING:
     from bowerbird.workspace.history import Snapshot
     from bowerbird.workspace.landings import Landing
     from bowerbird.workspace.limits import WorkspaceLimits
-    from bowerbird.workspace.process_view import Captured, OverlayDirs, ProcessView, ViewChanged
+    from bowerbird.workspace.process_view import BeforeCall, Captured, OverlayDirs, ProcessView, ViewChanged
     from bowerbird.workspace.registry import BranchInfo
     from bowerbird.workspace.workspace import Workspace
 
 __all__ = [
-    "Branch", "BranchInfo", "Captured", "FlagRules", "Landing", "OverlayDirs", "ProcessView", "Snapshot",
-    "ViewChanged", "Workspace", "WorkspaceLimits",
+    "BeforeCall", "Branch", "BranchInfo", "Captured", "FlagRules", "Landing", "OverlayDirs", "ProcessView",
+    "Snapshot", "ViewChanged", "Workspace", "WorkspaceLimits",
 ]  # fmt: skip
 
 _HOMES = {
     "Branch": "branch",
     "BranchInfo": "registry",
+    "BeforeCall": "process_view",
     "Captured": "process_view",
     "FlagRules": "flags",
     "Landing": "landings",

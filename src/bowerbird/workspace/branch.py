@@ -254,7 +254,7 @@ class Branch(BranchFiles):
 
     def processes(self) -> ProcessView:
         """Return what the sandbox needs to run processes on this branch."""
-        return ProcessView(self._state, self.background)
+        return ProcessView(self._state, self.background, self)
 
     def snapshots(self) -> list[dict[str, Any]]:
         """Return `{id,n,turn,paths,bytes,created_at,live}` of every snapshot, oldest first."""

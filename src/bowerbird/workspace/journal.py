@@ -110,6 +110,13 @@ class Journal:
                 add_path(row, "src", row["src"])
         return JournalRecords(rows, dropped)
 
+    def size(self) -> int:
+        """Return the file's bytes: another number than before means that something was recorded."""
+        try:
+            return self._path.stat().st_size
+        except FileNotFoundError:
+            return 0
+
     def close(self) -> None:
         """Close the file."""
         if self._fd is not None:

@@ -4,6 +4,7 @@ A command may close directories to everyone, nest them thousands deep, or swap l
 going through such trees by handles, through no link, at any depth. Not here: what they mean.
 """
 
+import contextlib
 import errno
 import hashlib
 import os
@@ -200,14 +201,33 @@ def every(root: int) -> Iterator[tuple[str, int, str, os.stat_result]]:
         descent.close()
 
 
-def disk_bytes(directory: Path) -> int:
-    """Return what a tree takes on disk; 0 when it does not exist."""
+def disk_use(directory: Path) -> tuple[int, int]:
+    """Return the bytes that a tree takes on disk and its entries; zeros when it does not exist."""
     try:
         root = os.open(directory, handles.DIRECTORY)
     except FileNotFoundError:
-        return 0
+        return 0, 0
+    size = entries = 0
     try:
-        return sum(status.st_blocks * 512 for _, _, _, status in every(root))
+        for _, _, _, status in every(root):
+            size += status.st_blocks * 512
+            entries += 1
+    finally:
+        os.close(root)
+    return size, entries
+
+
+def remove_newer(directory: Path, since_ns: int) -> None:
+    """Remove all files of a tree that were made or changed since then; directories stay."""
+    try:
+        root = os.open(directory, handles.DIRECTORY)
+    except FileNotFoundError:
+        return
+    try:
+        for _, above, name, status in every(root):
+            if status.st_ctime_ns >= since_ns and not stat.S_ISDIR(status.st_mode):
+                with contextlib.suppress(OSError):  # a directory that is closed even to us keeps what it has
+                    os.unlink(name, dir_fd=above)
     finally:
         os.close(root)
 

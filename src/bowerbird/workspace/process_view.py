@@ -10,7 +10,9 @@ from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
+from bowerbird.core.errors import Stale
 from bowerbird.workspace import owned
 from bowerbird.workspace.capture import Capture, Captured, Told
 from bowerbird.workspace.copy_use import CopyUse, taken_back
@@ -24,6 +26,7 @@ from bowerbird.workspace.state import BranchState
 _AT_WORK = "runs commands on it"
 _WRITTEN = ("copy", "home", "tmp")
 """Directories of a branch, beside its open layer, that processes may fill."""
+_MOST_LOOSE = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,27 @@ class OverlayDirs:
     writes: int
 
 
+@dataclass(frozen=True, slots=True)
+class BeforeCall:
+    """The state before a command: its mark, how long the branch's journal was, and when it was."""
+
+    mark: str
+    journal: int
+    at_ns: int
+
+
+class Marks(Protocol):
+    """What of a branch's time line a view of it needs; `Branch` has it."""
+
+    def process_mark(self) -> str | None:
+        """Take a mark; None while other processes write."""
+        ...
+
+    def rollback(self, mark: str) -> None:
+        """Drop everything after a mark."""
+        ...
+
+
 class ViewChanged(Exception):
     """The open layer was written directly since `dirs` was asked: a mount may show what was before."""
 
@@ -55,9 +79,12 @@ class ProcessView:
     While `live`, file tools write through the mounted view too (SB-10); the caller owns the descriptor.
     """
 
-    def __init__(self, state: BranchState, hold: Callable[[], AbstractContextManager[None]]) -> None:
+    def __init__(
+        self, state: BranchState, hold: Callable[[], AbstractContextManager[None]], history: Marks
+    ) -> None:
         self._state = state
         self._hold = hold
+        self._history = history
         self._writes = 0
         self._told: tuple[tuple[int, ...], Told] = ((), {})
         self._mask = Mask(state.directory / "mask", state.ground)
@@ -179,10 +206,40 @@ class ProcessView:
                 state.record(steps, turn=turn, call=call, via="process")
             return captured
 
-    def bytes_used(self) -> int:
-        """Return the bytes of what processes write to: open layer, copy, homes; as files on disk."""
+    def disk_used(self) -> tuple[int, int]:
+        """Return bytes and entries of what processes write to: open layer, copy, homes; as on disk."""
         places = [self._state.stack.open_layer.path, *(self.directory / name for name in _WRITTEN)]
-        return sum(owned.disk_bytes(place) for place in places)
+        found = [owned.disk_use(place) for place in places]
+        return sum(size for size, _ in found), sum(entries for _, entries in found)
+
+    # ------------------------------------------------------------ taking a call back
+
+    def mark(self) -> str | None:
+        """Take a mark where one is due; None when there can be none now."""
+        layers = self._state.manifest.value.layers
+        if len(layers) >= _MOST_LOOSE and all(layer.snapshot is None for layer in layers[-_MOST_LOOSE:]):
+            return None  # nobody ends turns here: each mark would make the stack longer
+        return self._history.process_mark()
+
+    def before_call(self, mark: str) -> BeforeCall:
+        """Return what `go_back` needs; `mark` was taken just before."""
+        return BeforeCall(mark, self._state.journal.size(), self.now())
+
+    def go_back(self, before: BeforeCall) -> bool:
+        """Drop all that was changed since `before`, in the homes too; nothing runs any more.
+
+        Returns:
+            False, and nothing done, when others changed the branch meanwhile: theirs would be lost.
+        """
+        if self._state.journal.size() != before.journal:
+            return False
+        try:
+            self._history.rollback(before.mark)
+        except Stale:
+            return False
+        for name in ("home", "tmp"):
+            owned.remove_newer(self.directory / name, before.at_ns)
+        return True
 
     def capture(self, started_ns: int, *, turn: str | None = None, call: str | None = None) -> Captured:
         """Take bases of what processes changed in the open layer, and say what they changed since last time.

@@ -136,6 +136,7 @@ class SandboxSection(Section):
     pids: Int = key(512, "Processes of one sandbox.", ge=1, le=1_000_000)
     cpu_seconds: Float | None = key(None, "CPU time of one command; null = no limit.", unit="s", ge=0.1)
     disk_bytes: Int = key(4 * GIB, "Bytes that one sandbox may write.", unit="bytes", ge=MIB)
+    disk_files: Int = key(500_000, "Files and directories that one sandbox may make.", ge=1000)
     max_timeout: Float = key(3600, "Longest time limit a call may ask for.", unit="s", ge=1, le=604_800)
     toolchains: Literal["auto", "none"] = key(
         "auto", "Whether known compilers and runtimes outside the workspace are readable."

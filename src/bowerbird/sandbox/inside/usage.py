@@ -1,4 +1,4 @@
-"""How much memory and processor time processes take, read from /proc; shared memory counts once.
+"""How much memory, nameless disk and processor time processes take; what is shared counts once.
 
 Not here: limits and what happens at them (`bowerbird.sandbox.running`).
 """
@@ -14,8 +14,12 @@ if TYPE_CHECKING:
 _WORTH_A_LOOK = 64 << 20  # shared memory is counted exactly from here on; that costs milliseconds
 
 
-def of_processes(pids: "list[int]") -> "Message":
-    """Return the number of the processes that live and the bytes they take together."""
+def of_processes(pids: "list[int]", *, deep: bool = False, own_ipc: bool = False) -> "Message":
+    """Return the number of the processes that live and the bytes they take together.
+
+    Args:
+        deep: look at every open descriptor and mapping, too. own_ipc: System V objects are theirs alone.
+    """
     page = resource.getpagesize()
     processes = alone = 0
     sharing: list[int] = []
@@ -27,9 +31,13 @@ def of_processes(pids: "list[int]") -> "Message":
             if int(shared) * page > _WORTH_A_LOOK:
                 sharing.append(pid)
     together = sum(_shared(pid) for pid in sharing)
-    if _system_shared() > _WORTH_A_LOOK:
-        together = max(together, _unmapped(pids))
-    return {"processes": processes, "memory_bytes": alone + together}
+    held = Held(pids) if deep or _system_shared() > _WORTH_A_LOOK else None
+    found: Message = {}
+    if held is not None:
+        system_v = _system_v() if own_ipc else 0
+        together = max(together, held.memory + system_v)
+        found = {"nameless_bytes": held.nameless, "in_flight": held.in_flight, "holders": held.holders}
+    return {"processes": processes, "memory_bytes": alone + together, "shared_bytes": together, **found}
 
 
 def cpu_ms(top: int, below: "list[int]") -> int:
@@ -69,15 +77,74 @@ def _system_shared() -> int:
     return 0
 
 
-def _unmapped(pids: "list[int]") -> int:
-    """Return the bytes of memory files that processes hold open: no process's own figures show them."""
-    found: dict[tuple[int, int], int] = {}
-    for pid in pids:
-        with contextlib.suppress(OSError):
-            for name in os.listdir(f"/proc/{pid}/fd"):
-                with contextlib.suppress(OSError):
-                    link = f"/proc/{pid}/fd/{name}"
-                    if os.readlink(link).startswith("/memfd:"):
-                        seen = os.stat(link)
-                        found[seen.st_dev, seen.st_ino] = seen.st_blocks * 512
-    return sum(found.values())
+def _system_v() -> int:
+    """Return the bytes of shared segments and queued messages of this IPC namespace, attached or not."""
+    total = 0
+    for name, columns in (("shm", ("rss", "swap")), ("msg", ("cbytes",))):
+        with contextlib.suppress(OSError), open(f"/proc/sysvipc/{name}", encoding="ascii") as file:
+            heads = file.readline().split()
+            for line in file:
+                row = dict(zip(heads, line.split(), strict=False))
+                total += sum(int(row.get(column, 0)) for column in columns)
+    return total
+
+
+class Held:
+    """What processes hold by descriptors and mappings, beyond what has a name or is in their own figures.
+
+    Attributes:
+        memory: bytes of memory files. nameless: bytes on disk of files without a name.
+        in_flight: descriptors in the queues of their sockets. holders: sockets and pipes, those included.
+    """
+
+    def __init__(self, pids: "list[int]") -> None:
+        self.in_flight = 0
+        self._memory: dict[tuple[int, int], int] = {}
+        self._nameless: dict[tuple[int, int], int] = {}
+        self._holders: set[str] = set()
+        for pid in pids:
+            with contextlib.suppress(OSError):
+                self._look_at_descriptors(pid)
+            with contextlib.suppress(OSError):
+                self._look_at_mappings(pid)
+        self.memory = sum(self._memory.values())
+        self.nameless = sum(self._nameless.values())
+        self.holders = len(self._holders) + self.in_flight
+
+    def _look_at_descriptors(self, pid: int) -> None:
+        for name in os.listdir(f"/proc/{pid}/fd"):
+            link = f"/proc/{pid}/fd/{name}"
+            with contextlib.suppress(OSError):
+                where = os.readlink(link)
+                if where.startswith("socket:") and where not in self._holders:
+                    self.in_flight += _in_queue(pid, name)
+                if where.startswith(("socket:", "pipe:")):
+                    self._holders.add(where)
+                elif where.endswith(" (deleted)"):
+                    seen = os.stat(link)
+                    in_memory = where.startswith(("/memfd:", "/dev/shm/"))
+                    kept = self._memory if in_memory else self._nameless
+                    if seen.st_nlink == 0:
+                        kept[seen.st_dev, seen.st_ino] = seen.st_blocks * 512
+
+    def _look_at_mappings(self, pid: int) -> None:
+        """Count files without a name that are mapped and not open: at most what is mapped of them."""
+        with open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as file:
+            for line in file:
+                if not line.endswith(" (deleted)\n") or "/memfd:" in line or "/SYSV" in line:
+                    continue
+                span, _, _, device, inode, *_ = line.split(None, 5)
+                major, _, minor = device.partition(":")
+                key = (os.makedev(int(major, 16), int(minor, 16)), int(inode))
+                if key not in self._nameless and "/dev/zero" not in line:
+                    first, _, last = span.partition("-")
+                    self._nameless[key] = int(last, 16) - int(first, 16)
+
+
+def _in_queue(pid: int, descriptor: str) -> int:
+    """Return how many descriptors lie in a socket's queue (Linux 5.11 and newer tell)."""
+    with open(f"/proc/{pid}/fdinfo/{descriptor}", encoding="ascii") as file:
+        for line in file:
+            if line.startswith("scm_fds:"):
+                return int(line.split()[1])
+    return 0

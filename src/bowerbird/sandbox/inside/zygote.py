@@ -88,7 +88,7 @@ class Zygote:
                 self.open_bridge()
                 self.send({"op": "bridged", "n": number})
             elif operation == "usage":
-                self.send({"op": "usage", "n": number, **self.usage()})
+                self.send({"op": "usage", "n": number, **self.usage(deep=bool(message.get("deep")))})
         except OSError as error:
             command = message["id"] if operation == "run" else None
             told = {"id": command, "n": number, "errno": error.errno, "error": str(error)}
@@ -185,7 +185,7 @@ class Zygote:
         found = [*self.ending, *(each.pid for _, each in self.commands.values())]
         return [*found, self.spare.pid] if self.spare is not None else found
 
-    def usage(self) -> "Message":
+    def usage(self, *, deep: bool) -> "Message":
         """Memory and process count of all that commands run, and each one's processor time."""
         if self.world is None:
             return {"processes": 0, "memory_bytes": 0, "cpu_ms": {}}
@@ -199,7 +199,9 @@ class Zygote:
             name: usage.cpu_ms(started.pid, tree)
             for (name, started), tree in zip(running, trees, strict=True)
         }
-        return {**usage.of_processes([pid for pid in pids if pid != self.bridge]), "cpu_ms": spent}
+        own_ipc = isinstance(self.world, Namespaced)
+        found = usage.of_processes([pid for pid in pids if pid != self.bridge], deep=deep, own_ipc=own_ipc)
+        return {**found, "cpu_ms": spent}
 
 
 def main(channel_fd: int, *, namespaces: bool = True) -> None:
