@@ -4,12 +4,12 @@ import asyncio
 import contextlib
 import socket
 import ssl
-import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from support.certificates import certificate
 from support.sandboxes import Bench, bench_of
 
 from bowerbird.core.errors import ConfigError, InvalidArgument
@@ -222,17 +222,6 @@ except OSError:
         assert result.output == "b'200'\ncut off\n" and len(web.hosts) == 1
 
 
-def certificate(folder: Path) -> ssl.SSLContext:
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=good.test",
-         "-keyout", str(folder / "key.pem"), "-out", str(folder / "cert.pem")],
-        check=True, capture_output=True,
-    )  # fmt: skip
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(folder / "cert.pem", folder / "key.pem")
-    return context
-
-
 async def test_socks_works_by_name_and_a_name_with_nul_is_refused(tmp_path):
     async with web_server() as web, open_bench(tmp_path, "none.test") as bench:
         await bench.sandbox.network.change(only(web))
@@ -266,7 +255,7 @@ async def test_a_redirect_is_a_request_of_its_own(tmp_path):
 async def test_the_transfer_limit_of_a_session_holds_over_restarts_of_its_sandbox(tmp_path):
     async with web_server() as web:
         allow = f"good.test:{web.port}"
-        async with open_bench(tmp_path, allow, max_bytes=150) as bench:
+        async with open_bench(tmp_path, allow, max_bytes=300) as bench:
             assert SECRET in await curl(bench, f"http://good.test:{web.port}/")
             await bench.sandbox.cool_down()
             refused = ""

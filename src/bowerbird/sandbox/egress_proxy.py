@@ -10,12 +10,14 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import Awaitable, Callable
+from contextlib import aclosing
 from dataclasses import dataclass
 
 from bowerbird.core.addresses import is_public
 from bowerbird.core.events import Egress
 from bowerbird.sandbox import proxy_wire as wire
 from bowerbird.sandbox.egress_policy import EgressPolicy, literal, normal_name
+from bowerbird.sandbox.proxy_http import Refused, SecondRequest, one_request
 
 MOST_CONNECTIONS = 64
 _CHUNK = 1 << 16
@@ -100,6 +102,8 @@ class EgressProxy:
             await self._serve(reader, writer)
         except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError, ValueError):
             pass  # the client went away or spoke no proxy protocol; what it asked was reported
+        except asyncio.CancelledError:
+            pass  # by `close`; what started this task would log it as an error (asyncio up to 3.11)
         finally:
             self._tasks.discard(task)
             writer.close()
@@ -161,34 +165,74 @@ class EgressProxy:
         verdict = "allowed"
         try:
             await wire.accept(asked, writer)
-            first = await wire.first_bytes(asked, host, reader)
-            if isinstance(first, wire.Mismatch):
-                verdict = f"refused: {first.reason}"
-                return
-            counts[1] += len(first)
-            far_writer.write(first)
-            await far_writer.drain()
             async with asyncio.TaskGroup() as group:
-                group.create_task(self._pump(reader, far_writer, counts, 1))
                 group.create_task(self._pump(far_reader, writer, counts, 0))
-        except* (OSError, _LimitReached):
-            pass
+                await self._forward(asked, host, reader, far_writer, counts)
+        except* Refused as refused:
+            verdict = f"refused: {refused.exceptions[0]}"
+        except* _LimitReached:
+            verdict = "refused: the session's transfer limit is used up (sandbox.network.max_bytes)"
+        except* OSError:
+            pass  # one of the two ends went away
         finally:
             far_writer.close()
             self._on_egress(Egress(host, asked.port, verdict, counts[0], counts[1]))
+
+    async def _forward(
+        self,
+        asked: wire.Request,
+        host: str,
+        reader: asyncio.StreamReader,
+        far: asyncio.StreamWriter,
+        counts: list[int],
+    ) -> None:
+        """Pass on what the client sends, as far as it can be checked."""
+        if asked.kind == "http":
+            await self._one_request(asked, host, asked.head, reader, far, counts)
+            return
+        opening = await wire.opening(asked, host, reader)
+        if opening.kind == "http":
+            await self._one_request(asked, host, opening.first, reader, far, counts)
+            return
+        await self._send(opening.first, far, counts, 1)
+        await self._pump(reader, far, counts, 1)
+
+    async def _one_request(
+        self,
+        asked: wire.Request,
+        host: str,
+        first: bytes,
+        reader: asyncio.StreamReader,
+        far: asyncio.StreamWriter,
+        counts: list[int],
+    ) -> None:
+        request = one_request(first, reader.read, host, asked.port, absolute=asked.kind == "http")
+        try:
+            async with aclosing(request) as pieces:
+                async for piece in pieces:
+                    await self._send(piece, far, counts, 1)
+        except SecondRequest as refused:  # the answer to the first one still comes
+            self._on_egress(Egress(host, asked.port, f"refused: {refused}"))
+            while await reader.read(_CHUNK):
+                pass  # nobody gets it
+        with contextlib.suppress(OSError):
+            far.write_eof()
 
     async def _pump(
         self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, counts: list[int], which: int
     ) -> None:
         while chunk := await source.read(_CHUNK):
-            counts[which] += len(chunk)
-            self.bytes_moved += len(chunk)
-            if self.bytes_moved > self._limits.total_bytes:
-                raise _LimitReached
-            sink.write(chunk)
-            await sink.drain()
+            await self._send(chunk, sink, counts, which)
         with contextlib.suppress(OSError):
             sink.write_eof()
+
+    async def _send(self, chunk: bytes, sink: asyncio.StreamWriter, counts: list[int], which: int) -> None:
+        counts[which] += len(chunk)
+        self.bytes_moved += len(chunk)
+        if self.bytes_moved > self._limits.total_bytes:
+            raise _LimitReached
+        sink.write(chunk)
+        await sink.drain()
 
 
 class _LimitReached(Exception):

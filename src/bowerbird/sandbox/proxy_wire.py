@@ -1,9 +1,7 @@
 """The three proxy protocols as a sandboxed client speaks them: reading a request, answering it.
 
-CONNECT and absolute-form HTTP/1.1 (RFC 9110, RFC 9112), SOCKS5 with a domain name (RFC 1928).
-Absolute-form requests are sent on in origin form with `Connection: close`, so each connection carries one
-request whose Host was checked.
-Not here: whether a host is allowed.
+CONNECT and absolute-form HTTP/1.1 (RFC 9110, RFC 9112), SOCKS5 with a domain name (RFC 1928); what a tunnel
+begins with. Not here: whether a host is allowed, the plain request itself (`proxy_http`).
 """
 
 import asyncio
@@ -12,22 +10,21 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import urlsplit
 
-from bowerbird.sandbox.egress_policy import normal_name
+from bowerbird.sandbox.egress_policy import literal, normal_name
+from bowerbird.sandbox.proxy_http import Refused, looks_like_http
 from bowerbird.sandbox.tls_hello import NotTls, server_name
 
 _SOCKS5, _NO_AUTH, _SOCKS_CONNECT = 5, 0, 1
 _IPV4, _NAME, _IPV6 = 1, 3, 4
 _REFUSED_BY_RULES = 2
 _MOST_HELLO_BYTES = 1 << 16
-_HTTPS_PORT = 443
-_WEB_PORTS = (80, 443)
-_SILENCE_S = 1.0
-_METHODS = (b"GET ", b"HEAD ", b"POST ", b"PUT ", b"DELETE ", b"OPTIONS ", b"PATCH ", b"TRACE ")
+_HTTP_PORT, _HTTPS_PORT = 80, 443
+_TLS = b"\x16"
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a client asks for; `head` is what to send on for plain HTTP."""
+    """What a client asks for; `head` is what it said so far of a plain request."""
 
     kind: Literal["connect", "http", "socks"]
     host: str
@@ -36,10 +33,11 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Mismatch:
-    """What the client then said inside differs from what it asked for."""
+class Opening:
+    """What is spoken in a tunnel, and its first bytes."""
 
-    reason: str
+    kind: Literal["tls", "http", "other"]
+    first: bytes
 
 
 async def read_request(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Request:
@@ -53,7 +51,7 @@ async def read_request(reader: asyncio.StreamReader, writer: asyncio.StreamWrite
 
 def parse_http(head: bytes) -> Request:
     """Read the head of a CONNECT or absolute-form request."""
-    line, _, headers = head.partition(b"\r\n")
+    line = head.partition(b"\r\n")[0]
     method, target, version = line.decode("latin-1").split(" ")
     if not version.startswith("HTTP/1."):
         raise ValueError("not HTTP/1")
@@ -63,16 +61,7 @@ def parse_http(head: bytes) -> Request:
     url = urlsplit(target)
     if url.scheme != "http" or not url.hostname or "@" in url.netloc:
         raise ValueError("not an absolute http URL")
-    origin = (url.path or "/") + (f"?{url.query}" if url.query else "")
-    kept = [
-        row
-        for row in headers.split(b"\r\n")
-        if row and row.split(b":", 1)[0].strip().lower() not in (b"proxy-connection", b"connection", b"host")
-    ]
-    host_row = f"Host: {url.netloc}".encode("latin-1")
-    start = f"{method} {origin} HTTP/1.1".encode("latin-1")
-    rows = [start, host_row, *kept, b"Connection: close", b"", b""]
-    return Request("http", url.hostname, url.port or 80, b"\r\n".join(rows))
+    return Request("http", url.hostname, url.port or 80, head)
 
 
 async def _read_socks(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Request:
@@ -117,47 +106,48 @@ async def refuse(asked: Request, writer: asyncio.StreamWriter, reason: str) -> N
     await writer.drain()
 
 
-async def first_bytes(asked: Request, host: str, reader: asyncio.StreamReader) -> bytes | Mismatch:
-    """Return what goes to the far end first, or what does not agree with the request.
+async def opening(asked: Request, host: str, reader: asyncio.StreamReader) -> Opening:
+    """Read a tunnel's first bytes until it is clear what is spoken in it, and check what can be checked.
 
-    The server name of a TLS hello, and the Host of plain HTTP, must be the name that was asked for:
-    otherwise one allowed front would lead to every site behind it.
+    The server name of a TLS hello must be the name that was asked for: otherwise one allowed front would lead
+    to every site behind it. On the ports of the web nothing but HTTP and TLS is spoken.
+
+    Raises:
+        Refused: it is not what it should be.
     """
-    if asked.kind == "http":
-        return asked.head
     seen = b""
     while len(seen) < _MOST_HELLO_BYTES:
-        try:
-            # On other ports the far end may speak first, so the client's silence is no error there.
-            async with asyncio.timeout(None if asked.port in _WEB_PORTS else _SILENCE_S):
-                chunk = await reader.read(_MOST_HELLO_BYTES - len(seen))
-        except TimeoutError:
-            return seen
+        chunk = await reader.read(_MOST_HELLO_BYTES - len(seen))
         seen += chunk
-        if seen[:1] == b"\x16":
-            try:
-                name = server_name(seen)
-            except NotTls as error:
-                return Mismatch(str(error))
+        if seen[:1] == _TLS:
+            name = _server_name(seen)
             if name is not None:
-                if not name or normal_name(name) == host:
-                    return seen
-                return Mismatch("the TLS server name is another host")
-        elif asked.port == _HTTPS_PORT and seen:
-            return Mismatch("no TLS on port 443")
-        elif b"\r\n\r\n" in seen or not seen.startswith(_METHODS):
-            return _checked_http(seen, host) if seen.startswith(_METHODS) else seen
+                return Opening("tls", _checked_name(seen, name, host))
+        elif seen and asked.port == _HTTPS_PORT:
+            raise Refused("no TLS on port 443")
+        elif seen:
+            http = looks_like_http(seen)
+            if http is False and asked.port == _HTTP_PORT:
+                raise Refused("neither HTTP nor TLS on port 80")
+            if http is not None:
+                return Opening("http" if http else "other", seen)
         if not chunk:
-            return seen
-    return Mismatch("the first message is too long")
+            if seen:
+                raise Refused("the connection ended in its first line")
+            return Opening("other", b"")
+    raise Refused("the first message is too long")
 
 
-def _checked_http(seen: bytes, host: str) -> bytes | Mismatch:
-    for row in seen.split(b"\r\n\r\n", 1)[0].split(b"\r\n")[1:]:
-        name, _, value = row.partition(b":")
-        if name.strip().lower() == b"host":
-            asked = value.strip().decode("latin-1")
-            bare = asked.rsplit(":", 1)[0] if asked.rsplit(":", 1)[-1].isdigit() else asked
-            if normal_name(bare) != host:
-                return Mismatch("the Host header is another host")
+def _server_name(seen: bytes) -> str | None:
+    try:
+        return server_name(seen)
+    except NotTls as error:
+        raise Refused(str(error)) from error
+
+
+def _checked_name(seen: bytes, name: str, host: str) -> bytes:
+    if not name and literal(host) is None:  # an address has no name to send
+        raise Refused("the TLS hello names no server")
+    if name and normal_name(name) != host:
+        raise Refused("the TLS server name is another host")
     return seen
