@@ -1,6 +1,7 @@
 """SB-49: where Monty is missing, its two tools run in one sandboxed CPython per branch."""
 
 import asyncio
+import json
 import time
 
 import pytest
@@ -111,3 +112,47 @@ async def test_without_monty_the_tools_run_here_and_without_both_they_are_absent
         absent = (await processes_of(none, ProcessSettings(), bench.branch)).absent
         await none.close()
         assert "no wheel" in absent["run_python_code"] and "sandbox.minimum" in absent["run_python_code"]
+
+
+_FORGE = """
+import json, os
+said = json.loads({said!r})
+for descriptor in range(3, 64):
+    try:
+        if os.readlink(f"/proc/self/fd/{{descriptor}}").startswith("socket:"):
+            os.write(descriptor, said.encode("latin-1") * {times} + b"\\n")
+    except OSError:
+        pass
+"""
+_PRINTED = {"total": 0, "head": "", "tail": ""}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "[]", "1", "{}", "null", "x", "[" * 100_000, '{"id": 1}',
+        json.dumps({"id": "q", "result": "forged", "error": None, "line": None, "traceback": None,
+                    "stdout": _PRINTED, "stderr": _PRINTED}),
+        json.dumps({"id": "q", "result": None, "error": None, "line": "x", "traceback": None,
+                    "stdout": {"total": 0, "head": "\u20ac", "tail": ""}, "stderr": _PRINTED}),
+    ],
+    ids=range(9),
+)  # fmt: skip
+async def test_a_snippet_that_writes_into_the_answers_is_told_and_forges_none(tmp_path, said: str):
+    """Finding security 16: the server's tool call ended with TypeError, KeyError or RecursionError."""
+    async with bench_of(tmp_path) as bench:
+        python = bench.sandbox.python
+        await python.run("kept = 1")
+        record = await python.run(_FORGE.format(said=json.dumps(said), times=1))
+        assert (record.ok, record.state, record.result) == (False, "lost", None)
+        assert record.error is not None and "could not be read" in record.error
+        after = await python.run("1 + 1")
+        assert (after.ok, after.result, after.state) == (True, "2", "lost")
+        assert (await python.run("2 + 2")).result == "4", "in step"
+
+
+async def test_an_endless_answer_ends_the_interpreter(tmp_path):
+    async with bench_of(tmp_path) as bench:
+        record = await bench.sandbox.python.run(_FORGE.format(said=json.dumps("x" * 1024), times=20_000))
+        assert not record.ok and record.state == "lost"
+        assert (await bench.sandbox.python.run("3")).result == "3"

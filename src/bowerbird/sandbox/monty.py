@@ -19,6 +19,7 @@ from functools import cache
 from typing import Any, TypeVar, cast
 
 from bowerbird.core.threads import waking
+from bowerbird.sandbox.mourning import MOURNER
 from bowerbird.sandbox.python_record import Failure, Frame
 from bowerbird.sandbox.python_steps import (
     Answer,
@@ -190,6 +191,7 @@ class Interpreter:
         if pid is None:
             raise WorkerGone("the interpreter did not start")
         self._pidfd = os.pidfd_open(pid)
+        MOURNER.tell(pid)
         if dump is None:
             self._session.feed_run(_PRELUDE)
         else:

@@ -9,11 +9,13 @@ import asyncio
 import contextlib
 import json
 import socket
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from bowerbird.core.ids import new_id
 from bowerbird.sandbox.output import HEAD_SHARE, readable, shorten
-from bowerbird.sandbox.python_record import PythonRecord, State
+from bowerbird.sandbox.python_record import RESULT_CHARS, PythonRecord, State
 from bowerbird.sandbox.running import RunningCommand
 from bowerbird.sandbox.warden import PACKAGE
 
@@ -21,7 +23,27 @@ if TYPE_CHECKING:
     from bowerbird.sandbox.branch_sandbox import BranchSandbox
 
 _GONE = "variables of earlier snippets are gone; file changes stay"
-_LONGEST_ANSWER = 1 << 24
+_LONGEST_ANSWER = 1 << 22
+_LONGEST_TRACE = 20_000
+_FORGED = "RuntimeError: the interpreter's answer could not be read; the snippet interfered with it"
+
+
+class _Printed(msgspec.Struct):
+    total: int
+    head: str
+    tail: str
+
+
+class _Answer(msgspec.Struct):
+    """What the interpreter says of a snippet. The snippet runs in the same process and can say anything."""
+
+    id: str
+    result: str | None
+    error: str | None
+    line: int | None
+    traceback: str | None
+    stdout: _Printed
+    stderr: _Printed
 
 
 class PersistentPython:
@@ -108,10 +130,11 @@ class PersistentPython:
         self._end = asyncio.create_task(self._command.wait())
         self._reader, self._writer = await asyncio.open_connection(sock=ours, limit=_LONGEST_ANSWER)
 
-    async def _asked(self, code: str, timeout_s: float, limit: int) -> dict[str, Any] | str:
+    async def _asked(self, code: str, timeout_s: float, limit: int) -> _Answer | str:
         """Return the interpreter's answer, or why there is none."""
         assert self._reader is not None and self._writer is not None
-        self._writer.write(json.dumps({"code": code, "limit": limit}).encode() + b"\n")
+        number = new_id("q")  # so that a line written by an earlier snippet answers nothing
+        self._writer.write(json.dumps({"id": number, "code": code, "limit": limit}).encode() + b"\n")
         try:
             async with asyncio.timeout(timeout_s):
                 await self._writer.drain()
@@ -120,7 +143,15 @@ class PersistentPython:
             return f"TimeoutError: the snippet did not end within {timeout_s:g} s"
         except (OSError, ValueError):
             line = b""
-        return json.loads(line) if line.endswith(b"\n") else "RuntimeError: the interpreter died"
+        if not line.endswith(b"\n"):
+            return "RuntimeError: the interpreter died"
+        try:
+            answer = msgspec.json.decode(line, type=_Answer)
+            for printed in (answer.stdout, answer.stderr):
+                _bytes(printed)
+        except (msgspec.DecodeError, RecursionError, UnicodeError):
+            return _FORGED
+        return answer if answer.id == number else _FORGED
 
     async def _discard(self) -> None:
         command, end, writer = self._command, self._end, self._writer
@@ -136,30 +167,37 @@ class PersistentPython:
         await self._sandbox.end(command, self._sandbox.now())
 
 
-def _record(answer: dict[str, Any], limit: int, duration_ms: int, state: State) -> PythonRecord:
-    error = answer["error"]
-    out, err = answer["stdout"], answer["stderr"]
-    room = max(limit // 4, limit - int(out["total"]))
+def _record(answer: _Answer, limit: int, duration_ms: int, state: State) -> PythonRecord:
+    out, err = answer.stdout, answer.stderr
+    room = max(limit // 4, limit - max(0, out.total))
     stderr = _shown(err, room)
     stdout = _shown(out, limit - len(stderr.encode()))
     return PythonRecord(
-        ok=error is None,
+        ok=answer.error is None,
         stdout=stdout,
         stderr=stderr,
-        result=answer["result"],
-        error=error,
-        line=answer["line"],
-        traceback=answer["traceback"],
-        truncated=out["total"] + err["total"] > limit,
+        result=_cut(answer.result, RESULT_CHARS),
+        error=_cut(answer.error, RESULT_CHARS),
+        line=answer.line,
+        traceback=_cut(answer.traceback, _LONGEST_TRACE),
+        truncated=out.total + err.total > limit,
         duration_ms=duration_ms,
         state=state,
         engine="cpython",
     )
 
 
-def _shown(printed: dict[str, Any], limit: int) -> str:
-    head, tail = printed["head"].encode("latin-1"), printed["tail"].encode("latin-1")
+def _cut(text: str | None, most: int) -> str | None:
+    return text if text is None or len(text) <= most else text[: most - 1] + "…"
+
+
+def _bytes(printed: _Printed) -> tuple[bytes, bytes]:
+    return printed.head.encode("latin-1"), printed.tail.encode("latin-1")
+
+
+def _shown(printed: _Printed, limit: int) -> str:
+    head, tail = _bytes(printed)
     text = readable(head)
     if not tail and len(text.encode()) <= limit:
         return text
-    return shorten(head[: int(limit * HEAD_SHARE)], (tail or head)[-limit:], printed["total"], limit, None)
+    return shorten(head[: int(limit * HEAD_SHARE)], (tail or head)[-limit:], printed.total, limit, None)

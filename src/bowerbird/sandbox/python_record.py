@@ -3,6 +3,9 @@
 Here: pure values and text. Not here: any interpreter.
 """
 
+import builtins
+import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -93,18 +96,54 @@ class Failure:
 
 
 _UNSUPPORTED = ("The monty syntax parser does not yet support ", "The monty compiler does not yet support ")
+_INTERNAL = "Internal error in monty: "
+_NOT_YET = re.compile(r"not (yet )?supported|cannot convert 'range' object to bytes|cannot create 'object'")
+_NO_NAME = re.compile(r"name '(\w+)' is not defined")
+_NO_ATTRIBUTE = re.compile(r"(?:type object )?'(\w+)'(?: object)? has no attribute '(\w+)'")
+_NO_MEMBER = re.compile(r"module '(\w+)' has no attribute '(\w+)'")
+_NO_ENVIRONMENT = ("os.getenv", "os.environ")
+_NOT_HERE = "is not supported in this environment"
 
 
 def explained(failure: Failure) -> Failure:
     """Return `failure` saying that it is this interpreter which lacks something (SB-47)."""
+    message = failure.message
     for start in _UNSUPPORTED:
-        if failure.kind == "NotImplementedError" and failure.message.startswith(start):
-            lacking = failure.message.removeprefix(start)
+        if failure.kind == "NotImplementedError" and message.startswith(start):
+            lacking = message.removeprefix(start)
             return replace(failure, message=f"this interpreter does not support {lacking}")
     if failure.kind == "ModuleNotFoundError":
         why = "this interpreter has its own modules only, no third-party packages and no files of the branch"
-        return replace(failure, message=f"{failure.message}; {why}")
+        return replace(failure, message=f"{message}; {why}")
+    if message.startswith(_INTERNAL):
+        what = message.removeprefix(_INTERNAL)
+        return replace(
+            failure, kind="NotImplementedError", message=f"this interpreter cannot do this: {what}"
+        )
+    if failure.kind in ("PermissionError", "RuntimeError") and any(n in message for n in _NO_ENVIRONMENT):
+        return replace(failure, message="this interpreter has no environment variables")
+    if _is_lacking(failure):
+        return replace(failure, message=f"{message}; this interpreter lacks it")
     return failure
+
+
+def _is_lacking(failure: Failure) -> bool:
+    """Whether Python itself would have had what this interpreter did not."""
+    kind, message = failure.kind, failure.message
+    if kind in ("TypeError", "ValueError", "NotImplementedError", "ImportError"):
+        return kind == "ImportError" or _NOT_YET.search(message) is not None
+    if kind == "RuntimeError":
+        return message.endswith(_NOT_HERE)
+    if kind == "NameError":
+        name = _NO_NAME.match(message)
+        return name is not None and (hasattr(builtins, name[1]) or name[1] in ("exit", "quit"))
+    if kind == "AttributeError":
+        member = _NO_MEMBER.match(message)
+        if member is not None:  # only modules that are loaded here anyway
+            return hasattr(sys.modules.get(member[1]), member[2])
+        found = _NO_ATTRIBUTE.match(message)
+        return found is not None and hasattr(getattr(builtins, found[1], None), found[2])
+    return False
 
 
 def format_traceback(failure: Failure) -> str | None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 PYTHON_TOOLS: tuple[str, ...] = ("run_python_code", "run_python_file")
 MAX_SCRIPT_BYTES = 1024 * 1024
 _QUEUE_S = 600.0
-_LACKING = ("NotImplementedError: this interpreter", "ModuleNotFoundError:", "ImportError:")
+_LACKING = "this interpreter"
 
 CODE_DESCRIPTION = f"""Run Python and return what it prints and the value of its last expression.
 
@@ -177,7 +177,7 @@ def shown(record: PythonRecord, whole: str | None = None, has_run_python: bool =
         parts.append(f"Result: {record.result}")
     if record.error is not None:
         parts.append(record.traceback or record.error)
-        if has_run_python and record.error.startswith(_LACKING):
+        if has_run_python and _LACKING in record.error:
             parts.append("run_python runs full CPython with installed packages; use it for this.")
     if record.state == "lost" and record.error is None:
         parts.append("[the interpreter was started anew: variables of earlier calls are gone]")

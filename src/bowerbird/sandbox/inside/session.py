@@ -89,7 +89,7 @@ def main() -> None:
         for key, file in zip(("stdout", "stderr"), files, strict=True):
             with file:
                 answer[key] = printed(file, asked["limit"])
-        link.sendall(json.dumps(answer).encode() + b"\n")
+        link.sendall(json.dumps({"id": asked["id"], **answer}).encode() + b"\n")
 
 
 if __name__ == "__main__":
