@@ -172,7 +172,7 @@ def test_lines_are_commands_text_or_refused():
 
 def questions(*counts):
     return [
-        Question(f"/f{i}", "modify", f"h_{i}{n}", "", n, of, ("ci",) if i == 1 else ())
+        Question(f"/f{i}", "modify", f"h_{i}{n}", "", n, of, ("ci",) if i == 1 else (), i == 1)
         for i, of in enumerate(counts)
         for n in range(1, of + 1)
     ]

@@ -71,8 +71,8 @@ def test_each_of_the_four_changes_takes_the_one_file_that_is_named(
     edited(
         copy,
         "change what lands without asking",
-        '"lockfile": frozenset({',
-        '"lockfile": frozenset({ "precious.txt",',
+        'Row("lockfile", "package-lock.json',
+        'Row("login", "precious.txt", "ours"), Row("lockfile", "package-lock.json',
     )
     project, home = tmp_path / "project", tmp_path / "home"
     project.mkdir()
@@ -100,7 +100,7 @@ def test_each_of_the_four_changes_takes_the_one_file_that_is_named(
     last = [message["content"] for message in fake.requests[-1]["messages"] if message["role"] == "tool"]
     assert last[0] == "[Previous: used read_file]" and '{"result":3}' in last
     landed = bowerbird("land", "--yes")
-    assert "precious.txt: flagged: lockfile" in landed.stdout + landed.stderr
+    assert "precious.txt: flagged: login" in landed.stdout + landed.stderr
     assert not (project / "precious.txt").exists()
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from bowerbird.core.errors import InvalidArgument
 from bowerbird.workspace.content import Content
-from bowerbird.workspace.flags import FlagRules, git_unit, needs_accept
+from bowerbird.workspace.flags import FlagRules, grade_of
 from bowerbird.workspace.policy import lands_at, policy_of
 from bowerbird.workspace.threeway import Side
 
@@ -15,21 +15,9 @@ RUNNABLE = Side("file", 0o755, Content(b"x"))
 @pytest.mark.parametrize(
     ("path", "flags"),
     [
-        ("/.git/hooks/pre-commit", ("git-exec",)),
-        ("/.GIT/config", ("git-exec",)),
-        ("/.git/config.worktree", ("git-exec",)),
-        ("/.git/modules/lib/hooks/x", ("git-exec",)),
-        ("/.git/modules/lib/config", ("git-exec",)),
-        ("/.git/info/attributes", ("git-exec",)),
-        ("/vendor/.git", ("git-exec",)),
-        ("/.gitmodules", ("git-exec",)),
-        ("/deep/.gitattributes", ("git-exec",)),
-        ("/.husky/pre-push", ("git-exec",)),
-        ("/.git/HEAD", ("git-data",)),
-        ("/.git/refs/heads/main", ("git-data",)),
         ("/.github/workflows/ci.yml", ("ci",)),
         ("/sub/.GitHub/Actions/a/action.yml", ("ci",)),
-        ("/.github/CODEOWNERS", ()),
+        ("/.github/CODEOWNERS", ("dotfile",)),
         ("/Jenkinsfile", ("ci",)),
         ("/CLAUDE.md", ("agent-config",)),
         ("/docs/skill.md", ("agent-config",)),
@@ -61,7 +49,11 @@ def test_names_are_flagged_at_any_depth_and_in_any_case(path: str, flags: tuple[
         (None, Side("symlink", target="/etc/passwd"), ("symlink-out",)),
         (None, Side("symlink", target="../../x"), ("symlink-out",)),
         (None, Side("symlink", target="../x"), ()),
-        (None, Side("symlink", target="./a/../../x"), ()),
+        (None, Side("symlink", target="./../x"), ()),
+        # `a` may be, or become, a link to anywhere (security 2)
+        (None, Side("symlink", target="./a/../../x"), ("symlink-out",)),
+        (None, Side("symlink", target="../.git/config"), ("symlink-in",)),
+        (None, Side("symlink", target="../.bashrc"), ("symlink-in",)),
     ],
 )
 def test_what_a_path_becomes_is_flagged(old: Side | None, new: Side, flags: tuple[str, ...]) -> None:
@@ -75,8 +67,16 @@ def test_settings_add_and_remove_flags() -> None:
     assert rules.flags("/skills/x/SKILL.md", None, PLAIN) == ("agent-config",)
 
 
-def test_advisory_flags_need_no_acceptance() -> None:
-    assert not needs_accept(("build-exec", "git-data")) and needs_accept(("build-exec", "ci"))
+def test_the_strictest_flag_decides_and_an_unknown_one_is_strict() -> None:
+    assert [grade_of(flags) for flags in ((), ("build-exec", "git-data"), ("build-exec", "ci"), ("new",))] == [
+        "free", "held", "needs_accept", "needs_accept",
+    ]  # fmt: skip
+
+
+def test_taint_is_said_even_of_paths_without_flags() -> None:
+    """D-6: `landing.unflag` does not vouch for what strangers wrote."""
+    marks = FlagRules(unflag=("*",)).marks("/a.py", None, PLAIN, tainted=True)
+    assert (marks.flags, marks.grade) == (("tainted",), "held")
 
 
 @pytest.mark.parametrize(
@@ -93,11 +93,6 @@ def test_advisory_flags_need_no_acceptance() -> None:
 def test_caches_land_only_when_named(path: str, named: list[str], cache: bool, lands: bool) -> None:
     """WS-65."""
     assert (FlagRules().is_cache(path), FlagRules().names_cache(path, named)) == (cache, lands)
-
-
-def test_git_directories_are_units() -> None:
-    assert git_unit("/lib/.git/objects/ab/cd") == "/lib/.git"
-    assert git_unit("/lib/.github/x") is None
 
 
 def test_a_failed_turn_lands_nothing_and_review_lands_only_on_request() -> None:

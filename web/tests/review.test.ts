@@ -39,6 +39,8 @@ const written = (path: string, hunks: WireHunk[], flags: string[] = []): Diff["w
   renamed_from: null,
   base: "exact",
   flags,
+  grade: flags.length > 0 ? ("needs_accept" as const) : ("free" as const),
+  reasons: [],
   hunks,
 });
 const diff: Diff = {
@@ -54,7 +56,10 @@ const entry = (path: string, more: object = {}) => ({
   drift: "none" as const,
   flags: [],
   ignored: false,
+  grade: "free" as const,
+  reasons: [],
   tainted: false,
+  taint: [],
   hunks: [],
   ...more,
 });
@@ -97,9 +102,21 @@ test("a red file that changed since it was ticked must be looked at again", () =
   assert.deepEqual(keptChoice(ticked, files, moved), {});
 });
 
-test("tainted files are red, ignored and conflicting ones are not chosen", () => {
-  const told = { plan: "p", entries: [entry("/a.py", { tainted: true }), entry("/old.txt", { drift: "conflict" })] };
-  assert.deepEqual(firstChoice(changedFiles(diff, told)), {});
+test("held files are marked and chosen, conflicting ones are not chosen (D-5)", () => {
+  const held = { grade: "held" as const, flags: ["tainted"], tainted: true, taint: ["web_fetch https://a.example/"] };
+  const told = { plan: "p", entries: [entry("/a.py", held), entry("/old.txt", { drift: "conflict" })] };
+  const seen = changedFiles(diff, told);
+  assert.deepEqual(firstChoice(seen), { "/a.py": "all" });
+  const marked = seen.find((one) => one.path === "/a.py")!;
+  assert.deepEqual([marked.isMarked, marked.isRed, marked.taint], [true, false, ["web_fetch https://a.example/"]]);
+  assert.deepEqual(landRequest(seen, { "/a.py": "all" }).accept, []);
+});
+
+test("the stricter grade of the two ends of a rename counts", () => {
+  const moved = { ...written("/b.py", []), renamed_from: "/old.txt" };
+  const told = { plan: "p", entries: [entry("/b.py"), entry("/old.txt", { grade: "needs_accept", flags: ["ci"] })] };
+  const [one] = changedFiles({ written: [moved], deleted: ["/old.txt"] }, told);
+  assert.deepEqual([one!.grade, one!.flags], ["needs_accept", ["ci"]]);
 });
 
 test("a path has moved when its content or its place in the workspace is another", () => {

@@ -207,7 +207,7 @@ async def _turn_ended(
 async def _land(branch: "Branch") -> list[RunEvent]:
     """Land what may land by policy; the rest stays pending and is said."""
     try:
-        landing = await to_thread(branch.land, partial=True)
+        landing = await to_thread(branch.land, partial=True, automatic=True)
     except LandingRefused as refusal:
         refused: Sequence[dict[str, str]] = refusal.refused
     except WorkspaceError as error:

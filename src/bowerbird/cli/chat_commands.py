@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bowerbird.cli.chat_screen import Leave
 from bowerbird.cli.choosing import HELP, Choosing, questions_of
 from bowerbird.cli.drawing import coloured_diff
+from bowerbird.cli.marking import held_lines, to_accept
 from bowerbird.cli.pager import show_paged
 from bowerbird.cli.picking import branch_paths
 from bowerbird.cli.review_commands import MARKS, drift_of
@@ -171,13 +172,12 @@ async def _land(chat: "Chat", argument: str) -> None:
 
 async def _accept_flagged(chat: "Chat", entries: list[dict[str, Any]]) -> list[str]:
     accepted: list[str] = []
-    for row in entries:
-        needed = [flag for flag in row["flags"] if flag not in ("git-data", "build-exec")]
-        if needed:
-            path = harmless(row["path"].lstrip("/"))
-            chat.screen.line(f"{path} is shown apart: {', '.join(needed)}", "yellow")
-            if await _yes(chat, "accept it? [y/N] "):
-                accepted.append(row["path"])
+    for line in held_lines(entries):
+        chat.screen.line(line, "yellow")
+    for path, reason in to_accept(entries, ()):
+        chat.screen.line(f"{harmless(path)} is shown apart: {reason}", "yellow")
+        if await _yes(chat, "accept it? [y/N] "):
+            accepted.append(path)
     return accepted
 
 

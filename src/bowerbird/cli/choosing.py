@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from bowerbird.cli.marking import grade_of
+
 Answer = Literal["y", "n", "a", "d", "q", "?"]
 HELP = (
     "y  land this\n"
@@ -25,7 +27,7 @@ class Question:
     Attributes:
         path: virtual path. op: what happens to it. hunk: its id, None for the whole change.
         text: what is shown. number, of: place within its file, from 1.
-        flags: why this path is shown apart; answering y accepts it.
+        flags: why this path is marked. needs_accept: answering y accepts it by name.
     """
 
     path: str
@@ -35,6 +37,7 @@ class Question:
     number: int
     of: int
     flags: tuple[str, ...] = ()
+    needs_accept: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +101,7 @@ class Choosing:
             taken.setdefault(question.path, []).append(question)
         paths = [path for path, some in taken.items() if len(some) == asked[path]]
         hunks = [q.hunk for path, some in taken.items() if path not in paths for q in some if q.hunk]
-        accept = [path for path, some in taken.items() if some[0].flags]
+        accept = [path for path, some in taken.items() if some[0].needs_accept]
         return Choice(tuple(paths), tuple(hunks), tuple(accept))
 
 
@@ -116,12 +119,13 @@ def questions_of(entries: Iterable[Mapping[str, Any]], diff: Mapping[str, Any]) 
         if entry.get("ignored"):
             continue
         path, op, flags = str(entry["path"]), str(entry["op"]), tuple(entry.get("flags") or ())
+        asks = grade_of(entry) == "needs_accept"
         hunks = known.get(path, ())
         if not hunks or op != "modify":
-            questions.append(Question(path, op, None, _whole(hunks), 1, 1, flags))
+            questions.append(Question(path, op, None, _whole(hunks), 1, 1, flags, asks))
             continue
         questions += [
-            Question(path, op, str(hunk["id"]), _hunk_text(hunk), number, len(hunks), flags)
+            Question(path, op, str(hunk["id"]), _hunk_text(hunk), number, len(hunks), flags, asks)
             for number, hunk in enumerate(hunks, 1)
         ]
     return questions

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from bowerbird.cli.exits import APPROVAL, DONE, FAILED, PARTLY, USAGE, CliExit
 from bowerbird.cli.landing_check import passes_here
+from bowerbird.cli.marking import held_lines, to_accept
 from bowerbird.cli.patching import choose_hunks
 from bowerbird.cli.picking import branch_paths, pick_session, pick_with_paths
 from bowerbird.cli.review_shown import Changes, files_of, landing_rows, steps_of, write_diff
@@ -140,6 +141,8 @@ def prepare(
             "accept": [*request["accept"], *choice.accept],
         }
     can_ask = sys.stdin.isatty() and shell.terminal.err.is_terminal
+    for line in held_lines(entries):
+        shell.terminal.warn(line, "yellow")
     accepted = _accept_flagged(shell, entries, request["accept"], can_ask=can_ask)
     if not yes and can_ask and not _confirm(shell, entries):
         return None
@@ -150,14 +153,10 @@ def prepare(
 def _accept_flagged(
     shell: Shell, entries: Sequence[dict[str, Any]], accept: Sequence[str], *, can_ask: bool
 ) -> list[str]:
-    """Ask for each flagged path by itself; `--yes` is no answer to this (UI-44)."""
+    """Ask for each path that must be named, by itself; `--yes` is no answer to this (UI-44)."""
     accepted = list(accept)
-    for row in entries:
-        needed = [flag for flag in row["flags"] if flag not in ("git-data", "build-exec")]
-        path = row["path"].lstrip("/")
-        if not needed or "*" in accepted or path in accepted or not can_ask:
-            continue
-        shell.terminal.warn(f"{path} is shown apart: {', '.join(needed)}", "yellow")
+    for path, reason in to_accept(entries, accept) if can_ask else ():
+        shell.terminal.warn(f"{harmless(path)} is shown apart: {reason}", "yellow")
         if input("Land it? [y/N] ").strip().lower() in ("y", "yes"):
             accepted.append(path)
     return accepted

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from bowerbird.cli.drawing import coloured_diff
 from bowerbird.cli.exits import DONE
+from bowerbird.cli.marking import taint_line
 from bowerbird.cli.pager import show_paged
 from bowerbird.cli.shell import Shell
 from bowerbird.cli.terminal import Steps
@@ -65,8 +66,12 @@ def write_diff(
         shell.terminal.write(json_text.dumps(branch.diff(chosen), ensure_ascii=False, indent=2) + "\n")
         return DONE
     folded: list[str] = []
-    if folds and not chosen:
-        folded = [row["path"] for row in branch.plan_landing()["entries"] if row["ignored"]]
+    entries: list[dict[str, Any]] = branch.plan_landing(chosen)["entries"] if folds else []
+    if not chosen:
+        folded = [row["path"] for row in entries if row["ignored"]]
+    said = taint_line([row for row in entries if row["path"] not in folded])
+    if said:
+        shell.terminal.warn(said, "yellow")
     if folded:
         changed = branch.changes()
         chosen = [path for path in (*changed["written"], *changed["deleted"]) if path not in folded]
@@ -96,7 +101,10 @@ def stat_lines(data: dict[str, Any], *, width: int) -> list[str]:
         size = "binary" if row.get("binary") else f"+{plus} -{minus}"
         flags = f"  [{', '.join(row['flags'])}]" if row.get("flags") else ""
         rows.append([mark, harmless(row["path"].lstrip("/")), size + flags])
-    rows += [["D", harmless(path.lstrip("/")), ""] for path in data["deleted"]]
+    marks: dict[str, Any] = data.get("marks") or {}
+    for path in data["deleted"]:
+        flags = f"[{', '.join(marks[path]['flags'])}]" if path in marks else ""
+        rows.append(["D", harmless(path.lstrip("/")), flags])
     total = f"{plural(len(rows), 'file')}, +{added} -{removed}"
     return [*table(rows, width=width), total] if rows else []
 
@@ -118,9 +126,13 @@ def files_of(entries: Sequence[dict[str, Any]]) -> int:
 def landing_rows(records: Sequence[dict[str, Any]]) -> list[list[str]]:
     """Return landings as rows of a table."""
     return [
-        [row["id"], row["kind"], row["state"], _age_of(row["at"]), _paths_of(row["entries"])]
+        [row["id"], row["kind"], _state_of(row), _age_of(row["at"]), _paths_of(row["entries"])]
         for row in records
     ]
+
+
+def _state_of(row: dict[str, Any]) -> str:
+    return f"{row['state']}, tainted" if any(e.get("tainted") for e in row["entries"]) else row["state"]
 
 
 def _age_of(at: str) -> str:
@@ -130,4 +142,5 @@ def _age_of(at: str) -> str:
 def _paths_of(entries: Sequence[dict[str, Any]]) -> str:
     names = [harmless(str(row["path"]).lstrip("/")) for row in entries]
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return ", ".join(names[:3]) + more
+    taint = taint_line(entries)
+    return ", ".join(names[:3]) + more + (f" – {taint}" if taint else "")

@@ -270,7 +270,7 @@ def _land(branch: Branch) -> None:
     changes = branch.changes()
     if changes["written"] or changes["deleted"]:
         try:
-            branch.land(partial=True, actor="policy", door="library")
+            branch.land(partial=True, automatic=True, actor="policy", door="library")
         except LandingRefused:
             return  # everything that is left waits for a person
 

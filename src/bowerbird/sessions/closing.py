@@ -251,6 +251,6 @@ def _land(branch: "Branch") -> str | None:
     changes = branch.changes()
     if not changes["written"] and not changes["deleted"]:
         return None
-    landing = branch.land(partial=True, actor="policy", door="policy")
+    landing = branch.land(partial=True, automatic=True, actor="policy", door="policy")
     refused = "".join(f"; not landed: {row['path']} ({row['reason']})" for row in landing.refused)
     return f"{len(landing.entries)} paths landed{refused}"

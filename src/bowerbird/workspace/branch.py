@@ -13,9 +13,9 @@ from typing import Any
 from bowerbird.core.errors import InvalidArgument, InvalidWorkspace
 from bowerbird.workspace.apply import said_plainly
 from bowerbird.workspace.beneath import Beneath
-from bowerbird.workspace.carrying import tainted_paths
+from bowerbird.workspace.carrying import taint, tainted_paths
 from bowerbird.workspace.changes import Change, changes_since, select
-from bowerbird.workspace.diff import PathPatch, diff_records, path_patches, unified_patch
+from bowerbird.workspace.diff import PathPatch, branch_diff, path_patches, unified_patch
 from bowerbird.workspace.export import Format, export_branch
 from bowerbird.workspace.family import fork, history_of, merge, pending
 from bowerbird.workspace.file_branch import BranchFiles
@@ -114,7 +114,7 @@ class Branch(BranchFiles):
         Raises:
             NotFound: there is no such snapshot.
         """
-        return diff_records(self._selected(paths, since), self._house.rules)
+        return branch_diff(self._state, self._selected(paths, since), self._house.rules)
 
     def unified(
         self, paths: Sequence[PathInput] | None = None, context: int = 3, since: str | None = None
@@ -320,6 +320,7 @@ class Branch(BranchFiles):
         partial: bool = False,
         plan: str | None = None,
         *,
+        automatic: bool = False,
         actor: str = "",
         door: str = "",
         told: Callable[[str], None] | None = None,
@@ -331,7 +332,8 @@ class Branch(BranchFiles):
             accept: flagged paths that a person accepts, `"*"` = all.
             force: take the branch's version where the user's edits conflict.
             partial: land the rest of what is refused. plan: the plan that the person saw.
-            actor, door: for the record. told: called before each write point, say for a progress bar.
+            automatic: nobody looks: what is `held` stays. actor, door: for the record.
+            told: called before each write point, for a progress bar.
 
         Raises:
             LandingRefused: a path is refused; nothing changed.
@@ -341,7 +343,8 @@ class Branch(BranchFiles):
         root = self._root()
         accepted = tuple("*" if path == "*" else chosen_path(path, self._state.workspace) for path in accept)
         chosen = None if hunks is None else tuple(hunks)
-        request = LandRequest(self._paths(paths), chosen, accepted, force, partial, plan, actor, door)
+        named = self._paths(paths)
+        request = LandRequest(named, chosen, accepted, force, partial, plan, actor, door, automatic)
         self._house.landings.recover(self.id)
         with self._state.writing():
             point = self._history().freeze_live() if self._is_held() else self._history().freeze()
@@ -349,14 +352,11 @@ class Branch(BranchFiles):
             self._state.account.forget()
         return self._house.landings.made_one(folder, record)
 
-    def taint(self, turn: str | None = None) -> None:
-        """Say that untrusted text is in the context of a turn: what it writes is shown as tainted."""
-        turn = turn if turn is not None else self._turn
-        with self._state.writing():
-            extra = self._state.manifest.value.extra
-            turns = sorted({*extra.get("tainted", ()), *([turn] if turn else [])})
-            if turns != list(extra.get("tainted", ())):
-                self._state.manifest.update(extra={**extra, "tainted": turns})
+    def taint(self, turn: str | None = None, source: str = "") -> None:
+        """Say that text from outside (`source`) is in the context of a turn: what it writes is tainted."""
+        given = turn if turn is not None else self._turn
+        if given:
+            taint(self._state, given, [source] if source else [])
 
     def _root(self) -> Path:
         if self._state.workspace is None:

@@ -9,7 +9,7 @@ Cost grows with the changes, not with the workspace nor with the number of layer
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from bowerbird.workspace.changes import Change, frozen_side, side_of, stored_side
@@ -22,6 +22,7 @@ from bowerbird.workspace.stack import Stack
 from bowerbird.workspace.state import BranchState
 from bowerbird.workspace.threeway import same_side
 
+MOST_SOURCES = 20  # of one turn; a review names the first
 CARRIED = "carried"  # the turn that a child's journal names for what untrusted text had shaped in the parent
 
 
@@ -55,11 +56,13 @@ def pending_at(state: BranchState, point: Snapshot, pile: Pile) -> list[Change]:
     return found
 
 
-def carry(child: BranchState, history: History, changes: Sequence[Change], tainted: set[str]) -> None:
+def carry(
+    child: BranchState, history: History, changes: Sequence[Change], tainted: Mapping[str, tuple[str, ...]]
+) -> None:
     """Make `changes` the first ones of a branch that was forked a moment ago, as one named snapshot.
 
     Args:
-        tainted: paths that untrusted text had shaped (WS-65); they stay so.
+        tainted: paths that untrusted text had shaped (WS-65), and what that was; they stay so.
     """
     if not changes:
         return
@@ -70,16 +73,58 @@ def carry(child: BranchState, history: History, changes: Sequence[Change], taint
         steps = [_step(change) for change in changes if change.path in tainted]
         if steps:
             child.record(steps, turn=CARRIED, via="merge")
-            child.manifest.update(extra={**child.manifest.value.extra, "tainted": [CARRIED]})
+            _add_taint(child, CARRIED, [source for step in steps for source in tainted[step.path]])
         stack.refresh()
 
 
-def tainted_paths(state: BranchState) -> set[str]:
-    """Return the paths that were written with untrusted text in context."""
-    turns = set(state.manifest.value.extra.get("tainted", ()))
+def tainted_paths(state: BranchState) -> dict[str, tuple[str, ...]]:
+    """Return the paths that were written with untrusted text in context, and what that was."""
+    extra = state.manifest.value.extra
+    turns = set(extra.get("tainted", ()))
     if not turns:
-        return set()
-    return {row["path"] for row in state.journal.records() if row["turn"] in turns}
+        return {}
+    sources: dict[str, list[str]] = extra.get("taint_from", {})
+    found: dict[str, tuple[str, ...]] = {}
+    for row in state.journal.records():
+        if row["turn"] in turns:
+            known = found.get(row["path"], ())
+            found[row["path"]] = tuple(dict.fromkeys((*known, *sources.get(row["turn"], ()))))
+    return found
+
+
+def taint(state: BranchState, turn: str, sources: Iterable[str]) -> None:
+    """Record that untrusted text is in the context of a turn.
+
+    Args:
+        sources: where it came from, for people: a tool and an address.
+    """
+    with state.writing():
+        _add_taint(state, turn, sources)
+
+
+def take_taint(
+    parent: BranchState, child: BranchState, steps: Sequence[Step], turn: str | None
+) -> str | None:
+    """Let a merge bring the child's taint along; returns the turn to record its steps under.
+
+    What comes from a tainted turn of the child taints the turn that takes it in (D-6).
+    """
+    tainted = tainted_paths(child)
+    sources = [source for step in steps for source in tainted.get(step.path, ())]
+    if not any(step.path in tainted for step in steps):
+        return turn
+    _add_taint(parent, turn or CARRIED, sources)
+    return turn or CARRIED
+
+
+def _add_taint(state: BranchState, turn: str, sources: Iterable[str]) -> None:
+    """Note a tainted turn; the caller holds the writer lock."""
+    extra = state.manifest.value.extra
+    turns = sorted({*extra.get("tainted", ()), turn})
+    known: dict[str, list[str]] = extra.get("taint_from", {})
+    told = list(dict.fromkeys((*known.get(turn, ()), *sources)))[:MOST_SOURCES]
+    if turns != list(extra.get("tainted", ())) or told != known.get(turn, []):
+        state.manifest.update(extra={**extra, "tainted": turns, "taint_from": {**known, turn: told}})
 
 
 def _changed_paths(stack: Stack, own: Node) -> set[str]:

@@ -4,23 +4,33 @@ Here: the records, the bound on hunk text, renames by equal bytes. Not here: fin
 changes (`changes.py`), patch syntax (`patch.py`).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bowerbird.workspace.carrying import tainted_paths
 from bowerbird.workspace.changes import Change
-from bowerbird.workspace.flags import FlagRules
+from bowerbird.workspace.flags import ALONE, FlagRules
 from bowerbird.workspace.hunks import Hunk, hunks_of, too_long
 from bowerbird.workspace.patch import patch_sections
 from bowerbird.workspace.paths import add_path, shown
+from bowerbird.workspace.state import BranchState
+from bowerbird.workspace.surroundings import Surroundings, around_changes
 from bowerbird.workspace.threeway import MERGE_LIMIT, Side
 
 HUNK_TEXT_LIMIT = 1024 * 1024
 _IN_PATCHES = ("file", "symlink")
 
 
-def diff_records(changes: Sequence[Change], rules: FlagRules) -> dict[str, Any]:
+def diff_records(
+    changes: Sequence[Change],
+    rules: FlagRules,
+    around: Surroundings = ALONE,
+    tainted: Mapping[str, tuple[str, ...]] | None = None,
+) -> dict[str, Any]:
     """Return `{"written": […], "deleted": […]}` for `changes`, in their order.
+
+    Marked paths that are deleted are in `marks` too, with their flags and their taint.
 
     Hunk texts add up to at most 1 MiB; later entries then have `hunks: null` and
     `truncated: true`.
@@ -28,12 +38,16 @@ def diff_records(changes: Sequence[Change], rules: FlagRules) -> dict[str, Any]:
     deleted = [c for c in changes if c.new is None]
     sources = _Renames(deleted)
     written: list[dict[str, Any]] = []
+    marks: dict[str, Any] = {}
     left = HUNK_TEXT_LIMIT
     for change in changes:
+        said = _marks(change, rules, around, tainted or {})
         if change.new is None:
+            if said["flags"]:
+                marks[shown(change.path)] = said
             continue
         lines = lines_of(change)
-        record = _written(change, change.new, rules, sources.source_of(change), lines.binary)
+        record = _written(change, change.new, sources.source_of(change), lines.binary) | said
         hunks = lines.hunks
         if hunks is None:
             record.update(hunks=None, truncated=True)
@@ -46,12 +60,31 @@ def diff_records(changes: Sequence[Change], rules: FlagRules) -> dict[str, Any]:
             else:
                 record["hunks"] = [h.record() for h in hunks]
         written.append(record)
-    return {"written": written, "deleted": [shown(c.path) for c in deleted]}
+    found: dict[str, Any] = {"written": written, "deleted": [shown(c.path) for c in deleted]}
+    return found | ({"marks": marks} if marks else {})
 
 
-def _written(
-    change: Change, new: Side, rules: FlagRules, renamed_from: str | None, binary: bool
+def branch_diff(state: BranchState, changes: Sequence[Change], rules: FlagRules) -> dict[str, Any]:
+    """Return the records of a branch's changes, with what stands around them and their taint."""
+    return diff_records(changes, rules, around_changes(state.stack, changes), tainted_paths(state))
+
+
+def _marks(
+    change: Change, rules: FlagRules, around: Surroundings, tainted: Mapping[str, tuple[str, ...]]
 ) -> dict[str, Any]:
+    """What a person should know before landing a path (D-5, D-6)."""
+    taint = tainted.get(change.path)
+    marks = rules.marks(change.path, change.base, change.new, around, tainted=taint is not None)
+    return {
+        "flags": list(marks.flags),
+        "grade": marks.grade,
+        "reasons": list(marks.reasons),
+        "tainted": taint is not None,
+        "taint": list(taint or ()),
+    }
+
+
+def _written(change: Change, new: Side, renamed_from: str | None, binary: bool) -> dict[str, Any]:
     base = change.base
     content = new.content
     return {
@@ -66,7 +99,6 @@ def _written(
         "removed": 0,
         "renamed_from": renamed_from,
         "base": "uncertain" if change.uncertain else "exact",
-        "flags": list(rules.flags(change.path, base, new)),
         "hunks": [],
     }
 

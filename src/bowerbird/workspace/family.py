@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from bowerbird.core.errors import NotFound, NotRelated
 from bowerbird.workspace.carrying import carry as carry_over
-from bowerbird.workspace.carrying import pending_at, tainted_paths
+from bowerbird.workspace.carrying import pending_at, tainted_paths, take_taint
 from bowerbird.workspace.changes import Change, changes_of, select
 from bowerbird.workspace.history import History
 from bowerbird.workspace.journal import Step
@@ -140,7 +140,7 @@ def merge(
                 merged=lambda number: memory.remember(number, child.id, snapshot, settled),
             )
             parent.account.forget()
-            parent.record(steps, turn=turn, call=call, via="merge")
+            parent.record(steps, turn=take_taint(parent, child, steps, turn), call=call, via="merge")
             return result
 
 

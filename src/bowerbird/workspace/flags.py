@@ -1,21 +1,23 @@
-"""Which changed paths a person must accept by name, and which are caches (WS-58, WS-65).
+"""Which changed paths a person must accept by name, which an automatic landing leaves, and which are caches.
 
-Here: pure rules over a path and its two versions. Not here: what a landing does with a
-flag (`plan.py`), settings (they arrive as globs), git's own ignore files.
+Here: the flags of one change and its grade (D-5, WS-58), caches (WS-65). Not here: the table of names
+(`mark_table.py`), what stands around a path (`surroundings.py`), what a landing does with a flag (`plan.py`),
+settings (they arrive as globs), git's own ignore files.
 
-Names are compared without regard to case, at any depth: `.GIT/Config` on a case-insensitive
-disk is `.git/config`.
+Two grades: `needs_accept` lands only when a person names the path, under every policy; `held` is taken by a
+person's landing, which shows its mark, and left on the branch by an automatic one.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from bowerbird.workspace.glob import Glob, compile_glob, is_literal, unescaped
+from bowerbird.workspace.mark_names import begins_place, folded_parts, rows_of
+from bowerbird.workspace.mark_table import FLAGS, Grade
+from bowerbird.workspace.surroundings import GitPlace, Surroundings
 from bowerbird.workspace.threeway import Side
 
-# Landing these needs no acceptance: shown only.
-ADVISORY = frozenset({"git-data", "build-exec"})
 # Refused even when accepted.
 ALWAYS_REFUSED = frozenset({"case-clash"})
 
@@ -24,33 +26,29 @@ DEFAULT_IGNORE = (
     "node_modules/", ".venv/", "*.pyc", ".DS_Store",
 )  # fmt: skip
 
-_NAMES: dict[str, frozenset[str]] = {
-    "git-exec": frozenset({".gitmodules", ".gitattributes"}),
-    "ci": frozenset({".gitlab-ci.yml", "jenkinsfile", "azure-pipelines.yml"}),
-    "agent-config": frozenset({
-        "agents.md", "agent.md", "identity.md", "claude.md", "gemini.md", "skill.md", ".mcp.json",
-        "mcp_servers.json",
-    }),
-    "shell-rc": frozenset({".bashrc", ".profile", ".bash_profile", ".zshrc", ".zshenv", ".envrc"}),
-    "lockfile": frozenset({
-        "package-lock.json", "pnpm-lock.yaml", "yarn.lock", "uv.lock", "poetry.lock", "cargo.lock",
-        "go.sum", "gemfile.lock", "composer.lock",
-    }),
-    "build-exec": frozenset({
-        "makefile", "package.json", "setup.py", "conftest.py", "dockerfile", ".pre-commit-config.yaml",
-    }),
-}  # fmt: skip
-_DIRECTORIES: dict[str, tuple[tuple[str, ...], ...]] = {
-    "git-exec": ((".husky",),),
-    "ci": ((".github", "workflows"), (".github", "actions"), (".circleci",), (".buildkite",)),
-    "agent-config": ((".claude",), (".codex",), (".cursor",), (".bowerbird",)),
-    "editor-exec": ((".vscode",), (".idea",), (".devcontainer",)),
-}
-_FLAGS_OF_NAME = {
-    name: tuple(flag for flag, names in _NAMES.items() if name in names)
-    for name in frozenset[str]().union(*_NAMES.values())
-}
-_SPECIAL_DIRECTORIES = frozenset({".git"}).union(row[0] for rows in _DIRECTORIES.values() for row in rows)
+# No surroundings: only the path and its versions count.
+ALONE = Surroundings(lambda _: None, lambda _: None, ())
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """What is said of one change.
+
+    Attributes:
+        flags: sorted. reasons: one for each of them, for people.
+        is_scrap: git's own leavings, treated like a cache.
+        git: where in a git directory it lies.
+    """
+
+    flags: tuple[str, ...]
+    reasons: tuple[str, ...] = ()
+    is_scrap: bool = False
+    git: GitPlace | None = None
+
+    @property
+    def grade(self) -> Grade:
+        """The strictest grade of the flags."""
+        return grade_of(self.flags)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +57,7 @@ class FlagRules:
 
     Attributes:
         flag: globs that add the flag `configured` (`landing.flag`).
-        unflag: globs whose paths carry no flag but `case-clash` (`landing.unflag`).
+        unflag: globs whose paths carry no flag but `case-clash` and `tainted` (`landing.unflag`).
         ignore: globs of caches (`landing.ignore`).
         agent_config: globs that add `agent-config`: configuration files in use and
             `memory.protected`.
@@ -67,6 +65,8 @@ class FlagRules:
     Example:
         >>> FlagRules().flags("/.github/workflows/ci.yml", None, None)
         ('ci',)
+        >>> FlagRules().marks("/Makefile", None, None).grade
+        'held'
     """
 
     flag: tuple[str, ...] = ()
@@ -74,17 +74,42 @@ class FlagRules:
     ignore: tuple[str, ...] = DEFAULT_IGNORE
     agent_config: tuple[str, ...] = ()
 
-    def flags(self, path: str, old: Side | None, new: Side | None) -> tuple[str, ...]:
+    def flags(
+        self, path: str, old: Side | None, new: Side | None, around: Surroundings = ALONE
+    ) -> tuple[str, ...]:
         """Return the flags of one change, sorted; `old` is its base, `new` the branch's version."""
-        if _matches(self.unflag, path):
-            return ()
-        found = set(path_flags(path, old, new))
-        if _matches(self.agent_config, path):
-            found.add("agent-config")
-        if _matches(self.flag, path):
-            found.add("configured")
-        found.update(_version_flags(path, old, new))
-        return tuple(sorted(found))
+        return self.marks(path, old, new, around).flags
+
+    def marks(
+        self,
+        path: str,
+        old: Side | None,
+        new: Side | None,
+        around: Surroundings = ALONE,
+        *,
+        tainted: bool = False,
+    ) -> Marks:
+        """Return everything that is to be said of one change.
+
+        Args:
+            old: its base. new: the branch's version.
+            around: what it stands among; without it only names count.
+            tainted: untrusted text was in context when it was written.
+        """
+        found = {"tainted": FLAGS["tainted"].reason} if tainted else {}
+        place = around.git_place(path)
+        if not _matches(self.unflag, path):
+            found |= _by_name(path, place, new)
+            if _matches(self.agent_config, path):
+                found["agent-config"] = "settings in use, or protected memory"
+            if _matches(self.flag, path):
+                found["configured"] = FLAGS["configured"].reason
+            if around.named.covers(path):
+                found["git-exec"] = "the repository's configuration names it"
+            found |= _by_version(path, old, new, around)
+        flags = tuple(sorted(found))
+        scrap = place is not None and place.is_scrap
+        return Marks(flags, tuple(found[flag] for flag in flags), scrap, place)
 
     def is_cache(self, path: str) -> bool:
         """Whether `path` is, or lies in, what `ignore` names."""
@@ -95,78 +120,68 @@ class FlagRules:
         return any((path == n or path.startswith(n.rstrip("/") + "/")) and self.is_cache(n) for n in named)
 
 
+def grade_of(flags: Sequence[str]) -> Grade:
+    """Return the strictest grade of some flags; one that this version does not know needs acceptance.
+
+    >>> grade_of(("build-exec", "ci")), grade_of(("dotfile",)), grade_of(())
+    ('needs_accept', 'held', 'free')
+    """
+    grades = {FLAGS[flag].grade if flag in FLAGS else "needs_accept" for flag in flags}
+    return "needs_accept" if "needs_accept" in grades else "held" if "held" in grades else "free"
+
+
 def needs_accept(flags: Sequence[str]) -> bool:
     """Whether a change with these flags lands only when its path is accepted."""
-    return any(flag not in ADVISORY for flag in flags)
+    return grade_of(flags) == "needs_accept"
 
 
-def git_unit(path: str) -> str | None:
-    """Return the `.git` directory that `path` lies in, None outside of one."""
-    parts = path.split("/")
-    for index, part in enumerate(parts[:-1]):
-        if part.casefold() == ".git":
-            return "/".join(parts[: index + 1])
-    return None
+def _by_name(path: str, place: GitPlace | None, new: Side | None) -> dict[str, str]:
+    """The flags that follow from names, and from the git directory that they lie in."""
+    if place is not None:
+        return _in_git(place, new)
+    parts = folded_parts(path)
+    # Several rows of one flag: the first is reason enough.
+    found = {row.flag: row.reason for row in reversed(rows_of(parts))}
+    if new is not None and new.kind == "symlink" and begins_place(parts[-1]) and not found:
+        found["symlink-in"] = "a link in the place of a directory that programs obey"
+    if not found and any(part.startswith(".") for part in parts):
+        found["dotfile"] = FLAGS["dotfile"].reason
+    return found
 
 
-def path_flags(path: str, old: Side | None, new: Side | None) -> Iterator[str]:
-    """Yield the flags that follow from names alone."""
-    parts = [part.casefold() for part in path.split("/")[1:]]
-    name = parts[-1]
-    yield from _FLAGS_OF_NAME.get(name, ())
-    if name.startswith(".env"):
-        yield "shell-rc"
-    if name.endswith(".code-workspace"):
-        yield "editor-exec"
-    if _SPECIAL_DIRECTORIES.isdisjoint(parts):
-        return
-    yield from _git_flags(parts, old, new)
-    for flag, rows in _DIRECTORIES.items():
-        if any(_lies_in(parts, row) for row in rows):
-            yield flag
+def _in_git(place: GitPlace, new: Side | None) -> dict[str, str]:
+    kind = new.kind if new is not None else None
+    if place.is_new and (place.inner or kind not in (None, "dir")):
+        return {"git-dir": FLAGS["git-dir"].reason}
+    plain = kind in (None, "file", "dir") if place.inner else kind in (None, "dir")
+    flag = "git-data" if place.is_data and plain else "git-exec"
+    return {flag: FLAGS[flag].reason}
 
 
-def _git_flags(parts: list[str], old: Side | None, new: Side | None) -> Iterator[str]:
-    if ".git" not in parts[:-1]:
-        if parts[-1] == ".git":
-            # A file of this name sends git to another directory.
-            is_directory = all(side is None or side.kind == "dir" for side in (old, new))
-            yield "git-data" if is_directory else "git-exec"
-        return
-    inner = parts[parts.index(".git") + 1 :]
-    name = inner[-1]
-    runs = "hooks" in inner or name.startswith("config") or inner[-2:] == ["info", "attributes"]
-    yield "git-exec" if runs else "git-data"
-
-
-def _version_flags(path: str, old: Side | None, new: Side | None) -> Iterator[str]:
-    """Yield the flags that follow from what the path becomes."""
+def _by_version(path: str, old: Side | None, new: Side | None, around: Surroundings) -> dict[str, str]:
+    """The flags that follow from what the path becomes."""
+    found: list[str] = []
     if new is None:
-        return
-    if new.kind == "symlink" and _leaves_root(path, new.target or ""):
-        yield "symlink-out"
+        return {}
+    if new.kind == "symlink":
+        target = new.target or ""
+        if around.leads_out(path, target):
+            found.append("symlink-out")
+        elif any(_needs_accept_by_name(where, around) for where in around.leads_to(path, target)):
+            found.append("symlink-in")
     if new.kind == "file":
         if new.executable and not (old is not None and old.kind == "file" and old.executable):
-            yield "exec-bit"
+            found.append("exec-bit")
         if new.mode & 0o6000:
-            yield "setuid"
+            found.append("setuid")
+    return {flag: FLAGS[flag].reason for flag in found}
 
 
-def _leaves_root(path: str, target: str) -> bool:
-    if target.startswith("/"):
+def _needs_accept_by_name(path: str, around: Surroundings) -> bool:
+    place = around.git_place(path)
+    if place is not None:
         return True
-    depth = len(path.split("/")) - 2
-    for part in target.split("/"):
-        depth += -1 if part == ".." else int(part not in ("", "."))
-        if depth < 0:
-            return True
-    return False
-
-
-def _lies_in(parts: list[str], row: tuple[str, ...]) -> bool:
-    """Whether the directories of `row` stand one below the other in `parts`, or end it."""
-    width = len(row)
-    return any(tuple(parts[at : at + width]) == row for at in range(len(parts) - width + 1))
+    return around.named.covers(path) or needs_accept([row.flag for row in rows_of(folded_parts(path))])
 
 
 def _matches(globs: Sequence[str], path: str) -> bool:

@@ -7,7 +7,7 @@ Not here: the crash-safe change of files (`apply.py`), decisions (`plan.py`), un
 import contextlib
 import os
 import stat
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -45,6 +45,7 @@ from bowerbird.workspace.plan import (
     with_git_units,
 )
 from bowerbird.workspace.stack import Stack
+from bowerbird.workspace.surroundings import around_changes
 from bowerbird.workspace.threeway import Side, same_side
 
 
@@ -58,6 +59,7 @@ class LandRequest:
         force: take the branch's version of conflicts.
         partial: land the rest of what is refused.
         plan: the plan the person saw.
+        automatic: no person looks; what is held stays on the branch (D-5).
         actor, door: who asks, through what.
     """
 
@@ -69,6 +71,7 @@ class LandRequest:
     plan: str | None = None
     actor: str = ""
     door: str = ""
+    automatic: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +81,7 @@ class LandingGround:
     Attributes:
         changes: of the frozen state `snapshot`.
         ignored_of: whether git's ignore files name a path.
-        tainted: paths written with untrusted text in context.
+        tainted: paths written with untrusted text in context, and what that was.
         checkpoint: see `Applier`.
     """
 
@@ -89,7 +92,7 @@ class LandingGround:
     snapshot: str | None
     rules: FlagRules
     ignored_of: Callable[[str], bool]
-    tainted: Collection[str] = ()
+    tainted: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     checkpoint: Checkpoint = field(default=no_checkpoint)
 
 
@@ -98,9 +101,11 @@ def plan_landing(
 ) -> tuple[list[PlanEntry], list[str]]:
     """Return the plan's entries, and given paths without a change; changes nothing."""
     chosen, unknown = choose(ground.changes, request.paths, request.hunks)
-    chosen = with_git_units(ground.changes, chosen)
+    around = around_changes(ground.stack, ground.changes)
+    chosen = with_git_units(ground.changes, chosen, around)
     given = PlanInput(
         rules=ground.rules,
+        around=around,
         current_of=lambda path: tree.side(os.fsencode(path[1:])),
         names_of=lambda path: [os.fsdecode(name) for name in tree.names(os.fsencode(path[1:]))],
         ignored_of=ground.ignored_of,
@@ -111,6 +116,7 @@ def plan_landing(
         accept=request.accept,
         named=request.paths,
         force=request.force,
+        automatic=request.automatic,
     )
     return make_plan(chosen, given), unknown
 
@@ -239,6 +245,8 @@ def landing_entry(chosen: Chosen, entry: PlanEntry) -> LandingEntry:
         hunks=() if chosen.whole else chosen.hunks,
         flags=entry.flags,
         merged=entry.merged,
+        tainted=entry.tainted,
+        taint=entry.taint,
         path_b64=path_b64(entry.path) or msgspec.UNSET,
     )
 

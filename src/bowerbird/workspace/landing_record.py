@@ -38,6 +38,7 @@ class LandingEntry(msgspec.Struct, frozen=True):
         mode: permission bits after the landing, None when it has none.
         hunks: ids of the hunks landed when not all were.
         merged: edits of the user were joined in.
+        tainted: untrusted text was in context when it was written. taint: what that was, where known.
     """
 
     path: str
@@ -48,6 +49,8 @@ class LandingEntry(msgspec.Struct, frozen=True):
     hunks: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
     merged: bool = False
+    tainted: bool = False
+    taint: tuple[str, ...] = ()
     path_b64: str | msgspec.UnsetType = msgspec.UNSET
 
 

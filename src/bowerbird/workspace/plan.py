@@ -6,8 +6,8 @@ the plan's name. Not here: applying (`apply.py`, `landing.py`), rules of flags (
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from bowerbird.core.errors import Stale
@@ -15,11 +15,13 @@ from bowerbird.workspace.beneath import Version, landed_version, version_of
 from bowerbird.workspace.changes import Change, covers
 from bowerbird.workspace.content import Content
 from bowerbird.workspace.diff import change_hunks
-from bowerbird.workspace.flags import ALWAYS_REFUSED, FlagRules, git_unit, needs_accept
+from bowerbird.workspace.flags import ALWAYS_REFUSED, FlagRules, Marks, grade_of
 from bowerbird.workspace.hunks import apply_hunks
 from bowerbird.workspace.landing_record import Op
+from bowerbird.workspace.mark_table import FLAGS, Grade
 from bowerbird.workspace.merge import NamesOf, Planned, SideOf, plan_merge, wins
 from bowerbird.workspace.paths import add_path, shown
+from bowerbird.workspace.surroundings import Surroundings
 from bowerbird.workspace.threeway import Decision, Side
 
 Drift = Literal["none", "same", "mergeable", "conflict"]
@@ -45,6 +47,9 @@ class PlanEntry:
     Attributes:
         result: what the workspace gets; equal to `current` for `same`.
         left_out: a cache that the landing did not name: shown, neither landed nor refused.
+        reasons: a sentence for each flag.
+        unit: the git directory that it lands with, whole or not at all.
+        taint: what the turn that wrote it had read from outside.
         refused: why it does not land, None when it does.
         links: how many names the workspace's file has; the others keep the old bytes.
     """
@@ -61,6 +66,14 @@ class PlanEntry:
     refused: str | None = None
     left_out: bool = False
     links: int = 1
+    reasons: tuple[str, ...] = ()
+    unit: str | None = None
+    taint: tuple[str, ...] = ()
+
+    @property
+    def grade(self) -> Grade:
+        """What landing it asks for (D-5)."""
+        return grade_of(self.flags)
 
     @property
     def path(self) -> str:
@@ -83,8 +96,11 @@ class PlanEntry:
             "new": _shown(version_of(change.new)),
             "drift": self.drift,
             "flags": list(self.flags),
+            "grade": self.grade,
+            "reasons": list(self.reasons),
             "ignored": self.ignored,
             "tainted": self.tainted,
+            "taint": list(self.taint),
             "hunks": list(self.chosen.hunks),
             **({"links": self.links} if self.links > 1 else {}),
         }
@@ -154,7 +170,10 @@ class PlanInput:
         obstacle_of: why the system will refuse to change a path (path, present, planned, only the mode).
         links_of: how many names the workspace's file has; a landing splits it from the others.
         case_clashes: paths equal to another name on a case-insensitive disk.
-        accept: paths whose flags a person accepted, `*` = all.
+        tainted: by path, what the turn that wrote it had read from outside.
+        accept: paths whose flags a person accepted, `*` = all; a git directory that is new may be named
+            for everything in it.
+        automatic: nobody looks: what is held stays on the branch.
         named: the paths given to the landing, for caches.
     """
 
@@ -163,12 +182,14 @@ class PlanInput:
     names_of: NamesOf
     ignored_of: Callable[[str], bool]
     case_clashes: Callable[[Collection[str]], set[str]]
-    tainted: Collection[str] = ()
+    around: Surroundings
+    tainted: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     obstacle_of: Callable[[str, Side | None, Side | None, bool], str | None] = nothing_in_the_way
     links_of: Callable[[str], int] = one_link
     accept: Collection[str] = ()
     named: Collection[str] | None = None
     force: bool = False
+    automatic: bool = False
 
 
 def make_plan(chosen: Sequence[Chosen], given: PlanInput) -> list[PlanEntry]:
@@ -184,14 +205,17 @@ def make_plan(chosen: Sequence[Chosen], given: PlanInput) -> list[PlanEntry]:
 
 def _entry(item: Planned, chosen: Chosen, given: PlanInput, clashes: Collection[str]) -> PlanEntry:
     change, decision = item.change, item.decision
-    flags = given.rules.flags(item.path, change.base, change.new)
+    tainted = item.path in given.tainted
+    marks = given.rules.marks(item.path, change.base, change.new, given.around, tainted=tainted)
     if item.path in clashes:
-        flags = tuple(sorted({*flags, "case-clash"}))
-    cache = given.rules.is_cache(item.path)
-    left_out = cache and not given.rules.names_cache(item.path, tuple(given.named or ()))
+        clash = FLAGS["case-clash"].reason
+        marks = replace(marks, flags=("case-clash", *marks.flags), reasons=(clash, *marks.reasons))
+    named = tuple(given.named or ())
+    cache = given.rules.is_cache(item.path) or marks.is_scrap
+    left_out = cache and not (given.rules.names_cache(item.path, named) or item.path in named)
     taken = decision.action == "take" or (given.force and wins(decision))
     op, result = operation(change), decision.result if taken else item.ours
-    refused = None if left_out else _refusal(decision, flags, item.path, given)
+    refused = None if left_out else _refusal(decision, marks, item.path, given)
     if taken and not left_out and refused is None:
         refused = given.obstacle_of(item.path, item.ours, result, op == "chmod")
     return PlanEntry(
@@ -201,12 +225,15 @@ def _entry(item: Planned, chosen: Chosen, given: PlanInput, clashes: Collection[
         item.ours,
         result,
         decision.merged,
-        flags,
+        marks.flags,
         cache or given.ignored_of(item.path),
-        item.path in given.tainted,
+        tainted,
         refused,
         left_out,
         given.links_of(item.path) if op == "modify" else 1,
+        marks.reasons,
+        _unit(marks),
+        given.tainted.get(item.path, ()),
     )
 
 
@@ -218,15 +245,24 @@ def _drift(decision: Decision) -> Drift:
     return "mergeable" if decision.merged else "none"
 
 
-def _refusal(decision: Decision, flags: Sequence[str], path: str, given: PlanInput) -> str | None:
-    always = sorted(ALWAYS_REFUSED.intersection(flags))
+def _refusal(decision: Decision, marks: Marks, path: str, given: PlanInput) -> str | None:
+    always = sorted(ALWAYS_REFUSED.intersection(marks.flags))
     if always:
         return always[0]
     if decision.action == "conflict" and not (given.force and wins(decision)):
         return decision.reason
-    if needs_accept(flags) and not ("*" in given.accept or path in given.accept):
-        return "flagged: " + ", ".join(flags)
+    if marks.grade == "needs_accept" and not _accepted(path, marks, given.accept):
+        return "flagged: " + ", ".join(marks.flags)
+    if marks.grade != "free" and given.automatic:
+        return "held: " + ", ".join(marks.flags)
     return None
+
+
+def _accepted(path: str, marks: Marks, accept: Collection[str]) -> bool:
+    """Whether a person named the path; a git directory that comes whole is one thing with one name."""
+    if "*" in accept or path in accept:
+        return True
+    return marks.git is not None and marks.git.is_new and marks.git.root in accept
 
 
 def operation(change: Change) -> Op:
@@ -245,31 +281,37 @@ def operation(change: Change) -> Op:
 
 
 def _git_units(entries: list[PlanEntry], force: bool) -> list[PlanEntry]:
-    """All of a `.git` directory lands or none: git's files only make sense together."""
-    moved: set[str] = set()
+    """All of a git directory's data lands or none, and a new one whole: only together they make sense."""
+    left: dict[str, str] = {}
     for entry in entries:
-        unit = _unit(entry)
-        if unit is not None and not force and (entry.refused or entry.drift in ("mergeable", "conflict")):
-            moved.add(unit)
+        if entry.unit is None or force or entry.left_out:
+            continue
+        if entry.drift in ("mergeable", "conflict"):
+            left[entry.unit] = "git-moved: HEAD, refs or index of the workspace changed"
+        elif entry.refused is not None:
+            left.setdefault(entry.unit, entry.refused)
     return [
-        replace(e, refused=e.refused or "git-moved: HEAD, refs or index of the workspace changed")
-        if _unit(e) in moved
-        else e
+        replace(e, refused=e.refused or left[e.unit]) if e.unit in left and not e.left_out else e
         for e in entries
     ]
 
 
-def _unit(entry: PlanEntry) -> str | None:
-    return git_unit(entry.path) if "git-data" in entry.flags and "git-exec" not in entry.flags else None
+def _unit(marks: Marks) -> str | None:
+    if marks.git is None or marks.is_scrap:
+        return None
+    return marks.git.root if marks.git.is_new or "git-data" in marks.flags else None
 
 
-def with_git_units(changes: Sequence[Change], chosen: Sequence[Chosen]) -> list[Chosen]:
-    """Add the rest of each `.git` directory that a choice touches, in the order of the changes."""
+def with_git_units(changes: Sequence[Change], chosen: Sequence[Chosen], around: Surroundings) -> list[Chosen]:
+    """Add the rest of each git directory that a choice touches, in the order of the changes."""
     present = {item.change.path: item for item in chosen}
-    units = {unit for path in present if (unit := git_unit(path)) is not None}
+    units = {place.root for path in present if (place := around.git_place(path)) is not None}
     if not units:
         return list(chosen)
-    rest = [c for c in changes if c.path in present or git_unit(c.path) in units]
+    rest = [
+        c for c in changes
+        if c.path in present or ((place := around.git_place(c.path)) is not None and place.root in units)
+    ]  # fmt: skip
     return [present.get(c.path) or Chosen(c, (), whole=True) for c in rest]
 
 

@@ -66,6 +66,8 @@ export interface WrittenFile {
   renamed_from: string | null;
   base: "exact" | "uncertain";
   flags: string[];
+  grade: PlanEntry["grade"];
+  reasons: string[];
   hunks: WireHunk[] | null;
   truncated?: boolean;
 }
@@ -75,19 +77,7 @@ export interface Diff {
   deleted: string[];
 }
 
-export interface PlanEntry {
-  path: string;
-  op: string;
-  base: string | null;
-  current: string | null;
-  new: string | null;
-  drift: "none" | "same" | "mergeable" | "conflict";
-  flags: string[];
-  ignored: boolean;
-  tainted: boolean;
-  hunks: string[];
-  refused?: string | null;
-}
+export type PlanEntry = Known<Schemas["PlanRow"]>;
 
 export interface LandingPlan {
   plan: string;

@@ -68,25 +68,18 @@ export function Notes({ file }: { file: ChangedFile }) {
   const drift = file.uncertain ? t.uncertainText : file.drift === "conflict" ? t.conflictText : file.drift === "mergeable" ? t.mergeableText : null;
   return (
     <>
-      {file.isRed && (
-        <div className="red-note">
-          {file.flags.map((flag) => (
+      {file.grade !== "free" && (
+        <div className={`red-note ${file.isRed ? "" : "warn"}`}>
+          {file.flags.map((flag, at) => (
             <span key={flag}>
               <ShieldAlert size={15} aria-hidden="true" />
               <span>
-                <strong>{flag}</strong> – {flagReason(flag)}
+                <strong>{flag === "tainted" ? t.taintedWord : flag}</strong> – {file.reasons[at] || flagReason(flag)}
+                {flag === "tainted" && file.taint.length > 0 && ` ${t.taintFrom(file.taint.join(", "))}`}
               </span>
             </span>
           ))}
-          {file.tainted && (
-            <span>
-              <ShieldAlert size={15} aria-hidden="true" />
-              <span>
-                <strong>{t.taintedWord}</strong> – {t.taintedText}
-              </span>
-            </span>
-          )}
-          <span className="muted">{t.tickItself}</span>
+          {file.isRed && <span className="muted">{t.tickItself}</span>}
         </div>
       )}
       {drift && (

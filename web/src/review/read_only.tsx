@@ -40,7 +40,7 @@ export default function ReadOnlyDiff({ files, label, sideBySide }: ReadOnlyProps
     () =>
       files.map((file) => {
         const shape: Shape = { view: sidesOf(file, view), ignoreSpace: false, large: large.has(file.path), gaps: {} };
-        const plain = { ...file, isRed: false, uncertain: false, drift: "none" as const };
+        const plain = { ...file, isRed: false, isMarked: false, grade: "free" as const, uncertain: false, drift: "none" as const };
         return { key: file.path, head: 38 + SECTION_GAP, rows: rowsOfFile(plain, null, shape) };
       }),
     [files, view, large],

@@ -3,7 +3,7 @@
 import { ChevronDown, ChevronRight, ShieldAlert, X } from "lucide-react";
 import { useEffect, useMemo, useRef, useState } from "react";
 import { Virtuoso, type VirtuosoHandle } from "react-virtuoso";
-import { fileMark, setAll, setFile, type ChangedFile, type Choice } from "../state/review.ts";
+import { fileMark, flagReason, setAll, setFile, type ChangedFile, type Choice } from "../state/review.ts";
 import { t } from "../text.ts";
 import { IconButton } from "../ui/kit.tsx";
 
@@ -135,6 +135,11 @@ export function ChangeTree({ files, ignored, choice, current, open, onChoice, on
         <button type="button" className={`name ${file.kind === "delete" ? "gone" : ""}`} title={file.path} aria-current={file.path === current || undefined} onClick={() => onPick(file.path)}>
           {file.name}
         </button>
+        {file.isMarked && (
+          <span title={file.flags.map(flagReason).join(" ")}>
+            <ShieldAlert size={13} aria-label={t.marked} />
+          </span>
+        )}
         <Counts file={file} />
       </div>
     );

@@ -78,7 +78,7 @@ export function isLarge(file: ChangedFile): boolean {
 /** Return the rows of one file that is open. */
 export function rowsOfFile(file: ChangedFile, known: Known | null, shape: Shape): DiffRow[] {
   const rows: DiffRow[] = [];
-  const notes = (file.isRed ? file.flags.length + Number(file.tainted) + 1 : 0) + Number(hasWarning(file));
+  const notes = (file.grade === "free" ? 0 : file.flags.length + Number(file.isRed)) + Number(hasWarning(file));
   if (notes > 0) rows.push({ kind: "notes", key: "notes", estimate: 24 + notes * 24 });
   const body = bodyOf(file, known, shape);
   if (body) rows.push({ kind: "body", key: `body:${body}`, estimate: body === "image" ? 240 : 48, what: body });

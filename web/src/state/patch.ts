@@ -70,6 +70,8 @@ export function filesOfPatch(diff: PatchedDiff): ChangedFile[] {
     renamed_from: null,
     base: "exact" as const,
     flags: [],
+    grade: "free" as const,
+    reasons: [],
     hunks: hunks.get(row.path) ?? [],
   }));
   return changedFiles({ written, deleted: diff.deleted }, null);

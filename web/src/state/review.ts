@@ -26,15 +26,24 @@ export interface ChangedFile {
   uncertain: boolean;
   hunks: readonly WireHunk[] | null;
   flags: readonly string[];
-  /** Must be ticked by itself: a flag that needs it, or written while untrusted text was read. */
+  /** What landing it asks for: to be ticked by itself, to be seen marked, or nothing. */
+  grade: Grade;
+  /** Why, a sentence for each flag; empty from a server that sends none. */
+  reasons: readonly string[];
+  /** Must be ticked by itself. */
   isRed: boolean;
+  /** Ticked like any other, but shown with its marks. */
+  isMarked: boolean;
   tainted: boolean;
+  /** What had been read from outside. */
+  taint: readonly string[];
   ignored: boolean;
   drift: PlanEntry["drift"];
 }
 
-/** Shown only; a landing does not ask for them. */
-const ADVISORY = new Set(["git-data", "build-exec"]);
+export type Grade = PlanEntry["grade"];
+
+const STRICTNESS: readonly Grade[] = ["free", "held", "needs_accept"];
 
 /** Return the changed files of a diff, with what the landing plan says of each. */
 export function changedFiles(diff: Diff, plan: LandingPlan | null): ChangedFile[] {
@@ -57,6 +66,8 @@ export function changedFiles(diff: Diff, plan: LandingPlan | null): ChangedFile[
           uncertain: file.base === "uncertain",
           hunks: file.renamed_from ? [] : file.hunks,
           flags: file.flags,
+          grade: file.grade,
+          reasons: file.reasons,
         },
         entries.get(file.path),
         file.renamed_from ? entries.get(file.renamed_from) : undefined,
@@ -81,6 +92,8 @@ export function changedFiles(diff: Diff, plan: LandingPlan | null): ChangedFile[
         uncertain: false,
         hunks: null,
         flags: [],
+        grade: "free",
+        reasons: [],
       },
       entries.get(path),
     ),
@@ -88,16 +101,22 @@ export function changedFiles(diff: Diff, plan: LandingPlan | null): ChangedFile[
   return [...written, ...deleted].sort(byPlace);
 }
 
-type Bare = Omit<ChangedFile, "isRed" | "tainted" | "ignored" | "drift">;
+type Bare = Omit<ChangedFile, "isRed" | "isMarked" | "tainted" | "taint" | "ignored" | "drift">;
 
 function withPlan(file: Bare, entry: PlanEntry | undefined, source?: PlanEntry): ChangedFile {
-  const flags = [...new Set([...file.flags, ...(entry?.flags ?? []), ...(source?.flags ?? [])])];
-  const tainted = (entry?.tainted ?? false) || (source?.tainted ?? false);
+  const both = [entry, source];
+  const said = new Map([file, ...both].flatMap((one) => (one?.flags ?? []).map((flag, at) => [flag, one?.reasons?.[at] ?? ""] as const)));
+  const grades = [file.grade, ...both.map((one) => one?.grade ?? "free")];
+  const grade = STRICTNESS[Math.max(...grades.map((one) => STRICTNESS.indexOf(one)))] ?? "free";
   return {
     ...file,
-    flags,
-    tainted,
-    isRed: tainted || flags.some((flag) => !ADVISORY.has(flag)),
+    flags: [...said.keys()],
+    grade,
+    reasons: [...said.values()],
+    tainted: both.some((one) => one?.tainted),
+    taint: [...new Set(both.flatMap((one) => one?.taint ?? []))],
+    isRed: grade === "needs_accept",
+    isMarked: grade === "held",
     ignored: entry?.ignored ?? false,
     drift: source?.drift === "conflict" ? "conflict" : (entry?.drift ?? "none"),
   };

@@ -95,11 +95,34 @@ class Diff(Shown):
     deleted: list[str]
 
 
+class PlanRow(Shown):
+    """What a landing would do to one path.
+
+    `grade`: `needs_accept` lands only when the path is in `accept`; `held` is taken by this landing and left
+    by automatic ones; `free` is neither. `reasons`: a sentence for each of `flags`. `taint`: what had been
+    read from outside when it was written.
+    """
+
+    path: str
+    op: str
+    base: str | None
+    current: str | None
+    new: str | None
+    drift: Literal["none", "same", "mergeable", "conflict"]
+    flags: list[str]
+    grade: Literal["needs_accept", "held", "free"]
+    reasons: list[str]
+    ignored: bool
+    tainted: bool
+    taint: list[str]
+    hunks: list[str]
+
+
 class Plan(Shown):
     """What a landing would do."""
 
     plan: str
-    entries: list[dict[str, Any]]
+    entries: list[PlanRow]
 
 
 class LandingShown(Shown):
