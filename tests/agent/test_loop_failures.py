@@ -3,17 +3,18 @@
 import asyncio
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-from support.agent_turns import ADD, READ, call
+from support.agent_turns import ADD, NAME, READ, call, settings_for
 from support.fake_models import FakeModels
 
 from bowerbird.agent.history import PARTIAL
 from bowerbird.agent.loop import run_turn
 from bowerbird.agent.turn import Limits, StopSignal, TurnRun
-from bowerbird.core.events import AssistantStep, TextLive, ToolIntent, ToolOutcome
+from bowerbird.core.events import AssistantStep, MessageRestart, TextLive, ToolIntent, ToolOutcome
 from bowerbird.core.messages import user_text
-from bowerbird.models import Model
+from bowerbird.models import Model, RetryPolicy, open_model
 from bowerbird.tools import Tool, Toolset
 
 Run = Callable[..., Any]
@@ -163,3 +164,21 @@ async def test_a_cut_stream_is_told_in_our_words(fake: FakeModels, turn: Run) ->
     assert (
         told.done.error.message == "the answer of anthropic was cut: the connection was lost before its end"
     )
+
+
+async def test_an_answer_that_breaks_off_begins_again_and_is_kept_once(fake: FakeModels, turn: Run) -> None:
+    """D-13: viewers are told, nothing of the broken answer is kept but what it cost, no turn is lost."""
+    broken = {"text": "one two three four", "deltas": 4, "cut_after": 2}
+    fake.script(broken, {"tools": [call("add", a=1, b=2)]}, broken, {"text": "three"})
+    settings = replace(settings_for(fake), retry=RetryPolicy(retries=2, base_delay_s=0.0, max_delay_s=0.01))
+    model = open_model(NAME, settings)
+    try:
+        told = await turn(model=model, tools=[ADD])
+    finally:
+        await model.aclose()
+    assert told.done.stop_reason == "completed" and told.done.text == "three"
+    assert [step.stop_reason for step in told.of(AssistantStep)] == ["tool_use", "end_turn"]
+    restarts = [event.message_id for event in told.of(MessageRestart)]
+    kept = [step.message.id for step in told.of(AssistantStep)]
+    assert len(restarts) == 2 and not set(restarts) & set(kept)
+    assert told.done.usage.model_calls == 4 and told.done.usage.estimated

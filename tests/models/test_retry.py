@@ -115,12 +115,20 @@ async def test_cancelling_while_waiting_returns_within_100_ms(fake, open_fake, w
     assert time.monotonic() - began < 0.1 and fake.request_count == 1
 
 
-async def test_nothing_is_asked_again_after_the_first_content(fake, open_fake, wire):
-    """MO-30."""
+async def test_a_stream_that_breaks_off_is_asked_again_and_says_so(fake, open_fake, wire):
+    """D-13: nothing acts on an answer before its end, so a broken one is replaced, within the policy."""
+    fake.script({"deltas": 3, "cut_after": 1}, {"text": "whole"})
+    waits, ends = [], []
+    async with aclosing(open_fake(wire).stream(HELLO)) as events:
+        async for event in events:
+            waits += [event] if isinstance(event, Retrying) else []
+            ends += [event] if isinstance(event, End) else []
+    assert [wait.restarts for wait in waits] == [True]
+    assert [end.message.text for end in ends] == ["whole"]
     fake.script({"deltas": 3, "cut_after": 1})
     with pytest.raises(ModelError):
         await complete(open_fake(wire), HELLO)
-    assert fake.request_count == 1
+    assert fake.request_count == 2 + 4
 
 
 async def test_an_unreachable_server_is_a_network_error_and_asked_again(fake, open_fake, wire):

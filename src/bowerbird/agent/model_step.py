@@ -19,6 +19,7 @@ from bowerbird.agent.stop import Stopped
 from bowerbird.core.errors import ModelError
 from bowerbird.core.events import (
     AssistantStep,
+    MessageRestart,
     RunEvent,
     TextLive,
     ThinkingLive,
@@ -138,6 +139,12 @@ async def stream_reply(turn: Turn, request: ModelRequest) -> Flow:
             guard = turn.stop.guard
             while True:
                 event = await guard(anext(stream))
+                if isinstance(event, Retrying) and event.restarts and partial.accepted:
+                    yield MessageRestart(message_id, event.reason)
+                    yield _lost(turn, request, partial)
+                    # A message of its own: what was shown of the broken one is kept nowhere.
+                    message_id, partial = new_id("msg"), _Partial()
+                    splitter = ThinkTags() if splitter is not None else None
                 if isinstance(event, Retrying | ModelFallback):
                     yield event
                     continue
@@ -232,6 +239,16 @@ def _canonical(turn: Turn, use: ToolUseBlock) -> ToolUseBlock:
 
 def _cut_short(turn: Turn, request: ModelRequest, partial: _Partial, message_id: str) -> RunEvent:
     """Return the record of an answer that was cut: its text; its calls are dropped (MO-32)."""
+    lost, text = _lost(turn, request, partial), "".join(partial.texts)
+    if not text:
+        return lost
+    return AssistantStep(
+        Message("assistant", (TextBlock(text),), message_id), PARTIAL, lost.model, lost.usage
+    )
+
+
+def _lost(turn: Turn, request: ModelRequest, partial: _Partial) -> UsageStep:
+    """Return what an answer that was cut probably cost."""
     text = "".join(partial.texts)
     expected = expected_usage(request, 0, turn.sent_tokens)
     usage = Usage(
@@ -241,7 +258,4 @@ def _cut_short(turn: Turn, request: ModelRequest, partial: _Partial, message_id:
         estimated=True,
     )
     usage = msgspec.structs.replace(usage, cost=turn.price()(usage))
-    model = turn.model.info.name
-    if not text:
-        return UsageStep(turn.run.purpose, model, usage)
-    return AssistantStep(Message("assistant", (TextBlock(text),), message_id), PARTIAL, model, usage)
+    return UsageStep(turn.run.purpose, turn.model.info.name, usage)

@@ -16,6 +16,7 @@ from bowerbird.core.events import (
     Compaction,
     Egress,
     Injected,
+    MessageRestart,
     ModelSwitch,
     Notice,
     SandboxTier,
@@ -101,6 +102,10 @@ class TurnPainter:
                 self._sink.pending(self._blocks.pending)
             case ThinkingLive():
                 self._sink.doing("thinking")
+            case MessageRestart():
+                self._draw(self._blocks.finish())
+                self._sink.pending("")
+                self._note(Notice("restart", f"the answer broke off ({event.reason}); it begins again"))
             case AssistantStep():
                 self._assistant(event)
             case ToolIntent():

@@ -17,6 +17,7 @@ from bowerbird.cli.remote import Server
 from bowerbird.core.events import (
     ApprovalRequest,
     AssistantStep,
+    MessageRestart,
     Notice,
     SubagentEnd,
     SubagentStart,
@@ -125,6 +126,12 @@ class Frames:
         held.append(content)
         return TextLive(content, message_id)
 
+    def restart(self, frame: Frame) -> MessageRestart:
+        """A message begins again: what came of it is void."""
+        message_id = str(frame["message_id"])
+        self._texts.pop(message_id, None)
+        return MessageRestart(message_id, str(frame["reason"]))
+
     def call(self, frame: Frame) -> None:
         """Remember a call until its message ends."""
         self._calls.append(ToolUseBlock(str(frame["id"]), str(frame["tool"]), frame["input"]))
@@ -192,6 +199,7 @@ _MAKERS: dict[str, Callable[[Frames, Frame], SessionEvent | None]] = {
     "error": lambda _, f: Notice("error", f"error: {f['message']}"),
     "notice": lambda _, f: Notice(str(f.get("kind")), str(f["message"])),
     "landing": lambda _, f: Notice("landing", str(f["message"])),
+    "message_restart": Frames.restart,
     "retrying": lambda _, f: Retrying(int(f["attempt"]), float(f["delay_s"]), f["reason"]),
     "tool_approval_request": _asked,
     "plan_ready": _asked,

@@ -173,6 +173,13 @@ class TextLive(Tagged, frozen=True, tag="text_delta"):
     message_id: str
 
 
+class MessageRestart(Tagged, frozen=True, tag="message_restart"):
+    """What was streamed of a message is void: its stream broke off and the model is asked again."""
+
+    message_id: str
+    reason: str
+
+
 class ThinkingLive(Tagged, frozen=True, tag="thinking_delta"):
     """A piece of the reasoning."""
 
@@ -303,6 +310,7 @@ LiveEvent = (
     | ToolProgress
     | Notice
     | Retrying
+    | MessageRestart
     | ModelFallback
     | Egress
     | BackgroundResult

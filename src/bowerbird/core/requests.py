@@ -135,11 +135,16 @@ class End(msgspec.Struct, frozen=True, tag="end"):
 
 
 class Retrying(Tagged, frozen=True, tag="retrying"):
-    """The request will be sent again after `delay_s` seconds (MO-30)."""
+    """The request will be sent again after `delay_s` seconds (MO-30).
+
+    Attributes:
+        restarts: a part of the answer was streamed already; the next one takes its place (D-13).
+    """
 
     attempt: int
     delay_s: float
     reason: str
+    restarts: bool = False
 
 
 class ModelFallback(Tagged, frozen=True, tag="model_fallback"):
@@ -156,5 +161,5 @@ ModelEvent = (
 
 
 def is_content(event: ModelEvent) -> bool:
-    """Whether `event` shows a part of the answer: after it nothing is asked again (MO-30)."""
+    """Whether `event` shows a part of the answer: after it no other model answers (MO-33)."""
     return isinstance(event, TextDelta | ThinkingDelta | ToolCallStart | ToolCallDelta | End)

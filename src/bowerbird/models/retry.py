@@ -42,8 +42,11 @@ def next_delay(policy: RetryPolicy, error: ModelError, attempt: int, jitter_s: f
     return min(policy.base_delay_s * 2**attempt + jitter_s, policy.max_delay_s)
 
 
+BREAKS = frozenset(("stream_cut", "network", "timeout", "server", "overloaded"))  # how a stream breaks off
+
+
 class RetryingModel:
-    """A model asked again while opening its answer fails in a passing way.
+    """A model asked again when its answer cannot be opened, or breaks off, in a passing way.
 
     Args:
         model: who is asked.
@@ -81,11 +84,12 @@ class RetryingModel:
                 return
             except (ModelError, ConnectionError, TimeoutError) as raised:
                 error = _as_model_error(raised, self._model)
-                # After content, asking again would show the user the same words twice.
-                delay = None if has_content else next_delay(self._policy, error, attempt, self._jitter())
+                # Nothing acts on an answer before its end, so a broken one can be replaced by another.
+                again = not has_content or error.kind in BREAKS
+                delay = next_delay(self._policy, error, attempt, self._jitter()) if again else None
                 if delay is None or (ends is not None and loop.time() + delay >= ends):
                     raise error from raised
-            yield Retrying(attempt + 1, delay, error.kind)
+            yield Retrying(attempt + 1, delay, error.kind, has_content)
             await asyncio.sleep(delay)
             if ends is not None:
                 request = msgspec.structs.replace(request, deadline_s=max(0.001, ends - loop.time()))

@@ -22,6 +22,7 @@ from bowerbird.core.events import (
     ApprovalRequest,
     AssistantStep,
     LiveEvent,
+    MessageRestart,
     RunError,
     StepEvent,
     TextLive,
@@ -315,7 +316,7 @@ class Live:
                 found = self._under_way[thread_id] = _UnderWay(published.turn_id)
             found.pieces.append(event)
             return
-        if isinstance(event, AssistantStep | TurnMark):
+        if isinstance(event, AssistantStep | TurnMark | MessageRestart):
             self._under_way.pop(thread_id, None)
         if isinstance(event, TurnMark):
             if event.state in ("running", "waiting") and event.stop_reason is None:

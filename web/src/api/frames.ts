@@ -44,6 +44,7 @@ export type ServerFrame =
   | Of<"text_delta", { content: string; message_id: string }>
   | Of<"thinking_delta", { content: string; effort?: string; message_id?: string }>
   | Of<"thinking", { content: string; effort?: string; message_id?: string }>
+  | Of<"message_restart", { message_id: string; reason: string }>
   | Of<"message_end", { message_id: string; stop_reason?: string | null }>
   | Of<"tool_call", { tool: string; input: Record<string, unknown>; id: string }>
   | Of<"tool_progress", { id: string; text: string }>

@@ -87,6 +87,8 @@ function apply(draft: Draft, frame: ServerFrame, now: number): void {
     case "thinking_delta":
     case "thinking":
       return thinking(draft, frame, turn);
+    case "message_restart":
+      return change(draft, `text:${frame.message_id}`, "text", (entry) => ({ ...entry, text: "" }));
     case "message_end":
       return finish(draft, frame.message_id);
     case "tool_call":

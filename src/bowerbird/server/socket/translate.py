@@ -19,6 +19,7 @@ from bowerbird.core.events import (
     ApprovalAnswer,
     ApprovalRequest,
     AssistantStep,
+    MessageRestart,
     ModeChange,
     SubagentEnd,
     TeammateStatus,
@@ -179,6 +180,8 @@ class Translator:
         match event:
             case AssistantStep():
                 return self._assistant(event, published)
+            case MessageRestart():
+                return self._restart(event)
             case ToolOutcome():
                 return tool_result(event)
             case ApprovalRequest():
@@ -221,6 +224,13 @@ class Translator:
         ]
         bodies.append({"type": "message_end", "message_id": message_id, "stop_reason": event.stop_reason})
         return bodies
+
+    def _restart(self, event: MessageRestart) -> list[Body]:
+        message = self.under_way  # what came of it is void; what comes next has the same id on the wire
+        if message is None or message.live_id != event.message_id:
+            return []
+        self.under_way = None
+        return [{"type": "message_restart", "message_id": message.message_id, "reason": event.reason}]
 
     # ------------------------------------------------------------ questions and settings
 
