@@ -309,9 +309,14 @@ async def test_two_processes_on_one_file_overwrite_nothing(
         child = await asyncio.create_subprocess_exec(
             sys.executable, "-c", CHILD, child_path, str(tmp_path / "data"), str(project)
         )
-        for n in range(25):
-            await boards.create(key, f"parent {n}")
-        assert await child.wait() == 0
+        try:
+            for n in range(25):
+                await boards.create(key, f"parent {n}")
+            assert await child.wait() == 0
+        finally:  # a child must not outlive its test
+            if child.returncode is None:
+                child.kill()
+                await child.wait()
         state = await boards.state(key)
         assert [task["id"] for task in state.tasks] == list(range(1, 51))
         assert files_of(project) == {f"task_{task['id']}.json": task for task in state.tasks}

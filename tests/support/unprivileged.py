@@ -48,9 +48,18 @@ class Unprivileged:
         self.work.mkdir(mode=0o700)
         os.chown(self.work, NOBODY, NOBODY)
         self._python = sys.executable
+        self._libraries = ""
         self._path = [str(self._project / "src"), str(self._project / "tests")]
-        if self.run(["-c", "import msgspec, pytest, pyseccomp, pygit2"]).returncode != 0:
+        if not self._runs():
             self._copy_interpreter()
+            if not self._runs():
+                raise RuntimeError(f"no interpreter that user {NOBODY} can run, not even a copy in {place}")
+
+    def _runs(self) -> bool:
+        try:
+            return self.run(["-c", "import msgspec, pytest, pyseccomp, pygit2"]).returncode == 0
+        except OSError:  # it lies below a directory that others cannot enter, say a home
+            return False
 
     def _copy_interpreter(self) -> None:
         base = self._place / "python"
@@ -67,6 +76,7 @@ class Unprivileged:
             ignore=shutil.ignore_patterns("__pycache__", *_LARGE),
         )
         self._python = str(base / "bin" / version)
+        self._libraries = str(base / "lib")  # an interpreter remembers where its library was
         self._path.append(str(packages))
 
     def run(self, words: list[str], *, timeout: float = 120) -> subprocess.CompletedProcess[str]:
@@ -77,6 +87,7 @@ class Unprivileged:
             env={
                 "PATH": os.environ["PATH"], "HOME": str(self.work), "PYTHONPATH": ":".join(self._path),
                 "TMPDIR": str(self.work), "LANG": "C.UTF-8",
+                **({"LD_LIBRARY_PATH": self._libraries} if self._libraries else {}),
             },
             capture_output=True, text=True, timeout=timeout, check=False,
         )  # fmt: skip

@@ -73,6 +73,7 @@ def server_settings(settings: Settings) -> ServerSettings:
         hosts=section.hosts,
         allowed_emails=section.allowed_emails,
         allowed_domains=section.allowed_domains,
+        denied_users=section.denied_users,
         trusted_proxies=section.trusted_proxies,
         door=door_limits(section),
         metrics_token=token.reveal() if token is not None else None,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from bowerbird.cli.databases import load_server
 from bowerbird.cli.exits import DONE, PARTLY
 from bowerbird.cli.shell import Shell
 from bowerbird.cli.shell import run as run_async
@@ -28,7 +29,7 @@ def backup(shell: Shell, *, directory: str, force: bool, json: bool) -> int:
         NotFound: there is nothing to back up.
     """
     target = Path(directory).expanduser().absolute()
-    loaded = shell.load(Path.cwd())
+    loaded = load_server(shell)
     _require_something(loaded)
     done = run_async(lambda: _backup(loaded, target, force))
     if json:

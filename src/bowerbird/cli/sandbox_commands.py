@@ -4,8 +4,6 @@ Here: the command's steps and what is shown. Not here: running, isolation.
 """
 
 import json as json_text
-import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +12,7 @@ import msgspec
 
 from bowerbird.cli.drawing import coloured_diff
 from bowerbird.cli.exits import USAGE, CliExit
+from bowerbird.cli.gutter import Gutter
 from bowerbird.cli.review_shown import stat_lines
 from bowerbird.cli.shell import Shell, directory_of
 from bowerbird.cli.shell import run as run_async
@@ -79,12 +78,13 @@ async def _run(
     entries = tuple(allow) or section.allow if mode == "allowlist" else ()
     seconds = timeout if timeout is not None else loaded.settings.tools.bash_timeout
     live = shell.terminal.out.is_terminal and not json
+    gutter = Gutter(shell.terminal.width)
     shown = 0
 
     def show(chunk: bytes) -> None:
         nonlocal shown
         shown += len(chunk)
-        os.write(sys.stdout.fileno(), chunk)
+        shell.terminal.write(gutter.feed(chunk))
 
     async with open_scratch(loaded, directory, entries) as (sandbox, branch):
         result = await sandbox.run(
@@ -101,7 +101,9 @@ async def _run(
             return result.exit_code
         if not live:
             shell.terminal.write(result.output)
-        elif shown < result.total_bytes:
+        else:
+            shell.terminal.write(gutter.close())
+        if live and shown < result.total_bytes:
             shell.terminal.note("some of the output came faster than the terminal and was left out")
         await _show_changes(shell, branch, changes, diff=diff)
     _show_end(shell, result)

@@ -107,7 +107,7 @@ class ServerSettings:
 
     Attributes:
         host, port: address listened on. root_path: prefix behind a proxy.
-        auth … allowed_domains: who may come in (SV-54 … SV-58).
+        auth … denied_users: who may come in (SV-54 … SV-58).
         trusted_proxies: whose X-Forwarded-* count. door: what connections may take.
         metrics_token: reads `/metrics` without a role. max_rss_mb: 0 = no limit.
         on_disconnect: `stop` ends the turn of every client that left; None = as SV-49 says.
@@ -135,6 +135,7 @@ class ServerSettings:
     hosts: tuple[str, ...] = ()
     allowed_emails: tuple[str, ...] = ()
     allowed_domains: tuple[str, ...] = ()
+    denied_users: tuple[str, ...] = ()
     trusted_proxies: tuple[str, ...] = ()
     door: DoorLimits = field(default_factory=DoorLimits)
     metrics_token: str | None = None
@@ -165,9 +166,14 @@ class ServerSettings:
 
 @dataclass(slots=True)
 class InForce:
-    """The settings that hold now; loading them anew replaces the value (CF-13)."""
+    """The settings that hold now; loading them anew replaces the value (CF-13).
+
+    Attributes:
+        revoked: grows when a credential is taken away; who is inside is looked at again.
+    """
 
     settings: ServerSettings
+    revoked: int = 0
 
 
 @dataclass(frozen=True, slots=True)

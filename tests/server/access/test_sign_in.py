@@ -1,10 +1,11 @@
 """Sign-in with an OpenID provider: a real one on loopback, with real signatures (SV-55)."""
 
+import asyncio
 import json
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,12 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from support.fake_models import FakeModels
 from support.live_server import live_server
+from support.patience import HANG_S
+from websockets.exceptions import ConnectionClosed
 
 from bowerbird.server.access import oidc
 from bowerbird.server.access.oidc import Refused, SignIn
+from bowerbird.store.tokens import make_token
 
 CLIENT = "client-1.apps.example"
 
@@ -166,3 +170,64 @@ async def test_a_server_with_sign_in(tmp_path: Path, fake: FakeModels, issuer: I
         async with server.socket(conversation, additional_headers=soon) as socket:
             event = json.loads(await socket.recv())  # closed when the sign-in is over
         assert event["code"] == "unauthorized"
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        pytest.param({"allowed_emails": ("bob@birds.example",)}, id="taken out of the list"),
+        pytest.param({"denied_users": ("Ann@birds.example",)}, id="denied"),
+    ],
+)
+async def test_whoever_may_no_longer_sign_in_is_out_at_once(
+    tmp_path: Path, fake: FakeModels, issuer: Issuer, rules: dict[str, Any]
+) -> None:
+    """Team 4b: after a reload HTTP said 401, but the open socket took new turns for up to an hour (D-31)."""
+    async with live_server(
+        tmp_path, fake, server__google_client_id=CLIENT, server__oidc_issuer=issuer.url,
+        server__allowed_emails=("ann@birds.example", "bob@birds.example"),
+    ) as server:  # fmt: skip
+        headers = {"Authorization": f"Bearer {issuer.token()}"}
+        bob = {"Authorization": f"Bearer {issuer.token(email='bob@birds.example')}"}
+        conversation = await server.conversation(headers=headers)
+        bobs = await server.conversation(headers=bob)
+        async with (
+            server.socket(conversation, "v=2", additional_headers=headers) as socket,
+            server.socket(bobs, "v=2", additional_headers=bob) as other,
+        ):
+            ticket = (await server.http.post("/api/auth/ticket", headers=headers)).json()["ticket"]
+            in_force = server.context.in_force
+            in_force.settings = replace(in_force.settings, **rules)
+            event: dict[str, Any] = {}
+            async with asyncio.timeout(HANG_S):
+                while event.get("code") != "unauthorized":
+                    event = json.loads(await socket.recv())
+                with pytest.raises(ConnectionClosed) as closed:
+                    await socket.recv()
+                assert closed.value.rcvd is not None and closed.value.rcvd.code == 4001
+            async with server.socket(conversation, f"ticket={ticket}") as again:
+                assert json.loads(await again.recv())["code"] == "unauthorized"
+            await other.send(json.dumps({"type": "ping"}))
+            async with asyncio.timeout(HANG_S):
+                while event["type"] != "pong":
+                    event = json.loads(await other.recv())
+        assert (await server.http.get("/api/tools", headers=headers)).status_code == 401
+        assert (await server.http.get("/api/tools", headers=bob)).status_code == 200
+
+
+async def test_a_denied_user_is_out_with_tokens_and_event_streams_too(
+    tmp_path: Path, fake: FakeModels
+) -> None:
+    """Team 4a: nothing kept a person out who had another entrance."""
+    async with live_server(tmp_path, fake, server__auth="token") as server:
+        _, secret = await server.context.store.write(lambda c: make_token(c, "gus", "user", user="gus"))
+        headers = {"Authorization": f"Bearer {secret}"}
+        conversation = await server.conversation(headers=headers)
+        path = f"/api/conversations/{conversation}/events"
+        async with server.http.stream("GET", path, headers=headers, params={"v": 2}) as stream:
+            in_force = server.context.in_force
+            in_force.settings = replace(in_force.settings, denied_users=("gus",))
+            async with asyncio.timeout(HANG_S):
+                said = [line async for line in stream.aiter_lines()]  # until it is ended
+        assert any("unauthorized" in line for line in said)
+        assert (await server.http.get("/api/tools", headers=headers)).status_code == 401

@@ -40,6 +40,9 @@ class ServerSection(Section):
     hosts: Names = key((), "Further Host names admitted.")
     allowed_emails: Names = key((), "Addresses that may sign in.")
     allowed_domains: Names = key((), "Domains whose addresses may sign in.")
+    denied_users: Names = key(
+        (), "Users who may not come in, by sign-in or token.", allowed="addresses, or users of tokens"
+    )
     trusted_proxies: Networks = key(
         (), "Reverse proxies whose X-Forwarded-For and X-Forwarded-Proto are believed.",
         applies="S", allowed="addresses or networks",

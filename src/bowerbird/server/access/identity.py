@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl, urlencode
 
 import msgspec
 
+from bowerbird.server.access.admission import Admission
 from bowerbird.server.access.oidc import Refused, SignIn
 from bowerbird.server.context import Caller
 from bowerbird.store.tokens import PREFIX, find_token, make_ticket, take_ticket
@@ -79,6 +80,7 @@ class Identity:
         settings = context.settings
         self._store = context.store
         self._metrics_token = settings.metrics_token
+        self._rules = Admission.of(settings)
         self._sign_in = sign_in
         if sign_in is None and settings.auth == "oidc" and settings.google_client_id:
             self._sign_in = SignIn(
@@ -86,10 +88,18 @@ class Identity:
                 settings.google_client_id,
                 emails=settings.allowed_emails,
                 domains=settings.allowed_domains,
+                denied=settings.denied_users,
             )
 
     async def known(self, credential: Presented) -> Known | None:
         """Return who a credential is of, None when it admits nobody."""
+        found = await self._found(credential)
+        if found is not None and not self._rules.stays(found.caller):
+            _log.info("%s is not admitted (server.denied_users)", found.caller.user_id)
+            return None
+        return found
+
+    async def _found(self, credential: Presented) -> Known | None:
         secret = credential.secret
         if credential.kind == "ticket":
             raw = await self._store.write(lambda c: take_ticket(c, secret), flush=False)

@@ -10,6 +10,7 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any, cast
 
+from bowerbird.server.access.admission import Admission
 from bowerbird.server.context import Caller
 
 _log = logging.getLogger(__name__)
@@ -33,7 +34,7 @@ class SignIn:
 
     Args:
         issuer: `server.oidc_issuer`. client_id: the audience.
-        emails, domains: who is admitted; both empty = nobody.
+        emails, domains, denied: see `Admission`.
         fetch: gets a JSON document; over HTTPS with httpx when None.
     """
 
@@ -44,12 +45,12 @@ class SignIn:
         *,
         emails: Collection[str] = (),
         domains: Collection[str] = (),
+        denied: Collection[str] = (),
         fetch: Fetch | None = None,
     ) -> None:
         self._issuer = issuer.rstrip("/")
         self._client_id = client_id
-        self._emails = {email.lower() for email in emails}
-        self._domains = {domain.lower().lstrip("@") for domain in domains}
+        self._rules = Admission.made(emails, domains, denied)
         self._fetch = fetch or fetch_json
         self._keys: dict[str, Any] = {}
         self._fetched_at = float("-inf")
@@ -88,11 +89,10 @@ class SignIn:
 
     def _admitted(self, claims: Mapping[str, Any]) -> Caller:
         email = str(claims.get("email") or "").lower()
-        person, _, domain = email.rpartition("@")
-        if not person or claims.get("email_verified") not in (True, "true"):
+        if not email.rpartition("@")[0] or claims.get("email_verified") not in (True, "true"):
             raise Refused("the token names no verified e-mail address")
-        if email not in self._emails and domain not in self._domains:
-            raise Refused(f"{email} is not among server.allowed_emails and server.allowed_domains")
+        if not self._rules.may_sign_in(email):
+            raise Refused(f"{email} is not admitted (server.allowed_emails, allowed_domains, denied_users)")
         name, picture = str(claims.get("name") or ""), str(claims.get("picture") or "")
         return Caller(email, "user", email=email, name=name, picture=picture)
 

@@ -129,11 +129,12 @@ async def create(context: Context, caller: Admin, wanted: NewToken) -> Response:
 async def delete(
     context: Context, caller: Admin, token_id: Annotated[str, Path(description="Its id or its name.")]
 ) -> Response:
-    """Sockets that came with it are closed within seconds."""
+    """Sockets that came with it are closed at once. `server.denied_users` keeps out who may also sign in."""
     del caller
     rows = await context.store.write(lambda c: revoke(c, token_id))
     if not rows:
         raise problem("not_found", "there is no such token that could be revoked")
+    context.in_force.revoked += 1
     return answer(_shown(rows[0]))
 
 

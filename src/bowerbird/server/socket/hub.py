@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from bowerbird.core.errors import BowerbirdError
+from bowerbird.server.access.admission import Admission
 from bowerbird.server.errors import problem
 from bowerbird.server.socket.attendance import Attendance
 from bowerbird.server.socket.frames import frame_of
@@ -196,6 +197,7 @@ class Hub:
     async def _keep(self) -> None:
         draining = self.context.life.draining
         swept = checked = time.monotonic()
+        rules = (self.context.settings, self.context.in_force.revoked)
         while self._seats:
             try:
                 async with asyncio.timeout(LOOK_S):
@@ -211,8 +213,9 @@ class Hub:
                 if now - swept >= SWEEP_S:
                     swept = now
                     self._sweep()
-                if now - checked >= CREDENTIALS_S:
-                    checked = now
+                in_force = (self.context.settings, self.context.in_force.revoked)
+                if now - checked >= CREDENTIALS_S or in_force != rules:
+                    checked, rules = now, in_force
                     await self._check_credentials()
             except BowerbirdError as error:
                 _log.warning("viewers are not looked after: %s", error)
@@ -252,15 +255,15 @@ class Hub:
             self.context.metrics.sent_events.inc(sent)
 
     async def _check_credentials(self) -> None:
-        """Close viewers whose token was revoked, or whose sign-in is over (SV-55)."""
-        now = time.time()
+        """Close viewers whose token was revoked, whose sign-in is over, or who may not be here."""
+        now, rules = time.time(), Admission.of(self.context.settings)
         named = {v.caller.credential for v in self._viewers if v.caller.credential}
         gone: set[str] = set()
         if named:
             gone = await self.context.store.read(lambda c: unusable(c, named))
         for viewer in tuple(self._viewers):
             over = viewer.expires_at is not None and viewer.expires_at <= now
-            if over or viewer.caller.credential in gone:
+            if over or viewer.caller.credential in gone or not rules.stays(viewer.caller):
                 text = "the credential was revoked or has expired"
                 body = {"type": "error", "message": text, "code": "unauthorized", "retryable": False}
                 viewer.close(Farewell(UNAUTHORIZED, "unauthorized", frame_of(body, viewer.sent, None)))
