@@ -1,6 +1,6 @@
 # The two commands of the README (`make demo`, `make test`) and those of people who work on Bowerbird.
 # Everything is installed from locks/ with hashes into .venv; nothing else on the machine changes,
-# except Debian packages that the tests need, where this user may install them (scripts/debian-packages).
+# except Debian packages that tests and sandboxes need, where this user may install them (scripts/debian-packages).
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -9,6 +9,7 @@ MODEL ?=
 .PHONY: demo test check format bench docs web lock clean
 
 demo: .venv/base.ok
+	scripts/debian-packages sandbox
 	$(BIN)/python examples/demo.py $(if $(MODEL),--model $(MODEL))
 
 test: .venv/dev.ok

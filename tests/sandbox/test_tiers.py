@@ -12,6 +12,7 @@ from support.abuse import TIERS, desk_of, patience
 
 from bowerbird.core.errors import SandboxUnavailable
 from bowerbird.sandbox.host import SandboxHost
+from bowerbird.sandbox.probe import Bubblewrap
 from bowerbird.sandbox.run_limits import RunLimits
 from bowerbird.sandbox.settings import SandboxSettings
 from bowerbird.workspace import Workspace
@@ -188,3 +189,40 @@ async def test_the_command_sees_the_specified_environment_and_files(tmp_path, mo
         }  # fmt: skip
         assert set(etc.split("agent:x")[0].split()) <= allowed and "root:" not in etc
         assert (await desk.run("git status; git config safe.directory")).output.endswith("*\n")
+
+
+async def test_what_one_process_found_out_the_next_one_knows_until_a_start_fails(tmp_path):
+    """Finding engine 8: the first run of each process waited for a probe, also where it ran no command."""
+
+    async def found(settings: SandboxSettings, *, remember: bool = True, again: bool = False) -> str:
+        host = SandboxHost(tmp_path, settings, remember=remember)
+        try:
+            return (await host.status(again=again)).probed_at
+        finally:
+            await host.close()
+
+    settings = SandboxSettings()
+    first = await found(settings)
+    assert await found(settings) == first
+    assert await found(settings, remember=False) != first, "a server looks itself"
+    assert await found(SandboxSettings(tier="copy")) != first, "other settings"
+    second = await found(settings, again=True)
+    assert second != first and await found(settings) == second
+    host = SandboxHost(tmp_path, settings, remember=True)
+    assert (await host.status()).probed_at == second
+    await host.start_failed()
+    assert (await host.status()).probed_at not in (first, second)
+    (tmp_path / "sandbox/status.json").write_text("{")
+    await host.close()
+    assert await found(settings) != second, "a broken record is no record"
+
+
+async def test_after_a_failed_start_the_host_is_looked_at_anew(tmp_path, monkeypatch):
+    """SB-4: after any start failure."""
+    async with desk_of(tmp_path, "overlay") as desk:
+        before = (await desk.host.status()).probed_at
+        monkeypatch.setattr(desk.host, "_bwrap", Bubblewrap("/nonexistent/bwrap", None))
+        with pytest.raises(SandboxUnavailable):
+            await desk.run("true")
+        assert (await desk.host.status()).probed_at != before
+        await desk.assert_usable()

@@ -176,7 +176,10 @@ async def open_application(
     settings = loaded.settings
     data_dir = make_data_dir(settings.agent.data_dir)
     news = SandboxNews()
-    sandboxes = await to_thread(open_sandboxes, settings, data_dir, news, files=loaded.files)
+    # A server finds out itself what its host gives; a command may rely on what the one before it found.
+    sandboxes = await to_thread(
+        open_sandboxes, settings, data_dir, news, files=loaded.files, remember=not drives_all
+    )
     branches = Branches(
         data_dir,
         hide=settings.workspace.hide,

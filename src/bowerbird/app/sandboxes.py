@@ -202,12 +202,22 @@ class SandboxNews:
 
 
 def open_sandboxes(
-    settings: Settings, data_dir: Path, news: SandboxNews | None = None, *, files: Sequence[Path] = ()
+    settings: Settings,
+    data_dir: Path,
+    news: SandboxNews | None = None,
+    *,
+    files: Sequence[Path] = (),
+    remember: bool = False,
 ) -> SandboxHost:
-    """Return the one host of a process; nothing is probed yet. `files`: settings in use. Blocks."""
+    """Return the one host of a process; nothing is probed yet. Blocks.
+
+    Args:
+        files: settings in use. remember: see `SandboxHost`.
+    """
     return SandboxHost(
         data_dir,
         sandbox_settings(settings, files),
         on_event=news.on_event if news is not None else None,
         on_background=news.on_background if news is not None else None,
+        remember=remember,
     )

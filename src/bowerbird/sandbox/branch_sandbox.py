@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bowerbird.core.errors import InvalidArgument, PathEscape
+from bowerbird.core.errors import InvalidArgument, PathEscape, SandboxUnavailable
 from bowerbird.core.ids import new_id
 from bowerbird.core.threads import to_thread
 from bowerbird.sandbox.background import BackgroundRuns
@@ -280,7 +280,11 @@ class BranchSandbox:
         async with self._preparing:
             first = not self._running
             mark = await to_thread(self._view.mark) if first else None
-            warm = await self._projection.ready(first=first)
+            try:
+                warm = await self._projection.ready(first=first)
+            except SandboxUnavailable:
+                await self._host.start_failed()
+                raise
             if first:
                 self._before = self._view.before_call(mark) if mark is not None else None
             if await self.network.open():

@@ -22,6 +22,7 @@ from bowerbird.sandbox.probe import Bubblewrap, find_bubblewrap, probe_copy, pro
 from bowerbird.sandbox.profile import HostFacts, host_facts
 from bowerbird.sandbox.projection import NET
 from bowerbird.sandbox.registries import package_hosts
+from bowerbird.sandbox.remembered import Remembered
 from bowerbird.sandbox.settings import SandboxSettings
 from bowerbird.sandbox.shown_trees import Workspaces
 from bowerbird.sandbox.status import (
@@ -50,6 +51,7 @@ class SandboxHost:
         on_event: hears of requests into the network and of another tier, with the branch's id ("" for
             the tier). on_background: hears of background commands that ended, likewise.
         resolve: finds addresses for the allow-list. status: of this host, known from before; None = probe.
+        remember: use what an earlier process found out since this machine started, and keep it for the next.
 
     Example:
         host = SandboxHost(data_dir, SandboxSettings())
@@ -65,6 +67,7 @@ class SandboxHost:
         on_background: Callable[[str, BackgroundRun], None] | None = None,
         resolve: Resolver = system_resolver,
         status: SandboxStatus | None = None,
+        remember: bool = False,
     ) -> None:
         self.data_dir = data_dir
         self.on_background = on_background
@@ -77,6 +80,7 @@ class SandboxHost:
         self._workspaces = Workspaces(data_dir)
         self._bwrap: Bubblewrap | None = None
         self._status = status
+        self._remembered = Remembered(data_dir, self.settings) if remember else None
         self._probing = asyncio.Lock()
         self._sandboxes: OrderedDict[str, BranchSandbox] = OrderedDict()
         self._sweeper: asyncio.Task[None] | None = None
@@ -121,20 +125,35 @@ class SandboxHost:
         """Return what this host gives, probed once; `again` probes anew."""
         async with self._probing:
             if self._status is None or again:
-                before, self._status = self._status, await self._probe()
+                before, self._status = self._status, await self._found_out(again=again)
                 if before is not None and before.tier != self._status.tier:
                     now = self._status
                     self._tell("", SandboxTier(now.tier, now.minimum, now.reasons))
             return self._status
 
-    async def _probe(self) -> SandboxStatus:
+    async def start_failed(self) -> None:
+        """Find out anew at the next `status`: what worked before does not work now (SB-4)."""
+        self._status = None
+        if self._remembered is not None:
+            await to_thread(self._remembered.forget)
+
+    async def _found_out(self, *, again: bool) -> SandboxStatus:
         self.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         await to_thread(write_accounts, self.accounts)
         self._bwrap = await to_thread(find_bubblewrap)
+        if self._remembered is None:
+            return await self._probe(self._bwrap)
+        known = None if again else await to_thread(self._remembered.load, self._bwrap)
+        if known is None:
+            known = await self._probe(self._bwrap)
+            await to_thread(self._remembered.save, known, self._bwrap)
+        return known
+
+    async def _probe(self, bwrap: Bubblewrap) -> SandboxStatus:
         facts = await self.facts_for(None)
         closed = self.settings.kept_out
         overlay, copy = await asyncio.gather(
-            probe_overlay(self.warden, facts, self._bwrap, self.data_dir, closed),
+            probe_overlay(self.warden, facts, bwrap, self.data_dir, closed),
             probe_copy(facts, self.data_dir, closed),
         )
         reasons: dict[str, str | None] = {"overlay": overlay, "copy": copy}

@@ -102,7 +102,7 @@ class ProcessSetup:
 @asynccontextmanager
 async def processes_of_run(branch: "Branch", setup: ProcessSetup) -> AsyncGenerator[Processes, None]:
     """Give a run its sandbox, which ends with it: background commands, too."""
-    host = SandboxHost(branch.processes().data_dir, setup.sandbox, status=setup.status)
+    host = SandboxHost(branch.processes().data_dir, setup.sandbox, status=setup.status, remember=True)
     try:
         yield await processes_of(host, setup.tools, branch)
     finally:
