@@ -62,6 +62,12 @@ def test_an_agents_file_is_seen_before_it_lands_lands_and_comes_back(
     assert undone.status_code == 200 and undone.json()["undoes"] == record["id"]
     assert not (server.workspace / "a.txt").exists()
     assert client.post("/api/landings/l_nothing/undo").status_code == 404
+    # Engine 1: the way out of one that needs attention. Server 13: a landing of nothing was 200 with an id.
+    assert client.post(f"/api/landings/{record['id']}/fix", json={"how": "retry"}).status_code == 422
+    assert client.post("/api/landings/l_nothing/fix", json={"how": "retry"}).status_code == 404
+    assert client.post(f"{url}/land").status_code == 200
+    nothing = client.post(f"{url}/land")
+    assert nothing.status_code == 409 and "nothing to land" in nothing.json()["detail"]
 
 
 def test_a_stale_plan_and_a_conflict_change_nothing(server: TestServer, client: httpx.Client) -> None:

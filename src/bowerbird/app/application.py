@@ -72,6 +72,8 @@ class Application:
         """Take the turns that this process runs, now and from now on; a second call does nothing."""
         if not self._started:
             self._started = True
+            if self.drives_all:  # before anybody looks at files, or listens
+                await self.branches.finish_landings()
             await self.sessions.start()
             if self.maker.records is not None:
                 self.maker.records.news.start()

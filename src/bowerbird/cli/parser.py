@@ -17,6 +17,7 @@ from bowerbird.cli.attempt_options import add_attempt
 from bowerbird.cli.command_line import join_optional_values
 from bowerbird.cli.config_options import add_config_rest
 from bowerbird.cli.exits import PIPE, USAGE, CliExit
+from bowerbird.cli.landing_options import add_landings
 from bowerbird.cli.live_options import add_live_commands
 from bowerbird.cli.mcp_options import mcp_group
 from bowerbird.cli.memory_options import memory_group
@@ -91,7 +92,8 @@ def application_of(shell: Shell) -> typer.Typer:
 
     _add_run(application, call)
     _add_review(application, call)
-    _add_landings(application, call)
+    add_landings(application, call)
+    _add_discard(application, call)
     _add_sessions(application, call)
     _add_rest(application, call)
     _add_serve(application, call)
@@ -188,24 +190,7 @@ def _add_review(application: typer.Typer, call: Call) -> None:
                     workspace=workspace)  # fmt: skip
 
 
-def _add_landings(application: typer.Typer, call: Call) -> None:
-    @application.command("undo")
-    def undo(  # pyright: ignore[reportUnusedFunction] - registered
-        landing: Annotated[
-            str | None, Argument(metavar="LANDING", help="Default: newest of this directory.")
-        ] = None,
-        force: Annotated[bool, Option("--force", help="Also where the file was edited since.")] = False,
-        json: Json = False,
-        workspace: Where = None,
-    ) -> int:
-        """Take a landing back."""
-        return call("review_commands", "undo", landing=landing, force=force, json=json, workspace=workspace)
-
-    @application.command("landings")
-    def landings(json: Json = False, workspace: Where = None) -> int:  # pyright: ignore[reportUnusedFunction] - registered
-        """List what landed in this directory."""
-        return call("review_commands", "landings", json=json, workspace=workspace)
-
+def _add_discard(application: typer.Typer, call: Call) -> None:
     @application.command("discard")
     def discard(session: Id = None, yes: Yes = False, json: Json = False, workspace: Where = None) -> int:  # pyright: ignore[reportUnusedFunction] - registered
         """Throw a branch's unlanded changes away (restorable for 7 days)."""

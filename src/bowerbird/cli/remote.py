@@ -38,6 +38,7 @@ REMOTE: Mapping[tuple[str, str], str] = {
     ("review_commands", "land"): "remote_review",
     ("review_commands", "undo"): "remote_review",
     ("review_commands", "landings"): "remote_review",
+    ("landings_fix", "fix"): "remote_review",
     ("review_commands", "discard"): "remote_review",
 }
 """Commands that work over a server: (module, function) to the module that does it there."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from bowerbird.cli.exits import DONE, FAILED, PARTLY, USAGE, CliExit
 from bowerbird.cli.landing_check import passes_there
+from bowerbird.cli.landings_fix import one_of, say_fixed
 from bowerbird.cli.remote import Server, no_workspace, there
 from bowerbird.cli.review_commands import ask_sure, land_chosen, prepare, say_refused
 from bowerbird.cli.review_shown import landing_rows, write_diff
@@ -131,6 +132,14 @@ def landings(shell: Shell, *, json: bool, workspace: str | None) -> int:
     if not found:
         shell.terminal.note("nothing has landed there")
     return DONE
+
+
+def fix(shell: Shell, *, landing: str, how: str, json: bool, workspace: str | None) -> int:
+    """Lead a landing of the server that needs attention out of it."""
+    no_workspace(workspace)
+    server = Server.of(shell)
+    wanted = one_of([row["id"] for row in server.get("/api/landings")], landing, "this server")
+    return say_fixed(shell, server.ask("POST", f"/api/landings/{wanted}/fix", {"how": how}), json=json)
 
 
 def undo(shell: Shell, *, landing: str | None, force: bool, json: bool, workspace: str | None) -> int:

@@ -221,6 +221,16 @@ class Branches:
         workspace = await self.workspace(None)
         return len(await in_thread(partial(workspace.empty_trash, days, keep, now_s)))
 
+    async def finish_landings(self) -> int:
+        """Finish what died half-way into any workspace (D-2), before anybody looks; returns how many.
+
+        Raises:
+            OSError: the data directory cannot be looked through.
+        """
+        from bowerbird.workspace.workspace import finish_landings
+
+        return len(await in_thread(finish_landings, self._data_dir))
+
     async def forget_landings(self) -> int:
         """Remove old landings of every open workspace (WS-56); returns how many."""
         async with self._opening:

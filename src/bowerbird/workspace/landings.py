@@ -183,8 +183,9 @@ class Landings:
 
     def find(self, landing: str) -> Landing:
         """Return a landing by id; raises NotFound, and WorkspaceError when it cannot be read."""
-        for folder in self._folders():
-            if folder.path.name == landing:
+        for directory in self._registry.directories():
+            folder = LandingFolder(directory / "landings" / landing)
+            if _is_id(landing) and folder.path.is_dir() and self._registry.is_ours(directory):
                 return self.of(folder, folder.record())
         raise NotFound(f"there is no landing {landing} of this workspace")
 
@@ -361,6 +362,10 @@ class Landings:
             with contextlib.suppress(WorkspaceError):  # named when it is asked for by id
                 if folder.started:
                     yield folder, folder.record()
+
+
+def _is_id(landing: str) -> bool:
+    return "/" not in landing and landing not in ("", ".", "..")
 
 
 def _is_landing(path: Path) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from bowerbird.workspace import handles
 from bowerbird.workspace.glob import Glob
-from bowerbird.workspace.ground import nothing_hidden
+from bowerbird.workspace.ground import LANDING_PLACE, nothing_hidden
 from bowerbird.workspace.ignore import MOST_BYTES, NAMES, Chain, extended, ignored
 from bowerbird.workspace.nodes import EMPTY, Entry, Node, find
 from bowerbird.workspace.reserved import RESERVED, is_reserved
@@ -188,7 +188,8 @@ class Walker:
                     if not plain and not self._shows(path, name):
                         continue
                     if item.is_dir(follow_symlinks=False):
-                        dirs.append((name, None, True))
+                        if not name.startswith(LANDING_PLACE):
+                            dirs.append((name, None, True))
                     elif item.is_file(follow_symlinks=False):
                         if test(name):
                             files.append(name)

@@ -204,6 +204,21 @@ class Workspace:
         self._house.registry.close()
 
 
+def finish_landings(data_dir: Path) -> list[str]:
+    """Bring every landing that died half-way to its end, into whatever directory (D-2).
+
+    For a server's start, before it listens; `Workspace` does the same for its own directory.
+
+    Returns:
+        The ids of those that were finished. What needs a person's eyes is logged, and keeps its record.
+    """
+    registry = BranchRegistry(data_dir, None, WorkspaceLimits())
+    try:
+        return [record.id for record in Landings(registry).recover(everywhere=True)]
+    finally:
+        registry.close()
+
+
 def _directory(path: str | Path) -> Path:
     given = Path(path).expanduser().absolute()
     if not given.exists():

@@ -66,6 +66,12 @@ class Undo(StrictBody):
     force: bool = False
 
 
+class FixLanding(StrictBody):
+    """`retry` goes on where it stopped, `take_back` brings files back, `give_up` leaves them as they are."""
+
+    how: Literal["retry", "take_back", "give_up"]
+
+
 class Discard(StrictBody):
     """What is thrown away; everything, when nothing is said."""
 
@@ -217,6 +223,8 @@ async def land(
         return landing.record
 
     record = await in_thread(work)
+    if not record["entries"] and not record["refused"]:
+        raise problem("conflict", "there is nothing to land: the conversation changes no such path")
     await note_landed(context, branch.id, f"landed {len(record['entries'])} paths as {record['id']}")
     return answer(record)
 
@@ -282,6 +290,15 @@ async def undo(landing_id: str, context: Context, caller: User, wanted: Undo | N
     record = await in_thread(work)
     await note_landed(context, str(record["branch"]), f"took {landing.id} back as {record['id']}")
     return answer(record)
+
+
+@router.post("/landings/{landing_id}/fix", response_model=LandingShown, summary="Fix a stuck landing")
+async def fix(landing_id: str, context: Context, caller: User, wanted: FixLanding) -> Response:
+    """For one whose state is `needs_attention`; its `troubles` say where and why."""
+    workspace, landing = await landing_by_id(context, caller, landing_id)
+    fixed = await in_thread(workspace.fix_landing, landing.id, wanted.how)
+    await note_landed(context, str(fixed.record["branch"]), f"{landing.id} is {fixed.state} now")
+    return answer(fixed.record)
 
 
 @router.post("/conversations/{conversation_id}/discard", response_model=Discarded, summary="Discard changes")
