@@ -2,11 +2,13 @@
 
 import asyncio
 import os
+import shutil
 import signal
 from pathlib import Path
 
 import pytest
 
+from bowerbird.core.errors import WorkspaceError
 from bowerbird.workspace import Workspace
 from bowerbird.workspace.workspace import finish_landings
 
@@ -77,3 +79,17 @@ def test_one_that_cannot_be_read_stops_no_other(tmp_path: Path, broken: str) -> 
     assert len(finish_landings(tmp_path / "data")) == 1
     with Workspace(tmp_path / "one", data_dir=tmp_path / "data") as workspace:
         assert asyncio.run(workspace.branch().list_files())["total"] == FILES
+
+
+async def test_a_missing_layer_is_said_by_name(tmp_path: Path) -> None:
+    """Reliability 12: it was an error without a name, and a 500 of the server."""
+    (tmp_path / "ws").mkdir()
+    with Workspace(tmp_path / "ws", data_dir=tmp_path / "data") as workspace:
+        branch = workspace.branch()
+        await branch.write_file("a.txt", "a")
+        branch.end_turn("t_1")
+    shutil.rmtree(next((tmp_path / "data").glob("branches/*/layers/1")))
+    with Workspace(tmp_path / "ws", data_dir=tmp_path / "data") as workspace:
+        with pytest.raises(WorkspaceError, match=r"layer 1 of branch b_.* is missing"):
+            workspace.open(branch.id).diff()
+        assert (await workspace.branch().list_files())["total"] == 0

@@ -232,9 +232,9 @@ class Branches:
         return len(await in_thread(finish_landings, self._data_dir))
 
     async def forget_landings(self) -> int:
-        """Remove old landings of every open workspace (WS-56); returns how many."""
+        """Remove old landings of every open workspace that something landed in (WS-56); returns how many."""
         async with self._opening:
-            open_now = list(self._workspaces.values())
+            open_now = [workspace for workspace in self._workspaces.values() if workspace.has_landed]
         return sum([len(await in_thread(workspace.forget_landings)) for workspace in open_now])
 
     async def aclose(self) -> None:

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import count
 
 from bowerbird.core.threads import to_thread
 from bowerbird.core.timestamps import to_iso
@@ -29,6 +30,7 @@ from bowerbird.store.store import Store
 
 FIRST_S = 5.0  # a command that is over sooner leaves it to the next
 EVERY_S = 3600.0
+OFTEN_S = 60.0
 NEWEST_SNAPSHOTS = 50
 EVERY_TENTH = 10
 
@@ -86,6 +88,7 @@ async def tidy(
         thinned += await store.write(
             lambda c, thread=thread_id: thin_snapshots(c, thread, NEWEST_SNAPSHOTS, EVERY_TENTH), flush=False
         )
+    await to_thread(store.blobs.remove_leftovers)
     freed = landings = 0
     if branches is not None:
         # After the rows: a session that can still be restored finds its branch.
@@ -95,14 +98,17 @@ async def tidy(
     return Removed(rows, usage, deleted, len(gone), thinned, freed, landings)
 
 
-async def keep_tidy(work: Callable[[], Awaitable[Removed]]) -> None:
-    """Do `work` soon and every hour until cancelled; a failure is a warning."""
+async def keep_tidy(work: Callable[[], Awaitable[Removed]], often: Callable[[], Awaitable[object]]) -> None:
+    """Do `work` soon and every hour, and `often` every minute, until cancelled; a failure is a warning."""
     await asyncio.sleep(FIRST_S)
-    while True:
+    for minute in count():
         try:
-            done = await work()
-            if done != Removed():
-                _log.info("retention: %s", done)
+            if minute % (EVERY_S // OFTEN_S) == 0:
+                done = await work()
+                if done != Removed():
+                    _log.info("retention: %s", done)
+            else:
+                await often()
         except Exception:  # noqa: BLE001  whatever it met, the next pass must still come
             _log.warning("retention", exc_info=True)
-        await asyncio.sleep(EVERY_S)
+        await asyncio.sleep(OFTEN_S)

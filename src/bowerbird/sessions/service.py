@@ -122,7 +122,7 @@ class SessionService(Reader):
             await Relay(self.store.notices, self.live).start()
         await self._dispatcher.start(self._drive)
         await self.outbox.start()
-        self._tidying = asyncio.create_task(keep_tidy(self.tidy), name="bowerbird-retention")
+        self._tidying = asyncio.create_task(keep_tidy(self.tidy, self._house.branches.forget_landings))
 
     async def stop(self, grace_s: float | None = None) -> None:
         """Stop driving within the grace; running turns stay resumable. Closes branches."""

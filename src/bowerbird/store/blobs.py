@@ -7,6 +7,7 @@ import errno
 import hashlib
 import os
 import re
+import time
 from pathlib import Path
 
 from bowerbird.core.errors import StorageFull, StoreError
@@ -53,6 +54,18 @@ class Blobs:
             kind = StorageFull if error.errno in _NO_ROOM else StoreError
             raise kind(f"blob {digest[:12]}… was not stored: {error.strerror}") from error
         return f"sha256:{digest}"
+
+    def remove_leftovers(self, older_than_s: float = 3600.0) -> int:
+        """Remove temporary files of writes that were killed; returns how many."""
+        removed = 0
+        for path in self._directory.glob(".*"):
+            try:
+                if time.time() - path.stat().st_mtime > older_than_s:
+                    path.unlink()
+                    removed += 1
+            except OSError:
+                continue  # its writer lives, or another process removed it
+        return removed
 
     async def keep(self, content: bytes, media_type: str) -> str:
         """Do `put` in a thread, as tools store images; `media_type` is the message's to keep."""

@@ -165,6 +165,7 @@ class Landings:
     def __init__(self, registry: BranchRegistry, checkpoint: Checkpoint = no_checkpoint) -> None:
         self._registry = registry
         self.checkpoint = checkpoint
+        self._over: set[str] = set()  # ids that are known not to be pending
         self.made = 0  # since old ones were last forgotten
 
     def of(self, folder: LandingFolder, record: LandingRecord) -> Landing:
@@ -253,10 +254,21 @@ class Landings:
     def _pending(self, branch: str | None, *, everywhere: bool) -> list[LandingFolder]:
         for _ in range(2):
             try:
-                return [f for f in self._folders(branch, everywhere=everywhere) if _is_pending(f)]
+                return self._look_for_pending(branch, everywhere=everywhere)
             except OSError as error:
                 _log.warning("unfinished landings were not looked for: %s", error)
         return []
+
+    def _look_for_pending(self, branch: str | None, *, everywhere: bool) -> list[LandingFolder]:
+        found: list[LandingFolder] = []
+        for folder in self._folders(branch, everywhere=everywhere):
+            if folder.path.name in self._over:
+                continue  # what has ended stays so: a landing does not read all before it again
+            if _is_pending(folder):
+                found.append(folder)
+            else:
+                self._over.add(folder.path.name)
+        return found
 
     def _recover_one(self, folder: LandingFolder) -> LandingRecord | None:
         with self._at(folder) as (stack, tree):
@@ -329,7 +341,8 @@ class Landings:
                     folder.path.rename(gone)
                     removed.append(folder.path.name)
                     hidden.append(gone)
-        for gone in hidden:
+        left = [path for folder in old for path in folder.path.parent.glob(f"{_REMOVED}*")]
+        for gone in {*hidden, *left}:  # also what somebody was killed over
             shutil.rmtree(gone, ignore_errors=True)
         return removed
 

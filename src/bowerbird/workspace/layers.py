@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from bowerbird.core.errors import WorkspaceError
 from bowerbird.workspace import handles, owned
 from bowerbird.workspace.nodes import EMPTY, WHITEOUT, Entry, Node, entry_of, is_whiteout, overlay
 from bowerbird.workspace.temporary import probe_place
@@ -194,6 +195,17 @@ def _add_deletions(top: dict[str, Node], marks: Marks, at: str) -> None:
                 children[name] = WHITEOUT
 
 
+class LayerMissing(WorkspaceError, FileNotFoundError):
+    """A layer that a branch stands on is gone; both an answer for a person and a reason to read anew."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            f"layer {path.name} of branch {path.parent.parent.name} is missing from the data directory: "
+            "restore it from a backup, or discard the branch"
+        )
+        self.errno = errno.ENOENT
+
+
 class FrozenLayer:
     """One frozen layer; its tree is read at first need and kept.
 
@@ -223,7 +235,7 @@ class FrozenLayer:
         try:
             fd = os.open(self.path, handles.DIRECTORY)
         except FileNotFoundError as error:
-            raise OSError(errno.ENOENT, "a layer of this branch is missing", str(self.path)) from error
+            raise LayerMissing(self.path) from error
         try:
             self._seen = _identity(os.fstat(fd))
             return scan(fd, self.path, self.number, marks)

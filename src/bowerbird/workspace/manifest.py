@@ -7,7 +7,7 @@ Not here: the content of layers, bases, landings.
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -32,6 +32,10 @@ class LayerRecord:
     paths: int = 0
     bytes: int = 0
     frozen_at: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record as it is written; `asdict` would copy each value deeply."""
+        return {name: getattr(self, name) for name in self.__slots__}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +67,7 @@ class Manifest:
             "policy": self.policy,
             "hide": list(self.hide),
             "private": list(self.private),
-            "layers": [asdict(layer) for layer in self.layers],
+            "layers": [layer.to_json() for layer in self.layers],
             "open": self.open,
             "merged": dict(self.merged),
             "created_at": self.created_at,

@@ -189,6 +189,11 @@ class Workspace:
         """
         return self._house.landings.fix(landing_id, how)
 
+    @property
+    def has_landed(self) -> bool:
+        """Whether something landed or was undone here since old landings were last forgotten."""
+        return self._house.landings.made > 0
+
     def forget_landings(self) -> list[str]:
         """Remove the oldest landings beyond what is kept (WS-56), and return their ids; never raises."""
         try:
@@ -199,7 +204,7 @@ class Workspace:
 
     def close(self) -> None:
         """Close all branches; a temporary data directory is removed."""
-        if self._house.landings.made and not self._house.registry.is_temporary:
+        if self.has_landed and not self._house.registry.is_temporary:
             self.forget_landings()
         self._house.registry.close()
 
