@@ -47,7 +47,7 @@ async def spawned(
     model: Model, root: Path, count: int, rounds: int = 3, latency_s: float = LATENCY_S
 ) -> float:
     """Seconds of one spawn of `count` subagents, forks and diffs included."""
-    with Agent(workdir=root, language_model=model, max_subagent_depth=1) as agent:
+    with Agent(workdir=root, data_dir=":memory:", language_model=model, max_subagent_depth=1) as agent:
         _ = agent.branch
         begun = time.perf_counter()
         made = await agent.spawn_subagents([task(f"s{n}", rounds, latency_s) for n in range(count)])
@@ -84,7 +84,7 @@ async def merged(model: Model, root: Path, runs: int) -> bool:
     """Merging a subagent that changed 1,000 files."""
     found: list[float] = []
     for _ in range(runs):
-        with Agent(workdir=root, language_model=model, max_subagent_depth=1) as agent:
+        with Agent(workdir=root, data_dir=":memory:", language_model=model, max_subagent_depth=1) as agent:
             await agent.spawn_subagents([task("few", 1, 0.0)])
             fork = agent.subagents["subagent_0"]
             for number in range(MANY):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from bowerbird.agent.agent import Agent as BoundAgent
 from bowerbird.agent.inputs import chat_messages
+from bowerbird.agent.options import MEMORY
 from bowerbird.core.errors import BowerbirdError, InvalidArgument, ModelError, NoModel, UnknownSession
 from bowerbird.core.ids import new_id
 from bowerbird.core.messages import Message, message_to_data
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from bowerbird.models.protocol import Model
     from bowerbird.sessions.values import Receipt, TurnInfo
     from bowerbird.tools.process_family import ProcessSetup
+    from bowerbird.workspace import Workspace
 
 __all__ = ["Agent", "Checkpointer", "ThreadAgent", "create_agent"]
 
@@ -45,8 +47,34 @@ class Agent(BoundAgent):
     async def _new_delegate(self) -> "LibraryDelegate | None":
         return await to_thread(_delegation_from_settings, self, self._handle.setup)
 
+    def _new_workspace(self) -> "Workspace":
+        return _workspace_from_settings(self._options.workdir, self._options.data_dir)
+
     async def _process_setup(self) -> "ProcessSetup":
         return await to_thread(_setup_from_settings, self._options.workdir)
+
+
+def _workspace_from_settings(workdir: Path | None, data_dir: str | Path | None) -> "Workspace":
+    """Open `workdir` as the command does: same place, hidden paths, limits and flags. Blocks.
+
+    Raises:
+        ConfigError: the settings are wrong. StoreError: the data directory cannot be made.
+    """
+    from bowerbird.app.application import make_data_dir
+    from bowerbird.app.mapping import landing_rules, workspace_limits
+    from bowerbird.config import load_settings
+    from bowerbird.workspace import Workspace
+
+    loaded = load_settings(workspace=workdir)
+    place = loaded.settings.agent.data_dir if data_dir is None else data_dir
+    return Workspace(
+        workdir,
+        data_dir=place if place == MEMORY else make_data_dir(str(place)),
+        hide=loaded.settings.workspace.hide,
+        limits=workspace_limits(loaded.settings),
+        rules=landing_rules(loaded, workdir),
+        trash_days=None,  # sessions there say what can still be restored (`sessions.retention`)
+    )
 
 
 def _setup_from_settings(workdir: Path | None) -> "ProcessSetup":

@@ -245,7 +245,7 @@ async def library_run(tmp_path: Path, fake: FakeModels, **options: Any) -> tuple
     ran: set[str] = set()
     denied: set[str] = set()
     try:
-        with bowerbird.Agent(workdir=project, language_model=model, **options) as agent:
+        with bowerbird.Agent(workdir=project, data_dir=":memory:", language_model=model, **options) as agent:
             async for event in agent.stream("go"):
                 if isinstance(event, ToolIntent):
                     ran.add(event.tool)
@@ -313,7 +313,9 @@ async def test_in_plan_mode_nothing_outside_the_root_is_read(tmp_path: Path, fak
     script(fake, made)
     model = open_model(NAME, settings_for(fake))
     try:
-        with bowerbird.Agent(workdir=project, language_model=model, mode="plan") as agent:
+        with bowerbird.Agent(
+            workdir=project, data_dir=":memory:", language_model=model, mode="plan"
+        ) as agent:
             said = [e async for e in agent.stream("go") if isinstance(e, ToolOutcome)]
     finally:
         await model.aclose()

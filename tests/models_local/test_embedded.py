@@ -57,7 +57,9 @@ async def test_every_step_of_a_real_job_is_a_valid_call_and_the_turn_ends(
     """MO-38: whether the answer is right is a matter of the model; that each step can be run is ours."""
     project = tmp_path / "bakery"
     shutil.copytree(PROJECT, project)
-    result = await Agent(workdir=project, language_model=model, max_iterations=20).run(job.prompt)
+    result = await Agent(workdir=project, data_dir=":memory:", language_model=model, max_iterations=20).run(
+        job.prompt
+    )
     calls = [block for m in result.messages for block in m.content if isinstance(block, ToolUseBlock)]
     assert result.stop_reason == "completed" and result.text
     assert calls and {call.name for call in calls} <= set(OFFERED)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from bowerbird.models.protocol import Model
     from bowerbird.skills import SkillLibrary
     from bowerbird.tools.process_family import Processes, ProcessSetup
-    from bowerbird.workspace import Branch
+    from bowerbird.workspace import Branch, Workspace
 
 
 class Agent(Delegating):
@@ -43,6 +43,8 @@ class Agent(Delegating):
 
     Args:
         workdir: directory to work on; None = an empty branch.
+        data_dir: where the branch is kept; None = where the `bowerbird` command keeps its own
+            (`~/.bowerbird/data`), `":memory:"` = a temporary place that `close` removes.
         timeout: seconds per `run_python_code`/`run_python_file` call.
         tools: `Tool`s or async functions, after the built-in ones. They run unasked, unless their own
             `effect="outside"` or `needs_approval`, `enable_approval` or a rule asks.
@@ -84,6 +86,7 @@ class Agent(Delegating):
         self,
         *,
         workdir: str | Path | None = None,
+        data_dir: str | Path | None = None,
         timeout: float = 30.0,
         tools: Sequence[Tool | Callable[..., Any]] | None = None,
         branch: "Branch | None" = None,
@@ -121,7 +124,8 @@ class Agent(Delegating):
             raise InvalidArgument("branch and sandbox are both given; they are two names of one parameter")
         options = AgentOptions(**{key: given[key] for key in parameter_names()})
         object.__setattr__(self, "_options", options)
-        object.__setattr__(self, "_handle", Handle(options, branch if branch is not None else sandbox))
+        given_branch = branch if branch is not None else sandbox
+        object.__setattr__(self, "_handle", Handle(options, given_branch, self._new_workspace))
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"an Agent does not change; use agent.replace({name}=…)")
@@ -149,7 +153,7 @@ class Agent(Delegating):
 
     @property
     def branch(self) -> "Branch":
-        """The branch of this agent's runs, opened at first use; consecutive runs share it."""
+        """The branch of this agent's runs, opened at first use; it is the same one after `close`, too."""
         return self._handle.branch()
 
     @property
@@ -290,7 +294,11 @@ class Agent(Delegating):
         )
 
     def close(self) -> None:
-        """Close the branch that this agent opened; one that was given is left to its owner."""
+        """Close the branch that this agent opened; one that was given is left to its owner.
+
+        What has not landed stays on the branch, which is opened again when it is used; `data_dir=":memory:"`
+        gives it up.
+        """
         self._handle.close()
 
     def __enter__(self) -> Self:
@@ -308,7 +316,8 @@ class Agent(Delegating):
         approver: Approver | None,
         child: ChildRun | None = None,
     ) -> AsyncGenerator[RunEvent, None]:
-        options, on = self._options, branch if branch is not None else self.branch
+        options = self._options
+        on = branch if branch is not None else await to_thread(self._handle.branch)
         async with AsyncExitStack() as stack:
             stack.enter_context(in_use(on))
             await to_thread(on.begin_turn)
@@ -345,6 +354,12 @@ class Agent(Delegating):
         found = await stack.enter_async_context(processes_of_run(branch, setup))
         self._handle.setup = replace(setup, status=found.status)
         return found
+
+    def _new_workspace(self) -> "Workspace":
+        """Open the workspace; `bowerbird.Agent` asks settings where branches are kept. Blocks."""
+        from bowerbird.workspace import Workspace
+
+        return Workspace(self._options.workdir, data_dir=self._options.data_dir)
 
     async def _process_setup(self) -> "ProcessSetup":
         """Return how processes are run; `bowerbird.Agent` takes it from settings."""

@@ -36,6 +36,7 @@ def options_to_config(options: AgentOptions) -> dict[str, Any]:
     """
     config = {name: getattr(options, name) for name in parameter_names()}
     config["workdir"] = None if options.workdir is None else str(options.workdir)
+    config["data_dir"] = None if options.data_dir is None else str(options.data_dir)
     config["skills"] = None if options.skills is None else str(options.skills)
     config["tools"] = None if options.tools is None else [_tool_to_config(t) for t in options.own_tools]
     if options.data_model is not None:

@@ -5,6 +5,7 @@ Here: opening each at first use, closing what was opened. Not here: the paramete
 """
 
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from bowerbird.agent.delegates import LibraryDelegate
@@ -19,15 +20,22 @@ if TYPE_CHECKING:
 class Handle:
     """The one mutable part of an agent.
 
+    Args:
+        options: of the agent. given: a branch that is another's to close, or None.
+        opening: opens the workspace for a branch of the agent's own; called once.
+
     Attributes:
-        given: a branch that is another's to close, or None.
+        given: as above.
         names: of its interpreters. setup: how it runs processes, once known.
         delegate: runs its subagents, once there is one.
     """
 
-    def __init__(self, options: AgentOptions, given: "Branch | None") -> None:
+    def __init__(
+        self, options: AgentOptions, given: "Branch | None", opening: "Callable[[], Workspace]"
+    ) -> None:
         self.given = given
         self._options = options
+        self._opening = opening
         self.names = KeptNames()
         self.setup: ProcessSetup | None = None
         self.delegate: LibraryDelegate | None = None
@@ -36,21 +44,26 @@ class Handle:
         self._lock = threading.Lock()
 
     def branch(self) -> "Branch":
-        """Return the branch; raises InvalidWorkspace when the directory is gone."""
+        """Return the branch, the same one also after `close`.
+
+        Raises:
+            InvalidWorkspace: the directory is gone.
+        """
         if self.given is not None:
             return self.given
         with self._lock:
             if self._opened is None:
-                from bowerbird.workspace import Workspace
-
-                self._workspace = Workspace(self._options.workdir)
-                self._opened = self._workspace.branch(self._options.name, policy=self._options.landing)
+                workspace = self._opening()
+                try:
+                    self._opened = workspace.branch(self._options.name, policy=self._options.landing)
+                except BaseException:
+                    workspace.close()
+                    raise
+                self._workspace = workspace
             return self._opened
 
     def close(self) -> None:
-        """Close what was opened here; a later use opens a new branch."""
+        """Close what was opened here; what is on the branch stays there, and a later use opens it again."""
         with self._lock:
             if self._workspace is not None:
                 self._workspace.close()
-            self._workspace = self._opened = None
-            self.delegate = None

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 LandingPolicy = Literal["review", "turn", "step"]
 DEFAULT_ITERATIONS = 10
+MEMORY = ":memory:"
 DEFAULT_MEMORY = ("IDENTITY.md", "AGENT.md", "MEMORY.md", "AGENTS.md")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _EFFORTS = ("low", "medium", "high", "max", "xhigh")
@@ -36,6 +37,7 @@ class AgentOptions:
     """The parameters of an agent as given, and the values derived from them."""
 
     workdir: Path | None = None
+    data_dir: str | Path | None = None
     timeout: float = 30.0
     tools: Sequence[Tool | Callable[..., Any]] | None = None
     max_subagent_depth: int = 0
@@ -74,6 +76,7 @@ class AgentOptions:
     def __post_init__(self) -> None:
         derived: dict[str, Any] = {
             "workdir": _directory(self.workdir),
+            "data_dir": _data_dir(self.data_dir),
             "timeout": positive_number("timeout", self.timeout),
             "own_tools": _own_tools(self.tools),
             "output": output_spec(self.schema, self.data_model),
@@ -152,6 +155,14 @@ def _directory(workdir: object) -> Path | None:
     if not path.is_dir():
         raise InvalidWorkspace(f"workdir is not a directory: {path}")
     return path
+
+
+def _data_dir(given: object) -> str | Path | None:
+    if given is None or given == MEMORY:
+        return MEMORY if given is not None else None
+    if not isinstance(given, str | Path) or not str(given).strip():
+        raise InvalidArgument(f"data_dir is {given!r}; use the path of a directory, or {MEMORY!r}")
+    return Path(given).expanduser().absolute()
 
 
 def _own_tools(given: Sequence[Tool | Callable[..., Any]] | None) -> tuple[Tool, ...]:

@@ -252,6 +252,6 @@ def make_data_dir(path: str) -> Path:
     except OSError as error:
         raise StoreError(
             f"the data directory {directory} cannot be made: {error.strerror}; "
-            "choose another with --data-dir or agent.data_dir"
+            "choose another with --data-dir, agent.data_dir or Agent(data_dir=…)"
         ) from error
     return directory

@@ -291,8 +291,8 @@ class Branch(BranchFiles):
         Returns:
             The paths whose view changed.
         """
-        root = self._state.workspace
-        if root is None or not LandedPaths(self._state.directory).read() or self._is_held():
+        state, root = self._state.alive(), self._state.workspace
+        if root is None or not LandedPaths(state.directory).read() or self._is_held():
             return []
         with self._state.writing() as stack, Beneath(root) as tree:
             followed = follow(stack, self._history(), LandedPaths(self._state.directory), tree)

@@ -63,15 +63,19 @@ class BranchRegistry:
         data_dir: made if missing; None = a private temporary one, removed by `close`.
         root: the workspace, resolved; None for branches of nothing.
         limits: sizes of branches.
+
+    Attributes:
+        is_temporary: the data directory goes with `close`.
     """
 
     def __init__(self, data_dir: Path | None, root: Path | None, limits: WorkspaceLimits) -> None:
         self.root = root
         self.limits = limits
-        self._owner: int | None = None
+        self._owner: int | None = None  # of a temporary directory, until `close` removes that
         self._states: dict[str, BranchState] = {}
         self._memory = SearchMemory()
         self._guard = threading.Lock()
+        self.is_temporary = data_dir is None
         if data_dir is None:
             remove_orphans(Path(tempfile.gettempdir()))
             self.data_dir, self._owner = temporary_directory()
@@ -86,11 +90,6 @@ class BranchRegistry:
         root = self.root
         if root is not None and (root == self.data_dir or self.data_dir in root.parents):
             raise InvalidWorkspace(f"workdir lies inside the data directory {self.data_dir}: {root}")
-
-    @property
-    def is_temporary(self) -> bool:
-        """Whether the data directory goes with `close`."""
-        return self._owner is not None
 
     @property
     def masked(self) -> str | None:
@@ -123,6 +122,7 @@ class BranchRegistry:
             below: the same layers, already read.
             root: the parent's workspace, where it is not this registry's.
         """
+        self._check_open()
         root = root if parent is not None else self.root
         manifest = Manifest(
             id=new_id("b"),
@@ -275,6 +275,7 @@ class BranchRegistry:
 
     def directories(self) -> list[Path]:
         """Return all branch directories, those in the trash included."""
+        self._check_open()
         return [p for p in sorted(self.branches.iterdir()) if p.is_dir() and not p.name.startswith(_REMOVED)]
 
     def referenced(self, branch: str) -> set[int]:
@@ -358,15 +359,22 @@ class BranchRegistry:
     # ------------------------------------------------------------ end
 
     def close(self) -> None:
-        """Close every state; a temporary data directory is removed."""
+        """Close every state, which opens again when it is used; a temporary data directory is removed."""
         with self._guard:
-            states, self._states = list(self._states.values()), {}
+            states = list(self._states.values())
         for state in states:
             state.close()
         if self._owner is not None:
             shutil.rmtree(self.data_dir, ignore_errors=True)
             os.close(self._owner)
             self._owner = None
+
+    def _check_open(self) -> None:
+        if self.is_temporary and self._owner is None:
+            raise InvalidWorkspace(
+                "this workspace was closed, and its branches went with its temporary data directory; "
+                "make it with data_dir=… to keep them"
+            )
 
 
 def _discarded_at(directory: Path) -> str | None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from bowerbird.core.errors import BranchBusy, Hidden, ReadOnly
+from bowerbird.core.errors import BranchBusy, Hidden, InvalidWorkspace, NotFound, ReadOnly
 from bowerbird.workspace.copy_use import CopyUse, taken_back
 from bowerbird.workspace.glob import compile_glob
 from bowerbird.workspace.ground import Ground, nothing_hidden
@@ -140,8 +140,9 @@ class BranchState:
         """Hold the right to change the branch; gives its stack, up to date.
 
         Raises:
-            BranchBusy: another process writes it.
+            BranchBusy: another process writes it. NotFound: it is gone, see `alive`.
         """
+        self.alive()
         with self.lock.hold():
             if self.lock.behind:  # what is remembered here may be older than what another process wrote
                 self.account.forget()
@@ -172,6 +173,7 @@ class BranchState:
 
     def reading(self) -> Stack:
         """Return the stack with what other processes sealed or saved meanwhile."""
+        self.alive()
         if not self._looked:
             self._looked = True
             if CopyUse(self.directory / "copy").was_killed:
@@ -236,8 +238,38 @@ class BranchState:
         changed = self.stack.changed()
         return len(changed), sum(e.size for e in changed.values() if e is not None and e.kind == "file")
 
+    def alive(self) -> "BranchState":
+        """Return this state, opened again if it was closed: handles outlive their workspace (D-19).
+
+        Raises:
+            NotFound: the branch was discarded, or its data directory is gone.
+            InvalidWorkspace: it was bound to another directory meanwhile.
+        """
+        if self._closed:
+            with self._closing:
+                if self._closed:
+                    self._check_there()
+                    self.stack.reload()
+                    self._swept = self._looked = self._closed = False
+        return self
+
+    def _check_there(self) -> None:
+        if not self.directory.is_dir():
+            raise NotFound(
+                f"branch {self.id} is gone: {self.directory} was removed; a temporary data directory ends "
+                "when its Agent or Workspace is closed, data_dir=… keeps branches"
+            )
+        where = f"Workspace({str(self.workspace)!r}, data_dir={str(self.directory.parent.parent)!r})"
+        if (self.directory / "discarded_at").exists():
+            raise NotFound(
+                f"branch {self.id} was discarded; {where}.restore_discarded({self.id!r}) brings it back"
+            )
+        bound = self.manifest.load().workspace
+        if bound != (None if self.workspace is None else str(self.workspace)):
+            raise InvalidWorkspace(f"branch {self.id} was bound to {bound} meanwhile; open it again")
+
     def close(self) -> None:
-        """Close files and give the writer's lock back; closing twice does nothing."""
+        """Close files and give the writer's lock back; what uses the branch afterwards opens it again."""
         with self._closing:
             if self._closed:
                 return

@@ -27,14 +27,17 @@ from bowerbird.workspace.view import MergedView
 
 _log = logging.getLogger(__name__)
 
+TEMPORARY = ":memory:"
+"""As `data_dir`: branches that nobody keeps."""
+
 
 class Workspace:
     """A directory, or nothing, to make branches of.
 
     Args:
         path: the directory; None for branches of nothing.
-        data_dir: where branches are kept; None = a private temporary directory, removed by
-            `close()`, or by a later start when this process dies.
+        data_dir: where branches are kept; None or `":memory:"` = a private temporary directory, removed
+            by `close()`, or by a later start when this process dies.
         hide: globs of paths that do not exist in any branch (`workspace.hide`).
         limits: sizes of branches.
         rules: flags and caches of landings (`landing.flag`, `.unflag`, `.ignore`).
@@ -60,7 +63,8 @@ class Workspace:
     ) -> None:
         root = None if path is None else _directory(path)
         self._hide = tuple(hide)
-        place = None if data_dir is None else Path(data_dir).expanduser().absolute()
+        kept = None if data_dir == TEMPORARY else data_dir
+        place = None if kept is None else Path(kept).expanduser().absolute()
         registry = BranchRegistry(place, root, limits if limits is not None else WorkspaceLimits())
         landings = Landings(registry)
         self._house = House(registry, landings, rules if rules is not None else FlagRules())
@@ -116,7 +120,7 @@ class Workspace:
         return Branch(self._house.registry.open(branch_id), self._house)
 
     def forget(self, branch_id: str) -> None:
-        """Close what is open of a branch; `open` opens it anew. Handles given out before are dead."""
+        """Close what is open of a branch; whoever uses it afterwards opens it again."""
         self._house.registry.forget(branch_id)
 
     def lock_of(self, branch_id: str) -> WriterLock:
@@ -203,7 +207,10 @@ class Workspace:
             return []
 
     def close(self) -> None:
-        """Close all branches; a temporary data directory is removed."""
+        """Close all branches; those of a temporary data directory are removed.
+
+        Others stay, and handles on them go on working: what is used is opened again.
+        """
         if self.has_landed and not self._house.registry.is_temporary:
             self.forget_landings()
         self._house.registry.close()
