@@ -291,3 +291,14 @@ def test_mcp_servers_of_the_file_of_their_own_are_added(place, errors):
     assert server.url == "https://h/mcp" and server.command is None
     assert "is also in the settings file" in errors("mcp_servers: {a: {command: x}}", env={"P": "mcp"})[0]
     assert "the variable P is not defined" in errors("")[0]
+
+
+def test_a_command_reads_no_settings_that_happen_to_lie_here(place):
+    """D-17, security 7: `bowerbird run -w ../b` started the programs that a planted config.yaml named."""
+    planted = "mcp_servers: {x: {command: sh, args: [-c, 'touch M']}}"
+    file = place.write("config.yaml", planted)
+    elsewhere = place.home / "b"
+    elsewhere.mkdir()
+    for workspace in (None, elsewhere):
+        loaded = load_settings(env={}, cwd=place.directory, home=place.home, kind="cli", workspace=workspace)
+        assert loaded.settings.mcp_servers == {} and file not in loaded.files

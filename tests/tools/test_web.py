@@ -317,3 +317,18 @@ async def test_a_silent_server_ends_at_the_time_limit(site: WebServer) -> None:
 async def test_a_page_nested_thousands_deep_is_still_text(site: WebServer) -> None:
     site.page("/", "<div>" * 5_000 + "deep" + "</div>" * 5_000)
     assert "deep" in (await fetch(site.url + "/", HERE)).text
+
+
+def test_the_sandboxs_allow_list_binds_fetching_too() -> None:
+    """TO-42, security 5: with a list for commands, `web_fetch` still reached any host."""
+    from bowerbird.app.mapping import web_settings
+    from bowerbird.config import load_settings
+
+    values = {
+        "sandbox.network.mode": "allowlist",
+        "sandbox.network.allow": ["pypi.org", "*.example.org:8443"],
+    }
+    admits = web_settings(load_settings(values, env={}).settings).admits
+    assert admits is not None and admits("pypi.org", 443) and admits("a.example.org", 8443)
+    assert not admits("evil.test", 443) and not admits("pypi.org", 8080)
+    assert web_settings(load_settings({}, env={}).settings).admits is None

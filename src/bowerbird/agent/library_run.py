@@ -19,7 +19,7 @@ from bowerbird.agent.prompt import delegation_block, get_default_instructions, s
 from bowerbird.agent.result import RunDone, RunResult
 from bowerbird.agent.turn import OutputSpec, TurnRun
 from bowerbird.core.errors import InvalidArgument, LandingRefused, WorkspaceError
-from bowerbird.core.events import Done, Notice, RunEvent, ToolIntent, ToolOutcome
+from bowerbird.core.events import Done, Notice, RunEvent, ToolIntent, ToolOutcome, taint_source
 from bowerbird.core.ids import new_id
 from bowerbird.core.messages import Message, message_to_data
 from bowerbird.core.requests import Thinking
@@ -186,7 +186,7 @@ async def run_events(
             said.add(event)
             yield event
             if isinstance(event, ToolOutcome) and event.tainted:
-                await to_thread(branch.taint, run.turn)
+                await to_thread(branch.taint, run.turn, taint_source(event))
             if isinstance(event, ToolIntent) and event.effect != "read":
                 acting.add(event.call)
             elif isinstance(event, ToolOutcome) and event.call in acting and options.landing == "step":

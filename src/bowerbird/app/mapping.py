@@ -191,12 +191,17 @@ def landing_rules(loaded: Loaded, workspace: Path | None) -> "FlagRules":
 
 def web_settings(settings: Settings) -> "WebSettings":
     """Return what the web tools need (CF-58)."""
+    from bowerbird.sandbox.egress_policy import EgressPolicy
     from bowerbird.tools.web import WebSettings
 
+    # Whoever lists the hosts that commands may reach means what the agent fetches, too (TO-42, D-10).
+    network = settings.sandbox.network
+    listed = network.mode == "allowlist"
     return WebSettings(
         brave_api_key=_revealed(settings.web.brave_api_key),
         fetch_timeout_s=settings.web.fetch_timeout,
         allow_hosts=settings.web.allow_hosts,
+        admits=EgressPolicy.parse(network.allow).admits if listed else None,
     )
 
 

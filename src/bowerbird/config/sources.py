@@ -69,7 +69,9 @@ def choose_file(
     here = cwd / FILE_NAME
     findings: tuple[Finding, ...] = ()
     if here.is_file():
-        if workspace is None or not here.is_relative_to(workspace):
+        # What happens to lie there may be a stranger's, or the agent's of another day, and settings can
+        # name programs to start (D-17).
+        if not command and (workspace is None or not here.is_relative_to(workspace)):
             return Place(here, cwd)
         text = f"{here} belongs to the project and was not read; name it with --config to use it"
         findings = (Finding("note", (), text),)

@@ -102,6 +102,16 @@ class ToolOutcome(Tagged, frozen=True, tag="tool_outcome"):
         return self.status != "ok"
 
 
+def taint_source(outcome: ToolOutcome) -> str:
+    """Return where untrusted text came from, for people: the tool, and the address when it is one.
+
+    >>> taint_source(ToolOutcome("c", "web_fetch", "ok", "x", {"url": "https://a.example/"}))
+    'web_fetch https://a.example/'
+    """
+    url = (outcome.data or {}).get("url")
+    return f"{outcome.tool} {url}"[:300] if isinstance(url, str) else outcome.tool
+
+
 class Injected(Tagged, frozen=True, tag="injected"):
     """Text that the runtime put before the model: notices, inbox, corrective messages (AG-39)."""
 

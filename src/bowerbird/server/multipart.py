@@ -112,9 +112,13 @@ class _Parts:
         if self._count > self._settings.upload_files:
             raise invalid(("body", FIELD), f"at most {self._settings.upload_files} files", "too_long")
         name = file_name(given.decode("utf-8", "surrogateescape"))
+        if name in self.files:
+            raise invalid(
+                ("body", FIELD), f"two of the files are called {name}; nothing was uploaded", "twice"
+            )
         source = self._directory / str(self._count)
         self._file = source.open("wb")
-        self.files[name] = Uploaded(name, source)  # of two with one name, the last
+        self.files[name] = Uploaded(name, source)
 
     def _part_data(self, data: bytes, start: int, end: int) -> None:
         size = end - start

@@ -44,6 +44,8 @@ async def staging(data_dir: Path) -> "AsyncGenerator[Path, None]":
 
 def placed(subdir: str, files: "Sequence[Uploaded]") -> list[tuple[str, Path]]:
     """Return each file's virtual path and source; raises Problem 403 for a `subdir` outside or reserved."""
+    if subdir.startswith("/") and subdir.strip("/"):
+        raise problem("forbidden", "subdir is a path from the top of the workspace, without a leading slash")
     above = virtual(subdir)
     return [(virtual(posixpath.join(above, file.name)), file.source) for file in files]
 
@@ -54,9 +56,16 @@ async def put_on_branch(branch: "Branch", files: list[tuple[str, Path]]) -> list
 
 
 async def land_upload(
-    context: "ServerContext", caller: "Caller", place: str, files: list[tuple[str, Path]]
+    context: "ServerContext",
+    caller: "Caller",
+    place: str,
+    files: list[tuple[str, Path]],
+    accept: Sequence[str] = (),
 ) -> list[str]:
     """Land files in a workspace as the caller's; returns their paths.
+
+    Args:
+        accept: paths that the caller names although programs would run or obey them (D-5).
 
     Raises:
         LandingRefused, ReadOnly, PathEscape …: nothing was changed.
@@ -68,8 +77,7 @@ async def land_upload(
         branch.begin_turn()  # what the user changed since the last upload is no conflict
         paths = branch.take(files)
         try:
-            # The person who uploads is who would be asked.
-            branch.land(paths, accept=["*"], force=True, actor=caller.user_id, door="web")
+            branch.land(paths, accept=accept, force=True, actor=caller.user_id, door="web")
         except WorkspaceError:
             changed = branch.changes()
             left = [path for path in paths if path in {*changed["written"], *changed["deleted"]}]

@@ -30,6 +30,7 @@ from bowerbird.core.events import (
     SubagentEnd,
     ToolIntent,
     ToolOutcome,
+    taint_source,
 )
 from bowerbird.core.threads import in_thread
 from bowerbird.core.usage import Usage
@@ -272,7 +273,7 @@ class Attempt:
         if isinstance(event, ToolOutcome):
             self.open_calls.discard(event.call)
             if event.tainted and self.closer.branch is not None:
-                await in_thread(self.closer.branch.taint)
+                await in_thread(self.closer.branch.taint, None, taint_source(event))
             if event.status == "ok":
                 await self.closer.land(("step",))
         if self.draining and not self.open_calls and isinstance(event, AssistantStep | ToolOutcome):

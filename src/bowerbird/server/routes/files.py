@@ -123,8 +123,12 @@ async def upload(
     caller: User,
     subdir: Annotated[str, Query(max_length=4096)] = "",
     conversation: Annotated[str | None, Query(max_length=200)] = None,
+    accept: Annotated[list[str] | None, Query(max_length=1000, description="Paths accepted by name.")] = None,
 ) -> Response:
-    """All files or none: onto a conversation's branch, else as a landing of the caller's (undoable)."""
+    """All files or none: onto a conversation's branch, else as a landing of the caller's (undoable).
+
+    409 `landing_refused` for a path that programs would run or obey unless it is named in `accept`.
+    """
     row = None if conversation is None else await owned_session(context, caller, conversation)
     placed(subdir, ())
     context.store.require_space()
@@ -136,7 +140,7 @@ async def upload(
             paths = await put_on_branch(await branch_of(context, row), targets)
             await context.sessions.note_changes(row.thread_id)
         else:
-            paths = await land_upload(context, caller, workspace_of_uploads(context), targets)
+            paths = await land_upload(context, caller, workspace_of_uploads(context), targets, accept or ())
     return answer({"uploaded": paths})
 
 
