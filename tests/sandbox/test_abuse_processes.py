@@ -72,7 +72,7 @@ async def test_nothing_outlives_its_command(desk: Desk, how: str):
     line = (
         f"sleep {word} & setsid sleep {word} & (sleep {word} &) ; (setsid sh -c 'sleep {word} & sleep {word}' &); "
         f'bash -c "{stubborn}" & setsid bash -c "{stubborn}" & sleep {word} & kill -STOP $!; '
-        f"echo kept > kept; echo begun; {'exit' if how == 'return' else f'sleep {word}'}"
+        f"echo {word} > kept; echo begun; {'exit' if how == 'return' else f'sleep {word}'}"
     )
     cancel = asyncio.Event()
     begun = asyncio.Event()

@@ -22,7 +22,7 @@ SELECTED = {
     "reads-writes-kernel": ("abuse_reads abuse_writes abuse_kernel", ""),
     "bombs": (
         "bombs shown_trees",
-        "socket or unlinked or empty or stroke or taken_back or neither or leads_no",
+        "unlinked-in-socket or memory-file or buffers or stroke or neither or leads_no",
     ),
     "exhaustion-capture": (
         "abuse_processes abuse_exhaustion capture",
