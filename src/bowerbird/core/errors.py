@@ -291,6 +291,10 @@ class UnknownSession(SessionError):
     """No session has this id, or the prefix fits several."""
 
 
+class UnknownTurn(UnknownSession):
+    """There is no such turn."""
+
+
 class TurnRunning(SessionError):
     """The turn has not ended yet."""
 

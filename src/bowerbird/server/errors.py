@@ -3,9 +3,9 @@
 Here: the form, the table, what becomes of an exception nobody expected. Not here: which operation
 raises what; closing codes of sockets (`socket/`).
 
-`{"detail": "text", "code": "snake_case"}`, for validation `{"detail": [{loc, msg, type}]}`. A message
-never shows a traceback, SQL, an absolute path of the server or a secret: messages of the store are
-replaced, the others are masked by `said`.
+`{"detail": "text", "code": "snake_case"}`; for validation `detail` is `[{loc, msg, type}]`, `code` `invalid`.
+A message never shows a traceback, SQL, an absolute path of the server or a secret: messages of the store
+are replaced, the others are masked by `said`.
 """
 
 import logging
@@ -93,10 +93,7 @@ def problem_response(
     extra: Mapping[str, Any] | None = None,
 ) -> Response:
     """Return an error as a response, for places that no route encloses (middleware)."""
-    body: dict[str, Any] = {"detail": detail}
-    if isinstance(detail, str):
-        body["code"] = code
-    body |= dict(extra or {})
+    body: dict[str, Any] = {"detail": detail, "code": code, **dict(extra or {})}
     return Response(
         msgspec.json.encode(body), status, headers=dict(headers) if headers else None, media_type=JSON
     )

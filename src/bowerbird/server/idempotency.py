@@ -30,7 +30,13 @@ if TYPE_CHECKING:
 MUTATING = frozenset(("POST", "PUT", "PATCH", "DELETE"))
 MAX_KEY = 255
 MAX_ANSWER = 1 << 20
+ACCEPTED = 202
 CONFLICT = 409  # refused in a state that may have changed since; other errors come again
+# Answers with a secret are shown once and never kept (SV-55); a repeat changes nothing and says so.
+SECRET = frozenset(("/api/auth/tokens",))
+TICKET = "/api/auth/ticket"  # good once and for seconds: a repeat gets one of its own
+SHOWN_ONCE = "this was done before, and its answer is shown once; make another with a new Idempotency-Key"
+_SAID = re.compile(r"/api/conversations/[^/]+/messages")
 _KEY = re.compile(rf"[!-~]{{1,{MAX_KEY}}}")
 
 
@@ -52,6 +58,9 @@ class Idempotency:
             wrong = invalid(("header", "Idempotency-Key"), f"use 1 to {MAX_KEY} visible ASCII characters")
             await wrong.response()(scope, receive, send)
             return
+        if scope["path"] == TICKET:
+            await self.app(scope, receive, send)
+            return
         user = caller_of(HTTPConnection(scope)).user_id
         lock = self._running.setdefault((user, key), asyncio.Lock())
         async with lock:
@@ -66,6 +75,9 @@ class Idempotency:
                 return problem(
                     "key_reused", "this Idempotency-Key was used for another request; make a new one"
                 ).response()
+            if known.status == ACCEPTED and request.waits:
+                # The message is known by its key: what comes now is how its turn stands by now.
+                return await self._passed_on(request.again())
             headers = {"content-type": known.content_type, "idempotency-replayed": "true"}
             return Response(known.body, known.status, headers=headers)
         captured = _Captured()
@@ -73,17 +85,30 @@ class Idempotency:
         if captured.is_complete and (captured.status < 400 or captured.status == CONFLICT):
             await request.drain()
             if not request.broken and len(captured.body) <= MAX_ANSWER:
-                row = StoredAnswer(
-                    user_id=user,
-                    key=key,
-                    fingerprint=request.fingerprint,
-                    status=captured.status,
-                    content_type=captured.content_type,
-                    body=captured.body.decode("utf-8", "surrogateescape"),
-                    at=now_iso(),
-                )
+                row = _row(request, user, key, captured)
                 await self._store.write(lambda c: keep_answer(c, row))
         return captured
+
+    async def _passed_on(self, request: "_Request") -> "_Captured":
+        captured = _Captured(replayed=True)
+        await self.app(request.scope, request.receive, captured.take)
+        return captured
+
+
+def _row(request: "_Request", user: str, key: str, captured: "_Captured") -> StoredAnswer:
+    status, kind, body = captured.status, captured.content_type, captured.body
+    if request.scope["path"] in SECRET and status < CONFLICT:
+        shown = problem("conflict", SHOWN_ONCE).response()
+        status, kind, body = shown.status_code, "application/json", bytes(shown.body)
+    return StoredAnswer(
+        user_id=user,
+        key=key,
+        fingerprint=request.fingerprint,
+        status=status,
+        content_type=kind,
+        body=body.decode("utf-8", "surrogateescape"),
+        at=now_iso(),
+    )
 
 
 def _key_of(scope: "Scope") -> str | None:
@@ -102,11 +127,22 @@ class _Request:
     broken: bool = False
     _ended: bool = False
     _hash: Any = field(default_factory=hashlib.sha256)
+    _seen: "list[Message]" = field(default_factory=list["Message"])
 
     def __post_init__(self) -> None:
         scope = self.scope
-        line = f"{scope['method']} {scope['path']}?{scope['query_string'].decode('latin-1')}\n"
+        # How long somebody waits for the answer is no part of what they asked.
+        asked = scope["query_string"].decode("latin-1").split("&")
+        query = "&".join(part for part in asked if part.partition("=")[0] != "wait")
+        line = f"{scope['method']} {scope['path']}?{query}\n"
         self._hash.update(line.encode("utf-8", "surrogateescape"))
+
+    @property
+    def waits(self) -> bool:
+        """Whether it says something and asks for the answer."""
+        asked = self.scope["query_string"].decode("latin-1").split("&")
+        waits = any(part.startswith("wait=") for part in asked)
+        return waits and _SAID.fullmatch(self.scope["path"]) is not None
 
     @property
     def fingerprint(self) -> str:
@@ -116,10 +152,22 @@ class _Request:
         message = await self._receive()
         if message["type"] == "http.request":
             self._hash.update(message.get("body", b""))
+            if _SAID.fullmatch(self.scope["path"]):
+                self._seen.append(message)
             self._ended = not message.get("more_body", False)
         elif message["type"] == "http.disconnect" and not self._ended:
             self.broken = self._ended = True
         return message
+
+    def again(self) -> "_Request":
+        """Return the same request, to be read from its beginning."""
+        read = iter(self._seen)
+
+        async def receive() -> "Message":
+            message = next(read, None)
+            return await self._receive() if message is None else message
+
+        return _Request(self.scope, receive)
 
     async def drain(self) -> None:
         """Read what the route left of the body: the fingerprint is of all of it."""
@@ -133,8 +181,14 @@ class _Captured:
 
     messages: list["Message"] = field(default_factory=list["Message"])
     is_complete: bool = False
+    replayed: bool = False
 
     async def take(self, message: "Message") -> None:
+        if self.replayed and message["type"] == "http.response.start":
+            message = {
+                **message,
+                "headers": [*message.get("headers", ()), (b"idempotency-replayed", b"true")],
+            }
         self.messages.append(message)
         if message["type"] == "http.response.body" and not message.get("more_body", False):
             self.is_complete = True

@@ -36,7 +36,7 @@ from bowerbird.core.threads import in_thread
 from bowerbird.core.usage import Usage
 from bowerbird.delegation.purse import BothBudgets
 from bowerbird.sessions.audit import audit_lines
-from bowerbird.sessions.background import StoredNotices
+from bowerbird.sessions.background import DRIVEN_BY_OTHERS, StoredNotices
 from bowerbird.sessions.beginning import Begun
 from bowerbird.sessions.beside import Change, beside, together
 from bowerbird.sessions.budget import StoreBudget, money_scopes
@@ -99,7 +99,10 @@ class Attempt:
         store = self.house.store
         self.turn = self.begun.turn
         timeout_s = self.house.settings.approval_timeout_s
-        self.approver = DoorApprover(store, self.turn.turn_id, timeout_s, self.alias, self._show_wait)
+        self.approver = DoorApprover(
+            store, self.turn.turn_id, timeout_s, self.alias, self._show_wait,
+            leaves_money=self.turn.kind not in DRIVEN_BY_OTHERS,
+        )  # fmt: skip
         self.inbox = DoorInbox(store, self.turn.turn_id)
         self.closer = Closer(self.house, self.turn, self.begun.session, self.lease)
         writer = Writer(self.turn.thread_id, self.turn.turn_id, self.lease.epoch)

@@ -97,7 +97,7 @@ def conclude(done: Done, asked: WaitingFor | None) -> Ending | Pause:
     stop = wire_stop(done.stop_reason)
     match done.stop_reason:
         case "awaiting_approval":
-            return Pause(asked or "approval", stop, done.usage)
+            return Pause(asked or "approval", "budget" if asked == "budget" else stop, done.usage)
         case "awaiting_user":
             return Pause("user", stop, done.usage)
         case "plan_ready":

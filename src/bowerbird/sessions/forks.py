@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from sqlalchemy import Connection
 
-from bowerbird.core.errors import NotFound, TurnRunning, UnknownSession, WorkspaceError
+from bowerbird.core.errors import NotFound, TurnRunning, UnknownSession, UnknownTurn, WorkspaceError
 from bowerbird.core.ids import new_thread_id
 from bowerbird.core.threads import in_thread
 from bowerbird.core.timestamps import now_iso
@@ -107,7 +107,7 @@ def _fork_point(
     else:
         chosen = next((turn for turn in turns if turn.turn_id == turn_id), None)
         if chosen is None:
-            raise UnknownSession(f"session {thread_id} has no turn {turn_id}")
+            raise UnknownTurn(f"session {thread_id} has no turn {turn_id}")
         if not chosen.is_ended:
             raise TurnRunning(f"turn {turn_id} has not ended; wait for it or name an earlier one")
     if chosen is None:

@@ -26,6 +26,8 @@ class DoorApprover:
         turn_id: the running turn.
         timeout_s: `approval.timeout_s`.
         alias: the recorded id of a request that was asked before a crash, by its new id.
+        leaves_money: a question about money is put and the turn stops at once, as with a plan: nobody is
+            expected to find a limit in minutes, and every client hears that the turn is done.
         waits: told True when a wait begins and False when it ends, to show the turn's state.
     """
 
@@ -36,6 +38,8 @@ class DoorApprover:
         timeout_s: float,
         alias: dict[str, str],
         waits: Callable[[ApprovalRequest | None], Awaitable[None]],
+        *,
+        leaves_money: bool = False,
     ) -> None:
         self._store = store
         self._turn_id = turn_id
@@ -44,6 +48,7 @@ class DoorApprover:
         self._waits = waits
         self._news = asyncio.Event()
         self._open: list[ApprovalRequest] = []
+        self._leaves_money = leaves_money
 
     def look_again(self) -> None:
         """Something was answered or superseded."""
@@ -52,6 +57,8 @@ class DoorApprover:
     async def ask(self, request: ApprovalRequest) -> ApprovalAnswer | None:
         """See `Approver.ask`."""
         request_id = self._alias.get(request.id, request.id)
+        if request.kind == "budget" and self._leaves_money:
+            return None
         self._open.append(request)
         await self._waits(request)
         answer: ApprovalAnswer | None = None

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import BindParameter, Connection, and_, bindparam, case, func, literal_column, or_, select
 
-from bowerbird.core.errors import UnknownSession
+from bowerbird.core.errors import UnknownTurn
 from bowerbird.core.timestamps import now_iso
 from bowerbird.store.clock import DbNow
 from bowerbird.store.statements import insert_row, rows_where, update_rows
@@ -120,10 +120,10 @@ def find_turn(connection: Connection, turn_id: str) -> TurnRow | None:
 
 
 def get_turn(connection: Connection, turn_id: str) -> TurnRow:
-    """Return the turn; raises UnknownSession naming the turn."""
+    """Return the turn; raises UnknownTurn."""
     turn = find_turn(connection, turn_id)
     if turn is None:
-        raise UnknownSession(f"no turn {turn_id}")
+        raise UnknownTurn(f"there is no turn {turn_id}")
     return turn
 
 

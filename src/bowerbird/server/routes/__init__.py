@@ -20,6 +20,7 @@ def routers() -> tuple[APIRouter, ...]:
         review,
         settings,
         subagents,
+        turn_list,
         turns,
         usage,
     )
@@ -27,6 +28,7 @@ def routers() -> tuple[APIRouter, ...]:
     modules = (
         health,
         conversations,
+        turn_list,
         turns,
         catalogue,
         files,

@@ -24,12 +24,10 @@ from bowerbird.server.routes.common import (
     User,
     Viewer,
 )
-from bowerbird.server.submitting import DOOR
+from bowerbird.server.submitting import DOOR, question
 from bowerbird.server.wire import answer
 from bowerbird.sessions.answers import DECISIONS
 from bowerbird.sessions.inputs import ANSWER_DOOR
-from bowerbird.sessions.threads import root_of
-from bowerbird.sessions.values import PendingRequest
 from bowerbird.store.owners import owner_of_answer
 from bowerbird.store.traces import traces_of
 
@@ -68,23 +66,6 @@ async def approvals(context: Context, caller: Viewer) -> Response:
     """Of the caller's conversations, oldest first."""
     found = await context.sessions.pending(owner=hidden_owner(caller))
     return answer([question(request) for request in found])
-
-
-def question(request: PendingRequest) -> dict[str, Any]:
-    """Return a pending request as REST shows it."""
-    root = root_of(request.thread_id)
-    return {
-        "request_id": request.request_id,
-        "conversation_id": root,
-        "subagent_id": request.thread_id if root != request.thread_id else None,
-        "turn_id": request.turn_id,
-        "kind": request.kind,
-        "tools": list(request.tools),
-        "text": request.text,
-        "asked_at": request.asked_at,
-        "expires_at": request.expires_at,
-        "cursor": request.cursor,
-    }
 
 
 @router.post("/approvals/{request_id}", response_model=StatusShown, summary="Answer a question")

@@ -63,6 +63,7 @@ class InvalidShown(Shown):
     """A request that does not fit its description."""
 
     detail: list[Place]
+    code: str
 
 
 class StatusShown(Shown):

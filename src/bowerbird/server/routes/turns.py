@@ -51,6 +51,7 @@ class Answered(Accepted):
     usage: dict[str, Any] | None
     cost: float | None
     error: dict[str, Any] | None
+    request: dict[str, Any] | None
 
 
 class TurnShown(Shown):

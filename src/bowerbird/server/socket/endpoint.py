@@ -23,6 +23,7 @@ from bowerbird.server.socket.viewer import (
     POLICY,
     TOO_BIG,
     TOO_MANY,
+    TRY_AGAIN,
     UNKNOWN,
     Farewell,
     OnDisconnect,
@@ -76,6 +77,10 @@ async def chat_socket(websocket: WebSocket) -> None:
     except BowerbirdError as error:  # say the database is locked
         await connection.refuse("the conversation cannot be opened now", error.code, BROKEN)
         return
+    # Who reads too slowly is no longer watching, however long it takes to hear so.
+    viewer.farewell.add_done_callback(
+        lambda told: hub.leave(session.thread_id, viewer) if told.result().code == TRY_AGAIN else None
+    )
     try:
         await connection.serve(seat, query.get("after"))
     finally:

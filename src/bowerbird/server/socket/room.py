@@ -62,7 +62,7 @@ class Room:
         self.audience = Audience()
         self.translator = Translator(thread_id=thread_id)
         self._context = context
-        self._store = context.store
+        self.store = context.store
         self._watcher = watcher
         self._order: Order | None = None
         self._early: list[Published] = []
@@ -77,7 +77,7 @@ class Room:
         """Listen, then find out where the session stands; raises UnknownSession."""
         live = self._context.sessions.live
         self._tap = live.tap(self.thread_id, self._heard, self._ended)
-        now = await present(self._store, self.thread_id)
+        now = await present(self.store, self.thread_id)
         session, translator = now.session, self.translator
         translator.effort = session.thinking_effort or self._context.settings.defaults.thinking_effort
         translator.plan_mode = bool(session.flags.get("enable_plan_mode"))
@@ -87,7 +87,7 @@ class Room:
         head = first - 1 if first is not None else min(session.last_seq, shown or session.last_seq)
         active = now.active
         if active is not None:
-            known = await records_of_turn(self._store, self.thread_id, active.turn_id, head)
+            known = await records_of_turn(self.store, self.thread_id, active.turn_id, head)
             prime(translator, known, self.thread_id)
             translator.running, translator.state = active.turn_id, active.state
             translator.paused = paused_mark(active)
@@ -242,12 +242,12 @@ class Room:
         try:
             while True:
                 gap = order.gap
-                upto = gap[1] if gap is not None else await self._store.read(self._last_seq)
+                upto = gap[1] if gap is not None else await self.store.read(self._last_seq)
                 if upto <= order.head or (order.is_held and gap is None):
                     return
                 at = order.head
-                records = await read_page(self._store, self.thread_id, at, upto)
-                known = await before(self._store, self.thread_id, records, at)
+                records = await read_page(self.store, self.thread_id, at, upto)
+                known = await before(self.store, self.thread_id, records, at)
                 found = published_of([*known, *records], self.thread_id)
                 self._emit(order.filled(found, records[-1].seq if len(records) >= PAGE else upto))
                 if not order.is_held:
@@ -312,9 +312,9 @@ class Room:
         at, calls = after, None
         while at < self.head:
             upto = self.head
-            records = await read_page(self._store, self.thread_id, at, upto)
+            records = await read_page(self.store, self.thread_id, at, upto)
             if calls is None:
-                known = await before(self._store, self.thread_id, records, at)
+                known = await before(self.store, self.thread_id, records, at)
                 prime(translator, known, self.thread_id)
                 translator.cursor, calls = at, calls_of(known)
             ends = [record.seq for record in records if record.type == "turn_ended"]
@@ -334,7 +334,7 @@ class Room:
             return False
         if after <= self.head:
             return True
-        if after > await self._store.read(self._last_seq):
+        if after > await self.store.read(self._last_seq):
             return False
         self.look()
         for _ in range(REACH_STEPS):

@@ -5,7 +5,7 @@ Here: the route, and frames as chunks. Not here: events (`room.py`), sockets.
 
 import asyncio
 from collections.abc import AsyncGenerator
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Path, Query, Request
 from starlette.responses import Response, StreamingResponse
@@ -16,6 +16,7 @@ from bowerbird.server.context import Caller, ServerContext, context_of
 from bowerbird.server.ownership import owned_session
 from bowerbird.server.socket.endpoint import after_of, hub_of
 from bowerbird.server.socket.frames import Frame, frame_of
+from bowerbird.server.socket.replay import present
 from bowerbird.server.socket.viewer import Farewell, Viewer
 
 if TYPE_CHECKING:
@@ -58,10 +59,13 @@ async def events(
     v: Annotated[
         int, Query(ge=1, le=2, description="2 = also the types that plain clients do not know.")
     ] = 1,
+    until: Annotated[
+        Literal["done"] | None, Query(description="`done`: end with the turn, at once when nothing runs.")
+    ] = None,
 ) -> Response:
     """`Accept: application/x-ndjson` gives lines of JSON, else SSE whose `id:` is the cursor.
 
-    `Last-Event-ID` counts where `after` is not given.
+    `Last-Event-ID` counts where `after` is not given. Without `until` the stream stays open.
     """
     session = await owned_session(context, caller, conversation_id)
     hub = hub_of(request)
@@ -70,6 +74,7 @@ async def events(
     last = request.headers.get("last-event-id")
     place = after if after is not None else after_of(last)
     stream = _Stream(caller, request.scope["state"].get("expires_at"), v2=v == 2, lines=lines)
+    stream.until_done = until == "done"
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     chunks = stream.chunks(hub, session.thread_id, place)
     return StreamingResponse(chunks, headers=headers, media_type=NDJSON if lines else SSE)
@@ -80,6 +85,8 @@ class _Stream:
 
     def __init__(self, caller: Caller, expires_at: float | None, *, v2: bool, lines: bool) -> None:
         self._lines = lines
+        self.until_done = False
+        self._is_live = False
         self._ready: asyncio.Queue[bytes | None] = asyncio.Queue(AHEAD)
         self.viewer = Viewer(
             caller=caller, v2=v2, on_disconnect="stop", send=self._send, expires_at=expires_at
@@ -110,8 +117,20 @@ class _Stream:
             if self.viewer.v2:
                 await self.viewer.hand_over(frame_of(await hub.hello(seat), seat.room.head, None))
             await seat.room.enter(self.viewer, after)
+            if self.until_done:
+                await self._end_if_quiet(seat)
         except BowerbirdError as error:
             self.viewer.close(Farewell(1011, error.code))
+
+    async def _end_if_quiet(self, seat: "Seat") -> None:
+        """End the stream once all is sent when nothing runs; else the next `done` ends it."""
+        self._is_live = True
+        room = seat.room
+        active = (await present(room.store, room.thread_id)).active
+        if active is not None and not active.is_paused:
+            return
+        await self.viewer.drained()
+        await self._ready.put(None)
 
     async def _next(self) -> bytes | None:
         if self._lines:
@@ -124,6 +143,8 @@ class _Stream:
 
     async def _send(self, frame: Frame) -> None:
         await self._ready.put(self._chunk(frame))
+        if self.until_done and self._is_live and frame.text.startswith('{"type":"done"'):
+            await self._ready.put(None)
 
     def _told_to_go(self, _: object) -> None:
         while self._ready.full():

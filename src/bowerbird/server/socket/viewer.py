@@ -77,6 +77,11 @@ class Viewer:
         """Whether it was full for longer than a slow reader may be."""
         return self.full_since is not None and time.monotonic() - self.full_since > STALLED_S
 
+    async def drained(self) -> None:
+        """Return when everything that was put was sent."""
+        while self._sending is not None:
+            await asyncio.wait([self._sending])
+
     async def hand_over(self, frame: Frame) -> None:
         """Send one frame now, past the backlog; for replays, before the viewer is in its room."""
         self.full_since = time.monotonic()  # a viewer that does not read is not waited for
