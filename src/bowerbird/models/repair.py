@@ -18,10 +18,11 @@ from bowerbird.models.fitting import Fitted, fit_to_schema, json_type
 
 __all__ = ["Fitted", "Repaired", "fit_to_schema", "repair_arguments"]
 
-_FENCE = re.compile(r"```[A-Za-z0-9_+-]*[ \t]*\r?\n?(.*?)\r?\n?[ \t]*```", re.DOTALL)
+_FENCE = "```"
+_FENCE_HEAD = re.compile(r"[A-Za-z0-9_+-]*[ \t]*")
 _INVISIBLE = "\ufeff\u200b\u2060"
 _SURROGATE = re.compile(r"(?P<at>\\u[dD][89a-fA-F][0-9a-fA-F]{2}|[\ud800-\udfff])")
-_NO_JSON_NUMBER = re.compile(r'"(?:[^"\\]|\\.)*"|(?P<at>-?Infinity|NaN|-?[0-9]{1000,})', re.DOTALL)
+_NO_JSON_NUMBER = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)|(?P<at>-?Infinity|NaN|-?[0-9]{1000,})', re.DOTALL)
 _WORDS = {"True": "true", "False": "false", "None": "null"}
 _WORD = re.compile(r"(?<![\w.$-])(True|False|None)(?![\w.$-])")
 _ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}
@@ -108,8 +109,11 @@ def _position(text: str, pattern: re.Pattern[str]) -> str:
 
 def _unfence(text: str) -> str | None:
     stripped = text.strip().strip(_INVISIBLE).strip()
-    found = _FENCE.fullmatch(stripped)
-    return found[1].strip() if found else stripped
+    if len(stripped) < 2 * len(_FENCE) or not (stripped.startswith(_FENCE) and stripped.endswith(_FENCE)):
+        return stripped
+    inner = stripped[len(_FENCE) : -len(_FENCE)]
+    head = _FENCE_HEAD.match(inner)
+    return inner[head.end() if head else 0 :].strip()
 
 
 def _unstring(text: str) -> str | None:
@@ -135,7 +139,7 @@ def _escape_controls(text: str) -> str:
     def escaped(string: re.Match[str]) -> str:
         return re.sub(r"\\.|[\x00-\x1f]", one, string[0], flags=re.DOTALL)
 
-    return re.sub(r'"(?:[^"\\]|\\.)*"', escaped, text, flags=re.DOTALL)
+    return re.sub(r'"(?:[^"\\]|\\.)*+(?:"|\Z)', escaped, text, flags=re.DOTALL)
 
 
 def _without_trailing_commas(text: str) -> str:

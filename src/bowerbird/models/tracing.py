@@ -15,7 +15,7 @@ import msgspec
 
 from bowerbird.core.errors import BowerbirdError
 from bowerbird.core.messages import block_to_data
-from bowerbird.core.requests import End, ModelEvent, ModelInfo, ModelRequest, TextDelta, is_content
+from bowerbird.core.requests import End, ModelEvent, ModelInfo, ModelRequest, Retrying, TextDelta, is_content
 from bowerbird.core.usage import Usage
 from bowerbird.models.protocol import Model
 from bowerbird.models.redact import Redactor
@@ -77,6 +77,8 @@ class TracingModel:
                 async for event in events:
                     if call.first is None and is_content(event):
                         call.first = self._clock()
+                    if isinstance(event, Retrying) and event.restarts:
+                        call.text.clear()  # what comes next takes its place
                     if isinstance(event, TextDelta):
                         call.text.append(event.text)
                     elif isinstance(event, End):
