@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         get_subagent_instructions,
         get_subagent_tools_guidance,
     )
-    from bowerbird.agent.result import RunResult, StepResult
+    from bowerbird.agent.result import AgentEvent, RunDone, RunResult, StepResult
     from bowerbird.api import Agent, ThreadAgent, create_agent
     from bowerbird.core import errors
     from bowerbird.core.usage import Usage
@@ -34,11 +34,13 @@ __version__ = "0.1.0"
 __all__ = [
     "ALLOWED_COMMANDS",
     "Agent",
+    "AgentEvent",
     "Branch",
     "ExecuteResponse",
     "Landing",
     "Limits",
     "Policy",
+    "RunDone",
     "RunResult",
     "StepResult",
     "ThreadAgent",
@@ -60,12 +62,14 @@ __all__ = [
 
 _HOMES = {
     "Agent": "api",
+    "AgentEvent": "agent.result",
     "ALLOWED_COMMANDS": "sandbox.allowed",
     "Branch": "workspace",
     "ExecuteResponse": "sandbox.shell_backend",
     "Landing": "workspace",
     "Limits": "agent.limits",
     "Policy": "agent.policy",
+    "RunDone": "agent.result",
     "RunResult": "agent.result",
     "StepResult": "agent.result",
     "ThreadAgent": "api",

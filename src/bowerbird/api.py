@@ -8,11 +8,13 @@ import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, cast, overload
 
 from bowerbird.agent.agent import Agent as BoundAgent
 from bowerbird.agent.inputs import chat_messages
 from bowerbird.agent.options import MEMORY
+from bowerbird.agent.result import OutputT
+from bowerbird.agent.value import AgentChanges
 from bowerbird.core.errors import BowerbirdError, InvalidArgument, ModelError, NoModel, UnknownSession
 from bowerbird.core.ids import new_id
 from bowerbird.core.messages import Message, message_to_data
@@ -30,13 +32,24 @@ if TYPE_CHECKING:
 
 __all__ = ["Agent", "Checkpointer", "ThreadAgent", "create_agent"]
 
+OtherT = TypeVar("OtherT")
 _BESIDE_MESSAGES = ("thread_id", "channel", "chat_id", "user_id")
 
 
-class Agent(BoundAgent):
+class Agent(BoundAgent[OutputT]):
     __doc__ = BoundAgent.__doc__
 
     __slots__ = ()
+
+    if TYPE_CHECKING:  # as above, of this class
+
+        @overload
+        def replace(self, **changes: Unpack[AgentChanges]) -> Self: ...
+        @overload
+        def replace(
+            self, *, data_model: type[OtherT] | None, **changes: Unpack[AgentChanges]
+        ) -> "Agent[OtherT]": ...
+        def replace(self, **changes: Any) -> "Agent[Any]": ...
 
     async def _open_model(self) -> "tuple[Model, bool]":
         model = self._options.language_model
@@ -87,7 +100,7 @@ def _setup_from_settings(workdir: Path | None) -> "ProcessSetup":
     return ProcessSetup(sandbox_settings(loaded.settings, loaded.files), process_settings(loaded.settings))
 
 
-def _delegation_from_settings(agent: Agent, setup: "ProcessSetup | None") -> "LibraryDelegate":
+def _delegation_from_settings(agent: Agent[Any], setup: "ProcessSetup | None") -> "LibraryDelegate":
     """Return what runs the subagents of `agent` as the settings for its directory say."""
     from bowerbird.app.subagents import subagent_rules
     from bowerbird.config import load_settings

@@ -5,29 +5,26 @@ what a run consists of (`library_run`), settings: `bowerbird.api` gives the clas
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack, overload
 
 from bowerbird.agent.busy import in_use
-from bowerbird.agent.config import options_from_config, options_to_config, parameter_names
+from bowerbird.agent.config import options_from_config, parameter_names
 from bowerbird.agent.delegates import Approver, ChildRun
 from bowerbird.agent.delegating import Delegating
 from bowerbird.agent.handle import Handle
 from bowerbird.agent.inputs import chat_messages, is_chat
-from bowerbird.agent.library_run import Begin, agent_tools, begin, data_begin, run_events, turn_run
+from bowerbird.agent.library_run import Begin, begin, data_begin, run_events, turn_run
 from bowerbird.agent.options import DEFAULT_ITERATIONS, AgentOptions, LandingPolicy
-from bowerbird.agent.policy import Mode, Policy
-from bowerbird.agent.prompt import get_default_instructions
-from bowerbird.agent.result import RunDone, RunResult, StepResult
-from bowerbird.agent.turn import Limits
+from bowerbird.agent.policy import Mode
+from bowerbird.agent.result import AgentEvent, OutputT, RunDone, RunResult, StepResult
+from bowerbird.agent.value import AgentChanges, AgentValue, Examples, GivenLimits, GivenTools, Permissions
 from bowerbird.core.errors import InvalidArgument, NoModel
-from bowerbird.core.events import RunEvent
 from bowerbird.core.messages import message_from_data
 from bowerbird.core.threads import to_thread
-from bowerbird.tools.tool import Tool
 
 if TYPE_CHECKING:
     from bowerbird.models.protocol import Model
@@ -35,8 +32,10 @@ if TYPE_CHECKING:
     from bowerbird.tools.process_family import Processes, ProcessSetup
     from bowerbird.workspace import Branch, Workspace
 
+OtherT = TypeVar("OtherT")
 
-class Agent(Delegating):
+
+class Agent(AgentValue, Delegating, Generic[OutputT]):
     """An agent on a branch of a directory; nothing lands until you say so.
 
     All arguments are keywords; an agent never changes, see `replace`.
@@ -88,15 +87,15 @@ class Agent(Delegating):
         workdir: str | Path | None = None,
         data_dir: str | Path | None = None,
         timeout: float = 30.0,
-        tools: Sequence[Tool | Callable[..., Any]] | None = None,
+        tools: GivenTools = None,
         branch: "Branch | None" = None,
         sandbox: "Branch | None" = None,
         max_subagent_depth: int = 0,
         schema: Mapping[str, Any] | None = None,
-        data_model: Any = None,
+        data_model: type[OutputT] | None = None,
         language_model: "str | Model | None" = None,
         prompt_template: str | None = None,
-        examples: Sequence[Mapping[str, Any]] | None = None,
+        examples: Examples = None,
         instructions: str | None = None,
         final_instructions: str | None = None,
         temperature: float = 0.0,
@@ -111,8 +110,8 @@ class Agent(Delegating):
         name: str | None = None,
         description: str | None = None,
         landing: LandingPolicy = "review",
-        limits: Limits | Mapping[str, Any] | None = None,
-        permissions: Policy | Mapping[str, Any] | Sequence[str] | None = None,
+        limits: GivenLimits = None,
+        permissions: Permissions = None,
         mode: Mode = "normal",
         skills: str | Path | None = None,
         memory: Sequence[str] | None = None,
@@ -127,30 +126,6 @@ class Agent(Delegating):
         given_branch = branch if branch is not None else sandbox
         object.__setattr__(self, "_handle", Handle(options, given_branch, self._new_workspace))
 
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"an Agent does not change; use agent.replace({name}=…)")
-
-    def __getattr__(self, name: str) -> Any:
-        if name in parameter_names():
-            return getattr(self._options, name)
-        raise AttributeError(f"Agent has no attribute {name!r}")
-
-    def __repr__(self) -> str:
-        return f"Agent(name={self.name!r}, workdir={str(self.workdir) if self.workdir else None!r})"
-
-    @property
-    def name(self) -> str:
-        """The agent's name, `agent` when none was given."""
-        return self._options.name or "agent"
-
-    @property
-    def instructions(self) -> str:
-        """The instructions, `get_default_instructions(workdir)` when none were given."""
-        options = self._options
-        if options.instructions is not None:
-            return options.instructions
-        return get_default_instructions(options.workdir, agent_tools(options).names)
-
     @property
     def branch(self) -> "Branch":
         """The branch of this agent's runs, opened at first use; it is the same one after `close`, too."""
@@ -161,21 +136,19 @@ class Agent(Delegating):
         """Synonym of `branch`."""
         return self.branch
 
-    def replace(self, **changes: Any) -> Self:
+    @overload
+    def replace(self, **changes: Unpack[AgentChanges]) -> Self: ...
+    @overload
+    def replace(
+        self, *, data_model: type[OtherT] | None, **changes: Unpack[AgentChanges]
+    ) -> "Agent[OtherT]": ...
+    def replace(self, **changes: Any) -> "Agent[Any]":
         """Return a copy with other parameters; without `branch` it opens a branch of its own, unless one
         was given to this agent."""
         given = {key: getattr(self._options, key) for key in parameter_names()}
         if "branch" not in changes and "sandbox" not in changes:
             given["branch"] = self._handle.given
         return type(self)(**{**given, **changes})
-
-    def get_config(self) -> dict[str, Any]:
-        """Return all parameters but the branch as JSON data; never a secret.
-
-        Raises:
-            NotSerializable: a tool or type has no importable name; it is named.
-        """
-        return options_to_config(self._options)
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Self:
@@ -188,12 +161,12 @@ class Agent(Delegating):
 
     async def run(
         self,
-        inputs: Any,
+        inputs: object,
         *,
         branch: "Branch | None" = None,
         deadline_s: float | None = None,
         approver: Approver | None = None,
-    ) -> Any:
+    ) -> RunResult[OutputT]:
         """Run until there is an answer or a limit, and return the `RunResult`.
 
         Args:
@@ -203,36 +176,42 @@ class Agent(Delegating):
 
         Returns:
             RunResult; with `streaming=True` the iterator of `stream`; with `autonomous=False` the
-            StepResult of one step.
+            StepResult of one step. Type checkers see the RunResult: where types matter, call `stream` and
+            `step` for those.
 
         Raises:
             BranchBusy: the branch has a run. NoModel, ConfigError: no model, or no key for it.
             InvalidArgument: the inputs cannot be used.
         """
-        if self._options.streaming:
-            return self.stream(inputs, branch=branch, deadline_s=deadline_s, approver=approver)
-        if not self._options.autonomous:
-            return await self.step(inputs, branch=branch, deadline_s=deadline_s, approver=approver)
-        return await self._result(
-            self.stream(inputs, branch=branch, deadline_s=deadline_s, approver=approver)
-        )
+        if not self._options.streaming and not self._options.autonomous:
+            one: Any = await self.step(inputs, branch=branch, deadline_s=deadline_s, approver=approver)
+            return one
+        events: Any = self.stream(inputs, branch=branch, deadline_s=deadline_s, approver=approver)
+        return events if self._options.streaming else await self._result(events)
 
-    def run_sync(self, inputs: Any, **options: Any) -> Any:
-        """Do `run` where no event loop runs; raises InvalidArgument where one does."""
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            return asyncio.run(self.run(inputs, **options))
-        raise InvalidArgument("run_sync is called inside a running event loop; use `await agent.run(…)`")
-
-    async def stream(
+    def run_sync(
         self,
-        inputs: Any,
+        inputs: object,
         *,
         branch: "Branch | None" = None,
         deadline_s: float | None = None,
         approver: Approver | None = None,
-    ) -> AsyncGenerator[RunEvent, None]:
+    ) -> RunResult[OutputT]:
+        """Do `run` where no event loop runs; raises InvalidArgument where one does."""
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return asyncio.run(self.run(inputs, branch=branch, deadline_s=deadline_s, approver=approver))
+        raise InvalidArgument("run_sync is called inside a running event loop; use `await agent.run(…)`")
+
+    async def stream(
+        self,
+        inputs: object,
+        *,
+        branch: "Branch | None" = None,
+        deadline_s: float | None = None,
+        approver: Approver | None = None,
+    ) -> AsyncGenerator[AgentEvent[OutputT], None]:
         """Yield the events of a run; the last is `done` and has the `result`. Closing it cancels the run.
 
         Example:
@@ -247,7 +226,7 @@ class Agent(Delegating):
 
     async def stream_child(
         self, task: str, child: ChildRun, approver: Approver | None = None
-    ) -> AsyncGenerator[RunEvent, None]:
+    ) -> AsyncGenerator[AgentEvent[OutputT], None]:
         """Yield the events of a run as somebody's subagent, as `stream`; for `bowerbird.delegation`."""
         self._handle.setup = child.setup
         start = begin(self._options, task)
@@ -257,7 +236,7 @@ class Agent(Delegating):
 
     async def step(
         self,
-        messages: Any,
+        messages: object,
         *,
         branch: "Branch | None" = None,
         deadline_s: float | None = None,
@@ -315,7 +294,7 @@ class Agent(Delegating):
         deadline_s: float | None,
         approver: Approver | None,
         child: ChildRun | None = None,
-    ) -> AsyncGenerator[RunEvent, None]:
+    ) -> AsyncGenerator[AgentEvent[OutputT], None]:
         options = self._options
         on = branch if branch is not None else await to_thread(self._handle.branch)
         async with AsyncExitStack() as stack:
@@ -374,10 +353,10 @@ class Agent(Delegating):
             raise NoModel("no model is configured; give language_model=a Model, or use bowerbird.Agent")
         return model, False
 
-    async def _result(self, events: AsyncGenerator[RunEvent, None]) -> RunResult:
+    async def _result(self, events: AsyncGenerator[AgentEvent[OutputT], None]) -> RunResult[OutputT]:
         async with aclosing(events) as told:
             async for event in told:
-                if isinstance(event, RunDone) and event.result is not None:
+                if isinstance(event, RunDone):
                     return event.result
         raise AssertionError("a run ends with its result")
 

@@ -16,10 +16,10 @@ from bowerbird.agent.inputs import PromptParts, chat_messages, data_message, exa
 from bowerbird.agent.loop import run_turn
 from bowerbird.agent.options import AgentOptions
 from bowerbird.agent.prompt import delegation_block, get_default_instructions, system_blocks
-from bowerbird.agent.result import RunDone, RunResult
+from bowerbird.agent.result import AgentEvent, RunDone, RunResult
 from bowerbird.agent.turn import OutputSpec, TurnRun
 from bowerbird.core.errors import InvalidArgument, LandingRefused, WorkspaceError
-from bowerbird.core.events import Done, Notice, RunEvent, ToolIntent, ToolOutcome, taint_source
+from bowerbird.core.events import Done, Notice, ToolIntent, ToolOutcome, taint_source
 from bowerbird.core.ids import new_id
 from bowerbird.core.messages import Message, message_to_data
 from bowerbird.core.requests import Thinking
@@ -160,7 +160,7 @@ async def turn_run(
 
 async def run_events(
     options: AgentOptions, run: TurnRun, inputs: Any, shown_before: int
-) -> AsyncGenerator[RunEvent, None]:
+) -> AsyncGenerator[AgentEvent[Any], None]:
     """Yield the events of `run`; the last is a `RunDone`. Lands as the agent's policy says.
 
     Args:
@@ -179,9 +179,8 @@ async def run_events(
                 result = await _result(
                     options, branch, event, messages=said.messages, inputs=inputs, skip=shown_before
                 )
-                yield RunDone(
-                    event.stop_reason, event.text, event.usage, event.steps, event.error, event.output, result
-                )
+                whole = (event.stop_reason, event.text, event.usage, event.steps, event.error, event.output)
+                yield RunDone(*whole, result=result)
                 return
             said.add(event)
             yield event
@@ -196,7 +195,7 @@ async def run_events(
 
 async def _turn_ended(
     options: AgentOptions, branch: "Branch", turn: str, done: Done, *, changed: bool
-) -> list[RunEvent]:
+) -> list[Notice]:
     if not changed:
         return []
     await to_thread(branch.end_turn, turn)
@@ -204,7 +203,7 @@ async def _turn_ended(
     return await _land(branch) if options.landing == "turn" and done.stop_reason == "completed" else []
 
 
-async def _land(branch: "Branch") -> list[RunEvent]:
+async def _land(branch: "Branch") -> list[Notice]:
     """Land what may land by policy; the rest stays pending and is said."""
     try:
         landing = await to_thread(branch.land, partial=True, automatic=True)
@@ -228,7 +227,7 @@ async def _result(
     messages: Sequence[Message],
     inputs: Any,
     skip: int,
-) -> RunResult:
+) -> RunResult[Any]:
     shown = list(messages)
     if not options.return_inputs_with_trajectory:
         structured = options.output is not None

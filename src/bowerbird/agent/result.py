@@ -4,17 +4,25 @@ Here: the two results and the event that carries one. Not here: how they come ab
 """
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic
 
-from bowerbird.core.events import Done, RunError, RunStop
+from bowerbird.core.events import Done, LiveEvent, RunError, RunStop, StepEvent
 from bowerbird.core.usage import Usage
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeVar  # with defaults, which only type checkers need
+
     from bowerbird.workspace import Branch
+
+    OutputT = TypeVar("OutputT", default=Any)
+else:
+    from typing import TypeVar
+
+    OutputT = TypeVar("OutputT")
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunResult:
+class RunResult(Generic[OutputT]):
     """The outcome of `Agent.run`.
 
     Attributes:
@@ -29,7 +37,7 @@ class RunResult:
     """
 
     text: str
-    output: Any = None
+    output: OutputT | None = None
     messages: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     inputs: Any = None
     stop_reason: RunStop = "completed"
@@ -40,10 +48,14 @@ class RunResult:
     changes: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
 
 
-class RunDone(Done, frozen=True, tag="done"):
+class RunDone(Done, Generic[OutputT], frozen=True, tag="done", kw_only=True):
     """The last event of `Agent.stream`: `Done` with the run's result."""
 
-    result: RunResult | None = None
+    result: RunResult[OutputT]
+
+
+AgentEvent = StepEvent | LiveEvent | RunDone[OutputT]
+"""What `Agent.stream` yields; the last one is the `RunDone`."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ from bowerbird.agent.delegates import Caller, ChildRun
 from bowerbird.agent.prompt import get_subagent_instructions
 from bowerbird.agent.result import RunDone
 from bowerbird.core.errors import NotFound
-from bowerbird.core.events import Done, SubagentEnd, ToolIntent
+from bowerbird.core.events import SubagentEnd, ToolIntent
 from bowerbird.core.messages import message_from_data
 from bowerbird.core.threads import to_thread
 from bowerbird.delegation.checks import Check
@@ -110,14 +110,14 @@ class InProcessRunner:
             without=NEVER,
         )
         tools = 0
-        done: Done | None = None
+        done: RunDone[Any] | None = None
         async with aclosing(agent.stream_child(job.child.task, child, job.caller.approver)) as events:
             async for event in events:
                 if isinstance(event, ToolIntent):
                     tools += 1
                 elif isinstance(event, SubagentEnd):
                     tools += event.tool_count
-                elif isinstance(event, Done):
+                elif isinstance(event, RunDone):
                     done = event
         await _keep_transcript(job, done)
         if done is None:
@@ -172,9 +172,9 @@ class InProcessRunner:
             await host.close()
 
 
-async def _keep_transcript(job: Job, done: Done | None) -> None:
+async def _keep_transcript(job: Job, done: RunDone[Any] | None) -> None:
     """Keep what a child said and did as a private file of its fork: nothing of it is lost (DE-17)."""
-    if isinstance(done, RunDone) and done.result is not None:
+    if done is not None:
         messages = [message_from_data(message) for message in done.result.messages]
         await BranchStore(job.fork).save(messages)
 

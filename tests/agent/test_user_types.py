@@ -1,0 +1,114 @@
+"""What a type checker says of a program that uses the library (engine 7, D-20)."""
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+RIGHT = """
+import asyncio
+from contextlib import aclosing
+from dataclasses import dataclass
+from bowerbird import Agent, RunDone, RunResult, StepResult
+
+
+@dataclass
+class Verdict:
+    ok: bool
+    reason: str
+
+
+async def main() -> None:
+    with Agent(workdir=".", data_model=Verdict, max_iterations=3) as agent:
+        result = await agent.run("hello", deadline_s=3)
+        if result.output is not None:
+            print(result.output.reason.upper(), result.text.upper(), result.usage.cost)
+        print(agent.workdir, agent.temperature + 1, agent.name.upper(), result.branch.unified().upper())
+        written: list[str] = result.changes["written"]
+        print(written, agent.branch.land().id, agent.data_dir)
+        async with aclosing(agent.stream("hello")) as events:
+            async for event in events:
+                if isinstance(event, RunDone):
+                    last: RunResult[Verdict] = event.result
+                    print(last.text.upper(), event.type)
+        other = agent.replace(temperature=0.5, name="other")
+        again: Verdict | None = (await other.run({"rows": [1]})).output
+        step: StepResult = await agent.step([{"role": "user", "content": "hi"}])
+        print(again, step.pending_calls)
+    plain = Agent()
+    print((await plain.run("hi")).output)
+
+
+def sync() -> None:
+    number: int = Agent(data_model=Verdict).run_sync("hi", deadline_s=2.0).steps
+    changed: Agent[Verdict] = Agent().replace(data_model=Verdict)
+    print(number, changed.get_config())
+
+
+asyncio.run(main())
+"""
+
+WRONG = """
+from dataclasses import dataclass
+from bowerbird import Agent
+
+
+@dataclass
+class Verdict:
+    ok: bool
+
+
+async def main() -> None:
+    agent = Agent(data_model=Verdict)
+    result = await agent.run("hello")
+    result.txet  # typo of a result
+    agent.temprature  # typo of a parameter
+    agent.temperature = 1.0  # an agent does not change
+    Agent(temprature=1)  # typo of an argument
+    Agent(landing="now")  # no such policy
+    agent.replace(temprature=1)  # typo of a change
+    if result.output:
+        result.output.okay  # typo of the output's field
+    agent.run_sync("x", dedline_s=1)  # typo of an option
+    agent.run_sync("x").stop_raeson  # typo of a result, without await
+    async for event in agent.stream("x"):
+        event.result  # not every event has one
+    (await agent.step("x")).pending  # typo of a step
+"""
+
+
+@dataclass(frozen=True)
+class Said:
+    right: list[str]
+    wrong: list[int]
+
+
+@pytest.fixture(scope="module")
+def said(tmp_path_factory: pytest.TempPathFactory) -> Said:
+    """The checker's complaints: strict about the correct program, lenient about the other."""
+    place = tmp_path_factory.mktemp("program")
+    (place / "right.py").write_text("# pyright: strict\n" + RIGHT)
+    (place / "wrong.py").write_text(WRONG)
+    (place / "pyrightconfig.json").write_text('{"typeCheckingMode": "basic"}')
+    command = [sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable, "-p", "."]
+    ran = subprocess.run(command, cwd=place, capture_output=True, text=True, timeout=300, check=False)
+    found: list[dict[str, Any]] = json.loads(ran.stdout)["generalDiagnostics"]
+    errors = [row for row in found if row["severity"] == "error"]
+    return Said(
+        [f"{r['range']['start']['line']}: {r['message']}" for r in errors if r["file"].endswith("right.py")],
+        sorted({row["range"]["start"]["line"] for row in errors if Path(row["file"]).name == "wrong.py"}),
+    )
+
+
+def test_a_correct_program_has_no_complaint_even_in_strict_mode(said: Said) -> None:
+    assert said.right == []
+
+
+def test_every_typo_is_found(said: Said) -> None:
+    """Engine 7: "`result.txet`, `agent.temprature` pass unnoticed"."""
+    expected = [number for number, line in enumerate(WRONG.splitlines()) if "  # " in line]
+    assert said.wrong == expected
