@@ -30,9 +30,35 @@ def test_everything_of_a_directory_comes_back(desk, written):
 def test_a_backup_of_nothing_is_an_error_and_makes_nothing(desk):
     """D-30: a nightly backup of the wrong directory is not green."""
     code, _, err = desk.run("backup", str(desk.home / "backup"), "--data-dir", str(desk.home / "nowhere"))
-    assert code != 0 and "nothing to back up" in err
+    assert code != 0 and "nothing to read" in err
     assert not (desk.home / "nowhere").exists() and not (desk.home / "backup").exists()
     desk.ok("sessions")  # makes an empty database
     code, _, err = desk.run("backup", str(desk.home / "backup"))
     assert code != 0 and "no session" in err
     assert not (desk.home / "backup").exists()
+
+
+def test_a_backup_beside_a_server_s_settings_reads_the_server_s_database(desk, written):
+    """Team 2: a nightly copy of the wrong database stayed green."""
+    served = desk.project / "served"
+    served.mkdir()
+    (served / "config.yaml").write_text(f"agent: {{data_dir: {desk.home}/served-data}}\n")
+    desk.fake.script({"text": "ok"})
+    desk.ok("run", "hi", "--data-dir", str(desk.home / "served-data"))
+    said = desk.ok("backup", str(desk.home / "backup"), cwd=served)
+    assert "1 session" in said and "served-data" in said
+
+
+def test_a_landing_of_back_then_is_not_finished_by_a_restore(desk, written):
+    """The user's directory has gone on since the backup: nothing writes into it unasked."""
+    desk.fake.script({"tools": [written("landed.txt", "landed\n")]}, {"text": "ok"})
+    desk.ok("run", "one")
+    desk.ok("land")
+    (record,) = (desk.home / ".bowerbird/data").glob("branches/*/landings/*/record.json")
+    record.write_text(record.read_text().replace('"done"', '"applying"'))
+    desk.ok("backup", str(desk.home / "backup"))
+    (desk.project / "landed.txt").unlink()
+    elsewhere = ("--data-dir", str(desk.home / "elsewhere"))
+    desk.ok("restore", str(desk.home / "backup"), *elsewhere)
+    assert "needs_attention" in desk.ok("landings", "--json", *elsewhere)
+    assert not (desk.project / "landed.txt").exists()

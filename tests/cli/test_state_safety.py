@@ -99,9 +99,11 @@ def test_state_and_token_read_the_database_of_the_server_of_the_directory(said: 
     here.mkdir()
     if by == "environment":
         said.environment["DATABASE_URL"] = url
-    elif by == ".env":
-        (here / ".env").write_text(f"DATABASE_URL={url}\n")
     else:
+        said.ok("config", "init", cwd=here)  # makes it a server's directory (D-17)
+    if by == ".env":
+        (here / ".env").write_text(f"DATABASE_URL={url}\n")
+    elif by == "config.yaml":
         (here / "config.yaml").write_text(f"store:\n  url: {url}\n")
     code, _, err = said.run("token", "create", "ann", cwd=here)
     assert code == 0 and str(served) in err, "it says which database"

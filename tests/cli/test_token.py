@@ -28,7 +28,7 @@ def test_a_token_is_shown_once_listed_without_its_secret_and_revoked(tmp_path: P
     listed = bowerbird(tmp_path, "list")
     assert "laptop" in listed.stdout
     assert secret not in listed.stdout
-    with sqlite3.connect(tmp_path / "data" / "agent.db") as connection:
+    with sqlite3.connect(tmp_path / ".bowerbird" / "data" / "agent.db") as connection:
         rows = connection.execute('SELECT sha256, role, "user" FROM tokens').fetchall()
     connection.close()
     assert rows == [(hashlib.sha256(secret.encode()).hexdigest(), "admin", "ann")]

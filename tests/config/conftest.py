@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from bowerbird.config import Loaded, inspect_settings
+from bowerbird.config.sources import note_initialised
 
 
 class Place:
@@ -17,6 +18,7 @@ class Place:
         self.home = directory / "home"
         self.directory.mkdir()
         self.home.mkdir()
+        note_initialised(self.home, self.directory)  # as `config init` does
 
     def write(self, name: str, text: str | bytes) -> Path:
         file = self.directory / name

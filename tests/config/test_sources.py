@@ -58,7 +58,7 @@ def test_the_named_file_wins_over_the_variable_and_both_over_the_current_directo
 def test_without_a_file_here_the_one_at_home_is_read(place):
     """CF-2."""
     file = place.home / ".bowerbird/config.yaml"
-    file.parent.mkdir()
+    file.parent.mkdir(exist_ok=True)
     file.write_text("agent: {data_dir: d}")
     loaded = place.load()
     assert loaded.file == file
@@ -75,10 +75,39 @@ def test_an_unnamed_file_in_the_workspace_belongs_to_the_project(place):
     assert named.settings.agent.max_turns == 1
 
 
-def test_commands_without_a_file_keep_records_at_home_and_a_server_beside_itself(place):
-    """CF-51."""
-    assert place.load(kind="cli").settings.agent.data_dir == str(place.home / ".bowerbird/data")
-    assert place.load(kind="serve").settings.agent.data_dir == str(place.directory / "data")
+def test_commands_and_a_server_without_a_file_share_their_records_and_the_directory(place):
+    """D-16: terminal and browser show the same sessions, of the directory both were started in."""
+    command, server = place.load(kind="cli"), place.load(kind="serve")
+    assert command.settings.agent.data_dir == str(place.home / ".bowerbird/data")
+    assert server.database_url == command.database_url
+    assert server.settings.agent.workspace == str(place.directory)
+    (place.home / ".bowerbird/config.yaml").write_text("agent: {max_turns: 3}")
+    assert place.load(kind="serve").settings.agent.workspace == str(place.directory)
+    assert place.load(kind="serve").database_url == command.database_url
+
+
+def test_a_server_reads_a_config_yaml_here_only_where_config_init_wrote_it(place):
+    """D-17: in somebody's project it would start the programs that it names."""
+    stray = place.home / "cloned"
+    stray.mkdir()
+    (stray / "config.yaml").write_text("agent: {max_turns: 9}")
+    loaded = place.load(cwd=stray)
+    assert loaded.settings.agent.max_turns == 50
+    assert any("name it with --config" in note for note in loaded.notes)
+    assert place.load("agent: {max_turns: 9}").settings.agent.max_turns == 9
+
+
+def test_relative_paths_start_where_they_were_said(place):
+    """D-16: the command line and the environment at the command's directory, a file at its own."""
+    file = place.home / "elsewhere.yaml"
+    file.write_text("agent: {workspace: files, data_dir: kept}")
+    named = {"config_path": str(file)}
+    assert place.load(**named).settings.agent.workspace == str(place.home / "files")
+    env = {"WORKSPACE_DIR": "work"}
+    assert place.load(env=env, **named).settings.agent.workspace == str(place.directory / "work")
+    loaded = place.load(flags={"agent.workspace": "this"}, env=env, **named)
+    assert loaded.settings.agent.workspace == str(place.directory / "this")
+    assert loaded.settings.agent.data_dir == str(place.home / "kept")
 
 
 def test_a_home_sign_is_expanded_in_path_settings(place):
@@ -126,10 +155,20 @@ def test_a_local_directory_warns_and_an_unreadable_local_file_is_an_error(place,
 def test_dotenv_is_read_by_serve_and_where_it_is_named(place):
     """CF-6."""
     place.write(".env", "MAX_TURNS=9\n")
-    assert place.load().settings.agent.max_turns == 9
+    assert place.load("").settings.agent.max_turns == 9
     assert place.load(kind="cli").settings.agent.max_turns == 50
     assert place.load(kind="cli", env_file=".env").settings.agent.max_turns == 9
     assert "MAX_TURNS" not in os.environ
+
+
+def test_the_dotenv_of_a_directory_that_is_served_is_the_project_s(place):
+    """D-16: the agent could have written it, and a base URL in it would get the key."""
+    place.write(".env", "MAX_TURNS=9\nANTHROPIC_BASE_URL=http://evil.test\n")
+    loaded = place.load()
+    assert loaded.settings.agent.max_turns == 50
+    assert loaded.settings.providers.get("anthropic").base_url != "http://evil.test"
+    assert any("--env-file" in note for note in loaded.notes)
+    assert place.load(env_file=".env").settings.agent.max_turns == 9
 
 
 def test_a_projects_names_steer_no_command_run_in_it(place):
@@ -231,9 +270,10 @@ def test_yaml_is_version_1_2(place):
 def test_empty_file_null_section_and_no_file_are_the_same(place):
     """Acceptance 11."""
     without = place.load().settings
-    assert place.load("").settings == without
-    assert place.load("skills:").settings == without
-    assert place.load("skills: {}\nagent: null").settings == without
+    own = place.home / ".bowerbird/config.yaml"
+    for text in ("", "skills:", "skills: {}\nagent: null"):
+        own.write_text(text)
+        assert place.load().settings == without
 
 
 def test_all_errors_of_a_load_are_in_one_exception(place):

@@ -50,7 +50,7 @@ def test_unknown_variables_of_ours_warn_and_the_four_known_do_not(place):
 
 def test_near_names_in_dotenv_warn_but_not_in_the_environment(place):
     place.write(".env", "MODLE=x\nUNRELATED_NAME=1\n")
-    (warning,) = place.load().warnings
+    (warning,) = place.load("").warnings
     assert "MODLE is not read (did you mean MODEL?)" in warning and ".env:1" in warning
     assert place.load(kind="cli", env={"MODLE": "x"}).warnings == ()
 

@@ -40,8 +40,9 @@ def test_every_variable_of_the_example_is_one_that_settings_read():
 
 
 def test_the_example_as_it_stands_loads_without_a_complaint(tmp_path):
-    (tmp_path / ".env").write_text((ROOT / ".env.example").read_text(encoding="utf-8"))
-    loaded = load_settings(kind="serve", env={}, cwd=tmp_path, home=tmp_path)
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here/.env").write_text((ROOT / ".env.example").read_text(encoding="utf-8"))
+    loaded = load_settings(kind="serve", env={}, cwd=tmp_path / "here", home=tmp_path, env_file=".env")
     assert not [warning for warning in loaded.warnings if "others can read" not in warning]
 
 
@@ -51,7 +52,7 @@ def test_compose_mounts_directories_and_stops_later_than_the_server_does():
     ]
     targets = [volume.split(":")[1] for volume in service["volumes"]]
     assert targets == ["/config", "/data", "/workspace"] and service["volumes"][0].endswith(":ro")
-    grace = load_settings(kind="serve", env={}, cwd="/", home="/nonexistent").settings.shutdown.grace_s
+    grace = load_settings(kind="serve", env={}, cwd="/srv", home="/nonexistent").settings.shutdown.grace_s
     assert int(service["stop_grace_period"].removesuffix("s")) >= grace + 2
     assert service["ports"][0].startswith("127.0.0.1:")
 

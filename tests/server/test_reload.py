@@ -19,6 +19,7 @@ from support.servers import begin, free_port, say, until
 
 from bowerbird.config import load_settings
 from bowerbird.config.changes import changed_keys
+from bowerbird.config.sources import note_initialised
 
 SERVER = Path(__file__).parent.parent / "support" / "mcp_servers.py"
 READ = {"tools": [{"name": "list_files", "input": {}}]}
@@ -36,6 +37,7 @@ def write(directory: Path, fake: FakeModels, more: str = "") -> None:
         f"memory: {{enabled: false}}\nsandbox: {{tier: none}}\nstore: {{min_free_mb: 0}}\n{more}"
     )
     (directory / "config.yaml").chmod(0o600)
+    note_initialised(directory, directory)  # as `config init` does (D-17)
 
 
 def command(directory: Path, *arguments: str) -> subprocess.Popen[str]:
@@ -176,7 +178,7 @@ def test_a_server_that_is_not_there_is_said(tmp_path: Path, fake: FakeModels) ->
 
 def test_changed_keys_are_named_with_their_real_names(tmp_path: Path) -> None:
     def loaded(**flags: object) -> object:
-        return load_settings(flags, env={}, cwd=tmp_path, home=tmp_path, kind="serve").settings
+        return load_settings(flags, env={}, cwd=tmp_path / "here", home=tmp_path, kind="serve").settings
 
     old, new = loaded(), loaded(**{"mcp_servers": {"files": {"command": "x"}}, "provider.api_key": "k"})
     names = [info.name for info in changed_keys(old, new)]  # type: ignore[arg-type]

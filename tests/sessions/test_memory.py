@@ -241,7 +241,7 @@ def test_a_memory_keeps_its_newest_lines_within_the_limit(lines: list[str]) -> N
 def test_the_copy_is_replaced_in_one_step_and_follows_no_link(tmp_path: Path) -> None:
     own = tmp_path / "ws"
     own.mkdir()
-    path = copy_path("", str(own), own, tmp_path / "data")
+    path = copy_path("", str(own), tmp_path / "data", is_own=True)
     assert path == own / ".agent" / "memory.md"
     write_copy(path, "one")
     write_copy(path, "two")
@@ -255,4 +255,6 @@ def test_the_copy_is_replaced_in_one_step_and_follows_no_link(tmp_path: Path) ->
     with pytest.raises(OSError):
         write_copy(path, "three")
     assert list(outside.iterdir()) == []
-    assert copy_path("somebody", str(own), own, tmp_path / "data").parent == tmp_path / "data" / "memory"
+    for owner, is_own in (("somebody", True), ("", False)):
+        place = copy_path(owner, str(own), tmp_path / "data", is_own=is_own)
+        assert place.parent == tmp_path / "data" / "memory"  # D-15: never into a person's project

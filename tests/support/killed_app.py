@@ -29,9 +29,10 @@ async def application(directory: Path, flags: dict[str, Any], model: str) -> Asy
     project = directory / "project"
     project.mkdir(exist_ok=True)
     chosen = {"agent.data_dir": str(directory / "data"), "agent.llm_max_retries": 0, **flags}
-    loaded = load_settings(
-        chosen, env={"HOME": str(directory)}, cwd=directory, home=directory, workspace=project
-    )
+    env = {"HOME": str(directory)}
+    if "agent.workspace" in chosen:  # the server's own is said in its settings, not for one command
+        env["BOWERBIRD_WORKSPACE_DIR"] = chosen.pop("agent.workspace")
+    loaded = load_settings(chosen, env=env, cwd=directory, home=directory, workspace=project)
     async with open_application(loaded, workspace=project, model=model, attended=True) as opened:
         yield opened
 

@@ -61,7 +61,6 @@ async def live_server(
     """Serve on a free port; `flags` are settings by key with `__` for dots."""
     values: dict[str, Any] = {
         "agent.data_dir": str(directory / "data"),
-        "agent.workspace": str(directory / "workspace"),
         "memory.enabled": False,
         "server.port": 1,
         **{key.replace("__", "."): value for key, value in flags.items()},
@@ -69,6 +68,7 @@ async def live_server(
     environment = {
         "HOME": str(directory),
         "PATH": "/usr/bin:/bin",
+        "WORKSPACE_DIR": str(directory / "workspace"),
         "LLM_PROVIDER": "anthropic",
         "ANTHROPIC_API_KEY": "fake-key-for-tests",
         "ANTHROPIC_BASE_URL": fake.anthropic_url,

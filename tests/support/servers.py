@@ -71,7 +71,6 @@ def serve(
                 yield server
         return
     settings = {
-        "agent.workspace": str(directory / "ws"),
         "agent.data_dir": str(directory / "data"),
         "provider.name": "anthropic",
         "provider.base_url": fake.anthropic_url,
@@ -80,7 +79,8 @@ def serve(
         "store.min_free_mb": 0,
         **(flags or {}),
     }
-    loaded = load_settings(settings, env={}, cwd=directory, kind="serve", home=directory)
+    env = {"WORKSPACE_DIR": str(directory / "ws")}
+    loaded = load_settings(settings, env=env, cwd=directory, kind="serve", home=directory)
     runner = _Runner(loaded, limited)
     runner.start()
     try:

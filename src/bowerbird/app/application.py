@@ -21,6 +21,7 @@ from bowerbird.app.mapping import (
     workspace_limits,
 )
 from bowerbird.app.memory import session_memory
+from bowerbird.app.own import own_workspace
 from bowerbird.app.sandboxes import SandboxNews, open_sandboxes
 from bowerbird.app.subagents import door_tournaments, session_children
 from bowerbird.app.teams import session_teams
@@ -219,7 +220,7 @@ async def open_application(
 def _keep_records(application: Application, news: SandboxNews) -> None:
     """Bind boards, lists and background commands to the sessions that have them."""
     store, service, maker = application.store, application.sessions, application.maker
-    maker.records = SessionRecords(store, Path(application.loaded.settings.agent.workspace))
+    maker.records = SessionRecords(store, own_workspace(application.loaded))
     maker.records.connect(service.live)
     desk = BackgroundDesk(store, service.live, lambda turn: service.resume(turn.turn_id))
     maker.background = BackgroundEnds(store, application.sandboxes, application.branches, desk)

@@ -197,13 +197,13 @@ class SessionRecords:
     """Boards and lists for the turns of a process.
 
     Args:
-        own: the server's own workspace (`WORKSPACE_DIR`).
+        own: the server's own workspace (`WORKSPACE_DIR`), None where it serves somebody's directory.
 
     Attributes:
         boards: every board. news: shows what changed.
     """
 
-    def __init__(self, store: "Store", own: Path) -> None:
+    def __init__(self, store: "Store", own: Path | None) -> None:
         self.news = BoardNews(store)
         self._todos = Todos(store)
         self.boards = Boards(store, own=own, heard=self.news.heard)

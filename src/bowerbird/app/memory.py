@@ -8,6 +8,7 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bowerbird.app.own import is_made_by_us
 from bowerbird.app.sdks import import_sdks
 from bowerbird.core.threads import to_thread
 from bowerbird.memory.copies import copy_path, write_copy
@@ -49,9 +50,15 @@ def session_memory(application: "Application") -> Remembering:
 
 async def keep_copy(application: "Application", owner: str, workspace: str, text: str) -> None:
     """Bring the readable copy of a memory up to date; one that cannot be written is a warning."""
-    own = Path(application.loaded.settings.agent.workspace)
-    path = copy_path(owner, workspace, own, application.data_dir)
+    path = Path()
+
+    def write() -> None:
+        nonlocal path
+        is_own = bool(workspace) and is_made_by_us(Path(workspace), application.data_dir)
+        path = copy_path(owner, workspace, application.data_dir, is_own=is_own)
+        write_copy(path, text)
+
     try:
-        await to_thread(write_copy, path, text)
+        await to_thread(write)
     except OSError as error:
         _log.warning("the copy of the memory %s was not written: %s", path, error)

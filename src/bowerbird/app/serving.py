@@ -20,10 +20,11 @@ from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
-from bowerbird.app.application import Application, open_application
+from bowerbird.app.application import Application, make_data_dir, open_application
 from bowerbird.app.door import door_limits, listening_config
 from bowerbird.app.memory import keep_copy
 from bowerbird.app.offers import SettingsOffers
+from bowerbird.app.own import make_workspace
 from bowerbird.app.reloading import Load, Reloader, model_name
 from bowerbird.config import Loaded, Settings
 from bowerbird.config.database import driver_of
@@ -141,7 +142,8 @@ async def open_server(
     settings = loaded.settings
     in_force = InForce(adjust(server_settings(settings)))
     workspace = Path(settings.agent.workspace)
-    await to_thread(workspace.mkdir, parents=True, exist_ok=True)
+    data_dir = await to_thread(make_data_dir, settings.agent.data_dir)
+    await to_thread(make_workspace, workspace, data_dir)
     name = model_name(loaded)
     async with open_application(
         loaded, workspace=workspace, model=name, attended=True, drives_all=True

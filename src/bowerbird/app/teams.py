@@ -4,9 +4,9 @@ Here: which key becomes which value, and binding teams to an application's sessi
 teammates (`sessions/teams.py`), their rules (`delegation/team_rules.py`).
 """
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bowerbird.app.own import own_workspace
 from bowerbird.config import Settings
 from bowerbird.delegation.boards import Boards
 from bowerbird.delegation.team_rules import TeamRules
@@ -35,7 +35,6 @@ def team_rules(settings: Settings) -> TeamRules:
 def session_teams(application: "Application", boards: Boards) -> Teams:
     """Return what runs the teammates of an application's sessions."""
     settings, maker, service = application.loaded.settings, application.maker, application.sessions
-    own = Path(settings.agent.workspace)
     office = Office(
         application.store,
         application.branches,
@@ -43,7 +42,7 @@ def session_teams(application: "Application", boards: Boards) -> Teams:
         service.live,
         rules=team_rules(settings),
         boards=boards,
-        copies=TeamCopies(application.store, application.branches, own),
+        copies=TeamCopies(application.store, application.branches, own_workspace(application.loaded)),
         holder=service.executor_id,
         wake=lambda turn: service.resume(turn.turn_id),
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from bowerbird.cli.databases import load_server
+from bowerbird.cli.databases import load_server, require_database, shown
 from bowerbird.cli.exits import DONE, PARTLY
 from bowerbird.cli.shell import Shell
 from bowerbird.cli.shell import run as run_async
@@ -30,7 +30,7 @@ def backup(shell: Shell, *, directory: str, force: bool, json: bool) -> int:
     """
     target = Path(directory).expanduser().absolute()
     loaded = load_server(shell)
-    _require_something(loaded)
+    require_database(loaded)
     done = run_async(lambda: _backup(loaded, target, force))
     if json:
         _write(shell, target, done)
@@ -53,7 +53,7 @@ def restore(shell: Shell, *, directory: str, json: bool) -> int:
         NotFound, StoreCorrupt: no backup, or not whole. Exists: the data directory is not empty.
     """
     source = Path(directory).expanduser().absolute()
-    loaded = shell.load(Path.cwd())
+    loaded = load_server(shell)
     done = run_async(lambda: _restore(loaded, source))
     if json:
         _write(shell, source, done)
@@ -65,29 +65,13 @@ def restore(shell: Shell, *, directory: str, json: bool) -> int:
     return DONE
 
 
-def _require_something(loaded: "Loaded") -> None:
-    """A backup must not make the database that it looks for."""
-    from bowerbird.core.errors import NotFound
-    from bowerbird.store.sqlite import database_file
-
-    data_dir = Path(loaded.settings.agent.data_dir)
-    database = database_file(loaded.database_url, data_dir)
-    missing = data_dir if not data_dir.is_dir() else database
-    if missing is not None and not missing.exists():
-        raise NotFound(f"there is nothing to back up: {missing} does not exist")
-
-
 def _write(shell: Shell, directory: Path, record: "BackupRecord") -> None:
     data = {"directory": str(directory), **msgspec.to_builtins(record)}
     shell.terminal.write(json_text.dumps(data, ensure_ascii=False, indent=2) + "\n")
 
 
 def _source(loaded: "Loaded") -> str:
-    from bowerbird.config.fields import mask_url
-
-    data_dir = loaded.settings.agent.data_dir
-    shown = mask_url(loaded.database_url)
-    return str(data_dir) if shown.startswith("sqlite") else f"{shown} and {data_dir}"
+    return f"{shown(loaded)} and {loaded.settings.agent.data_dir}"
 
 
 async def _backup(loaded: "Loaded", target: Path, force: bool) -> "BackupRecord":

@@ -120,6 +120,7 @@ def explain(shell: Shell, *, key: str, json: bool) -> int:
 def init(shell: Shell, *, path: str) -> int:
     """Write a commented settings file, 0600, never over another."""
     from bowerbird.config.reference import template
+    from bowerbird.config.sources import FILE_NAME, note_initialised
 
     file = Path(path).expanduser()
     try:
@@ -128,6 +129,8 @@ def init(shell: Shell, *, path: str) -> int:
         raise CliExit(FAILED, f"{file} is there already and was left alone; give another FILE") from None
     with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
         stream.write(template())
+    if file.name == FILE_NAME:
+        note_initialised(Path.home(), file.parent.absolute())  # `serve` there reads it without being told
     shell.terminal.note(f"wrote {file}; every line is a default until you uncomment it")
     return DONE
 

@@ -64,12 +64,17 @@ def _landings(data_dir: Path) -> Row:
             state = str(record.get("state"))
         except (OSError, ValueError, AttributeError):
             state = "unreadable"
-        if state not in ("done", "undone"):
+        if state not in ("done", "undone", "given_up"):
             left.append(f"{file.parent.name} ({state})")
     if not left:
         return ("landings", "ok", "none is unfinished", "")
     shown = ", ".join(left[:_MOST_NAMED]) + (", …" if len(left) > _MOST_NAMED else "")
-    return ("landings", "degraded", f"{len(left)} unfinished: {shown}", "see them with: bowerbird landings")
+    return (
+        "landings",
+        "degraded",
+        f"{len(left)} unfinished: {shown}",
+        "see them with: bowerbird landings; then: bowerbird landings fix ID",
+    )
 
 
 def _branches(use: "DiskUse") -> Row:

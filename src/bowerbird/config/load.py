@@ -14,8 +14,9 @@ from bowerbird.config.environment import Variables, variable_layer
 from bowerbird.config.keys import KeyInfo, canonical, find
 from bowerbird.config.keys import Path as KeyPath
 from bowerbird.config.layers import DEFAULT, EMPTY, Finding, Layer, Leaf, Missing, Origin, expand, merge
-from bowerbird.config.resolve import Resolved, resolve
+from bowerbird.config.resolve import Bases, Resolved, resolve
 from bowerbird.config.sources import (
+    HOME_DIRECTORY,
     FileLayers,
     Place,
     choose_file,
@@ -136,9 +137,10 @@ def inspect_settings(
     at_home = Path(home) if home is not None else _home(environment)
     command = kind == "cli"
     works_in = Path(os.path.normpath(here / workspace)) if workspace is not None else None
-    place = choose_file(config_path, environment, cwd=here, home=at_home, command=command, workspace=works_in)
+    place = choose_file(config_path, environment, cwd=here, home=at_home, command=command)
+    bases = Bases(place.base, here, at_home)
     files = read_files(place)
-    dotenv = _dotenv(files, place.base, here, command, env_file)
+    dotenv = None if command and env_file is None else _dotenv(files, bases, env_file)
     sources = [*([dotenv] if dotenv else []), Variables("environment", environment)]
     variables = {name: text for source in sources for name, text in source.values.items()}
 
@@ -149,17 +151,20 @@ def inspect_settings(
             source,
             command=command,
             known=[path for lower in layers for path in lower],
-            read_file=lambda name: read_secret_file(place.base, at_home, name),
+            read_file=lambda name, of=source: read_secret_file(
+                here if of.kind == "environment" else place.base, at_home, name
+            ),
         )
         files.findings += findings
         layers.append(layer)
     layers.append(_flag_layer(flags or {}))
+    if not command and place.base == at_home / HOME_DIRECTORY:
+        # A server without settings of its own serves the directory it was started in (D-16).
+        layers.insert(0, {("agent", "workspace"): Leaf(str(here), Origin("default"))})
     leaves = merge(layers)
     _keys_by_other_names(leaves, sources)
-    more = _mcp_file(leaves, files, place.base, at_home, variables, works_in)
-    resolved = resolve(
-        leaves, [*_still_missing(missing, leaves), *more], base=place.base, home=at_home, command=command
-    )
+    more = _mcp_file(leaves, files, bases, variables, works_in)
+    resolved = resolve(leaves, [*_still_missing(missing, leaves), *more], bases=bases, command=command)
     findings = [*files.findings, *resolved.findings, *_readable(files.read, from_files, dotenv)]
     if not command:
         findings += _own_workspace(place.file, config_path, environment, resolved.settings)
@@ -183,15 +188,16 @@ def _home(environment: Mapping[str, str]) -> Path:
     return Path(home) if home else Path.home()
 
 
-def _dotenv(
-    files: FileLayers, base: Path, here: Path, command: bool, env_file: str | None
-) -> Variables | None:
-    if command and env_file is None:
-        return None
-    file = here / Path(env_file).expanduser() if env_file is not None else base / ".env"
+def _dotenv(files: FileLayers, bases: Bases, env_file: str | None) -> Variables:
+    file = bases.here / Path(env_file).expanduser() if env_file is not None else bases.file / ".env"
     values, lines = read_dotenv(file, files.findings, named=env_file is not None)
     if values:
         files.read.append(file)
+    theirs = bases.here / ".env"
+    if env_file is None and theirs != file and theirs.is_file():
+        # Whoever works in a directory that is served could have written it.
+        text = f"{theirs} belongs to the project and was not read; name it with --env-file to use it"
+        files.findings.append(Finding("note", (), text))
     return Variables(".env", values, str(file), lines)
 
 
@@ -219,8 +225,7 @@ def _flag_layer(flags: Mapping[str, Any]) -> dict[KeyPath, Leaf]:
 def _mcp_file(
     leaves: dict[KeyPath, Leaf],
     files: FileLayers,
-    base: Path,
-    home: Path,
+    bases: Bases,
     variables: Mapping[str, str],
     workspace: Path | None,
 ) -> list[Missing]:
@@ -230,8 +235,8 @@ def _mcp_file(
     could have written it, so its servers are never started (PT-17).
     """
     leaf = leaves.get(("mcp", "file"))
-    name = str(leaf.value) if leaf else "mcp_servers.json"
-    file = home / name[2:] if name.startswith("~/") else base / name
+    name, origin = (str(leaf.value), leaf.origin) if leaf else ("mcp_servers.json", DEFAULT)
+    file = Path(bases.absolute(name, origin))
     if leaf is None and workspace is not None and file.is_relative_to(workspace):
         if os.path.lexists(file):
             text = (

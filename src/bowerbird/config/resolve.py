@@ -3,6 +3,7 @@
 Here, pure: conversion, validation, path resolution, findings. Not here: reading sources.
 """
 
+import os.path
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
@@ -12,7 +13,7 @@ from pydantic import ValidationError
 
 from bowerbird.config.checks import check, owner_enabled
 from bowerbird.config.keys import KeyInfo, Path, canonical, find, walk
-from bowerbird.config.layers import DEFAULT, EMPTY, Finding, Leaf, Missing, below, nest
+from bowerbird.config.layers import DEFAULT, EMPTY, Finding, Leaf, Missing, Origin, below, nest
 from bowerbird.config.tree import Settings
 from bowerbird.config.values import NOT_SET, Wrong, convert, shown
 
@@ -30,19 +31,45 @@ class Resolved:
     leaves: Mapping[Path, Leaf]
 
 
+@dataclass(frozen=True, slots=True)
+class Bases:
+    """Where relative paths start (CF-2, D-16).
+
+    Attributes:
+        file: those of a settings file, of the `.env` beside it, and defaults.
+        here: those of the command line and the environment: the command's directory.
+        home: what `~` stands for.
+    """
+
+    file: FilePath
+    here: FilePath
+    home: FilePath
+
+    def absolute(self, text: str, origin: Origin) -> str:
+        """Return a path absolute.
+
+        Example:
+            >>> Bases(FilePath("/etc/b"), FilePath("/srv"), FilePath("/root")).absolute("data", DEFAULT)
+            '/etc/b/data'
+        """
+        if text == "~" or text.startswith("~/"):
+            return str(self.home / text[2:])
+        return os.path.normpath((self.here if origin.kind in ("flag", "environment") else self.file) / text)
+
+
 def resolve(
-    leaves: Mapping[Path, Leaf], missing: Iterable[Missing], *, base: FilePath, home: FilePath, command: bool
+    leaves: Mapping[Path, Leaf], missing: Iterable[Missing], *, bases: Bases, command: bool
 ) -> Resolved:
     """Return settings from merged, expanded leaves.
 
     Args:
         leaves: what sources set. missing: values that name undefined variables.
-        base: where relative paths start. home: what `~` stands for.
+        bases: where relative paths start.
         command: see `checks.check`.
     """
     findings: list[Finding] = []
     typed = _convert_all(leaves, findings)
-    placed = _with_paths(typed, base, home)
+    placed = _with_paths(typed, bases)
     settings = _validated(placed, findings)
     bad = {finding.path for finding in findings if finding.severity == "error"}
     missing = list(missing)
@@ -82,7 +109,7 @@ def _wrong(path: Path, info: KeyInfo | None, what: str, leaf: Leaf) -> Finding:
     return Finding("error", path, f"{what} ({allowed}got {got})", leaf.origin)
 
 
-def _with_paths(typed: Mapping[Path, Leaf], base: FilePath, home: FilePath) -> dict[Path, Leaf]:
+def _with_paths(typed: Mapping[Path, Leaf], bases: Bases) -> dict[Path, Leaf]:
     """Make path settings absolute, defaults too (CF-2)."""
     placed = dict(typed)
     for info in walk():
@@ -93,20 +120,14 @@ def _with_paths(typed: Mapping[Path, Leaf], base: FilePath, home: FilePath) -> d
         if (isinstance(info, KeyInfo) and info.base == "file") or (
             isinstance(info, KeyInfo) and info.base == "workspace" and str(leaf.value).startswith("~")
         ):
-            placed[path] = replace(leaf, value=_absolute(leaf.value, base, home))
+            placed[path] = replace(leaf, value=_absolute(leaf.value, bases, leaf.origin))
     return placed
 
 
-def _absolute(value: Any, base: FilePath, home: FilePath) -> Any:
+def _absolute(value: Any, bases: Bases, origin: Origin) -> Any:
     if isinstance(value, list | tuple):
-        return [_absolute(item, base, home) for item in value]  # pyright: ignore[reportUnknownVariableType] - a list of any
-    if not isinstance(value, str):
-        return value
-    if value == "~" or value.startswith("~/"):
-        return str(home / value[2:])
-    import os.path
-
-    return os.path.normpath(base / value)
+        return [_absolute(item, bases, origin) for item in value]  # pyright: ignore[reportUnknownVariableType] - a list of any
+    return bases.absolute(value, origin) if isinstance(value, str) else value
 
 
 def _validated(placed: dict[Path, Leaf], findings: list[Finding]) -> Settings:

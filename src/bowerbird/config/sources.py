@@ -18,6 +18,7 @@ from bowerbird.config.yaml_text import LARGEST_FILE_BYTES, Document, YamlProblem
 FILE_NAME = "config.yaml"
 LOCAL_NAME = "config.local.yaml"
 HOME_DIRECTORY = ".bowerbird"
+INITIALISED = "servers"  # in it: directories that `config init` made, one a line
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +46,12 @@ def choose_file(
     cwd: Path,
     home: Path,
     command: bool,
-    workspace: Path | None,
 ) -> Place:
-    """Return the settings file of a command (CF-2).
+    """Return the settings file of a command (CF-2); without one, paths start in ~/.bowerbird (D-16).
 
     Args:
         named: the value of `--config`. environment: for BOWERBIRD_CONFIG. cwd, home: absolute.
-        command: not `serve`: without a file, relative paths start in ~/.bowerbird.
-        workspace: the directory the command works in; its unnamed `config.yaml` belongs to the project.
+        command: not `serve`, which also reads the file that `config init` wrote here.
     """
     for text, source in (
         (named, "--config"),
@@ -71,13 +70,30 @@ def choose_file(
     if here.is_file():
         # What happens to lie there may be a stranger's, or the agent's of another day, and settings can
         # name programs to start (D-17).
-        if not command and (workspace is None or not here.is_relative_to(workspace)):
+        if not command and cwd in initialised(home):
             return Place(here, cwd)
         text = f"{here} belongs to the project and was not read; name it with --config to use it"
         findings = (Finding("note", (), text),)
     if own.is_file():
         return Place(own, own.parent, findings)
-    return Place(None, own.parent if command else cwd, findings)
+    return Place(None, own.parent, findings)
+
+
+def initialised(home: Path) -> frozenset[Path]:
+    """Return the directories in which somebody wrote settings for a server with `config init` (D-17)."""
+    try:
+        lines = (home / HOME_DIRECTORY / INITIALISED).read_bytes().split(b"\n")
+    except OSError:
+        return frozenset()
+    return frozenset(Path(os.fsdecode(line)) for line in lines if line)
+
+
+def note_initialised(home: Path, directory: Path) -> None:
+    """Note that a server may read the settings in `directory` without being told."""
+    own = home / HOME_DIRECTORY
+    own.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with (own / INITIALISED).open("ab") as file:
+        file.write(os.fsencode(directory) + b"\n")
 
 
 def read_files(place: Place) -> FileLayers:

@@ -14,14 +14,14 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def copy_path(owner: str, workspace: str, own: Path, data_dir: Path) -> Path:
+def copy_path(owner: str, workspace: str, data_dir: Path, *, is_own: bool) -> Path:
     """Return where the copy of a memory is.
 
     Args:
         owner: user id, "" for the one user of a server without auth. workspace: path, "" for none.
-        own: the server's own workspace, where the one user's copy is a file that people can open.
+        is_own: Bowerbird made the workspace for itself; there the one user's copy lies beside the files.
     """
-    if not owner and workspace and os.path.realpath(workspace) == os.path.realpath(own):
+    if not owner and is_own:
         return Path(workspace) / FILE
     name = hashlib.sha256("\0".join((owner, workspace)).encode("utf-8", "surrogateescape")).hexdigest()
     return data_dir / "memory" / f"{name[:32]}.md"

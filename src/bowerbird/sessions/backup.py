@@ -24,7 +24,7 @@ from pathlib import Path
 import msgspec
 from sqlalchemy import Connection, select
 
-from bowerbird.core.errors import Exists, NotFound, StoreCorrupt
+from bowerbird.core.errors import Exists, NotFound, StoreCorrupt, WorkspaceError
 from bowerbird.core.ids import ulid
 from bowerbird.core.threads import in_thread
 from bowerbird.core.timestamps import now_iso
@@ -32,6 +32,7 @@ from bowerbird.store import Store
 from bowerbird.store.copies import check_file, copy_to_file, edit_file, fill_from_file
 from bowerbird.store.migrations import HEAD
 from bowerbird.store.tables import sessions, turns
+from bowerbird.workspace.landing_record import LandingFolder, Refused
 from bowerbird.workspace.raw_copy import Copied, make_equal
 
 RECORD, DATABASE, FILES = "backup.json", "agent.db", "files"
@@ -224,6 +225,7 @@ async def restore_backup(
             what = f"{copied.files} files of {copied.bytes} bytes, not {record.files} of {record.bytes}"
             raise StoreCorrupt(f"{source} is not whole: {what}; nothing was changed")
         await in_thread(shutil.copyfile, source / DATABASE, beside / f".{DATABASE}")
+        await in_thread(_set_landings_aside, beside)
         await in_thread(_fill_directory, beside, data_dir)
     finally:
         await in_thread(_remove_tree, beside)
@@ -254,6 +256,20 @@ def _require_empty(data_dir: Path) -> None:
             f"the data directory {data_dir} is not empty; restore into another one with --data-dir DIR, "
             "or move it away first"
         )
+
+
+def _set_landings_aside(data_dir: Path) -> None:
+    """Finish no landing of back then: the directory it wrote into has gone on since."""
+    why = "it was in progress when the backup was made; the directory may be further by now"
+    for file in data_dir.glob("branches/*/landings/*/record.json"):
+        folder = LandingFolder(file.parent)
+        try:
+            record = folder.record()
+        except WorkspaceError:
+            continue  # named when somebody looks at it
+        if record.state == "applying":  # one that was only prepared has written nothing, and goes
+            aside = (Refused("/", why),)
+            folder.write_record(msgspec.structs.replace(record, state="needs_attention", troubles=aside))
 
 
 def _fill_directory(made: Path, data_dir: Path) -> None:

@@ -1,0 +1,43 @@
+"""The server's own workspace: where readable records are real files (law 2, D-15, D-16).
+
+Here: whether there is one, and whether Bowerbird made it. Not here: what is written there.
+"""
+
+import os
+from pathlib import Path
+
+from bowerbird.config import Loaded
+
+_MADE = "made-workspaces"  # in the data directory: one path a line
+
+
+def own_workspace(loaded: Loaded) -> Path | None:
+    """Return the directory that settings give to Bowerbird for itself, None where it serves somebody's.
+
+    A directory that was only named on the command line, or in which the server was started, is a project:
+    nothing appears in it but by a landing.
+    """
+    leaf = loaded.leaves.get(("agent", "workspace"))
+    if leaf is not None and leaf.origin.kind in ("default", "flag"):
+        return None
+    return Path(loaded.settings.agent.workspace)
+
+
+def make_workspace(path: Path, data_dir: Path) -> None:
+    """Make the server's workspace if it is missing, and note that it was Bowerbird who did. Blocks."""
+    try:
+        path.mkdir(parents=True)
+    except FileExistsError:
+        path.mkdir(exist_ok=True)  # raises for a file
+        return
+    with (data_dir / _MADE).open("ab") as file:
+        file.write(os.fsencode(os.path.realpath(path)) + b"\n")
+
+
+def is_made_by_us(path: Path, data_dir: Path) -> bool:
+    """Tell whether Bowerbird made a directory for itself: only there does it keep memory (D-15). Blocks."""
+    try:
+        made = (data_dir / _MADE).read_bytes()
+    except OSError:
+        return False
+    return os.fsencode(os.path.realpath(path)) in made.split(b"\n")
