@@ -13,6 +13,7 @@ Example:
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from bowerbird.agent.delegates import Approver
     from bowerbird.agent.limits import Limits
     from bowerbird.agent.policy import Policy
     from bowerbird.agent.prompt import (
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from bowerbird.agent.result import AgentEvent, RunDone, RunResult, StepResult
     from bowerbird.api import Agent, ThreadAgent, create_agent
     from bowerbird.core import errors
+    from bowerbird.core.events import ApprovalAnswer, ApprovalRequest
     from bowerbird.core.usage import Usage
     from bowerbird.sandbox.allowed import ALLOWED_COMMANDS
     from bowerbird.sandbox.shell_backend import ExecuteResponse, WorkspaceShellBackend
@@ -35,6 +37,9 @@ __all__ = [
     "ALLOWED_COMMANDS",
     "Agent",
     "AgentEvent",
+    "ApprovalAnswer",
+    "ApprovalRequest",
+    "Approver",
     "Branch",
     "ExecuteResponse",
     "Landing",
@@ -63,6 +68,9 @@ __all__ = [
 _HOMES = {
     "Agent": "api",
     "AgentEvent": "agent.result",
+    "ApprovalAnswer": "core.events",
+    "ApprovalRequest": "core.events",
+    "Approver": "agent.delegates",
     "ALLOWED_COMMANDS": "sandbox.allowed",
     "Branch": "workspace",
     "ExecuteResponse": "sandbox.shell_backend",

@@ -114,6 +114,7 @@ def _delegation_from_settings(agent: Agent[Any], setup: "ProcessSetup | None") -
         setup if setup is not None else _setup_from_settings(options.workdir),
         model=settings.agent.subagent_model,
         tiers=tuple(sorted(settings.model_router.tiers)) if settings.model_router.enabled else (),
+        provider=settings.provider.name,
     )
     rules = subagent_rules(settings, max_depth=options.max_subagent_depth)
     return LibraryDelegation(runner, rules, runner.forks)
@@ -138,7 +139,9 @@ async def create_agent(config: "AppConfig") -> "tuple[ThreadAgent, Checkpointer,
     """Return an agent whose threads are durable, the store they are in, and the MCP client (AG-68).
 
     Args:
-        config: settings, say `load_settings().settings`.
+        config: settings. `load_settings(kind="serve").settings` are those of a server: WORKSPACE_DIR,
+            DATABASE_URL and `.env` count. `load_settings().settings` are those of the command, where they do
+            not; agents then work in `agent.workspace`.
 
     Returns:
         The agent, its checkpointer (the journal's store), and the client of the MCP servers, None when
@@ -148,7 +151,7 @@ async def create_agent(config: "AppConfig") -> "tuple[ThreadAgent, Checkpointer,
         ConfigError: settings or a default tier are unusable; what was opened is closed.
 
     Example:
-        agent, checkpointer, mcp_client = await create_agent(load_settings().settings)
+        agent, checkpointer, mcp_client = await create_agent(load_settings(kind="serve").settings)
         answer = await agent.ainvoke(
             {"messages": [{"role": "user", "content": "hello"}]},
             config={"configurable": {"thread_id": "telegram_12345"}},

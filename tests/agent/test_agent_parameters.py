@@ -84,6 +84,14 @@ class Point(msgspec.Struct):
         ({"limits": {"deadline_s": 0}}, "deadline_s is 0"),
         ({"permissions": {"denny": []}}, "'denny'"),
         ({"language_model": 7}, "language_model is 7"),
+        ({"language_model": "nope"}, "'nope'; use 'provider:model', say 'anthropic:nope'"),
+        ({"language_model": ""}, "language_model is ''"),
+        ({"skills": "/nope"}, "skills is '/nope'"),
+        ({"skills": "skills"}, "skills is 'skills'"),
+        ({"skills": 5}, "skills is 5"),
+        ({"tools": [5]}, "tools has 5"),
+        ({"branch": "x"}, "branch is 'x'; use a Branch"),
+        ({"sandbox": 5}, "sandbox is 5"),
         ({"think": 1}, "think is 1"),
         ({"memory": "MEMORY.md"}, "memory is 'MEMORY.md'"),
         ({"tools": mine}, "tools is"),
@@ -130,21 +138,6 @@ def test_tools_that_clash_or_lack_something_are_refused(tool: Any, error: type[E
 def test_two_tools_of_one_name_are_refused() -> None:
     with pytest.raises(ToolNameCollision, match="mine"):
         Agent(tools=[mine, Tool(mine)])
-
-
-def test_a_sync_tool_is_refused_with_the_remedy() -> None:
-    """TO-1."""
-
-    def plain(text: str) -> str:
-        """Be plain.
-
-        Args:
-            text: What.
-        """
-        return text
-
-    with pytest.raises(TypeError, match="from_sync"):
-        Agent(tools=[plain])
 
 
 def test_an_agent_is_a_value() -> None:

@@ -17,6 +17,7 @@ from bowerbird.tools import Tool
 
 
 def make(tmp_path: Path) -> Agent:
+    (tmp_path / "skills").mkdir()
     return Agent(
         workdir=tmp_path,
         timeout=5,
@@ -61,7 +62,8 @@ def test_default_instructions_survive_without_growing(tmp_path: Path) -> None:
 def test_no_key_is_in_a_configuration() -> None:
     settings = ModelSettings(providers={"anthropic": ProviderSettings(api_key="sk-secret-key-123456")})
     model = open_model("anthropic:claude-sonnet-4-5", settings)
-    config = Agent(language_model=model).get_config()
+    with pytest.warns(UserWarning, match="has its name 'anthropic:claude-sonnet-4-5' only"):
+        config = Agent(language_model=model).get_config()
     assert "sk-secret" not in json.dumps(config)
     assert config["language_model"] == "anthropic:claude-sonnet-4-5"
 

@@ -15,7 +15,7 @@ from bowerbird.agent.busy import in_use
 from bowerbird.agent.config import options_from_config, parameter_names
 from bowerbird.agent.delegates import Approver, ChildRun
 from bowerbird.agent.delegating import Delegating
-from bowerbird.agent.handle import Handle
+from bowerbird.agent.handle import Handle, given_as
 from bowerbird.agent.inputs import chat_messages, is_chat
 from bowerbird.agent.library_run import Begin, begin, data_begin, run_events, turn_run
 from bowerbird.agent.options import DEFAULT_ITERATIONS, AgentOptions, LandingPolicy
@@ -45,8 +45,8 @@ class Agent(AgentValue, Delegating, Generic[OutputT]):
         data_dir: where the branch is kept; None = where the `bowerbird` command keeps its own
             (`~/.bowerbird/data`), `":memory:"` = a temporary place that `close` removes.
         timeout: seconds per `run_python_code`/`run_python_file` call.
-        tools: `Tool`s or async functions, after the built-in ones. They run unasked, unless their own
-            `effect="outside"` or `needs_approval`, `enable_approval` or a rule asks.
+        tools: `Tool`s or functions, after the built-in ones; a plain one runs in a thread. They run unasked,
+            unless their own `effect="outside"` or `needs_approval`, `enable_approval` or a rule asks.
         branch: ready-made branch, say `other.branch.fork()`; `sandbox` is a synonym.
         max_subagent_depth: 0 = no delegation, 1 = subagents that cannot spawn.
         schema, data_model: JSON Schema, or a pydantic, msgspec, dataclass or TypedDict type, of the output.
@@ -123,7 +123,7 @@ class Agent(AgentValue, Delegating, Generic[OutputT]):
             raise InvalidArgument("branch and sandbox are both given; they are two names of one parameter")
         options = AgentOptions(**{key: given[key] for key in parameter_names()})
         object.__setattr__(self, "_options", options)
-        given_branch = branch if branch is not None else sandbox
+        given_branch = given_as("branch", branch) or given_as("sandbox", sandbox)
         object.__setattr__(self, "_handle", Handle(options, given_branch, self._new_workspace))
 
     @property
@@ -296,7 +296,7 @@ class Agent(AgentValue, Delegating, Generic[OutputT]):
         child: ChildRun | None = None,
     ) -> AsyncGenerator[AgentEvent[OutputT], None]:
         options = self._options
-        on = branch if branch is not None else await to_thread(self._handle.branch)
+        on = given_as("branch", branch) or await to_thread(self._handle.branch)
         async with AsyncExitStack() as stack:
             stack.enter_context(in_use(on))
             await to_thread(on.begin_turn)
@@ -365,7 +365,7 @@ class Agent(AgentValue, Delegating, Generic[OutputT]):
             return None
         from bowerbird.skills import SkillLibrary
 
-        return SkillLibrary(self._options.workdir, str(self._options.skills))
+        return SkillLibrary(self._options.workdir, str(Path(self._options.skills).expanduser()))
 
     def _shown_whole(self) -> AgentOptions:
         """Return options for a step: the next one needs all messages, whatever a run would show."""

@@ -8,15 +8,19 @@ import copy
 import difflib
 import importlib
 import inspect
+import warnings
 from collections.abc import Mapping
 from dataclasses import asdict, fields
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from bowerbird.agent.limits import Limits
 from bowerbird.agent.options import AgentOptions
 from bowerbird.agent.policy import Policy
 from bowerbird.core.errors import InvalidArgument, NotSerializable
 from bowerbird.tools.tool import DEFAULT_TIMEOUT_S, Tool
+
+if TYPE_CHECKING:
+    from bowerbird.models.protocol import Model
 
 _OPTIONS: dict[str, Any] = {
     "timeout_s": DEFAULT_TIMEOUT_S, "needs_approval": None, "aliases": (),
@@ -41,8 +45,7 @@ def options_to_config(options: AgentOptions) -> dict[str, Any]:
     config["tools"] = None if options.tools is None else [_tool_to_config(t) for t in options.own_tools]
     if options.data_model is not None:
         config["data_model"] = importable_name(options.data_model, f"data_model {options.data_model!r}")
-    model = options.language_model
-    config["language_model"] = model if model is None or isinstance(model, str) else model.info.name
+    config["language_model"] = _model_to_config(options.language_model)
     if isinstance(options.limits, Limits):
         config["limits"] = asdict(options.limits)
     if isinstance(options.permissions, Policy):
@@ -68,6 +71,18 @@ def options_from_config(config: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(arguments.get("data_model"), str):
         arguments["data_model"] = _imported(arguments["data_model"])
     return arguments
+
+
+def _model_to_config(model: "str | Model | None") -> str | None:
+    if model is None or isinstance(model, str):
+        return model
+    name = model.info.name
+    warnings.warn(
+        f"language_model is a Model object: the configuration has its name {name!r} only, not its key, "
+        f"address or other settings; language_model={name!r} takes those from settings",
+        stacklevel=4,
+    )
+    return name
 
 
 def importable_name(value: Any, what: str) -> str:

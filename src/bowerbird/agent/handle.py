@@ -11,10 +11,24 @@ from typing import TYPE_CHECKING
 from bowerbird.agent.delegates import LibraryDelegate
 from bowerbird.agent.interpreters import KeptNames
 from bowerbird.agent.options import AgentOptions
+from bowerbird.core.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from bowerbird.tools.process_family import ProcessSetup
     from bowerbird.workspace import Branch, Workspace
+
+
+def given_as(name: str, branch: "Branch | None") -> "Branch | None":
+    """Return a branch that a caller gave as the parameter `name`; raises InvalidArgument when it is none."""
+    if branch is None:
+        return None
+    from bowerbird.workspace import Branch
+
+    if not isinstance(branch, Branch):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+        raise InvalidArgument(
+            f"{name} is {branch!r}; use a Branch, say other.branch.fork() or Workspace(…).open(branch_id)"
+        )
+    return branch
 
 
 class Handle:

@@ -49,12 +49,20 @@ def is_chat(inputs: Any) -> bool:
     return False
 
 
+def check_given(inputs: object) -> None:
+    """Raise InvalidArgument when there is nothing to answer: None, a blank text, no messages."""
+    empty = isinstance(inputs, list | tuple) and not inputs
+    if inputs is None or empty or (isinstance(inputs, str) and not inputs.strip()):
+        raise InvalidArgument(f"inputs is {inputs!r}: nothing to answer; give a text, messages or data")
+
+
 def chat_messages(inputs: Any) -> tuple[Message, ...]:
     """Return the messages of chat `inputs`.
 
     Raises:
         InvalidArgument: there is none, or one has a wrong role or block; its index is named.
     """
+    check_given(inputs)
     if isinstance(inputs, str):
         return (user_text(inputs),)
     items = cast("Mapping[str, Any]", inputs)["messages"] if isinstance(inputs, Mapping) else inputs

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any
 from bowerbird.agent.branch_files import BranchStore
 from bowerbird.agent.delegates import Approver, ChildRun, Delegate
 from bowerbird.agent.history import History, HistoryBuilder
-from bowerbird.agent.inputs import PromptParts, chat_messages, data_message, examples_text, is_chat
+from bowerbird.agent.inputs import (
+    PromptParts,
+    chat_messages,
+    check_given,
+    data_message,
+    examples_text,
+    is_chat,
+)
 from bowerbird.agent.loop import run_turn
 from bowerbird.agent.options import AgentOptions
 from bowerbird.agent.prompt import delegation_block, get_default_instructions, system_blocks
@@ -90,6 +97,7 @@ def agent_tools(
 
 def begin(options: AgentOptions, inputs: Any) -> Begin | None:
     """Return how chat `inputs` begin a run; None for data, which needs a branch first."""
+    check_given(inputs)
     if not is_chat(inputs):
         if not options.autonomous:
             raise InvalidArgument("step mode takes chat only: a string or messages, not data")

@@ -139,9 +139,8 @@ class AgentOptions:
                 raise InvalidArgument(f"examples[{at}] is {example!r}; use {{'input': …, 'output': …}}")
         if isinstance(self.memory, str):
             raise InvalidArgument(f"memory is {self.memory!r}; use a list of file names")
-        model = self.language_model
-        if model is not None and not isinstance(model, str) and not hasattr(model, "stream"):
-            raise InvalidArgument(f"language_model is {model!r}; use 'provider:model' or a Model")
+        _check_model(self.language_model)
+        _check_skills(self.skills, self.workdir)
 
 
 def _directory(workdir: object) -> Path | None:
@@ -163,6 +162,29 @@ def _data_dir(given: object) -> str | Path | None:
     if not isinstance(given, str | Path) or not str(given).strip():
         raise InvalidArgument(f"data_dir is {given!r}; use the path of a directory, or {MEMORY!r}")
     return Path(given).expanduser().absolute()
+
+
+def _check_model(model: object) -> None:
+    if model is None or (not isinstance(model, str) and hasattr(model, "stream")):
+        return
+    named = isinstance(model, str) and bool(model.strip())
+    if not named or not set(":/") & set(str(model)):
+        example = f", say 'anthropic:{model}'" if named else ""
+        raise InvalidArgument(
+            f"language_model is {model!r}; use 'provider:model'{example}, a Model, or None: as settings say"
+        )
+
+
+def _check_skills(skills: object, workdir: Path | None) -> None:
+    if skills is None:
+        return
+    if not isinstance(skills, str | Path) or not str(skills).strip():
+        raise InvalidArgument(f"skills is {skills!r}; use the path of a directory")
+    path = Path(skills).expanduser()
+    if workdir is None and not path.is_absolute():
+        raise InvalidArgument(f"skills is {str(skills)!r}, which starts at workdir, and there is none")
+    if not ((workdir or Path("/")) / path).is_dir():
+        raise InvalidArgument(f"skills is {str(skills)!r}; there is no such directory (it starts at workdir)")
 
 
 def _own_tools(given: Sequence[Tool | Callable[..., Any]] | None) -> tuple[Tool, ...]:

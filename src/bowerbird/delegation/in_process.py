@@ -48,6 +48,7 @@ class InProcessRunner:
 
     Args:
         agent: the caller's. model: of subagents, None = the agent's own. tiers: model tiers by name.
+        provider: of model names without one.
         setup: how processes are run.
 
     Attributes:
@@ -64,11 +65,13 @@ class InProcessRunner:
         *,
         model: str | None = None,
         tiers: Sequence[str] = (),
+        provider: str = "anthropic",
     ) -> None:
         self._agent = agent
         self._setup = setup
         self._model = model
         self._tiers = tuple(tiers)
+        self._provider = provider
         self.forks: dict[str, Branch] = {}
         self._probing = asyncio.Lock()
 
@@ -141,6 +144,8 @@ class InProcessRunner:
         """Return how the child's parameters differ from its caller's agent's."""
         kind, wanted = job.kind, job.wanted
         model: Any = wanted.model or kind.model or self._model or self._agent.language_model
+        if isinstance(model, str) and not set(":/") & set(model):
+            model = f"{self._provider}:{model}"
         if wanted.tier:
             model = f"tier:{wanted.tier}"
         return {

@@ -258,8 +258,16 @@ def tool(
 
 
 def as_tool(value: "Tool | Callable[..., Any]") -> Tool:
-    """Return `value` as a tool: a `Tool` as it is, an async function wrapped."""
-    return value if isinstance(value, Tool) else Tool(value)
+    """Return `value` as a tool: a `Tool` as it is, a function wrapped; a plain one runs in a thread.
+
+    Raises:
+        InvalidArgument: it is neither.
+    """
+    if isinstance(value, Tool):
+        return value
+    if not callable(value) or not hasattr(value, "__name__"):
+        raise InvalidArgument(f"tools has {value!r}; use functions, or Tool(…)")
+    return Tool.from_sync(value)
 
 
 def _function_runner(fn: Callable[..., Any], injected: frozenset[str]) -> Runner:
