@@ -141,6 +141,27 @@ async def test_subagents_work_outlives_the_block(
     assert agent.branch.changes()["written"] == ["/work.txt"]
 
 
+async def test_another_agent_does_not_probe_the_sandbox_again(
+    fake: FakeModels, model: Model, home: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Engine 8: "first `run` of each process 2.6 to 3.9 s": what a probe found is kept in the data directory."""
+    from bowerbird.sandbox import host
+
+    probes: list[Any] = []
+    probe = host.SandboxHost._probe
+
+    async def counted(self: Any, *given: Any) -> Any:
+        probes.append(given)
+        return await probe(self, *given)
+
+    monkeypatch.setattr(host.SandboxHost, "_probe", counted)
+    fake.script(*[{"text": "done"}] * 3)
+    for _ in range(3):
+        with Agent(workdir=project, language_model=model) as agent:
+            await agent.run("go")
+    assert len(probes) == 1
+
+
 # ---------------------------------------------------------------- handles of what was closed or discarded
 
 

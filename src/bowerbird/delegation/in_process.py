@@ -133,7 +133,7 @@ class InProcessRunner:
         """Return the setup with what this host gives: it is found out once, not by every child."""
         async with self._probing:
             if self._setup.status is None:
-                host = SandboxHost(branch.processes().data_dir, self._setup.sandbox)
+                host = SandboxHost(branch.processes().data_dir, self._setup.sandbox, remember=True)
                 try:
                     self._setup = replace(self._setup, status=await host.status())
                 finally:
