@@ -140,7 +140,14 @@ def test_ordinary_paths_hashes_and_identifiers_stay(text):
     assert Redactor(["swordfish-77"]).text(text) == text
 
 
-@given(st.text(min_size=6, max_size=30), st.text(max_size=10), st.text(max_size=10))
+def test_short_plain_words_are_no_secrets_and_other_short_ones_are_whole_words():
+    """Reliability 12, server 18: a database's user masked half of our own name, a key `ollama` every mention."""
+    redactor = Redactor(["bower", "ollama", "pw42!"])
+    assert redactor.text("bowerbird.sessions of ollama; apw42!b") == "bowerbird.sessions of ollama; apw42!b"
+    assert redactor.text("password pw42! it is") == "password [redacted:secret] it is"
+
+
+@given(st.text(min_size=8, max_size=30), st.text(max_size=10), st.text(max_size=10))
 def test_a_secret_disappears_in_all_its_forms(secret, before, after):
     redactor = Redactor([secret])
     raw = secret.encode("utf-8", "surrogatepass")

@@ -46,4 +46,7 @@ def test_a_full_disk_stops_the_turn_with_its_name_and_nothing_is_lost(
     assert seen["files"] == [True, True]
     assert (seen["other"], seen["reopened"]) == ("done", "done")
     assert seen["gapless"]
+    assert (
+        seen["deleted"] == "UnknownSession"
+    )  # reliability 11: it was refused, so that a full disk stayed full
     assert seen["integrity"] == "ok"

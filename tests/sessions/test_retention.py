@@ -144,6 +144,21 @@ async def test_the_disk_of_a_deleted_session_is_freed_when_it_can_no_longer_be_r
     ] == []
 
 
+async def test_a_date_of_discarding_that_was_cut_short_keeps_nothing_for_ever(
+    tmp_path: Path, fake: FakeModels
+) -> None:
+    """Reliability 10: an empty `discarded_at` ended retention for good."""
+    fake.script(writes("a.txt", "x"), {"text": "ok"})
+    async with place(tmp_path, fake) as home:
+        thread = await home.session()
+        await home.ask(thread)
+        branch = home.data / "branches" / str((await home.service.get(thread)).branch_id)
+        await home.service.delete(thread)
+        (branch / "discarded_at").write_text("")
+        assert (await later(home, 8)).branches == 1
+        assert not branch.exists()
+
+
 async def test_branches_are_kept_as_long_as_their_session_can_be_restored(
     tmp_path: Path, fake: FakeModels
 ) -> None:

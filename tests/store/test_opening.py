@@ -103,6 +103,18 @@ async def test_foreign_tables_are_refused_unless_adopted(tmp_path: Path) -> None
     await open_and_close(tmp_path)
 
 
+async def test_a_database_without_its_table_of_revisions_is_named_and_unchanged(tmp_path: Path) -> None:
+    """Reliability 12: it was "refused the operation (OperationalError)"."""
+    await open_and_close(tmp_path)
+    connection = sqlite3.connect(tmp_path / "agent.db")
+    [(table,)] = connection.execute("SELECT name FROM sqlite_master WHERE name LIKE '%version%'").fetchall()
+    connection.execute(f"DROP TABLE {table}")
+    connection.commit()
+    connection.close()
+    with pytest.raises(ConfigError, match=f"not {table}.*nothing was changed"):
+        await open_and_close(tmp_path)
+
+
 @pytest.mark.parametrize("where", ["header", "middle", "no database at all"])
 async def test_a_damaged_file_is_named_with_the_way_back_and_not_written(tmp_path: Path, where: str) -> None:
     """SE-60."""

@@ -63,6 +63,12 @@ async def scenario(home: Place, disk: Path) -> dict[str, Any]:
     other = await home.session()
     fake.script({"text": "fine"})
     await home.ask(other, "before")
+    unwanted = await home.session()
+    filler = fill(disk)
+    await service.delete(unwanted)
+    seen["deleted"] = await said(service.get(unwanted))
+    filler.unlink()
+    service.store.space.is_low()  # as the next input does: the reserve is set aside again
     thread = await home.session()
     fake.script(writes("a.txt", "a\n"), {**writes("b.txt", "b" * 200_000), "ttft_s": 0.3})
     first = fake.request_count

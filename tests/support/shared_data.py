@@ -9,6 +9,7 @@ and every line of the log that the agent keeps must be there once, in order.
 """
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -193,9 +194,8 @@ class Shared:
         return [sys.executable, "-m", "bowerbird", "--config", str(self.directory / "config.yaml")]
 
     def _environment(self) -> dict[str, str]:
-        import os
-
-        return {"PATH": os.environ.get("PATH", ""), "HOME": str(self.directory / "home")}
+        kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+        return {**kept, "HOME": str(self.directory / "home")}
 
     def _until_ready(self, door: str) -> None:
         address, process = self.servers[door]

@@ -10,18 +10,21 @@ import logging
 import os
 import signal
 import socket
+import threading
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version as installed_version
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
 from bowerbird.app.application import Application, make_data_dir, open_application
 from bowerbird.app.door import door_limits, listening_config
+from bowerbird.app.hangups import Hangups
 from bowerbird.app.memory import keep_copy
 from bowerbird.app.offers import SettingsOffers
 from bowerbird.app.own import make_workspace
@@ -48,6 +51,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 LEAVE_S = 1.0  # viewers are told that the server ends, and close
+LAST_S = 2.0  # beyond the grace of running turns: then the process ends, whatever hangs (SE-34)
 HOUR_S = 3600.0
 # Fields of `ServerSettings` that only a new process can have otherwise.
 UNTIL_RESTART = (
@@ -288,6 +292,17 @@ class Listening(uvicorn.Server):
         super().__init__(config)
         self._serving = serving
 
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """End in order at SIGTERM and SIGINT; uvicorn would raise them again before anything is closed."""
+        del frame
+        self.force_exit = self.should_exit and sig == signal.SIGINT
+        if not self.should_exit:
+            grace_s = self._serving.application.sessions.settings.grace_s
+            last = threading.Timer(grace_s + LAST_S, _end_at_once)
+            last.daemon = True
+            last.start()
+        self.should_exit = True
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Refuse new work, send viewers away, stop turns at a step's end, then close."""
         context = self._serving.context
@@ -300,6 +315,12 @@ class Listening(uvicorn.Server):
                 await context.presence.deserted()
         await super().shutdown(sockets)
         await stopping
+
+
+def _end_at_once() -> None:
+    # SE-34: turns were stopped and can be resumed; nothing that hangs may keep a supervisor waiting.
+    _log.warning("something did not end in time; the process ends now, its turns can be resumed")
+    os._exit(0)
 
 
 async def serve(
@@ -324,7 +345,7 @@ async def serve(
     try:
         async with (
             open_server(loaded, version=version, load=load, on_loaded=on_loaded) as serving,
-            _Hangups(serving.context) as hangups,
+            Hangups(serving.context) as hangups,
         ):
 
             def ready(address: str, server: Listening) -> None:
@@ -335,47 +356,6 @@ async def serve(
             await listen(serving, bound, ready)
     finally:
         bound.close()
-
-
-class _Hangups:
-    """What SIGHUP means: load the settings again; or, when our terminal is gone, end like at any signal."""
-
-    def __init__(self, context: ServerContext) -> None:
-        self._context = context
-        self._had_terminal = _has_terminal()
-        self._tasks: set[asyncio.Task[Any]] = set()
-        self.server: Listening | None = None
-
-    def heard(self) -> None:
-        """Take one signal."""
-        if self._had_terminal and not _has_terminal():
-            if self.server is not None:
-                self.server.should_exit = True
-            return
-        task = asyncio.get_running_loop().create_task(self._reload(), name="settings")
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def _reload(self) -> None:
-        if self._context.reload is not None:
-            await self._context.reload()
-
-    async def __aenter__(self) -> "_Hangups":
-        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self.heard)
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        asyncio.get_running_loop().remove_signal_handler(signal.SIGHUP)
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-
-def _has_terminal() -> bool:
-    """Whether this process has a controlling terminal; one that was closed is none."""
-    try:
-        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC))
-    except OSError:
-        return False
-    return True
 
 
 def run(main: "Callable[[], Any]") -> None:

@@ -161,5 +161,7 @@ def _password_of(url: str) -> list[str]:
         parts = urlsplit(url)
     except ValueError:
         return []
-    found = parts.password or ("" if parts.username is None or "@" not in url else parts.username)
+    # The user of a database is a name; elsewhere a lone one may well be a token.
+    is_token = parts.username is not None and "@" in url and not parts.scheme.startswith("postgres")
+    found = parts.password or (parts.username if is_token else "")
     return [found, unquote(found)] if found else []

@@ -17,7 +17,7 @@ Here: the hierarchy and what each error carries. Not here: how a door renders th
     ├── ModelError                        a provider failed
     ├── ToolError                         a tool says so to the model
     ├── SandboxUnavailable                the promised isolation cannot be given
-    ├── StoreError                        StoreBusy StorageFull StoreCorrupt StoreTooNew LeaseLost
+    ├── StoreError                        StoreBusy DataGone StorageFull StoreCorrupt StoreTooNew LeaseLost
     └── SessionError                      UnknownSession TurnRunning QueueFull AlreadyAnswered …
 
 Every message says what happened, to which input, and what to do.
@@ -261,6 +261,10 @@ class SandboxUnavailable(BowerbirdError):
 
 class StoreError(BowerbirdError):
     """The database refused; SQL never appears in the message."""
+
+
+class DataGone(StoreError):
+    """The data directory is not there any more; a restart finds it, once it is back."""
 
 
 class StoreBusy(StoreError):

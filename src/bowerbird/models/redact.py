@@ -16,6 +16,7 @@ from urllib.parse import quote, quote_plus
 from bowerbird.models.settings import ModelSettings
 
 SHORTEST_SECRET = 4  # a shorter value would blank ordinary words
+_CERTAIN = 8  # characters; a shorter secret that is a plain word would blank it wherever it stands
 _SHORTEST_ENCODED = 6
 
 # Where a word begins, also after a line break that JSON or repr has written out as `\n`.
@@ -38,11 +39,24 @@ _HINT = re.compile(r"sk-|AKIA|ASIA|gh[pousr]_|github_pat_|xox|-----BEGIN|eyJ|bea
 _SECRET_HEADER = re.compile(r"key|token|auth|secret|cookie|password", re.IGNORECASE)
 
 
+def _is_secret(value: str) -> bool:
+    return len(value) >= _CERTAIN or (
+        len(value) >= SHORTEST_SECRET and not (value.isalpha() and value.islower())
+    )
+
+
+def _pattern(secret: str) -> str:
+    found = re.escape(secret)
+    return found if len(secret) >= _CERTAIN else rf"(?<![A-Za-z0-9]){found}(?![A-Za-z0-9])"
+
+
 class Redactor:
     """Replaces secrets by `[redacted:kind]`.
 
     Args:
-        secrets: configured values; empty and very short ones are ignored.
+        secrets: configured values. Empty and very short ones are ignored, and so are short plain words
+            (`ollama`, a database's user): what anybody may write is no secret. Other short ones are
+            recognised as whole words only.
 
     Example:
         >>> Redactor(["swordfish-77"]).text("the key is swordfish-77")
@@ -50,11 +64,11 @@ class Redactor:
     """
 
     def __init__(self, secrets: Iterable[str | None] = ()) -> None:
-        known = {secret for secret in secrets if secret and len(secret) >= SHORTEST_SECRET}
+        known = {secret for secret in secrets if secret and _is_secret(secret)}
         encoded = {form for secret in known for form in _forms(secret) if len(form) >= _SHORTEST_ENCODED}
         # The longest first: a secret that contains another is replaced as a whole.
         ordered = sorted(known | encoded, key=len, reverse=True)
-        self._values = re.compile("|".join(map(re.escape, ordered))) if ordered else None
+        self._values = re.compile("|".join(map(_pattern, ordered))) if ordered else None
 
     def text(self, text: str) -> str:
         """Return `text` without secrets."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from bowerbird.core.errors import BowerbirdError, InvalidArgument, LimitExceeded
+from bowerbird.core.errors import BowerbirdError, BranchBusy, InvalidArgument, LimitExceeded
 from bowerbird.core.ids import new_id
 from bowerbird.core.timestamps import now_iso
 from bowerbird.sandbox.background_record import (
@@ -144,9 +144,15 @@ class BackgroundRuns:
         return [self._now(run).to_data() for run in self._runs.values()]
 
     async def stop(self, task_id: str) -> dict[str, Any]:
-        """Kill a run's whole tree and return its `poll`; one that ended stays as it is."""
-        self._known(task_id)
+        """Kill a run's whole tree and return its `poll`; one that ended stays as it is.
+
+        Raises:
+            InvalidArgument: there is no such run. BranchBusy: it runs in another process.
+        """
+        run = self._known(task_id)
         live = self._commands.get(task_id)
+        if live is None and not run.ended and task_id not in self._ours:
+            raise BranchBusy(f"{task_id} runs in another process; cancel it there")
         if live is not None:
             self._stopped.add(task_id)
             live.stop("cancel")

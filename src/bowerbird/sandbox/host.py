@@ -8,13 +8,13 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from bowerbird.core.errors import BranchBusy, SandboxUnavailable
+from bowerbird.core.errors import BranchBusy, NotFound, SandboxUnavailable
 from bowerbird.core.events import Egress, SandboxTier
 from bowerbird.core.threads import to_thread
 from bowerbird.core.timestamps import now_iso
-from bowerbird.sandbox.background_record import BackgroundRun
+from bowerbird.sandbox.background_record import BackgroundFile, BackgroundRun
 from bowerbird.sandbox.branch_sandbox import BACKGROUND_FILE, BranchSandbox
 from bowerbird.sandbox.egress_proxy import Resolver, system_resolver
 from bowerbird.sandbox.network import BranchNetwork, NetworkRules, rules_of
@@ -278,9 +278,37 @@ class SandboxHost:
         if not wait:
             raise BranchBusy(
                 f"background commands still write this branch ({', '.join(sandbox.background.running)}); "
-                "wait for them, or cancel them"
+                "wait for them, or cancel them (POST to background/{task_id}/cancel of the conversation)"
             )
         await sandbox.background.finished()
+
+    def background_runs(self, branch_id: str) -> list[dict[str, Any]]:
+        """Return every background command of a branch on record, oldest first; starts nothing. Blocks."""
+        sandbox = self._sandboxes.get(branch_id)
+        if sandbox is not None:
+            return sandbox.background.poll_all()
+        return [run.to_data() for run in BackgroundFile(self._background_file(branch_id)).load()]
+
+    async def cancel_background(self, branch_id: str, task_id: str | None = None) -> list[dict[str, Any]]:
+        """Kill a background command's whole tree, or all of a branch, and return what `poll` says of each.
+
+        Raises:
+            NotFound: there is no such command. BranchBusy: it runs in another process.
+        """
+        runs = await to_thread(self.background_runs, branch_id)
+        wanted = [run for run in runs if run["task_id"] == task_id or task_id is None]
+        if task_id is not None and not wanted:
+            raise NotFound(f"there is no background command {task_id!r}")
+        sandbox = self._sandboxes.get(branch_id)
+        ended: list[dict[str, Any]] = []
+        for run in wanted:
+            if run["status"] == "running" and sandbox is None:
+                raise BranchBusy(f"{run['task_id']} runs in another process; cancel it there")
+            ended.append(await sandbox.background.stop(run["task_id"]) if sandbox is not None else run)
+        return ended
+
+    def _background_file(self, branch_id: str) -> Path:
+        return self.data_dir / "branches" / branch_id / BACKGROUND_FILE
 
     def ends_told(self, branch_id: str, task_ids: Sequence[str]) -> None:
         """Remember that the ends of these background commands are on record; writes a small file."""

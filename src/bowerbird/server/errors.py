@@ -8,6 +8,7 @@ A message never shows a traceback, SQL, an absolute path of the server or a secr
 are replaced, the others are masked by `said`.
 """
 
+import errno
 import logging
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -20,6 +21,7 @@ from starlette.responses import Response
 from bowerbird.core import errors as core
 from bowerbird.core.ids import new_id
 from bowerbird.server.saying import said
+from bowerbird.store.patience import LOOKING_S, READ_PATIENCE_S
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -144,11 +146,20 @@ _KNOWN: Mapping[type[BaseException], tuple[int, str | None]] = {
     core.ModelError: (502, None),
     core.SandboxUnavailable: (503, None),
     core.StorageFull: (507, "the disk is full, or less than store.min_free_mb is free; nothing was stored"),
+    core.DataGone: (503, "the data directory is gone; bring it back and restart the server"),
     core.StoreBusy: (503, "the database is busy; try again"),
     core.LeaseLost: (409, "another process took this conversation over; try again"),
     core.StoreError: (503, "the database refused the operation; the server's log says why"),
 }
 _RETRY_S = {"store_busy": 2}
+_FULL = "the disk is full; free some space and send it again"
+# What the system refused, wherever in our code that was.
+_SYSTEM: Mapping[int, tuple[int, str, str]] = {
+    errno.ENOSPC: (507, "storage_full", _FULL),
+    errno.EDQUOT: (507, "storage_full", _FULL),
+    errno.EMFILE: (503, "overloaded", "too many files are open; try again"),
+    errno.ENFILE: (503, "overloaded", "too many files are open on this machine; try again"),
+}
 
 
 def problem_of(error: BaseException) -> Problem | None:
@@ -156,6 +167,9 @@ def problem_of(error: BaseException) -> Problem | None:
     if isinstance(error, core.QueueFull):
         retry = {"Retry-After": str(max(1, round(error.retry_after_s)))}
         return Problem(503, "overloaded", said(str(error)), headers=retry)
+    if isinstance(error, OSError) and error.errno in _SYSTEM:
+        status, code, text = _SYSTEM[error.errno]
+        return Problem(status, code, text, headers={"Retry-After": "2"} if status == 503 else None)
     if isinstance(error, core.InvalidArgument):
         return invalid(("body",), said(str(error)))
     for kind in type(error).__mro__:
@@ -265,6 +279,8 @@ class Guard:
             started = started or message["type"] == "http.response.start"
             await send(message)
 
+        if scope["method"] in ("GET", "HEAD") and not scope["path"].endswith("/events"):
+            READ_PATIENCE_S.set(LOOKING_S)  # of this request's own context
         try:
             await self.app(scope, receive, watched)
         except Exception as error:  # noqa: BLE001 - every bug ends here: an id for the client, a traceback in the log

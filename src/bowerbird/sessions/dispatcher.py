@@ -176,6 +176,8 @@ class LocalDispatcher:
                 await work()
             except StoreError as error:
                 _log.warning("dispatcher: %s", error)
+            except Exception:  # noqa: BLE001  whatever it met: without this task turns are left alone for ever
+                _log.exception("dispatcher: %s failed; it goes on", work.__name__)
 
     async def _sweep(self) -> None:
         await self._store.write(self._announce, flush=False)

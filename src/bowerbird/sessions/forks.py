@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from sqlalchemy import Connection
 
-from bowerbird.core.errors import NotFound, TurnRunning, UnknownSession, UnknownTurn, WorkspaceError
+from bowerbird.core.errors import (
+    BranchBusy,
+    NotFound,
+    StorageFull,
+    TurnRunning,
+    UnknownSession,
+    UnknownTurn,
+    WorkspaceError,
+)
 from bowerbird.core.ids import new_thread_id
 from bowerbird.core.threads import in_thread
 from bowerbird.core.timestamps import now_iso
@@ -159,10 +167,17 @@ async def delete_session(house: House, thread_id: str) -> bool:
         update_session(connection, thread_id, deleted_at=now_iso(), status=DELETING)
         return session
 
-    buried = await house.store.write(bury)
+    try:
+        buried = await house.store.write(bury)
+    except StorageFull:
+        house.store.space.free_reserve()  # set aside for this, too: else a full disk stays full (SE-61)
+        buried = await house.store.write(bury)
     if buried is None:
         return False
-    await _put_away(house, buried)
+    try:
+        await _put_away(house, buried)
+    except BranchBusy as error:  # deleted all the same; the branch goes when its process lets it go
+        _log.warning("branch %s of deleted session %s: %s", buried.branch_id, thread_id, error)
     return True
 
 

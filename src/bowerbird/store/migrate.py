@@ -69,6 +69,11 @@ def known_revisions() -> frozenset[str]:
 
 def _refuse_foreign(connection: Connection, adopt: bool) -> None:
     names = sorted(set(inspect(connection).get_table_names()) - {_VERSION_TABLE})
+    if "meta" in names and "sessions" in names:
+        raise ConfigError(
+            f"store.url: the database holds Bowerbird's tables, but not {_VERSION_TABLE}, which says "
+            "of which version they are; nothing was changed. Restore a backup (`bowerbird restore DIR`)"
+        )
     if names and "meta" not in names and not adopt:
         shown = ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
         raise ConfigError(

@@ -24,6 +24,7 @@ from bowerbird.core.errors import ConfigError, StoreBusy
 from bowerbird.store.failures import Conflict, is_outage, is_race, store_error
 from bowerbird.store.leases import lengthen_all
 from bowerbird.store.migrate import is_current, upgrade
+from bowerbird.store.patience import READ_PATIENCE_S
 from bowerbird.store.writer import Job, Result, Write, apply_alone, apply_batch
 
 if TYPE_CHECKING:
@@ -288,11 +289,13 @@ class PgReader:
     async def run(self, query: Callable[[Connection], T]) -> T:
         """See `Store.read`."""
 
+        patience_s = min(self._patience_s, READ_PATIENCE_S.get())
+
         async def once() -> T:
-            async with self._views.connect() as connection, connection.begin():
+            async with asyncio.timeout(patience_s), self._views.connect() as connection, connection.begin():
                 return await connection.run_sync(query)
 
-        return await patiently(once, self._name, self._patience_s, _nothing)
+        return await patiently(once, self._name, patience_s, _nothing)
 
     async def aclose(self) -> None:
         """Close the connections."""

@@ -6,6 +6,8 @@ Here: asking the filesystem and the 16 MiB reserve file. Not here: who is refuse
 import os
 from pathlib import Path
 
+from bowerbird.core.errors import DataGone
+
 RESERVE_BYTES = 16 << 20
 
 
@@ -28,8 +30,17 @@ class DiskSpace:
         self._reserve = directory / f"reserve.{os.getpid()}"
 
     def free_bytes(self) -> int:
-        """Bytes an ordinary process may still write here."""
-        status = os.statvfs(self._directory)
+        """Bytes an ordinary process may still write here.
+
+        Raises:
+            DataGone: somebody deleted or unmounted the directory.
+        """
+        try:
+            status = os.statvfs(self._directory)
+        except FileNotFoundError as error:
+            raise DataGone(
+                f"the data directory {self._directory} is gone; bring it back and restart the server"
+            ) from error
         return status.f_bavail * status.f_frsize
 
     def is_low(self) -> bool:

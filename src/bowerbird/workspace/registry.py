@@ -18,12 +18,13 @@ import threading
 import time
 from collections.abc import Collection, Generator, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from bowerbird.core.errors import InvalidWorkspace, NotFound
 from bowerbird.core.ids import new_id
-from bowerbird.core.timestamps import from_iso, now_iso
+from bowerbird.core.timestamps import from_iso, now_iso, to_iso
 from bowerbird.workspace.layers import FrozenLayer, Pile, Storage, probe_storage
 from bowerbird.workspace.limits import WorkspaceLimits
 from bowerbird.workspace.manifest import Manifest, ManifestFile
@@ -309,7 +310,10 @@ class BranchRegistry:
         """
         state = self.open(branch)
         with state.writing():
-            (state.directory / "discarded_at").write_text(now_iso())
+            # By a rename: half a date would be one that never ends.
+            staged = state.directory / "discarded_at.tmp"
+            staged.write_text(now_iso())
+            staged.rename(state.directory / "discarded_at")
         with self._guard:
             self._states.pop(branch, None)
         state.close()
@@ -379,9 +383,13 @@ class BranchRegistry:
 
 def _discarded_at(directory: Path) -> str | None:
     try:
-        return (directory / "discarded_at").read_text()
+        at = (directory / "discarded_at").read_text()
+        from_iso(at)
     except FileNotFoundError:
         return None
+    except ValueError:  # cut by a kill, or a full disk, in an earlier version: the file's time says as much
+        return to_iso(datetime.fromtimestamp((directory / "discarded_at").stat().st_mtime, UTC))
+    return at
 
 
 def _lower_of(directory: Path, branch: str) -> list[tuple[str, int]]:

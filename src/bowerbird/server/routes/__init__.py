@@ -12,6 +12,7 @@ def routers() -> tuple[APIRouter, ...]:
     from bowerbird.server import board
     from bowerbird.server.routes import (
         approvals,
+        background,
         catalogue,
         conversations,
         files,
@@ -30,6 +31,7 @@ def routers() -> tuple[APIRouter, ...]:
         conversations,
         turn_list,
         turns,
+        background,
         catalogue,
         files,
         review,

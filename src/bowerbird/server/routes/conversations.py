@@ -177,10 +177,10 @@ async def show(
     "/conversations/{conversation_id}", response_model=StatusShown, summary="Delete a conversation"
 )
 async def delete(conversation_id: ConversationId, context: Context, caller: User) -> Response:
-    """A running turn is cancelled first; unlanded work can be restored for 7 days."""
+    """Running turn and background commands are cancelled first; unlanded work can be restored for 7 days."""
     row = await owned_session(context, caller, conversation_id)
     if row.branch_id is not None:
-        await context.sandboxes.background_over(row.branch_id)
+        await context.sandboxes.cancel_background(row.branch_id)
         await context.checks.stop(row.branch_id)
     await context.tournaments.stop(row.thread_id)
     await context.sessions.delete(row.thread_id)

@@ -305,9 +305,13 @@ async def fix(landing_id: str, context: Context, caller: User, wanted: FixLandin
 async def discard(
     conversation_id: ConversationId, context: Context, caller: User, wanted: Discard | None = None
 ) -> Response:
-    """All unlanded changes (restorable for 7 days), or those at some paths."""
+    """All unlanded changes (restorable for 7 days), or those at some paths.
+
+    409 `branch_busy` while a background command writes them, as for landing.
+    """
     row = await owned_session(context, caller, conversation_id)
     branch = await branch_of(context, row)
+    await context.sandboxes.background_over(branch.id)
     paths = (wanted or Discard()).paths
     if paths is None:
         changes = await in_thread(branch.changes)

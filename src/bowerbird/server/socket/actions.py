@@ -7,6 +7,7 @@ Here: commands to calls of the session service, and what is answered. Not here: 
 from typing import TYPE_CHECKING, Any
 
 from bowerbird.core.errors import BowerbirdError, NoPendingRequest, QueueFull, SessionError
+from bowerbird.core.threads import to_thread
 from bowerbird.server.errors import problem_of, said
 from bowerbird.server.socket.commands import FLAGS, Command
 from bowerbird.server.socket.frames import Frame, frame_of
@@ -108,12 +109,24 @@ class Actions:
             turn = await sessions.resume(thread_id=self._thread)
             self._seat.attendance.submitted(turn.turn_id, 0, kept=self._viewer.on_disconnect == "continue")
             return turn.turn_id
+        if command.kind in ("background", "cancel_background"):
+            await self._background(command)
+            return room.translator.running
         if command.kind in FLAGS:
             await sessions.set_flags(self._thread, {FLAGS[command.kind]: command.enabled})
             return room.translator.running
         running = room.translator.running
         await self._answer(command)
         return running
+
+    async def _background(self, command: Command) -> None:
+        """Cancel a background command, if one is named, and tell this viewer of all of them."""
+        context = self._context
+        branch = (await context.sessions.row(self._thread)).branch_id
+        if branch is not None and command.task_id:
+            await context.sandboxes.cancel_background(branch, command.task_id)
+        runs = [] if branch is None else await to_thread(context.sandboxes.background_runs, branch)
+        self._put({"type": "background", "runs": runs}, None)
 
     async def _answer(self, command: Command) -> None:
         translator, attendance = self._seat.room.translator, self._seat.attendance

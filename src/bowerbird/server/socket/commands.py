@@ -11,7 +11,7 @@ import msgspec
 
 Kind = Literal[
     "message", "interrupt", "steer", "cancel", "resume", "ping", "tool_approval_response", "plan_approval",
-    "toggle_plan_mode", "toggle_teams", "toggle_approval",
+    "toggle_plan_mode", "toggle_teams", "toggle_approval", "background", "cancel_background",
 ]  # fmt: skip
 
 MAX_ID = 128
@@ -30,6 +30,7 @@ class Command:
 
     Attributes:
         id: the client's own id, by which a repeat is known. request_id: which question is answered.
+        task_id: which background command is meant.
     """
 
     kind: Kind
@@ -39,6 +40,7 @@ class Command:
     enabled: bool = False
     id: str | None = None
     request_id: str | None = None
+    task_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +133,13 @@ def _decision(allowed: tuple[str, ...] = ()) -> Callable[[Mapping[str, Any]], di
     return read
 
 
+def _task_id(frame: Mapping[str, Any]) -> dict[str, Any]:
+    value = frame.get("task_id")
+    if not isinstance(value, str) or not value or len(value) > MAX_ID:
+        raise _Bad(f"task_id must be text of 1 to {MAX_ID} characters")
+    return {"task_id": value}
+
+
 def _nothing(_: Mapping[str, Any]) -> dict[str, Any]:
     return {}
 
@@ -147,4 +156,6 @@ _READERS: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
     "toggle_plan_mode": _enabled,
     "toggle_teams": _enabled,
     "toggle_approval": _enabled,
+    "background": _nothing,
+    "cancel_background": _task_id,
 }

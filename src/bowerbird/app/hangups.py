@@ -1,0 +1,54 @@
+"""What SIGHUP means to a server: load the settings again, or end with the terminal it was started in.
+
+Here: telling the two apart. Not here: loading (`reloading.py`), ending (`serving.py`).
+"""
+
+import asyncio
+import os
+import signal
+from typing import Any
+
+import uvicorn
+
+from bowerbird.server.context import ServerContext
+
+
+class Hangups:
+    """What SIGHUP means: load the settings again; or, when our terminal is gone, end like at any signal."""
+
+    def __init__(self, context: ServerContext) -> None:
+        self._context = context
+        self._had_terminal = _has_terminal()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self.server: uvicorn.Server | None = None
+
+    def heard(self) -> None:
+        """Take one signal."""
+        if self._had_terminal and not _has_terminal():
+            if self.server is not None:
+                self.server.should_exit = True
+            return
+        task = asyncio.get_running_loop().create_task(self._reload(), name="settings")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _reload(self) -> None:
+        if self._context.reload is not None:
+            await self._context.reload()
+
+    async def __aenter__(self) -> "Hangups":
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self.heard)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        asyncio.get_running_loop().remove_signal_handler(signal.SIGHUP)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+def _has_terminal() -> bool:
+    """Whether this process has a controlling terminal; one that was closed is none."""
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC))
+    except OSError:
+        return False
+    return True
