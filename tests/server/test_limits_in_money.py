@@ -129,3 +129,13 @@ def test_only_an_admin_sets_these(team: Team, scope: str) -> None:
     key = begin(team.ben) if scope == "schedule" else "ben"
     assert team.limit(team.ben, scope, key, 0.5).status_code == 403
     assert team.limit(team.root, scope, key, 0.5).status_code == 200
+
+
+def test_a_lifted_limit_wakes_what_waited_for_it(team: Team) -> None:
+    """D-29, team 14: half an hour after the admin had lifted the limit, the turn still waited."""
+    assert team.limit(team.root, "user", "ben", 0.000001).status_code == 200
+    conversation, _ = team.stopped()
+    assert team.limit(team.root, "user", "ben", 0.000002).status_code == 200
+    assert team.ben.get(f"/api/conversations/{conversation}").json()["status"] == "waiting", "no room yet"
+    assert team.limit(team.root, "user", "ben", 5).status_code == 200
+    team.ends(conversation)

@@ -8,7 +8,9 @@ from support.fake_models import FakeModels
 from support.sessions import Place, changed, place, writes
 
 from bowerbird.core.errors import SessionError, UnknownSession
+from bowerbird.core.timestamps import to_iso
 from bowerbird.sessions.retention import Removed, tidy
+from bowerbird.store.retention import finished_before, roll_up_usage
 from bowerbird.store.turns import TurnRow, insert_turn, snapshots
 
 
@@ -52,6 +54,28 @@ async def test_finished_rows_lose_their_detail_and_sums_stay(home: Place) -> Non
     assert await counts(home, "inbox", "usage") == [0, 1]
     assert await later(home, 92) == Removed()
     assert (await home.ask(thread)).state == "done"
+
+
+async def test_what_is_much_goes_in_batches_and_sums_stay(home: Place) -> None:
+    """Team 15: 68,000 rows went in one transaction; nobody else could write for nine seconds."""
+    home.fake.script({"text": "ok"})
+    threads = [await home.session() for _ in range(5)]
+    for thread in threads:
+        await home.ask(thread)
+        await home.ask(thread)
+
+    async def spent() -> list[tuple[int, float | None]]:
+        found = [await home.service.tokens(thread) for thread in threads]
+        return [(tokens.input_tokens + tokens.output_tokens, tokens.cost) for tokens in found]
+
+    before = await spent()
+    late = to_iso(datetime.now(UTC) + timedelta(days=1))
+    passes = [await home.store.write(lambda c: roll_up_usage(c, late, 2)) for _ in range(4)]
+    assert passes == [4, 4, 2, 0]
+    passes = [await home.store.write(lambda c: finished_before(c, late, late, 4)) for _ in range(4)]
+    assert passes == [4, 4, 2, 0]
+    assert await spent() == before
+    assert await counts(home, "inbox", "usage") == [0, 5]
 
 
 async def test_a_deleted_session_is_forgotten_when_it_can_no_longer_be_restored(home: Place) -> None:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import count
 
+from sqlalchemy import Connection
+
 from bowerbird.core.threads import to_thread
 from bowerbird.core.timestamps import to_iso
 from bowerbird.sessions.audit import AuditLog
@@ -31,6 +33,8 @@ from bowerbird.store.store import Store
 FIRST_S = 5.0  # a command that is over sooner leaves it to the next
 EVERY_S = 3600.0
 OFTEN_S = 60.0
+AT_ONCE = 20  # sessions with all their records, in one transaction
+BREATH_S = 0.02  # between two batches: the writer is the turns' first of all
 NEWEST_SNAPSHOTS = 50
 EVERY_TENTH = 10
 
@@ -72,17 +76,19 @@ async def tidy(
         return to_iso(at - timedelta(days=days))
 
     detail, inputs = ago(settings.detail_days), ago(max(settings.dedupe_days, settings.detail_days))
-    rows = await store.write(lambda c: finished_before(c, inputs, detail), flush=False)
-    usage = await store.write(lambda c: roll_up_usage(c, detail), flush=False)
+    rows = await _in_batches(store, lambda c: finished_before(c, inputs, detail))
+    usage = await _in_batches(store, lambda c: roll_up_usage(c, detail))
     deleted = 0
     if settings.sessions_days:
         for thread_id in await store.read(lambda c: idle_sessions(c, ago(settings.sessions_days))):
             await delete(thread_id)
             deleted += 1
     gone = await store.read(lambda c: forgettable_sessions(c, ago(settings.deleted_days)))
-    if gone:
-        await store.write(lambda c: forget_sessions(c, gone))
-        await to_thread(audit.remove, gone)
+    for first in range(0, len(gone), AT_ONCE):
+        some = gone[first : first + AT_ONCE]
+        await store.write(lambda c, some=some: forget_sessions(c, some))
+        await to_thread(audit.remove, some)
+        await asyncio.sleep(BREATH_S)
     thinned = 0
     for thread_id in await store.read(lambda c: long_sessions(c, NEWEST_SNAPSHOTS)):
         thinned += await store.write(
@@ -96,6 +102,15 @@ async def tidy(
         freed = await branches.empty_trash(settings.deleted_days, wanted, at.timestamp())
         landings = await branches.forget_landings()
     return Removed(rows, usage, deleted, len(gone), thinned, freed, landings)
+
+
+async def _in_batches(store: Store, batch: Callable[[Connection], int]) -> int:
+    """Do `batch` until it finds nothing more; turns are written between two of them."""
+    total = 0
+    while done := await store.write(batch, flush=False):
+        total += done
+        await asyncio.sleep(BREATH_S)
+    return total
 
 
 async def keep_tidy(work: Callable[[], Awaitable[Removed]], often: Callable[[], Awaitable[object]]) -> None:

@@ -24,16 +24,17 @@ from bowerbird.sessions.follow import follow
 from bowerbird.sessions.forks import delete_session, finish_deletions
 from bowerbird.sessions.house import House
 from bowerbird.sessions.inputs import Accepted, Offered, accept_answer, content_of, take_back
+from bowerbird.sessions.keepers import Keepers
 from bowerbird.sessions.limits import Authority, permit_raise
 from bowerbird.sessions.live import InputMark, Live, Published, Subscription, TurnMark
 from bowerbird.sessions.outbox import Outbox
 from bowerbird.sessions.reader import Reader
 from bowerbird.sessions.recall import Recall
 from bowerbird.sessions.relay import Relay
-from bowerbird.sessions.retention import Removed, keep_tidy, tidy
+from bowerbird.sessions.retention import Removed, tidy
 from bowerbird.sessions.settings import SessionSettings
 from bowerbird.sessions.setup import TurnMaker
-from bowerbird.sessions.startup import mend_audit_logs, raise_counters
+from bowerbird.sessions.startup import raise_counters
 from bowerbird.sessions.stopping import cancel_paused, cancel_undriven, queue_again
 from bowerbird.sessions.values import InputKind, Receipt, TurnInfo
 from bowerbird.sessions.views import input_mark, turn_info
@@ -82,7 +83,7 @@ class SessionService(Reader):
         self._relayed = False
         self._draining = False
         self.bury: Bury | None = None
-        self._tidying: asyncio.Task[None] | None = None
+        self.keepers = Keepers(self, drives_all=drives is None)
         local = LocalDispatcher(store, self.settings, deliver=self._deliver, drain=self._drain, drives=drives)
         self._dispatcher: Dispatcher = dispatcher or local
         self._room: Callable[[str], int] = local.room if dispatcher is None else lambda _: 0
@@ -115,14 +116,13 @@ class SessionService(Reader):
     async def start(self) -> None:
         """Mend what a crash left, then take queued and orphaned turns."""
         await raise_counters(self.store, self._house.audit.directory)
-        await mend_audit_logs(self.store, self._house.audit)
         await finish_deletions(self._house)
         if self.store.notices is not None and not self._relayed:
             self._relayed = True
             await Relay(self.store.notices, self.live).start()
         await self._dispatcher.start(self._drive)
         await self.outbox.start()
-        self._tidying = asyncio.create_task(keep_tidy(self.tidy, self._house.branches.forget_landings))
+        self.keepers.start(self._house.audit, self._house.branches.forget_landings)
 
     async def stop(self, grace_s: float | None = None) -> None:
         """Stop driving within the grace; running turns stay resumable. Closes branches."""
@@ -135,9 +135,7 @@ class SessionService(Reader):
         await self._dispatcher.stop(left)
         await self._early.put_back(self.store)
         await self.outbox.stop()
-        if self._tidying is not None:
-            self._tidying.cancel()
-            await asyncio.gather(self._tidying, return_exceptions=True)
+        await self.keepers.aclose()
         self.live.close()
         await self._house.branches.aclose()
 

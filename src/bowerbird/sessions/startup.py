@@ -4,6 +4,7 @@ Here: comparing what the store says with what files say. Not here: orphaned turn
 branches and landings (`workspace` mends its own at opening).
 """
 
+import logging
 from pathlib import Path
 
 from sqlalchemy import Connection
@@ -16,6 +17,8 @@ from bowerbird.store.store import Store
 from bowerbird.store.threads import SessionRow, list_sessions, raise_counter, thread_ids
 
 _EVERY = 1_000_000
+
+_log = logging.getLogger(__name__)
 
 
 async def raise_counters(store: Store, audit_directory: Path) -> None:
@@ -45,6 +48,8 @@ async def mend_audit_logs(store: Store, audit: AuditLog) -> int:
     rows = await store.read(lambda c: list_sessions(c, limit=_EVERY))
     late = await to_thread(_older_than_session, audit, rows)
     mended = 0
+    if late:
+        _log.info("%d sessions changed after their audit logs; their journals are read", len(late))
     for row in late:
         records = await store.records(row.thread_id, after=row.parent_seq or 0)
         lines = audit_lines(records, row.channel or row.kind)

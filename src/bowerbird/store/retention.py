@@ -26,23 +26,35 @@ from bowerbird.store.tables import (
 )
 
 ROLLED_UP = "total"  # purpose of a row that stands for many
+BATCH = 100  # sessions, or a tenth of the rows, of one transaction: turns are written in between
 _OF_THREAD = (effects, journal, inbox, outbox, snapshots, usage, leases)
 _OF_OTHERS = ("parent", "lead")  # columns that name whose children or teammates rows are about
 
 
-def finished_before(connection: Connection, inputs: str, parcels: str) -> int:
-    """Drop finished inputs and deliveries older than these times; returns how many rows."""
+def finished_before(connection: Connection, inputs: str, parcels: str, most: int = 10 * BATCH) -> int:
+    """Drop finished inputs and deliveries older than these times, `most` of each; returns how many rows."""
     done = and_(inbox.c.state.in_(("done", "cancelled")), inbox.c.received_at < inputs)
-    gone = connection.execute(inbox.delete().where(done)).rowcount
+    received = list(connection.scalars(select(inbox.c.id).where(done).limit(most)))
     # An outbox row has no time of its own; its id begins with one, and its turn's end is near it.
     old_turns = select(turns.c.turn_id).where(turns.c.ended_at < parcels)
     sent = and_(outbox.c.state.in_(("sent", "dead")), outbox.c.turn_id.in_(old_turns))
-    return int(gone) + int(connection.execute(outbox.delete().where(sent)).rowcount)
+    delivered = list(connection.scalars(select(outbox.c.id).where(sent).limit(most)))
+    connection.execute(inbox.delete().where(inbox.c.id.in_(received)))
+    connection.execute(outbox.delete().where(outbox.c.id.in_(delivered)))
+    return len(received) + len(delivered)
 
 
-def roll_up_usage(connection: Connection, before: str) -> int:
-    """Replace usage rows older than a time by one per session, model and price; returns how many went."""
-    old = and_(usage.c.at < before, usage.c.purpose != ROLLED_UP)
+def roll_up_usage(connection: Connection, before: str, threads: int = BATCH) -> int:
+    """Replace usage rows older than a time by one per session, model and price; returns how many went.
+
+    Args:
+        threads: of so many sessions at most; 0 is returned when there is none left.
+    """
+    aged = and_(usage.c.at < before, usage.c.purpose != ROLLED_UP)
+    some = list(connection.scalars(select(usage.c.thread_id).where(aged).distinct().limit(threads)))
+    if not some:
+        return 0
+    old = and_(aged, usage.c.thread_id.in_(some))
     columns = (
         usage.c.input_tokens, usage.c.output_tokens, usage.c.cache_read_tokens, usage.c.cache_write_tokens,
     )  # fmt: skip
@@ -79,7 +91,7 @@ def idle_sessions(connection: Connection, before: str) -> list[str]:
     return list(connection.scalars(found))
 
 
-def forgettable_sessions(connection: Connection, deleted_before: str, limit: int = 200) -> list[str]:
+def forgettable_sessions(connection: Connection, deleted_before: str, limit: int = 5_000) -> list[str]:
     """Return deleted sessions whose time to be restored is over and that no fork stands on."""
     child = sessions.alias()
     is_parent = select(child.c.thread_id).where(child.c.parent_thread_id == sessions.c.thread_id).exists()

@@ -6,6 +6,7 @@ here: whether a call fits (`models/budget.py`), prices.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date, timedelta
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, Select, and_, bindparam, case, func, or_, select
@@ -193,13 +194,19 @@ def _spent(connection: Connection, scope: MoneyScope) -> float:
         conditions.append(_with_children(scope.key))
     elif scope.scope == "user":
         statement = statement.join(sessions, sessions.c.thread_id == usage.c.thread_id)
-        conditions.append(func.coalesce(sessions.c.owner, "") == scope.key)
+        nobody = or_(sessions.c.owner.is_(None), sessions.c.owner == "")
+        conditions.append(sessions.c.owner == scope.key if scope.key else nobody)
     elif scope.scope == "schedule":
         statement = statement.join(turns, turns.c.turn_id == usage.c.turn_id)
         conditions += [usage.c.thread_id == scope.key, turns.c.kind == "schedule"]
     if scope.window:
-        conditions.append(usage.c.at.startswith(scope.window, autoescape=True))
+        # A range, not a prefix: so the index on `at` is used, and a day costs what that day has.
+        conditions += [usage.c.at >= scope.window, usage.c.at < _day_after(scope.window)]
     return float(connection.scalar(statement.where(*conditions)) or 0.0)
+
+
+def _day_after(day: str) -> str:
+    return (date.fromisoformat(day) + timedelta(days=1)).isoformat()
 
 
 def _held(connection: Connection, scope: MoneyScope) -> float:

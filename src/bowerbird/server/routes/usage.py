@@ -125,6 +125,7 @@ async def set_budget(wanted: NewBudget, context: Context, caller: User) -> Respo
     await context.store.write(
         lambda c: set_limit(c, wanted.scope, key, limit, settings, authority=authority, by=by)
     )
+    await context.sessions.keepers.limits_lifted()
     configured = context.settings.budgets.get(wanted.scope)
     return answer(
         {
