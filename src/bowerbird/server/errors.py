@@ -167,8 +167,8 @@ def problem_of(error: BaseException) -> Problem | None:
     if isinstance(error, core.QueueFull):
         retry = {"Retry-After": str(max(1, round(error.retry_after_s)))}
         return Problem(503, "overloaded", said(str(error)), headers=retry)
-    if isinstance(error, OSError) and error.errno in _SYSTEM:
-        status, code, text = _SYSTEM[error.errno]
+    if isinstance(error, OSError) and (known := _SYSTEM.get(error.errno or 0)) is not None:
+        status, code, text = known
         return Problem(status, code, text, headers={"Retry-After": "2"} if status == 503 else None)
     if isinstance(error, core.InvalidArgument):
         return invalid(("body",), said(str(error)))
