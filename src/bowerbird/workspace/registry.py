@@ -18,13 +18,13 @@ import threading
 import time
 from collections.abc import Collection, Generator, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from bowerbird.core.errors import InvalidWorkspace, NotFound
 from bowerbird.core.ids import new_id
-from bowerbird.core.timestamps import from_iso, now_iso, to_iso
+from bowerbird.core.timestamps import from_iso, now_iso
+from bowerbird.workspace.discarded import discarded_at, note_discarded
 from bowerbird.workspace.layers import FrozenLayer, Pile, Storage, probe_storage
 from bowerbird.workspace.limits import WorkspaceLimits
 from bowerbird.workspace.manifest import Manifest, ManifestFile
@@ -161,7 +161,7 @@ class BranchRegistry:
             state = self._states.get(branch)
             if state is None:
                 directory = self._existing(branch)
-                if directory is None or _discarded_at(directory) is not None:
+                if directory is None or discarded_at(directory) is not None:
                     hint = "is in the trash; use restore_discarded()" if directory else "does not exist"
                     raise NotFound(f"branch {branch} {hint}")
                 state = self._states[branch] = self._open_directory(directory, check=True)
@@ -232,7 +232,7 @@ class BranchRegistry:
         """List this workspace's branches by age; a broken record is rebuilt, its branch marked damaged."""
         rows: list[BranchInfo] = []
         for directory in self.directories():
-            at = _discarded_at(directory)
+            at = discarded_at(directory)
             if (at is not None) != trashed:
                 continue
             file = ManifestFile(directory)
@@ -259,7 +259,7 @@ class BranchRegistry:
 
     def trashed(self) -> dict[str, str]:
         """Return the branches in the trash, of every workspace, and when they went there."""
-        found = {directory.name: _discarded_at(directory) for directory in self.directories()}
+        found = {directory.name: discarded_at(directory) for directory in self.directories()}
         return {branch: at for branch, at in found.items() if at is not None}
 
     def is_ours(self, directory: Path) -> bool:
@@ -310,10 +310,7 @@ class BranchRegistry:
         """
         state = self.open(branch)
         with state.writing():
-            # By a rename: half a date would be one that never ends.
-            staged = state.directory / "discarded_at.tmp"
-            staged.write_text(now_iso())
-            staged.rename(state.directory / "discarded_at")
+            note_discarded(state.directory)
         with self._guard:
             self._states.pop(branch, None)
         state.close()
@@ -323,7 +320,7 @@ class BranchRegistry:
     def restore_discarded(self, branch: str) -> BranchState:
         """Take a branch out of the trash; raises NotFound when it is not there (any more)."""
         directory = self._existing(branch)
-        if directory is None or _discarded_at(directory) is None:
+        if directory is None or discarded_at(directory) is None:
             raise NotFound(f"branch {branch} is not in the trash; it is kept there for {TRASH_DAYS} days")
         (directory / "discarded_at").unlink(missing_ok=True)
         return self.open(branch)
@@ -357,7 +354,7 @@ class BranchRegistry:
         return removed
 
     def _is_over(self, directory: Path, before_s: float) -> bool:
-        at = _discarded_at(directory)
+        at = discarded_at(directory)
         return at is not None and from_iso(at).timestamp() < before_s and not self.referenced(directory.name)
 
     # ------------------------------------------------------------ end
@@ -379,17 +376,6 @@ class BranchRegistry:
                 "this workspace was closed, and its branches went with its temporary data directory; "
                 "make it with data_dir=… to keep them"
             )
-
-
-def _discarded_at(directory: Path) -> str | None:
-    try:
-        at = (directory / "discarded_at").read_text()
-        from_iso(at)
-    except FileNotFoundError:
-        return None
-    except ValueError:  # cut by a kill, or a full disk, in an earlier version: the file's time says as much
-        return to_iso(datetime.fromtimestamp((directory / "discarded_at").stat().st_mtime, UTC))
-    return at
 
 
 def _lower_of(directory: Path, branch: str) -> list[tuple[str, int]]:

@@ -1,0 +1,28 @@
+"""When a branch went to the trash: the file `discarded_at` in its directory.
+
+Here: writing and reading it. Not here: what the trash is (`registry.py`).
+"""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from bowerbird.core.timestamps import from_iso, now_iso, to_iso
+
+
+def note_discarded(directory: Path) -> None:
+    """Put a branch into the trash; by a rename, for half a date would be one that never ends."""
+    staged = directory / "discarded_at.tmp"
+    staged.write_text(now_iso())
+    staged.rename(directory / "discarded_at")
+
+
+def discarded_at(directory: Path) -> str | None:
+    """Return when a branch went to the trash, None when it is not there."""
+    try:
+        at = (directory / "discarded_at").read_text()
+        from_iso(at)
+    except FileNotFoundError:
+        return None
+    except ValueError:  # cut by a kill, or a full disk, in an earlier version: the file's time says as much
+        return to_iso(datetime.fromtimestamp((directory / "discarded_at").stat().st_mtime, UTC))
+    return at
