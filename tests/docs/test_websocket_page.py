@@ -19,7 +19,7 @@ PAGE = (ROOT / "docs" / "websocket.md").read_text()
 SOCKET = Path(str(socket_package.__file__)).parent
 COMMANDS = (
     "message interrupt steer cancel resume ping tool_approval_response plan_approval toggle_plan_mode "
-    "toggle_teams toggle_approval"
+    "toggle_teams toggle_approval background cancel_background"
 ).split()
 
 

@@ -107,7 +107,7 @@ async def test_a_database_without_its_table_of_revisions_is_named_and_unchanged(
     """Reliability 12: it was "refused the operation (OperationalError)"."""
     await open_and_close(tmp_path)
     connection = sqlite3.connect(tmp_path / "agent.db")
-    [(table,)] = connection.execute("SELECT name FROM sqlite_master WHERE name LIKE '%version%'").fetchall()
+    [(table,)] = connection.execute("SELECT name FROM sqlite_master WHERE name LIKE 'alembic%'").fetchall()
     connection.execute(f"DROP TABLE {table}")
     connection.commit()
     connection.close()

@@ -69,7 +69,7 @@ async def test_a_socket_lists_and_cancels_them(server: LiveServer, fake: FakeMod
             async with asyncio.timeout(30):
                 while True:
                     event = json.loads(await socket.recv())
-                    if event["type"] in ("background", "error"):
+                    if event["type"] in ("background_runs", "error"):
                         return event
 
         shown = await asked({"type": "background"})

@@ -126,7 +126,7 @@ class Actions:
         if branch is not None and command.task_id:
             await context.sandboxes.cancel_background(branch, command.task_id)
         runs = [] if branch is None else await to_thread(context.sandboxes.background_runs, branch)
-        self._put({"type": "background", "runs": runs}, None)
+        self._put({"type": "background_runs", "runs": runs}, None)
 
     async def _answer(self, command: Command) -> None:
         translator, attendance = self._seat.room.translator, self._seat.attendance
