@@ -247,9 +247,14 @@ async def test_lost_audit_lines_are_written_at_the_next_start(tmp_path: Path, fa
         import os
 
         os.utime(path, (0, 0))
-    async with place(tmp_path, fake):
+    async with place(tmp_path, fake) as home:
+        fake.script({"text": "next"})
+        await home.ask(thread, "at once")  # the log is compared beside it, and the torn line is no part of it
+        async with asyncio.timeout(20):
+            while "answer" not in path.read_text():
+                await asyncio.sleep(0.01)
         lines = [json.loads(line) for line in path.read_text().splitlines()]
-        assert [line["content"] for line in lines] == ["question", "answer"]
+        assert sorted(line["content"] for line in lines) == ["answer", "at once", "next", "question"]
         assert path.with_name(f"{path.name}.corrupt").exists()
 
 

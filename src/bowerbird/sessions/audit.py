@@ -7,6 +7,7 @@ here: the journal (the truth these lines are a readable copy of), when a turn en
 import json
 import logging
 import os
+import threading
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -110,6 +111,8 @@ class AuditLog:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.failures = 0  # for metrics: appends that did not reach the disk
+        self._torn: set[str] = set()  # sessions whose log may end in half a line, until it is repaired
+        self._guard = threading.Lock()
 
     def path(self, thread_id: str) -> Path:
         """Return the file of a session."""
@@ -120,12 +123,20 @@ class AuditLog:
         if not lines:
             return True
         try:
-            self._append(thread_id, lines)
+            with self._guard:
+                if thread_id in self._torn:  # it is compared with the journal a little later
+                    self._whole(self.path(thread_id))
+                    self._torn.discard(thread_id)
+                self._append(thread_id, lines)
         except OSError as error:
             self.failures += 1
             _log.warning("audit log %s: %s", self.path(thread_id), error.strerror)
             return False
         return True
+
+    def suspect(self, thread_ids: Iterable[str]) -> None:
+        """Say whose logs a killed process may have left in the middle of a line."""
+        self._torn.update(thread_ids)
 
     def remove(self, thread_ids: Iterable[str]) -> None:
         """Remove the files of sessions that are gone for good."""
@@ -141,22 +152,27 @@ class AuditLog:
         """
         path = self.path(thread_id)
         try:
-            raw = path.read_bytes() if path.exists() else b""
-            whole, torn = _split_torn(raw)
-            if torn:
-                _append_bytes(path.with_name(f"{path.name}.corrupt"), torn + b"\n")
-                with path.open("r+b") as file:
-                    file.truncate(len(whole))
-            present = _keys(whole)
-            missing = [line for line in expected if (line.role, line.ts) not in present]
-            self._append(thread_id, missing)
-            if path.exists():
-                os.utime(path)  # compared as of now: the next start need not do it again
+            with self._guard:
+                present = _keys(self._whole(path))
+                self._torn.discard(thread_id)
+                missing = [line for line in expected if (line.role, line.ts) not in present]
+                self._append(thread_id, missing)
+                if path.exists():
+                    os.utime(path)  # compared as of now: the next start need not do it again
         except OSError as error:
             self.failures += 1
             _log.warning("audit log %s: %s", path, error.strerror)
             return 0
         return len(missing)
+
+    def _whole(self, path: Path) -> bytes:
+        """Set a torn last line aside; return the rest."""
+        whole, torn = _split_torn(path.read_bytes() if path.exists() else b"")
+        if torn:
+            _append_bytes(path.with_name(f"{path.name}.corrupt"), torn + b"\n")
+            with path.open("r+b") as file:
+                file.truncate(len(whole))
+        return whole
 
     def _append(self, thread_id: str, lines: Sequence[AuditLine]) -> None:
         if not lines:

@@ -6,16 +6,17 @@ Here: the tasks, begun with the service and ended with it. Not here: the work it
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from bowerbird.sessions.held_turns import BY, keep_waking, wake_held
 from bowerbird.sessions.retention import keep_tidy
-from bowerbird.sessions.startup import mend_audit_logs
+from bowerbird.sessions.startup import late_logs, mend_audit_logs
 
 if TYPE_CHECKING:
     from bowerbird.sessions.audit import AuditLog
     from bowerbird.sessions.service import SessionService
+    from bowerbird.store.threads import SessionRow
 
 _log = logging.getLogger(__name__)
 
@@ -32,14 +33,17 @@ class Keepers:
         self._drives_all = drives_all
         self._tasks: list[asyncio.Task[None]] = []
 
-    def start(self, audit: "AuditLog", often: Callable[[], Awaitable[object]]) -> None:
+    async def start(self, audit: "AuditLog", often: Callable[[], Awaitable[object]]) -> None:
         """Begin; none of it keeps turns or requests waiting.
 
         Args:
             often: what goes beside retention each minute.
         """
         tidying = keep_tidy(self._service.tidy, often)
-        works = [("retention", tidying), ("audit", self._mend(audit))]
+        works = [
+            ("retention", tidying),
+            ("audit", self._mend(audit, await late_logs(self._service.store, audit))),
+        ]
         if self._drives_all:
             works.append(("limits", keep_waking(self.limits_lifted)))
         self._tasks = [asyncio.create_task(work, name=f"bowerbird-{name}") for name, work in works]
@@ -60,9 +64,9 @@ class Keepers:
 
         return await wake_held(service.store, service.settings, go_on)
 
-    async def _mend(self, audit: "AuditLog") -> None:
+    async def _mend(self, audit: "AuditLog", late: "Sequence[SessionRow]") -> None:
         try:
-            mended = await mend_audit_logs(self._service.store, audit)
+            mended = await mend_audit_logs(self._service.store, audit, late)
             if mended:
                 _log.info("%d lines of audit logs were missing and are written again", mended)
         except Exception:  # noqa: BLE001  people's copies of the record: without them everything else works

@@ -116,13 +116,13 @@ class SessionService(Reader):
     async def start(self) -> None:
         """Mend what a crash left, then take queued and orphaned turns."""
         await raise_counters(self.store, self._house.audit.directory)
+        await self.keepers.start(self._house.audit, self._house.branches.forget_landings)
         await finish_deletions(self._house)
         if self.store.notices is not None and not self._relayed:
             self._relayed = True
             await Relay(self.store.notices, self.live).start()
         await self._dispatcher.start(self._drive)
         await self.outbox.start()
-        self.keepers.start(self._house.audit, self._house.branches.forget_landings)
 
     async def stop(self, grace_s: float | None = None) -> None:
         """Stop driving within the grace; running turns stay resumable. Closes branches."""

@@ -5,6 +5,7 @@ branches and landings (`workspace` mends its own at opening).
 """
 
 import logging
+from collections.abc import Sequence
 from pathlib import Path
 
 from sqlalchemy import Connection
@@ -40,13 +41,16 @@ async def raise_counters(store: Store, audit_directory: Path) -> None:
     await store.write(lift)
 
 
-async def mend_audit_logs(store: Store, audit: AuditLog) -> int:
-    """Append the lines that a crash kept from the audit logs; returns how many.
-
-    Only logs older than their session's last change are compared with the journal.
-    """
+async def late_logs(store: Store, audit: AuditLog) -> list[SessionRow]:
+    """Return the sessions that changed after their audit logs did; no journal is read for it."""
     rows = await store.read(lambda c: list_sessions(c, limit=_EVERY))
     late = await to_thread(_older_than_session, audit, rows)
+    audit.suspect(row.thread_id for row in late)
+    return late
+
+
+async def mend_audit_logs(store: Store, audit: AuditLog, late: Sequence[SessionRow]) -> int:
+    """Append the lines that a crash kept from the audit logs of `late`; returns how many."""
     mended = 0
     if late:
         _log.info("%d sessions changed after their audit logs; their journals are read", len(late))
