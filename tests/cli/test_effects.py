@@ -63,6 +63,8 @@ EFFECTS = [
     row("agent.compact_model", "small-model", lambda s: s.requests[1]["model"] == "small-model",
         steps=SUMMARISED,
         given={"agent": {"context_window": 4096, "compact_threshold": 0.1}}),
+    row("agent.compact_temperature", 0.6, lambda s: s.requests[1]["temperature"] == 0.6,
+        steps=SUMMARISED, given={"agent": {"context_window": 4096, "compact_threshold": 0.1}}),
     row("memory.enabled", False, lambda s: "remember the milk" not in s.system),
     row("skills.enabled", False, lambda s: "read_skill" not in json.dumps(s.last["tools"])),
     row("skills.directory", "my-skills", lambda s: "knitting" in s.system),
@@ -180,9 +182,8 @@ ELSEWHERE = {
 }  # fmt: skip
 # Accepted now, with an effect once their part is built.
 LATER = (
-    "server.", "channels.", "scheduler.", "gateway.", "claude_code.", "transcription.",
-    "protocols.", "acp.", "sandbox.", "tools.", "delegation.", "teams.", "outbox.", "avatar.", "logging.",
-    "agent.subagent_", "agent.teammate_", "agent.max_teammates", "agent.compact_temperature", "memory.idle_s",
+    "server.", "sandbox.", "tools.", "delegation.", "teams.", "outbox.", "logging.",
+    "agent.subagent_", "agent.teammate_", "agent.max_teammates", "memory.idle_s",
     "workspace.cleanup", "workspace.registered",
 )  # fmt: skip
 

@@ -172,14 +172,14 @@ def test_config_commands(desk):
     code, out, _ = desk.run("config", "check")
     assert code == 0 and "did you mean max_turns?" in out
     assert desk.run("config", "check", "--strict")[0] == 3
-    (desk.project / "config.yaml").write_text("gateway: {port: 0}\nagent: {max_turns: 7}\n")
+    (desk.project / "config.yaml").write_text("server: {port: 0}\nagent: {max_turns: 7}\n")
     code, out, _ = desk.run("config", "check", "--json")
     assert code == 78 and len(json.loads(out)["errors"]) == 1
     shown = json.loads(desk.ok("config", "show", "--json", "--origin"))
     assert shown["agent.max_turns"]["value"] == 7 and shown["agent.max_turns"]["origin"].endswith(
         "config.yaml:2"
     )
-    assert "out of range" in shown["gateway.port"]["problem"]
+    assert "out of range" in shown["server.port"]["problem"]
     assert "integer 1–10,000" in desk.ok("config", "explain", "agent.max_turns")
     assert desk.run("config", "explain", "agent.max_turn")[0] == 2
     assert json.loads(desk.ok("config", "schema"))["properties"]["agent"]

@@ -47,12 +47,11 @@ def test_values_of_the_environment_are_not_expanded(place):
 
 def test_variables_stand_at_every_depth_and_in_lists_but_never_in_keys(place):
     loaded = place.load(
-        "server: {origins: ['${A}', b]}\ngateway: {bridges: {'${A}': {env: ['${A}']}}}\n"
-        "agent: {max_turns: '${N}'}",
+        "server: {origins: ['${A}', b]}\nproviders: {'${A}': {args: ['${A}']}}\nagent: {max_turns: '${N}'}",
         env={"A": "x", "N": "12"},
     )
     assert loaded.settings.server.origins == ("x", "b")
-    assert loaded.settings.gateway.bridges["${A}"].env == ("x",)
+    assert loaded.settings.providers.get("${A}").args == ("x",)
     assert loaded.settings.agent.max_turns == 12
 
 
@@ -62,14 +61,14 @@ def test_an_open_expression_is_an_error(errors):
 
 def test_a_missing_variable_matters_only_where_its_feature_is_on(place, errors):
     """CF-5, acceptance 3."""
-    text = "channels:\n  telegram:\n    token: ${NOPE}\n    enabled: "
+    text = "mcp_servers:\n  a:\n    url: http://h\n    authorization_token: ${NOPE}\n    enabled: "
     loaded = place.load(text + "false")
-    assert loaded.settings.channels.telegram.token is None
+    assert loaded.settings.mcp_servers["a"].authorization_token is None
     assert "NOPE" in loaded.notes[0]
     (problem,) = errors(text + "true")
     assert (
         problem
-        == f"channels.telegram.token: the variable NOPE is not defined; {place.directory}/config.yaml:3"
+        == f"mcp_servers.a.authorization_token: the variable NOPE is not defined; {place.directory}/config.yaml:4"
     )
 
 
@@ -77,7 +76,7 @@ def test_a_missing_variable_matters_only_where_its_feature_is_on(place, errors):
     ("text", "is_error"),
     [
         ("model_router: {enabled: %s, tiers: {standard: {name: openai, model: '${NOPE}'}}}", None),
-        ("gateway: {enabled: %s, bridges: {a: {token: '${NOPE}'}}}", None),
+        ("mcp_servers: {a: {enabled: %s, url: 'http://h', headers: {A: '${NOPE}'}}}", None),
         ("mcp_servers: {a: {enabled: %s, command: '${NOPE}'}}", None),
         ("provider: {api_key: '${NOPE}'}", False),
         ("budgets: {session_usd: '${NOPE}'}", True),
@@ -98,10 +97,10 @@ def test_a_missing_value_that_a_higher_source_gives_is_not_missing(place):
     assert loaded.settings.budgets.session_usd == 2
 
 
-bridges = st.dictionaries(
+servers = st.dictionaries(
     st.sampled_from("abc"),
     st.none()
-    | st.dictionaries(st.sampled_from(["max_timeout", "agent", "env"]), st.none() | st.integers(1, 9)),
+    | st.dictionaries(st.sampled_from(["call_timeout", "enabled", "args"]), st.none() | st.integers(1, 9)),
 )
 
 
@@ -124,12 +123,12 @@ def leaves_of(data, path=()):
     return {p: value for name, item in data.items() for p, value in leaves_of(item, (*path, name)).items()}
 
 
-@given(st.lists(bridges, max_size=4))
+@given(st.lists(servers, max_size=4))
 def test_merging_layers_equals_merging_nested_mappings(documents):
     """CF-3 against a model."""
     model = {}
     for document in documents:
         model = overlaid(model, document)
-    flat = [flatten({"gateway": {"bridges": d}}, {}, "file", "f")[0] for d in documents]
-    merged = nest(merge(flat)).get("gateway", {}).get("bridges", {})
+    flat = [flatten({"mcp_servers": d}, {}, "file", "f")[0] for d in documents]
+    merged = nest(merge(flat)).get("mcp_servers", {})
     assert leaves_of(merged) == leaves_of(model)

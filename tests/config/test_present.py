@@ -85,9 +85,7 @@ def test_an_unknown_key_gets_the_nearest_name(place, key, guess):
 
 def test_check_reports_files_errors_warnings_and_notes(place):
     """CF-82."""
-    data = check_data(
-        place.inspect("agent: {max_turn: 1}\ngateway: {port: 0}\nchannels: {telegram: {token: '${X}'}}")
-    )
+    data = check_data(place.inspect("agent: {max_turn: 1}\nserver: {port: 0}\nprovider: {api_key: '${X}'}"))
     assert data["file"] == str(place.directory / "config.yaml")
     assert [len(data[name]) for name in ("errors", "warnings", "notes")] == [1, 1, 1]
 
@@ -103,7 +101,7 @@ def test_the_template_changes_nothing_until_a_line_is_uncommented(place):
     ]
     kept = "\n".join(line for line in lines if "${" not in line)
     open_names = parse(kept.encode()).data
-    for section in ("mcp_servers", "models", "sandbox", "providers", "model_router", "gateway", "workspace"):
+    for section in ("mcp_servers", "models", "sandbox", "providers", "model_router", "workspace"):
         open_names.pop(section)
     for section in open_names:
         place.write("config.yaml", json.dumps({section: open_names[section]}))
@@ -119,12 +117,13 @@ def test_the_schema_takes_what_the_loader_takes():
         {"agent": {"max_turns": 3, "max_tool_iterations": 3}},
         {"agent": {"max_turns": "${N}"}},
         {"sandbox": {"memory_bytes": "4 GiB", "copy": {"max_files": 1}}},
-        {"channels": {"telegram": {"allowed_users": [1, "2", {"id": "3", "role": "guest"}]}}},
+        {"approval": {"rules": ["deny bash", {"tool": "think", "decision": "allow"}]}},
         {"providers": {"mine": {"base_url": "http://h"}}},
     ):
         assert validator.is_valid(good), good
     for bad in (
         {"agnt": {}},
+        {"channels": {"telegram": {"enabled": False}}},
         {"agent": {"max_turns": 0}},
         {"agent": {"max_turns": "x"}},
         {"sandbox": {"tier": "x"}},

@@ -112,26 +112,24 @@ def test_relative_paths_start_where_they_were_said(place):
 
 def test_a_home_sign_is_expanded_in_path_settings(place):
     """CF-2."""
-    loaded = place.load("agent: {data_dir: ~/d}\ngateway: {bridges: {x: {allowed_cwd: [~/w, sub]}}}")
+    loaded = place.load("agent: {data_dir: ~/d}\nworkspace: {registered: {w: ~/w, s: sub}}")
     assert loaded.settings.agent.data_dir == str(place.home / "d")
-    cwds = loaded.settings.gateway.bridges["x"].allowed_cwd
-    assert cwds == (str(place.home / "w"), str(place.directory / "sub"))
+    registered = loaded.settings.workspace.registered
+    assert registered == {"w": str(place.home / "w"), "s": str(place.directory / "sub")}
 
 
 def test_a_local_file_merges_by_key_and_replaces_lists(place):
     """CF-3, acceptance 5."""
     place.write(
         "config.yaml",
-        "gateway:\n  bridges:\n    git: {allowed_cwd: [/x, /y], env: [A]}\n    op: {agent: false}\n"
+        "mcp_servers:\n  git: {command: c, args: [x, y], tools: {deny: [A]}}\n  op: {command: c, trusted: true}\n"
         "agent: {max_turns: 7}",
     )
-    place.write(
-        "config.local.yaml", "gateway: {bridges: {git: {allowed_cwd: ['/a']}}}\nagent: {max_turns: null}"
-    )
+    place.write("config.local.yaml", "mcp_servers: {git: {args: [a]}}\nagent: {max_turns: null}")
     settings = place.load().settings
-    assert settings.gateway.bridges["git"].allowed_cwd == ("/a",)
-    assert settings.gateway.bridges["git"].env == ("A",)
-    assert settings.gateway.bridges["op"].agent is False
+    assert settings.mcp_servers["git"].args == ("a",)
+    assert settings.mcp_servers["git"].tools.deny == ("A",)
+    assert settings.mcp_servers["op"].trusted is True
     assert settings.agent.max_turns == 50
 
 
@@ -197,19 +195,19 @@ def test_lists_and_mappings_of_the_environment(place):
     assert place.load(env={"ALLOWED_COMMANDS": '["ls"]'}).settings.tools.allowed_commands == ("ls",)
     assert place.load(env={"ALLOWED_COMMANDS": "ls, cat"}).settings.tools.allowed_commands == ("ls", "cat")
     env = {
-        "BOWERBIRD_GATEWAY__BRIDGES": '{"Git": {"agent": false}}',
-        "BOWERBIRD_GATEWAY__BRIDGES__GIT__ENV": "A",
+        "BOWERBIRD_MCP_SERVERS": '{"Git": {"trusted": true}}',
+        "BOWERBIRD_MCP_SERVERS__GIT__ARGS": "A",
     }
-    place.write("config.yaml", "gateway: {bridges: {Git: {}}}")
-    bridge = place.load(env=env).settings.gateway.bridges["Git"]
-    assert (bridge.agent, bridge.env) == (False, ("A",))
+    place.write("config.yaml", "mcp_servers: {Git: {command: c}}")
+    server = place.load(env=env).settings.mcp_servers["Git"]
+    assert (server.trusted, server.args, server.command) == (True, ("A",), "c")
 
 
 def test_an_empty_variable_of_an_optional_setting_is_not_set(place, errors):
     """CF-7, CF-64."""
     place.write("config.yaml", "agent: {subagent_model: x}")
     assert place.load(env={"SUBAGENT_MODEL": "", "OPENAI_API_KEY": " "}).settings.agent.subagent_model == "x"
-    assert place.load("channels: {telegram: {token: ''}}").settings.channels.telegram.token is None
+    assert place.load("server: {metrics_token: ''}").settings.server.metrics_token is None
     assert "provider.model: must not be blank" in errors(env={"MODEL": ""})[0]
 
 
@@ -278,7 +276,7 @@ def test_empty_file_null_section_and_no_file_are_the_same(place):
 
 def test_all_errors_of_a_load_are_in_one_exception(place):
     """CF-11, acceptance 14: with ranges, and lines for files."""
-    place.write("config.yaml", "server: {port: 1}\ngateway:\n  port: 0")
+    place.write("config.yaml", "agent: {preset: work}\nserver:\n  port: 0")
     with pytest.raises(ConfigError) as caught:
         load_settings(
             env={"BASH_TIMEOUT": "abc", "COMPACT_THRESHOLD": "7"},
@@ -290,15 +288,15 @@ def test_all_errors_of_a_load_are_in_one_exception(place):
     text = str(caught.value)
     assert "tools.bash_timeout: must be a number (number 1–86,400 s; got 'abc'); BASH_TIMEOUT" in text
     assert "agent.compact_threshold: is out of range (number 0.1–0.95; got 7.0)" in text
-    assert f"gateway.port: is out of range (integer 1–65,535; got 0); {place.directory}/config.yaml:3" in text
+    assert f"server.port: is out of range (integer 1–65,535; got 0); {place.directory}/config.yaml:3" in text
 
 
 def test_no_error_shows_a_secret(place, errors):
     """CF-11, acceptance 7."""
     found = errors(
-        "provider: {api_key: [planted1]}\ngateway: {enabled: true, bridges: {a: {token: planted2}}}\n"
+        "provider: {api_key: [planted1]}\nmcp_servers: {a: {url: 'http://u:planted2@h x', headers: [planted6]}}\n"
         "store: {url: 'mysql://u:planted3@h/x'}\nserver: {metrics_token: {a: planted4}, port: x}\n"
-        "channels: {telegram: {tokn: planted5}}"
+        "sandbox: {tokn: planted5}"
     )
     assert len(found) == 6
     assert all("config.yaml:" in line for line in found)
@@ -307,7 +305,7 @@ def test_no_error_shows_a_secret(place, errors):
 
 def test_a_settings_file_with_secrets_readable_by_others_is_named_with_the_remedy(place):
     """CF-81."""
-    file = place.write("config.yaml", "channels: {telegram: {token: '1:x'}}")
+    file = place.write("config.yaml", "server: {metrics_token: '1:x'}")
     assert place.load().warnings == ()
     file.chmod(0o644)
     assert f"chmod 600 {file}" in place.load().warnings[0]

@@ -48,10 +48,6 @@ TABLE = [
     ("DEFAULT_PRESET", "coding", "agent.preset", "work", None),
     ("MCP_SERVERS_FILE", "mcp_servers.json", "mcp.file", "/m.json", None),
     ("GOOGLE_CLIENT_ID", None, "server.google_client_id", "id", None),
-    ("GATEWAY_PORT", 9842, "gateway.port", "1", "0"),
-    ("CC_BRIDGE_PORT", 9842, "gateway.port", "65535", "65536"),
-    ("GATEWAY_TOKEN", None, "gateway.token", "t", None),
-    ("CC_BRIDGE_TOKEN", None, "gateway.token", "t", None),
 ]
 
 
@@ -73,9 +69,10 @@ def test_each_variable_of_section_2_sets_its_key(place, errors, variable, defaul
         assert problem.startswith(f"{key}: ") and variable in problem
 
 
-def test_the_newer_gateway_name_wins(place):
-    """CF-48."""
-    assert place.load(env={"CC_BRIDGE_PORT": "1", "GATEWAY_PORT": "2"}).settings.gateway.port == 2
+def test_the_newer_of_two_short_names_wins(place):
+    """PR-1."""
+    env = {"QWEN_API_KEY": "old", "DASHSCOPE_API_KEY": "new"}
+    assert value_of(place.load(env=env).settings.providers.get("qwen"), "api_key") == "new"
 
 
 def test_effort_has_a_second_name(place):
@@ -90,41 +87,29 @@ def test_sections_have_the_keys_of_the_tables():
     expected = """
         agent.workspace agent.data_dir provider.name provider.model provider.api_key provider.temperature
         provider.max_tokens provider.base_url model_router.enabled model_router.default_tier
-        model_router.tiers.*.name channels.telegram.enabled channels.telegram.token channels.telegram.trigger
-        channels.telegram.allowed_users channels.telegram.stream_interval channels.telegram.show_tools
-        scheduler.enabled scheduler.poll_interval scheduler.data_file scheduler.min_interval
-        scheduler.timezone scheduler.history_turns skills.enabled skills.directory web.brave_api_key
-        web.fetch_timeout web.allow_hosts transcription.enabled transcription.provider transcription.model
-        transcription.api_key transcription.base_url transcription.timeout gateway.enabled gateway.url
-        gateway.token gateway.bind gateway.port gateway.socket gateway.default_timeout
-        gateway.bridges.*.allowed_commands gateway.bridges.*.allowed_cwd gateway.bridges.*.token
-        gateway.bridges.*.env gateway.bridges.*.max_timeout gateway.bridges.*.approval
-        gateway.bridges.*.agent claude_code.enabled claude_code.bridge_url claude_code.bridge_token
-        claude_code.projects_dir claude_code.permission_mode claude_code.timeout claude_code.claude_path
-        claude_code.state_file claude_code.allow_bypass logging.level logging.format avatar.enabled
-        avatar.tier server.host server.port server.root_path server.auth server.oidc_issuer server.insecure
-        server.origins server.hosts server.allowed_emails server.allowed_domains server.metrics_token
-        server.max_rss_mb server.on_disconnect store.url store.durability store.busy_timeout_s
-        store.min_free_mb store.adopt dispatch.kind dispatch.lease_s dispatch.heartbeat_s workspace.landing
-        workspace.cleanup workspace.registered.* workspace.hide workspace.write_mb workspace.edit_mb
-        workspace.changed_bytes workspace.changed_paths workspace.depth landing.flag landing.unflag
-        landing.ignore sandbox.tier sandbox.minimum sandbox.network.mode sandbox.network.allow
-        sandbox.network.max_bytes sandbox.memory_bytes sandbox.pids sandbox.cpu_seconds sandbox.disk_bytes sandbox.disk_files
-        sandbox.max_timeout sandbox.toolchains sandbox.read_only sandbox.env.* sandbox.env_secrets
-        sandbox.copy.max_files sandbox.copy.max_bytes approval.default approval.timeout_s
-        approval.expiry_days approval.rules budgets.session_usd budgets.user_day_usd
-        budgets.schedule_day_usd budgets.deployment_day_usd limits.parallel_turns limits.queue_per_session
-        limits.queue_total limits.message_mb limits.upload_mb retention.sessions_days
-        retention.deleted_days retention.traces_days retention.detail_days turn.max_attempts
-        inbox.dedupe_days outbox.max_age_h resume.external shutdown.grace_s memory.idle_s memory.protected
-        journal.inline_max_kb cli.preset cli.model cli.approval cli.vi_mode cli.theme cli.thinking_enabled
-        cli.thinking_effort cli.timeout delegation.tasks_per_call delegation.parallel delegation.per_turn
-        delegation.unmerged delegation.child_s teams.wake_lead providers.enabled providers.allow_direct
+        model_router.tiers.*.name skills.enabled skills.directory web.brave_api_key web.fetch_timeout
+        web.allow_hosts logging.level logging.format server.host server.port server.root_path server.auth
+        server.oidc_issuer server.insecure server.origins server.hosts server.allowed_emails
+        server.allowed_domains server.metrics_token server.max_rss_mb server.on_disconnect store.url
+        store.durability store.busy_timeout_s store.min_free_mb store.adopt dispatch.kind dispatch.lease_s
+        dispatch.heartbeat_s workspace.landing workspace.cleanup workspace.registered.* workspace.hide
+        workspace.write_mb workspace.edit_mb workspace.changed_bytes workspace.changed_paths workspace.depth
+        landing.flag landing.unflag landing.ignore sandbox.tier sandbox.minimum sandbox.network.mode
+        sandbox.network.allow sandbox.network.max_bytes sandbox.memory_bytes sandbox.pids
+        sandbox.cpu_seconds sandbox.disk_bytes sandbox.disk_files sandbox.max_timeout sandbox.toolchains
+        sandbox.read_only sandbox.env.* sandbox.env_secrets sandbox.copy.max_files sandbox.copy.max_bytes
+        approval.default approval.timeout_s approval.expiry_days approval.rules budgets.session_usd
+        budgets.user_day_usd budgets.schedule_day_usd budgets.deployment_day_usd limits.parallel_turns
+        limits.queue_per_session limits.queue_total limits.message_mb limits.upload_mb
+        retention.sessions_days retention.deleted_days retention.traces_days retention.detail_days
+        turn.max_attempts inbox.dedupe_days outbox.max_age_h resume.external shutdown.grace_s memory.idle_s
+        memory.protected journal.inline_max_kb cli.preset cli.model cli.approval cli.vi_mode cli.theme
+        cli.thinking_enabled cli.thinking_effort cli.timeout delegation.tasks_per_call delegation.parallel
+        delegation.per_turn delegation.unmerged delegation.child_s teams.wake_lead providers.enabled
         providers.*.command providers.*.args providers.*.env.* providers.*.model providers.*.base_url
         providers.*.api_key_env providers.*.timeout providers.*.idle_timeout providers.*.max_output_bytes
         providers.*.permission_mode providers.*.auth providers.*.transport providers.*.allow_remote
-        protocols.mcp.expose protocols.mcp.allow_land protocols.openai.enabled acp.allowed_roots
-        acp.on_disconnect telemetry.otlp_endpoint telemetry.content
+        telemetry.otlp_endpoint telemetry.content
     """.split()
     assert set(expected) - keys == set()
 
@@ -132,8 +117,7 @@ def test_sections_have_the_keys_of_the_tables():
 @pytest.mark.parametrize(
     ("key", "default"),
     [
-        ("channels.telegram.trigger", "@Bowerbird"), ("channels.telegram.show_tools", True),
-        ("scheduler.poll_interval", 60), ("scheduler.timezone", "UTC"), ("gateway.default_timeout", 30),
+        ("mcp_servers.*.mode", "client"), ("mcp_servers.*.enabled", True), ("web.fetch_timeout", 30),
         ("server.host", "127.0.0.1"), ("server.port", 8000), ("server.auth", "none"),
         ("store.durability", "full"), ("store.busy_timeout_s", 30), ("store.min_free_mb", 256),
         ("dispatch.lease_s", 15), ("dispatch.heartbeat_s", 5), ("workspace.landing", "review"),
@@ -146,7 +130,7 @@ def test_sections_have_the_keys_of_the_tables():
         ("turn.max_attempts", 3), ("inbox.dedupe_days", 30), ("outbox.max_age_h", 24),
         ("resume.external", "tell"), ("shutdown.grace_s", 10), ("memory.idle_s", 300),
         ("journal.inline_max_kb", 256), ("cli.timeout", 1800), ("delegation.unmerged", 64),
-        ("telemetry.content", False), ("claude_code.timeout", 0), ("logging.level", "INFO"),
+        ("telemetry.content", False), ("server.max_rss_mb", 0), ("logging.level", "INFO"),
     ],
 )  # fmt: skip
 def test_defaults_of_sections(key, default):
@@ -163,18 +147,15 @@ def test_defaults_of_sections(key, default):
             "model_router.default_tier",
         ),
         ("model_router: {tiers: {lite: {model: m}}}", "model_router.tiers.lite.name"),
-        ("channels: {telegram: {enabled: true}}", "channels.telegram.token"),
-        ("channels: {telegram: {trigger: ' '}}", "channels.telegram.trigger"),
-        ("scheduler: {timezone: Mars/Base}", "scheduler.timezone"),
-        ("scheduler: {poll_interval: 0}", "scheduler.poll_interval"),
+        ("provider: {model: ' '}", "provider.model"),
+        ("web: {fetch_timeout: 601}", "web.fetch_timeout"),
+        (
+            "mcp_servers: {a: {url: 'http://h', headers: {Authorization: x}, authorization_token: y}}",
+            "mcp_servers.a.authorization_token",
+        ),
         ("mcp_servers: {a: {}}", "mcp_servers.a"),
         ("mcp_servers: {a: {command: x, url: 'http://h'}}", "mcp_servers.a"),
         ("mcp_servers: {'a b': {command: x}}", "mcp_servers.a b"),
-        ("transcription: {enabled: true}", "transcription.api_key"),
-        ("gateway: {enabled: true, bridges: {a: {token: short}}}", "gateway.bridges.a.token"),
-        ("gateway: {default_timeout: 601}", "gateway.default_timeout"),
-        ("claude_code: {permission_mode: bypassPermissions}", "claude_code.permission_mode"),
-        ("claude_code: {enabled: true}", "claude_code.bridge_url"),
         ("dispatch: {heartbeat_s: 6}", "dispatch.heartbeat_s"),
         ("dispatch: {kind: dbos}", "dispatch.kind"),
         ("sandbox: {env: {MY_TOKEN: x}}", "sandbox.env.MY_TOKEN"),
@@ -200,8 +181,7 @@ def test_what_must_hold_between_keys(errors, text, key):
 @pytest.mark.parametrize(
     ("text", "part"),
     [
-        ("avatar: {enabled: true}", "nothing uses it"),
-        ("channels: {telegram: {enabled: true, token: x}}", "nobody is admitted"),
+        ("mcp_servers: {a: {transport: sse, url: 'http://h'}}", "sse is old"),
         ("provider: {name: openai}", "set MODEL"),
     ],
 )
@@ -212,21 +192,15 @@ def test_what_is_only_said(place, text, part):
 def test_forms_of_values(place):
     settings = place.load(
         "sandbox: {memory_bytes: 2 GiB, env: {A: b}}\nlogging: {level: debug}\n"
-        "gateway: {default_timeout: 0}\n"
         "approval: {rules: ['deny bash(rm *)', {tool: think, decision: allow}]}\n"
-        "channels: {telegram: {allowed_users: [1, '2', {id: 3, role: guest}]}}\n"
         "mcp_servers: {a: {type: http, url: 'http://h', approval: {x: deny}}}"
     ).settings
     assert settings.sandbox.memory_bytes == 2 << 30
     assert settings.logging.level == "DEBUG"
-    assert settings.gateway.default_timeout == 30
     assert [(r.decision, r.tool) for r in settings.approval.rules] == [
         ("deny", "bash(rm *)"),
         ("allow", "think"),
     ]
-    assert [(u.id, u.role) for u in settings.channels.telegram.allowed_users] == [
-        ("1", "owner"), ("2", "owner"), ("3", "guest")
-    ]  # fmt: skip
     assert settings.mcp_servers["a"].transport == "http"
     assert settings.mcp_servers["a"].approval == {"x": "deny"}
 
@@ -264,26 +238,31 @@ def test_the_tree_is_frozen_and_reads_no_environment(monkeypatch):
 
 
 def test_loading_takes_under_30_ms_and_imports_no_model_or_server():
-    """CF-88: the first load of a process, packages imported."""
+    """CF-88: the first load of a process, packages imported.
+
+    Measured in processor time and against work that takes 24 ms where loading takes 16: a machine
+    that is slow or busy is so for both (tests 2).
+    """
     script = """
 import sys, time
 import pydantic_settings, ruamel.yaml
 import bowerbird.config.load as load
-times = []
-for _ in range(2):
-    start = time.perf_counter()
-    load.load_settings(env={"MAX_TURNS": "3"}, cwd="/", home="/nonexistent")
-    times.append(time.perf_counter() - start)
+start = time.process_time()
+load.load_settings(env={"MAX_TURNS": "3"}, cwd="/", home="/nonexistent")
+taken = time.process_time() - start
+start = time.process_time()
+sum(i * i for i in range(500_000))
+known = time.process_time() - start
 loaded = {name.split(".")[0] for name in sys.modules}
 heavy = {"sqlalchemy", "anthropic", "openai", "fastapi", "pygit2", "httpx"} & loaded
-print(min(times[:1]), ",".join(heavy))
+print(taken / known, ",".join(heavy))
 """
-    best = 1.0
+    best = 9.0
     for _ in range(3):
         out = subprocess.run(
             [sys.executable, "-c", script], capture_output=True, text=True, check=True
         ).stdout
-        seconds, heavy = out.rstrip("\n").split(" ")
+        share, heavy = out.rstrip("\n").split(" ")
         assert heavy == ""
-        best = min(best, float(seconds))
-    assert best < 0.030
+        best = min(best, float(share))
+    assert best < 1.25

@@ -9,9 +9,9 @@ from bowerbird.config.keys import STRICT_SECTIONS, distance, nearest
 
 def test_a_typo_in_a_section_that_opens_a_door_is_an_error(place, errors):
     """Acceptance 2."""
-    found = errors("channels: {telegram: {enabled: true, token: x, alowed_users: ['1']}}")
+    found = errors("server: {auth: token, alowed_emails: ['a@b']}")
     where = f"{place.directory}/config.yaml:1"
-    assert found == (f"channels.telegram.alowed_users: unknown key (did you mean allowed_users?); {where}",)
+    assert found == (f"server.alowed_emails: unknown key (did you mean allowed_emails?); {where}",)
 
 
 def test_a_typo_elsewhere_is_a_warning_and_the_load_succeeds(place):

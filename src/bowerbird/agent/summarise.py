@@ -32,7 +32,6 @@ from bowerbird.models.protocol import complete
 Reason = Literal["auto", "overflow", "tool", "user"]
 
 SUMMARY_TOKENS = 4_096
-COMPACT_TEMPERATURE = 0.2
 INPUT_SHARE = 0.6  # of the summariser's window, for the dialogue it reads
 SMALL_SHARE = 0.1  # of the window: a view below it is small
 LEFT_SHARE = 0.5  # of the window, for what stays when the oldest exchanges are left out
@@ -91,7 +90,7 @@ async def _summarise(turn: Turn, plan: SummaryPlan, focus: str) -> Flow:
         messages=(user_text(ask),),
         system=(_SYSTEM,),
         max_tokens=min(SUMMARY_TOKENS, model.info.max_output_tokens, turn.run.limits.max_output_tokens),
-        temperature=COMPACT_TEMPERATURE,
+        temperature=turn.run.compact_temperature,
         purpose="compact",
         session=turn.run.session,
     )

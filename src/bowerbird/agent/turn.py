@@ -134,7 +134,7 @@ class TurnRun:
         approver, notices, inbox, budget, delegate, transcripts, changes: see the protocols; None = not there.
         stop: set it to end the run; see `StopSignal`.
         router, tier: for models with tiers; the tier active when the run begins.
-        compact_model: writes summaries; None = `model`.
+        compact_model: writes summaries, at `compact_temperature`; None = `model`.
         pricer: gives the price function of a model, for `limits.max_cost`; None = the price package.
         compact: summarise before the first call; the text is the focus, "" for none (a user's wish).
         notes: open tasks, plan and the like by heading, for summaries (AG-56).
@@ -171,6 +171,7 @@ class TurnRun:
     stop: StopSignal = field(default_factory=StopSignal)
     output: OutputSpec | None = None
     compact_model: "Model | None" = None
+    compact_temperature: float = 0.2
     router: Router | None = None
     tier: str = ""
     pricer: Callable[[ModelInfo], PriceOf] | None = None

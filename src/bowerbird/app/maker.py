@@ -173,6 +173,7 @@ class SettingsTurnMaker:
             router=router,
             tier=tier,
             compact_model=compact_model,
+            compact_temperature=settings.agent.compact_temperature,
             temperature=temperature,
             thinking=self._thinking(session, flags),
             agent="main",

@@ -18,7 +18,6 @@ from bowerbird.config.tree import Settings
 
 _SERVER_NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
 _SECRET_PATTERNS = ("*KEY*", "*TOKEN*", "*SECRET*", "*PASSWORD*", "*CREDENTIAL*")
-SHORTEST_BRIDGE_TOKEN = 16
 # Keys that may stay null without an error: without them the feature says so when it is used (CF-16).
 _SOFT = (("provider", "api_key"), ("web", "brave_api_key"))
 
@@ -27,20 +26,14 @@ def owner_enabled(path: Path, settings: Settings) -> bool:
     """Whether the feature that owns `path` is on, so that a missing value is an error.
 
     Example:
-        >>> owner_enabled(("channels", "telegram", "token"), Settings())
+        >>> owner_enabled(("model_router", "default_tier"), Settings())
         False
     """
     head, last = (path[0], path[-1]) if path else ("", "")
     if path in _SOFT or (head == "providers" and last == "api_key"):
         return False
     switch = {
-        "channels": settings.channels.telegram.enabled,
         "model_router": settings.model_router.enabled,
-        "scheduler": settings.scheduler.enabled,
-        "transcription": settings.transcription.enabled,
-        "gateway": settings.gateway.enabled or settings.claude_code.enabled,
-        "claude_code": settings.claude_code.enabled,
-        "avatar": settings.avatar.enabled,
     }
     server = settings.mcp_servers.get(path[1]) if head == "mcp_servers" and len(path) > 1 else None
     return server.enabled if server else switch.get(head, True)
@@ -57,11 +50,7 @@ def check(settings: Settings, *, command: bool = False) -> list[Finding]:
         _agent,
         _provider,
         _router,
-        _telegram,
-        _schedule,
         _mcp,
-        _gateway,
-        _claude_code,
         _storage,
         _sandbox,
     )
@@ -124,31 +113,6 @@ def _router(settings: Settings) -> Iterator[Finding]:
         )
 
 
-def _telegram(settings: Settings) -> Iterator[Finding]:
-    telegram = settings.channels.telegram
-    if not telegram.enabled:
-        return
-    if not telegram.token:
-        yield _error("channels.telegram.token", "is needed when channels.telegram.enabled is true")
-    if not telegram.allowed_users:
-        yield _warning("channels.telegram.allowed_users", "is empty: nobody is admitted")
-
-
-def _schedule(settings: Settings) -> Iterator[Finding]:
-    zone = settings.scheduler.timezone
-    if zone != "UTC":
-        from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
-
-        try:
-            ZoneInfo(zone)
-        except (ZoneInfoNotFoundError, ValueError, OSError):
-            yield _error("scheduler.timezone", f"unknown zone (IANA name, say Europe/Paris; got {zone!r})")
-    if settings.transcription.enabled and not settings.transcription.api_key:
-        yield _error("transcription.api_key", "is needed when transcription.enabled is true")
-    if settings.avatar.enabled:
-        yield _warning("avatar.enabled", "nothing uses it")
-
-
 def _mcp(settings: Settings) -> Iterator[Finding]:
     for name, server in settings.mcp_servers.items():
         where = ("mcp_servers", name)
@@ -171,33 +135,6 @@ def _mcp(settings: Settings) -> Iterator[Finding]:
             )
 
 
-def _gateway(settings: Settings) -> Iterator[Finding]:
-    gateway = settings.gateway
-    if not (gateway.enabled and gateway.bridges):
-        return
-    for name, bridge in gateway.bridges.items():
-        where = ("gateway", "bridges", name, "token")
-        token = bridge.token or (gateway.token if len(gateway.bridges) == 1 else None)
-        if not token:
-            more = (
-                "" if len(gateway.bridges) == 1 else "; gateway.token serves a file with exactly one bridge"
-            )
-            yield Finding("error", where, f"is needed (at least {SHORTEST_BRIDGE_TOKEN} characters{more})")
-        elif len(token.reveal()) < SHORTEST_BRIDGE_TOKEN:
-            yield Finding("error", where, f"is too short (at least {SHORTEST_BRIDGE_TOKEN} characters)")
-    own = [bridge.token.reveal() for bridge in gateway.bridges.values() if bridge.token]
-    if len(set(own)) < len(own):
-        yield _error("gateway.bridges", "two bridges have the same token; each needs its own")
-
-
-def _claude_code(settings: Settings) -> Iterator[Finding]:
-    section = settings.claude_code
-    if section.permission_mode == "bypassPermissions" and not section.allow_bypass:
-        yield _error("claude_code.permission_mode", "bypassPermissions needs claude_code.allow_bypass: true")
-    if section.enabled and not (section.bridge_url or settings.gateway.url):
-        yield _error("claude_code.bridge_url", "is needed, or gateway.url, when claude_code.enabled is true")
-
-
 def _storage(settings: Settings) -> Iterator[Finding]:
     driver = driver_of(settings.store.url.reveal())
     if driver not in ASYNC_DRIVERS:
@@ -209,10 +146,6 @@ def _storage(settings: Settings) -> Iterator[Finding]:
         yield _error(
             "dispatch.heartbeat_s",
             f"must be at most a third of lease_s (≤ {dispatch.lease_s / 3:g}; got {dispatch.heartbeat_s:g})",
-        )
-    if dispatch.kind == "dbos":
-        yield _error(
-            "dispatch.kind", "dbos is not in this version; several servers share a database with local"
         )
 
 

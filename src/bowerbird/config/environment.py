@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
+from bowerbird.config.absent import why_absent
 from bowerbird.config.keys import (
     OTHER_NAMES,
     PREFIX,
@@ -50,7 +51,7 @@ def variable_layer(
 
     Args:
         source: the variables.
-        command: for every command but `serve` and `gateway`: names of `PROJECT_NAMES` are left alone.
+        command: for every command but `serve`: names of `PROJECT_NAMES` are left alone.
         known: paths set by lower layers; entries of open mappings are found there by name.
         read_file: returns the text of a `NAME_FILE`; raises OSError or ValueError.
     """
@@ -114,8 +115,11 @@ def _names(
     found: dict[str, tuple[Path, bool]] = {}
     known_names = {*OTHER_NAMES, *short, *(f"{n}_FILE" for n in short)}
     for name in sorted(n for n in values if n.startswith(PREFIX) and n not in known_names):
+        absent = why_absent(tuple(name.removeprefix(PREFIX).lower().split("__")))
         hit = _long_name(name, known)
-        if hit is None:
+        if absent is not None:
+            findings.append(Finding("error", (), f"{name}: {absent}", source.origin(name)))
+        elif hit is None:
             findings.append(Finding("warning", (), _unknown_variable(name), source.origin(name)))
         else:
             found[name] = hit

@@ -23,9 +23,6 @@ Kind = Literal["int", "float", "bool", "text", "choice", "list", "secret", "url"
 STRICT_SECTIONS = frozenset(
     {
         "server",
-        "channels",
-        "gateway",
-        "claude_code",
         "sandbox",
         "approval",
         "budgets",

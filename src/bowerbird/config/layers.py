@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
+from bowerbird.config.absent import why_absent
 from bowerbird.config.keys import (
     STRICT_SECTIONS,
     KeyInfo,
@@ -102,7 +103,10 @@ def flatten(
 
     def visit(value: Any, node: Node | KeyInfo | None, path: Path, written: Path) -> None:
         origin = Origin(kind, label, lines.get(written, default_line))
-        if node is None:
+        absent = why_absent(path)
+        if absent is not None:
+            findings.append(Finding("error", path, absent, origin))
+        elif node is None:
             findings.append(_unknown(path, origin))
         elif isinstance(node, KeyInfo) or value is None:
             other = layer.get(path)

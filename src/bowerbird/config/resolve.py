@@ -125,8 +125,6 @@ def _with_paths(typed: Mapping[Path, Leaf], bases: Bases) -> dict[Path, Leaf]:
 
 
 def _absolute(value: Any, bases: Bases, origin: Origin) -> Any:
-    if isinstance(value, list | tuple):
-        return [_absolute(item, bases, origin) for item in value]  # pyright: ignore[reportUnknownVariableType] - a list of any
     return bases.absolute(value, origin) if isinstance(value, str) else value
 
 

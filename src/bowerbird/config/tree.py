@@ -20,19 +20,11 @@ from bowerbird.config.sections.agent import (
     RouterSection,
 )
 from bowerbird.config.sections.doors import (
-    AcpSection,
-    AvatarSection,
-    ChannelsSection,
-    ClaudeCodeSection,
-    GatewaySection,
     McpSection,
     McpServer,
-    ProtocolsSection,
-    SchedulerSection,
     ServerSection,
     SkillsSection,
     ToolsSection,
-    TranscriptionSection,
     WebSection,
 )
 from bowerbird.config.sections.ground import (
@@ -106,17 +98,9 @@ class Settings(BaseSettings):
         default_factory=dict[str, McpServer], description="MCP servers by name."
     )
     server: ServerSection = section(ServerSection)
-    channels: ChannelsSection = section(ChannelsSection)
-    scheduler: SchedulerSection = section(SchedulerSection)
-    transcription: TranscriptionSection = section(TranscriptionSection)
-    gateway: GatewaySection = section(GatewaySection)
-    claude_code: ClaudeCodeSection = section(ClaudeCodeSection)
-    protocols: ProtocolsSection = section(ProtocolsSection)
-    acp: AcpSection = section(AcpSection)
     cli: CliSection = section(CliSection)
     logging: LoggingSection = section(LoggingSection)
     telemetry: TelemetrySection = section(TelemetrySection)
-    avatar: AvatarSection = section(AvatarSection)
 
     @classmethod
     def settings_customise_sources(

@@ -194,7 +194,6 @@ class ProvidersSection(Section):
     entry_type: ClassVar[type[Section]] = ProviderEntry
 
     enabled: Names | None = key(None, "Provider agents offered; null = all.")
-    allow_direct: Flag = key(False, "Whether a provider agent may be pointed at a real directory.")
 
     def get(self, name: str) -> ProviderEntry:
         """Return the entry of provider `name`, or one of defaults."""

@@ -47,11 +47,11 @@ class StoreSection(Section):
 class DispatchSection(Section):
     """Who runs the turns."""
 
-    kind: Literal["local", "dbos"] = key(
+    kind: Literal["local"] = key(
         "local",
-        "`local` in this process, `dbos` on PostgreSQL with the extra `cluster`.",
+        "`local`: in the server's process.",
         applies="S",
-        allowed="local; dbos with a postgresql store.url",
+        allowed="local; dbos is not in this version: several servers share a database with local",
     )
     lease_s: Float = key(
         15, "Time after which a silent process loses its sessions.", unit="s", applies="S", ge=1

@@ -1,0 +1,31 @@
+"""Sections that settings written for a later version may name (D-18).
+
+Here, pure: their names, and what is said of them. A section leaves this table when the code that
+reads it enters the program. Not here: keys that exist.
+"""
+
+from bowerbird.config.keys import Path
+
+ABSENT = {
+    "channels": "chat channels come later",
+    "scheduler": "scheduled tasks come later",
+    "transcription": "voice messages come later",
+    "gateway": "the host gateway comes later",
+    "claude_code": "Claude Code through the gateway comes later",
+    "protocols": "the doors for other protocols come later",
+    "acp": "editors come later",
+    "avatar": "nothing would use it",
+    "providers.allow_direct": "provider agents come later",
+}
+
+
+def why_absent(path: Path) -> str | None:
+    """Return what is said of a key that a later version has, None for any other.
+
+    Example:
+        >>> why_absent(("channels",))
+        'not in this version (chat channels come later); take it out'
+    """
+    name = ".".join(path)
+    found = next((said for key, said in ABSENT.items() if name == key or name.startswith(f"{key}.")), None)
+    return f"not in this version ({found}); take it out" if found else None
