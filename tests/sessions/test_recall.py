@@ -3,13 +3,16 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
 from sqlalchemy import Connection
 from support.fake_models import FakeModels
 from support.sessions import place, writes
 from support.stores import opened, say, text_record, turn_of, with_lease
 
+from bowerbird.sessions.history import load
 from bowerbird.sessions.recall import Recall
 from bowerbird.store import Append, NewRecord, Store
+from bowerbird.store.tables import journal
 from bowerbird.store.threads import SessionRow, get_session
 
 THREAD = "0123456789ab"
@@ -96,3 +99,25 @@ def texts(messages: list[Any]) -> list[Any]:
         blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
         found.append((role, [{k: v for k, v in block.items() if k != "cache_control"} for block in blocks]))
     return found
+
+
+async def test_a_long_journal_read_in_parts_gives_what_it_gives_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SE-8, SE-59: also with records missing in the middle and at the seams of the parts."""
+    monkeypatch.setattr("bowerbird.sessions.recall.READ_AT_ONCE", 10)
+    async with opened(tmp_path) as store:
+        epoch = await with_lease(store)
+        for n in range(57):
+            await say(store, f"said {n}", epoch=epoch)
+
+        def lose(connection: Connection) -> None:
+            lost = journal.c.seq.in_((10, 11, 12, *range(24, 47)))
+            connection.execute(journal.delete().where(journal.c.thread_id == THREAD, lost))
+
+        whole = load(await store.records(THREAD), turn_of(THREAD))
+        assert await Recall(store).load(await row_of(store), turn_of(THREAD)) == whole
+        await store.write(lose)
+        broken = load(await store.records(THREAD), turn_of(THREAD))
+        assert await Recall(store).load(await row_of(store), turn_of(THREAD)) == broken
+        assert broken != whole

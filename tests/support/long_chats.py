@@ -24,6 +24,7 @@ from support.stores import opened
 
 from bowerbird.agent.limits import Limits
 from bowerbird.agent.turn import TurnRun
+from bowerbird.cli.main import YOUNG_OBJECTS
 from bowerbird.models import ModelSettings, ProviderSettings
 from bowerbird.sessions import NewSession, SessionService
 from bowerbird.store import Append, NewRecord
@@ -145,6 +146,19 @@ async def chats(directory: Path, model: str) -> AsyncIterator[Chats]:
             await maker.aclose()
 
 
+@asynccontextmanager
+async def collected_as_in_a_server() -> AsyncIterator[None]:
+    """Look for cycles as often, and among as much, as `bowerbird serve` does from when it is ready."""
+    before = gc.get_threshold()
+    gc.set_threshold(YOUNG_OBJECTS)
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+        gc.set_threshold(*before)
+
+
 async def compare(
     directory: Path, model: str, *, turns: int, size: int, repeats: int
 ) -> tuple[Figures, Figures]:
@@ -153,7 +167,7 @@ async def compare(
     async with chats(directory, model) as home:
         thread, other = await home.stored(turns, size), await home.fresh()
         await home.turn(other)
-    async with chats(directory, model) as home:
+    async with chats(directory, model) as home, collected_as_in_a_server():
         for _ in range(3):  # what the first turns of a process load is nobody's
             await home.turn(other)
         await home.measured(thread, long, "first turn after a restart")

@@ -134,26 +134,38 @@ class HistoryBuilder:
     @property
     def calls(self) -> set[str]:
         """Ids of every call so far."""
-        sending = self._sent_so_far()
+        sending = self._grown()
         rest = self.messages[sending.taken :] if sending else self.messages
         known = sending.calls if sending else set[str]()
         return known.union(use.id for message in rest for use in message.tool_uses)
 
+    def grow(self) -> None:
+        """Work out now what is sent of what was added, so that `build` after many events is no long work."""
+        self._grown()
+
     def _sent_so_far(self) -> Sending | None:
+        known = self._grown()
+        return known.copy() if known is not None else None
+
+    def _grown(self) -> Sending | None:
         """Return the sent form of all but a batch whose results are still coming."""
         compactions = tuple(self.compactions)
         known, pending = self._sending, self.pending_calls
+        if known is not None and known.unsent < self.unsent:
+            added = self.unsent - known.unsent
+            if not any(message.id in added for message in self.messages[: known.taken]):
+                known.unsent = self.unsent  # nothing of it was taken yet
         if known is None or known.compactions != compactions or known.unsent != self.unsent:
             if pending:
                 return None  # a summary may stand for a part of what is still coming
             self._sending = Sending.of(self.messages, compactions, self.unsent, self.started)
-            return self._sending.copy()
+            return self._sending
         end = len(self.messages)
         while pending and not self.messages[end - 1].tool_uses:
             end -= 1
         end -= bool(pending)
         known.extend(self.messages[known.taken : end], self.started)
-        return known.copy()
+        return known
 
     @property
     def pending_calls(self) -> tuple[ToolUseBlock, ...]:

@@ -60,7 +60,7 @@ async def compact(turn: Turn, reason: Reason, focus: str = "") -> Flow:
     text, turn.summary = turn.summary, ""
     made = _made(plan, summary_text(text, plan, transcript, notes), reason, focus, transcript)
     left_out = 0
-    if not text or not _shrinks(turn, history, made):
+    if not text or not await to_thread(_shrinks, turn.window, history, made):
         plan = plan_summary(history, turn.window, share=LEFT_SHARE) or plan
         left_out = exchanges(plan.old)
         made = _made(plan, summary_text("", plan, transcript, notes, left_out), reason, focus, transcript)
@@ -72,11 +72,14 @@ def _made(plan: SummaryPlan, text: str, reason: Reason, focus: str, transcript: 
     return Compaction(plan.old[0].id, plan.old[-1].id, text, reason, focus or None, transcript)
 
 
-def _shrinks(turn: Turn, history: History, made: Compaction) -> bool:
-    """Whether the sent view gets smaller, or is small anyway: a short summary is not worth losing."""
+def _shrinks(window: int, history: History, made: Compaction) -> bool:
+    """Whether the sent view gets smaller, or is small anyway: a short summary is not worth losing.
+
+    For a thread: of a long history the view after the summary is made from its beginning.
+    """
     after = sent_view(replace(history, compactions=(*history.compactions, made))).tokens
     before = max(sent_view(history).tokens, history.last_context)
-    return after < max(before, int(turn.window * SMALL_SHARE))
+    return after < max(before, int(window * SMALL_SHARE))
 
 
 async def _summarise(turn: Turn, plan: SummaryPlan, focus: str) -> Flow:
@@ -84,8 +87,9 @@ async def _summarise(turn: Turn, plan: SummaryPlan, focus: str) -> Flow:
     model = turn.run.compact_model or turn.model
     room = int(model.info.context_window * INPUT_SHARE) * 4 - len(focus)
     # What stands for older messages already is summarised again with the rest.
-    said = standing_messages(History(plan.old, tuple(turn.history.compactions)))
-    ask = f"Summarise this dialogue.{f' Pay attention to: {focus}' if focus else ''}\n\n{as_text(said, room)}"
+    known = tuple(turn.history.compactions)
+    said = await to_thread(lambda: as_text(standing_messages(History(plan.old, known)), room))
+    ask = f"Summarise this dialogue.{f' Pay attention to: {focus}' if focus else ''}\n\n{said}"
     request = ModelRequest(
         messages=(user_text(ask),),
         system=(_SYSTEM,),

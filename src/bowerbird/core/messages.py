@@ -136,6 +136,17 @@ class Message(msgspec.Struct, frozen=True, dict=True):
         """The results in this message, in call order."""
         return tuple([b for b in self.content if isinstance(b, ToolResultBlock)])
 
+    @cached_property
+    def images(self) -> tuple[ImageBlock, ...]:
+        """Every image or file in this message, also those inside tool results."""
+        found: list[ImageBlock] = []
+        for block in self.content:
+            if isinstance(block, ImageBlock):
+                found.append(block)
+            elif isinstance(block, ToolResultBlock) and not isinstance(block.content, str):
+                found += [part for part in block.content if isinstance(part, ImageBlock)]
+        return tuple(found)
+
 
 def user_text(text: str) -> Message:
     """Return a user message of one text block."""

@@ -32,6 +32,7 @@ from bowerbird.models.redact import Redactor
 
 # More events than this in one read: nobody reads that fast, and each costs every viewer a message.
 BURST = 32
+MANY_MESSAGES = 500  # translated for the first time they would hold the event loop for a few milliseconds
 
 
 class Refusals:
@@ -157,10 +158,10 @@ class WireModel:
         traits = self._traits
         blobs = await self._read_blobs(request)
         refused = self._refusals.fields
-        body, notes = self._wire.body(request, traits, blobs, refused)
+        body, notes = await self._encoded(request, blobs, refused)
         optional = self._wire.optional_fields - refused
         try:
-            async with self._connection.answer(encode_body(body), request.deadline_s, optional) as raw:
+            async with self._connection.answer(body, request.deadline_s, optional) as raw:
                 answer = Answer(request, traits.info.name, self._price)
                 answer.notes.extend(notes)
                 fold = self._wire.fold(answer, self._failed, raw.request_id)
@@ -197,6 +198,17 @@ class WireModel:
         asked = self._connection.endpoint.asked
         text = f"the answer of {asked.provider} cannot be read: {error}"
         return asked.error("server", text, retryable=False)
+
+    async def _encoded(
+        self, request: ModelRequest, blobs: Mapping[str, bytes], refused: frozenset[str]
+    ) -> tuple[bytes, tuple[str, ...]]:
+        """Return the body and notes; of a long conversation made in a thread, so that others go on."""
+
+        def made() -> tuple[bytes, tuple[str, ...]]:
+            body, notes = self._wire.body(request, self._traits, blobs, refused)
+            return encode_body(body), notes
+
+        return await to_thread(made) if len(request.messages) > MANY_MESSAGES else made()
 
     async def _read_blobs(self, request: ModelRequest) -> dict[str, bytes]:
         names = {image.source.blob for image in images_in(request.messages)}

@@ -3,7 +3,7 @@
 Here: `build_request`. Not here: answers (`anthropic_fold`), HTTP and the SDK (`anthropic_model`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bowerbird.core.messages import (
@@ -17,6 +17,7 @@ from bowerbird.core.messages import (
     ToolUseBlock,
 )
 from bowerbird.core.requests import ModelRequest
+from bowerbird.models.beginnings import translated
 from bowerbird.models.catalog import Traits
 from bowerbird.models.content import IMAGE_TYPES, base64_of, described, wire_id
 from bowerbird.models.thinking import thinking_fields
@@ -111,23 +112,29 @@ def _tool_choice(request: ModelRequest) -> dict[str, Any] | None:
 
 def _messages(
     request: ModelRequest, traits: Traits, blobs: Mapping[str, bytes], marks_used: int
-) -> list[dict[str, Any]]:
+) -> list[Any]:
     origin, images = traits.info.name, traits.info.images
     marked = _marked_messages(request, MOST_MARKS - marks_used)
-    messages: list[dict[str, Any]] = []
-    for index, message in enumerate(request.messages):
-        content = _blocks(message, origin, blobs, images)
-        if index in marked:
-            _mark(content)
-        if not content:
-            continue
-        if messages and messages[-1]["role"] == message.role:
-            messages[-1]["content"] += content
-        else:
-            messages.append({"role": message.role, "content": content})
-    if request.tail and messages and messages[-1]["role"] == "user":
-        messages[-1]["content"].append({"type": "text", "text": request.tail})
-    return messages
+    count = len(request.messages)
+
+    def translate(part: Sequence[Message], first: int) -> list[dict[str, Any]]:
+        messages: list[dict[str, Any]] = []
+        for index, message in enumerate(part, first):
+            content = _blocks(message, origin, blobs, images)
+            if index in marked:
+                _mark(content)
+            if not content:
+                continue
+            if messages and messages[-1]["role"] == message.role:
+                messages[-1]["content"] += content
+            else:
+                messages.append({"role": message.role, "content": content})
+        if first + len(part) == count and request.tail and messages and messages[-1]["role"] == "user":
+            messages[-1]["content"].append({"type": "text", "text": request.tail})
+        return messages
+
+    key = ("anthropic", origin)
+    return translated(request.messages, key, translate, fixed=tuple(marked), merges=True)
 
 
 def _marked_messages(request: ModelRequest, room: int) -> set[int]:

@@ -9,7 +9,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping
 
-from bowerbird.core.messages import ImageBlock, Message, ToolResultBlock
+from bowerbird.core.messages import ImageBlock, Message
 
 BlobReader = Callable[[str], bytes]
 """Returns the bytes of `sha256:…`; raises a BowerbirdError or OSError when there are none."""
@@ -21,14 +21,7 @@ _SHORT_ID = re.compile(r"[A-Za-z0-9]{9}")
 
 def images_in(messages: Iterable[Message]) -> list[ImageBlock]:
     """Return every image or file block of `messages`, also those inside tool results."""
-    found: list[ImageBlock] = []
-    for message in messages:
-        for block in message.content:
-            if isinstance(block, ImageBlock):
-                found.append(block)
-            elif isinstance(block, ToolResultBlock) and not isinstance(block.content, str):
-                found += [part for part in block.content if isinstance(part, ImageBlock)]
-    return found
+    return [image for images in [message.images for message in messages] if images for image in images]
 
 
 def described(block: ImageBlock, blobs: Mapping[str, bytes]) -> str:

@@ -3,7 +3,7 @@
 Here: `build_request`. Not here: answers (`openai_fold`), HTTP and the SDK (`openai_model`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bowerbird.core.messages import (
@@ -17,6 +17,7 @@ from bowerbird.core.messages import (
 )
 from bowerbird.core.model_presets import Preset
 from bowerbird.core.requests import ModelRequest
+from bowerbird.models.beginnings import translated
 from bowerbird.models.catalog import Traits
 from bowerbird.models.content import IMAGE_TYPES, base64_of, described, wire_id
 from bowerbird.models.encoding import compact_json
@@ -127,12 +128,17 @@ class _Translation:
         self._blobs = blobs
         self._reasoning_back = reasoning_back
 
-    def messages(self) -> list[dict[str, Any]]:
+    def messages(self) -> list[Any]:
         system = "\n\n".join(text for text in self._request.system if text)
-        messages: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
-        for message in self._request.messages:
+        messages: list[Any] = [{"role": "system", "content": system}] if system else []
+        key = ("openai", self._origin, self._short_ids, self._reasoning_back)
+        return messages + translated(self._request.messages, key, self._part_of)
+
+    def _part_of(self, part: Sequence[Message], first: int) -> list[dict[str, Any]]:
+        messages: list[dict[str, Any]] = []
+        for message in part:
             messages += self._assistant(message) if message.role == "assistant" else self._user(message)
-        if self._request.tail:
+        if self._request.tail and first + len(part) == len(self._request.messages):
             self._append_tail(messages, self._request.tail)
         return messages
 

@@ -25,13 +25,16 @@ class SseParser:
     __slots__ = ("_data", "_rest")
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._rest: list[bytes] = []  # pieces of a line whose end has not come
         self._data: list[bytes] = []
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """Return the payloads of the events that `chunk` completes."""
-        lines = (self._rest + chunk if self._rest else chunk).split(b"\n")
-        self._rest = lines.pop()
+        self._rest.append(chunk)
+        if b"\n" not in chunk:
+            return []  # a long line in many pieces is put together once, at its end
+        lines = b"".join(self._rest).split(b"\n")
+        self._rest = [lines.pop()]
         payloads: list[bytes] = []
         data = self._data
         for line in lines:
@@ -46,7 +49,7 @@ class SseParser:
     def finish(self) -> list[bytes]:
         """Return the payload of a last event that no blank line ended."""
         payloads = self.feed(b"\n\n")
-        self._rest = b""
+        self._rest = []
         return payloads
 
 

@@ -122,6 +122,8 @@ class Fold:
         # No attempt at these follows; their records would only fill memory.
         while len(self._done) > KEPT_TURNS:
             self._turns.pop(self._done.popleft(), None)
+        self._history.unsent = self._partials.unsent("")
+        self._history.grow()
 
     def at(self, turn_id: str) -> Loaded:
         """Return the history, and the state of the turn about to be driven."""

@@ -9,7 +9,8 @@ session of 1,000 messages would else be read and decoded anew for each message.
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 
 import msgspec
@@ -20,6 +21,9 @@ from bowerbird.store.store import Store
 from bowerbird.store.threads import SessionRow
 
 AT_ONCE = 200  # records folded in one go, about 5 ms
+READ_AT_ONCE = (
+    1_000  # records read in one go; all of a long journal would be a heap of objects to look through
+)
 MOST_SESSIONS = 32
 MOST_BYTES = 16 << 20  # of records as they are stored, in all sessions that are kept
 
@@ -69,19 +73,32 @@ class Recall:
         kept = self._kept.pop(thread, None)
         if kept is None or kept.created_at != session.created_at or kept.last_seq > session.last_seq:
             kept = _Kept(session.created_at)
+        sound = True
         if kept.last_seq == session.last_seq:
-            records = [_as_read(record) for record in first]
+            kept.add([_as_read(record) for record in first])
         else:
-            records = await self._store.records(thread, after=kept.last_seq)
-        for at in range(0, len(records), AT_ONCE):
-            if at:
-                await asyncio.sleep(0)  # a journal may have 100,000 records; others go on meanwhile
-            kept.add(records[at : at + AT_ONCE])
+            async with aclosing(self._read(thread, kept.last_seq, session.last_seq)) as pages:
+                async for page in pages:
+                    sound = sound and not any(record.type == CORRUPT for record in page)
+                    for at in range(0, len(page), AT_ONCE):
+                        if at:
+                            await asyncio.sleep(0)  # a journal may have 100,000 records; others go on
+                        kept.add(page[at : at + AT_ONCE])
         kept.size = session.bytes
-        if not any(record.type == CORRUPT for record in records):
+        if sound:
             self._kept[thread] = kept
             self._make_room()
         return kept.fold.at(turn_id)
+
+    async def _read(self, thread_id: str, after: int, last: int) -> AsyncGenerator[list[Record], None]:
+        """Yield the records that follow `after`, in parts as long as `last` is far."""
+        while last - after > READ_AT_ONCE:
+            page = await self._store.records(thread_id, after=after, upto=after + READ_AT_ONCE)
+            if not page:
+                break  # a gap: what comes after it says how long it is
+            yield page
+            after = page[-1].seq
+        yield await self._store.records(thread_id, after=after)
 
     def note(self, thread_id: str, records: Sequence[Record]) -> None:
         """Add what a driver has committed, so that the next turn need not read it.

@@ -1,0 +1,133 @@
+"""Long conversations: what was encoded for one call serves the next, and the bytes are the same (MO-53)."""
+
+import random
+import time
+
+import msgspec
+import pytest
+
+from bowerbird.core.messages import (
+    BlobSource,
+    ImageBlock,
+    Message,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    assistant_text,
+    user_text,
+)
+from bowerbird.core.requests import ModelRequest
+from bowerbird.models import anthropic_wire, beginnings, openai_wire
+from bowerbird.models.catalog import traits_of
+from bowerbird.models.encoding import encode_body
+from bowerbird.models.names import preset_of
+from bowerbird.models.settings import ModelOverride
+from bowerbird.models.sse import SseParser
+
+PICTURE = ImageBlock("image/png", BlobSource("sha256:aa"))
+
+
+def encoded(wire: str, messages: list[Message], **more: object) -> bytes:
+    """The body of a request with these messages."""
+    request = ModelRequest(tuple(messages), system=("be kind",), **more)
+    blobs = {"sha256:aa": b"\x89PNG"}
+    traits = traits_of(preset_of(wire), "m", own_host=False, override=ModelOverride(images=True))
+    if wire == "anthropic":
+        return encode_body(anthropic_wire.build_request(request, traits, blobs)[0])
+    return encode_body(openai_wire.build_request(request, traits, preset_of(wire), blobs)[0])
+
+
+def some_message(chance: random.Random, n: int) -> Message:
+    """Any message, also such as are left out or joined with their neighbours."""
+    match chance.randrange(9):
+        case 0:
+            return Message("assistant", (ToolUseBlock(f"call {n}", "a", {"z": n, "a": [1]}),))
+        case 1:
+            return Message("user", (ToolResultBlock(f"call {n}", "result é \udcff", n % 2 == 0),))
+        case 2:
+            return Message("user", (ToolResultBlock(f"c{n}", [TextBlock("see"), PICTURE]), TextBlock("so")))
+        case 3:
+            return Message("assistant", (ThinkingBlock("hm", "sig", "anthropic:m"), TextBlock("aha")))
+        case 4:
+            return Message("assistant", (ThinkingBlock("of another", "sig", "openai:x"),))
+        case 5 | 6:
+            return assistant_text(f'answer "{n}"')
+        case _:
+            return user_text(f"question {n}")
+
+
+def as_one(monkeypatch: pytest.MonkeyPatch, wire: str, messages: list[Message], **more: object) -> bytes:
+    """The body without anything that was kept."""
+    with monkeypatch.context() as patch:
+        patch.setattr(beginnings, "PIECE", 1 << 40)
+        return encoded(wire, messages, **more)
+
+
+@pytest.mark.parametrize("wire", ["anthropic", "openai"])
+@pytest.mark.parametrize("seed", range(12))
+def test_a_long_conversation_is_sent_in_the_same_bytes_whatever_was_kept_of_it(
+    wire: str, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """MO-53, findings reliability 2: growing, marked in places, beginning elsewhere, a message changed."""
+    chance = random.Random(seed)
+    messages = [some_message(chance, n) for n in range(chance.randrange(90, 400))]
+    for _ in range(8):
+        marks = tuple(chance.randrange(len(messages)) for _ in range(chance.randrange(4)))
+        more = {"cache_marks": marks, "tail": chance.choice(["", "now"])}
+        assert encoded(wire, messages, **more) == as_one(monkeypatch, wire, messages, **more)
+        at = chance.randrange(len(messages))
+        match chance.randrange(4):
+            case 0:
+                messages[at] = some_message(chance, at)
+            case 1:
+                messages = [user_text("a summary"), *messages[at // 2 :]]
+            case _:
+                messages += [some_message(chance, n) for n in range(chance.randrange(80))]
+
+
+@pytest.mark.parametrize("wire", ["anthropic", "openai"])
+def test_one_message_more_costs_no_second_translation_of_those_before(wire: str) -> None:
+    """Findings reliability 2: 4,000 messages were translated and encoded for every call."""
+    messages = [(user_text, assistant_text)[n % 2](f"word {n} " * 10) for n in range(20_000)]
+    began = time.perf_counter()
+    first = encoded(wire, messages)
+    whole = time.perf_counter() - began
+    best = whole
+    for n in range(3):
+        messages.append(user_text(f"more {n}"))
+        began = time.perf_counter()
+        again = encoded(wire, messages)
+        best = min(best, time.perf_counter() - began)
+    assert best < whole / 4, (best, whole)
+    assert len(msgspec.json.decode(again)["messages"]) >= len(msgspec.json.decode(first)["messages"])
+
+
+def test_what_was_kept_for_one_model_is_not_sent_to_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """MO-23: a signature goes back only to the model that made it."""
+    thought = Message("assistant", (ThinkingBlock("hm", "sig", "anthropic:m"), TextBlock("aha")))
+    messages = [message for n in range(100) for message in (user_text(str(n)), replace_id(thought, n))]
+    assert encoded("anthropic", messages).count(b'"sig"') == 100
+    assert encoded("openai", messages) == as_one(monkeypatch, "openai", messages)
+
+
+def replace_id(message: Message, n: int) -> Message:
+    return msgspec.structs.replace(message, id=f"msg_{n}")
+
+
+def test_a_long_event_in_small_pieces_costs_in_proportion_to_its_length() -> None:
+    """One event of 100 KB in pieces of 10 bytes took 161 ms, of 25 KB 11 ms."""
+
+    def seconds(size: int) -> float:
+        content = b"data: " + b"x" * size + b"\n\n"
+        times: list[float] = []
+        for _ in range(3):
+            parser, payloads = SseParser(), list[bytes]()
+            began = time.perf_counter()
+            for at in range(0, len(content), 10):
+                payloads += parser.feed(content[at : at + 10])
+            times.append(time.perf_counter() - began)
+            assert payloads == [b"x" * size]
+        return min(times)
+
+    assert seconds(1_600_000) < 80 * seconds(100_000)  # 16 times the bytes; by the square 256 times
