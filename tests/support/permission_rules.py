@@ -15,6 +15,7 @@ Expected = Literal["run", "ask", "deny"]
 class Row:
     """A tool's class, whether it is of the safe set, whether plan mode has it though its class does not.
 
+    `asks`: in a session this call asks although its class does not.
     `call` holds arguments that fit its schema (None: nothing offers it yet); `aliases` those of each alias.
     """
 
@@ -23,6 +24,7 @@ class Row:
     safe: bool = False
     plan: bool = False
     aliases: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    asks: bool = False
 
 
 _LINE = {"command": "echo ran >> ran.txt"}
@@ -81,7 +83,7 @@ ROWS: dict[str, Row] = {
     "plan_review": Row("session"),
     # web (TO-39, TO-40): refused before any connection is made, but only once they run
     "web_search": Row("read", {"query": " "}),
-    "web_fetch": Row("read", {"url": "http://127.0.0.1:9/"}),
+    "web_fetch": Row("read", {"url": "http://127.0.0.1:9/"}, asks=True),  # a host that nobody named (D-10)
     # assistant (TO-43 … TO-48)
     "schedule_task": Row("session"),
     "list_tasks": Row("read", safe=True),
@@ -102,6 +104,8 @@ def expected(row: Row, *, plan: bool, approval: bool = False, rule: str | None =
         return {"allow": "run", "ask": "ask", "deny": "deny"}[rule]  # type: ignore[return-value]  # three words
     if approval:
         return "run" if row.safe else "ask"
+    if row.asks:
+        return "ask"
     return "ask" if row.effect == "outside" else "run"
 
 

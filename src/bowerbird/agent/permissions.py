@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Literal, Protocol
 
 from bowerbird.agent.policy import Mode, Policy, Rule
+from bowerbird.core.addresses import host_and_port
 from bowerbird.core.events import EffectClass
 from bowerbird.tools.names import SAFE_TOOLS
 from bowerbird.tools.shell_words import SimpleCommand, read_line
@@ -75,6 +76,9 @@ def decide(tool: Judged, arguments: Mapping[str, Any], mode: Mode, policy: Polic
         return Decision("ask", f"rule {asked} asks before this call")
     if _all_allowed(policy.allow, tool, arguments):
         return Decision("allow", "a rule allows this call")
+    host = _unnamed_host(tool, arguments, policy)
+    if host is not None:
+        return Decision("ask", f"nobody named {host} here, and an address can carry out what was read")
     return _by_class(tool, policy)
 
 
@@ -97,6 +101,15 @@ def _by_class(tool: Judged, policy: Policy) -> Decision:
     if tool.effect == "outside" and tool.name not in policy.given:
         return Decision("ask", f"{tool.name} acts outside the branch")
     return Decision("allow", f"confined to the {tool.effect} class")
+
+
+def _unnamed_host(tool: Judged, arguments: Mapping[str, Any], policy: Policy) -> str | None:
+    """Return the host that a fetch would reach, when neither people nor settings named it (D-10)."""
+    if tool.name != "web_fetch" or policy.hosts is None:
+        return None
+    host, port = host_and_port(str(arguments.get("url", "")))
+    named = any(fnmatchcase(name, pattern) for pattern in policy.hosts for name in (host, f"{host}:{port}"))
+    return None if named else (host or "that host")
 
 
 def _in_plan_mode(tool: Judged, arguments: Mapping[str, Any]) -> bool:

@@ -49,6 +49,8 @@ class Policy:
         enable_approval: ask before every tool outside the safe set (TO-49).
         given: tools that a program handed over with its agent and said nothing of: handing one over is
             its approval, so they need none by the cautious default class alone.
+        hosts: that `web_fetch` reaches unasked, as globs; an address can carry out what was read (D-10).
+            None = any.
         awaiting: a plan of this agent waits for its lead's answer: until then it may only read (DE-64).
         auto_approve: a person has allowed the rest of the session; what would ask, runs.
 
@@ -65,6 +67,7 @@ class Policy:
     auto_approve: bool = False
     given: frozenset[str] = frozenset()
     awaiting: bool = False
+    hosts: frozenset[str] | None = None
 
     @classmethod
     def of(

@@ -21,6 +21,7 @@ from bowerbird.app.mapping import (
     workspace_limits,
 )
 from bowerbird.app.memory import session_memory
+from bowerbird.app.named_hosts import NamedHosts
 from bowerbird.app.own import own_workspace
 from bowerbird.app.sandboxes import SandboxNews, open_sandboxes
 from bowerbird.app.subagents import door_tournaments, session_children
@@ -205,6 +206,7 @@ async def open_application(
     maker.traces.connect(service.live)
     application = Application(loaded, store, service, maker, branches, sandboxes, data_dir, mine, drives_all)
     _keep_records(application, news)
+    maker.named_hosts = NamedHosts(store).of
     maker.children = session_children(application)
     application.tournaments = door_tournaments(application, maker.children)
     service.bury = maker.children.bury

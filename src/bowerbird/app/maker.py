@@ -63,6 +63,7 @@ class SettingsTurnMaker:
         mcp: the MCP servers; the first turn that may use one starts it.
         traces: records model calls of sessions that want it; None = nobody does.
         remembered: gives the memory that is kept of a session's user and workspace.
+        named_hosts: gives the hosts that people wrote in a session.
         records: task boards and lists. background: ends of background commands. None = not kept.
 
     Raises:
@@ -95,6 +96,7 @@ class SettingsTurnMaker:
         self.children: Children | None = None
         self.teams: Teams | None = None
         self.remembered: Callable[[SessionRow], Awaitable[str]] | None = None
+        self.named_hosts: Callable[[str], Awaitable[frozenset[str]]] | None = None
 
     def use(self, loaded: Loaded, model: str) -> None:
         """Make turns that begin from now on from other settings; those that run keep theirs (CF-13).
@@ -153,6 +155,7 @@ class SettingsTurnMaker:
         provider, agent = settings.provider, settings.agent
         temperature = agent.temperature if provider.temperature is None else provider.temperature
         remember = _is_on(flags, "memory", self.settings.memory.enabled)
+        named = await self.named_hosts(session.thread_id) if self.named_hosts is not None else ()
         system = await self._system(session, context.branch, library, processes.line, memory=remember)
         if model.info.small:
             system = (*system, await files_block(context.branch))
@@ -164,7 +167,7 @@ class SettingsTurnMaker:
             system=system,
             compact=flags.get("compact"),
             limits=turn_limits(settings, flags, model.info.name),
-            policy=turn_policy(settings, flags),
+            policy=turn_policy(settings, flags, named),
             mode="plan" if flags.get("enable_plan_mode") else "normal",
             transcripts=files,
             spill=files.spill,

@@ -3,12 +3,14 @@
 Here: which key becomes which field. Not here: loading settings, what the rooms do with them.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bowerbird.agent.limits import Limits
 from bowerbird.agent.policy import Policy, Rule
 from bowerbird.config import Loaded, Secret, Settings, Url
+from bowerbird.config.sections.doors import DOCUMENTATION_HOSTS
 from bowerbird.models.settings import (
     LocalSettings,
     ModelOverride,
@@ -200,7 +202,9 @@ def web_settings(settings: Settings) -> "WebSettings":
     return WebSettings(
         brave_api_key=_revealed(settings.web.brave_api_key),
         fetch_timeout_s=settings.web.fetch_timeout,
-        allow_hosts=settings.web.allow_hosts,
+        # The sites that come with the program are public: only what somebody added may be private.
+        allow_hosts=tuple(host for host in settings.web.allow_hosts if host not in DOCUMENTATION_HOSTS),
+        stays=True,
         admits=EgressPolicy.parse(network.allow).admits if listed else None,
     )
 
@@ -220,8 +224,12 @@ def turn_limits(settings: Settings, flags: dict[str, Any], model: str) -> Limits
     )
 
 
-def turn_policy(settings: Settings, flags: dict[str, Any]) -> Policy:
-    """Return who is asked (CF-70); `enable_approval` of the session wins."""
+def turn_policy(settings: Settings, flags: dict[str, Any], named: Iterable[str] = ()) -> Policy:
+    """Return who is asked (CF-70, D-10); `enable_approval` of the session wins.
+
+    Args:
+        named: hosts that people wrote in the conversation.
+    """
     lists: dict[str, list[Rule]] = {"allow": [], "ask": [], "deny": []}
     for rule in settings.approval.rules:
         lists[rule.decision].append(Rule.parse(rule.tool))
@@ -231,4 +239,5 @@ def turn_policy(settings: Settings, flags: dict[str, Any]) -> Policy:
         ask=tuple(lists["ask"]),
         allow=tuple(lists["allow"]),
         enable_approval=settings.approval.default == "unsafe" if approval is None else bool(approval),
+        hosts=frozenset(named) | frozenset(host.lower() for host in settings.web.allow_hosts),
     )

@@ -48,7 +48,8 @@ async def look_at_data(loaded: "Loaded", data_dir: Path, redacted: Callable[[str
             rows = [("database", "broken", f"{found}; damaged: {one_line(damage)}", remedy)]
         rows.append(await in_thread(_landings, data_dir))
         use = await disk_use(store, branches)
-        return [*rows, _branches(use), _room(use)]
+        had_sessions = await in_thread(lambda: any((data_dir / "sessions").glob("*.jsonl")))
+        return [*rows, _branches(use, had_sessions=had_sessions), _room(use)]
     except BowerbirdError as error:
         return [("database", "broken", redacted(str(error)), "see the log")]
     finally:
@@ -77,8 +78,8 @@ def _landings(data_dir: Path) -> Row:
     )
 
 
-def _branches(use: "DiskUse") -> Row:
-    if use.ownerless and not use.largest:
+def _branches(use: "DiskUse", *, had_sessions: bool) -> Row:
+    if use.ownerless and not use.largest and had_sessions:
         found = f"{plural(len(use.ownerless), 'branch')} with files, and a database that knows no session"
         remedy = "was the database moved, or does store.url name another one? Otherwise restore a backup"
         return ("branches", "degraded", found, remedy)

@@ -1,9 +1,10 @@
-"""Which addresses belong to the public internet: one pure decision for every guard.
+"""Which addresses belong to the public internet, and the host that a URL names: for every guard.
 
 Here: judging an address, also by the IPv4 address it may carry. Not here: names, resolving, connecting.
 """
 
 import ipaddress
+from urllib.parse import urlsplit
 
 _METADATA = frozenset(
     map(ipaddress.ip_address, ("168.63.129.16", "192.0.0.192", "100.100.100.200", "fd00:ec2::254"))
@@ -55,3 +56,18 @@ def _is_global(ip: Address) -> bool:
         and not ip.is_link_local
         and ip not in _METADATA
     )
+
+
+def host_and_port(url: str) -> tuple[str, int]:
+    """Return the host of a URL in lower case without a final dot, "" for none, and its port.
+
+    Example:
+        >>> host_and_port("https://Docs.Example./x"), host_and_port("http://[::1]:8080/"), host_and_port("x")
+        (('docs.example', 443), ('::1', 8080), ('', 0))
+    """
+    try:
+        parts = urlsplit(url.strip())
+        host, port = (parts.hostname or "").rstrip("."), parts.port
+    except ValueError:
+        return "", 0
+    return host, port if port is not None else {"http": 80, "https": 443}.get(parts.scheme, 0)

@@ -95,16 +95,18 @@ async def fetch(
     timeout_s: float,
     headers: Mapping[str, str] | None = None,
     verify: ssl.SSLContext | None = None,
+    stays: bool = False,
 ) -> Fetched:
     """Get `url` and return its answer, whatever its status.
 
     Args:
+        stays: A redirect to another host is not followed: somebody may have to be asked about it.
         timeout_s: For everything: names, redirects, body.
         headers: Beside our own; a secret among them goes to the first host only.
 
     Raises:
         AddressRefused: the URL or a redirect leads where models may not go.
-        FetchFailed: network, time, encoding or too many redirects.
+        FetchFailed: network, time, encoding, too many redirects, or one to another host.
     """
     own = {"User-Agent": USER_AGENT, "Accept-Encoding": "gzip, deflate", "Accept-Language": "en,*;q=0.5"}
     try:
@@ -113,7 +115,7 @@ async def fetch(
             async with httpx.AsyncClient(
                 transport=transport, timeout=httpx.Timeout(timeout_s, connect=_CONNECT_S), trust_env=False
             ) as client:
-                return await _follow(client, guard, url, {**own, **(headers or {})}, own)
+                return await _follow(client, guard, url, {**own, **(headers or {})}, own, stays=stays)
     except TimeoutError as error:
         raise FetchFailed(f"cannot fetch {url}: no complete answer within {timeout_s:g} s") from error
     except httpx.TimeoutException as error:
@@ -125,11 +127,19 @@ async def fetch(
 
 
 async def _follow(
-    client: httpx.AsyncClient, guard: Guard, url: str, headers: dict[str, str], plain: dict[str, str]
+    client: httpx.AsyncClient,
+    guard: Guard,
+    url: str,
+    headers: dict[str, str],
+    plain: dict[str, str],
+    *,
+    stays: bool,
 ) -> Fetched:
     current, origin = url, guard.check_url(url)
     for _ in range(MAX_REDIRECTS + 1):
         target = guard.check_url(current)
+        if stays and target[0].removeprefix("www.") != origin[0].removeprefix("www."):
+            raise FetchFailed(f"{url} leads to another host: {current} . Fetch that address if it is wanted")
         sent = headers if target == origin else plain
         async with client.stream("GET", current, headers=sent, follow_redirects=False) as response:
             where = response.headers.get("location")

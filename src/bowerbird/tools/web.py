@@ -37,6 +37,7 @@ class WebSettings:
         fetch_timeout_s: seconds for one `web_fetch`, everything included.
         allow_hosts: hosts (`host`, `host:port`) that may be private.
         admits: the egress allow-list as a predicate of host and port; None = none.
+        stays: `web_fetch` follows no redirect to another host, which might have to be asked about (D-10).
         brave_url, keyless_url, resolve: where searches go and names are resolved; for tests.
     """
 
@@ -44,6 +45,7 @@ class WebSettings:
     fetch_timeout_s: float = 30.0
     allow_hosts: tuple[str, ...] = ()
     admits: Callable[[str, int], bool] | None = None
+    stays: bool = False
     brave_url: str = BRAVE_URL
     keyless_url: str = KEYLESS_URL
     resolve: Resolver | None = None
@@ -99,7 +101,9 @@ async def _fetch(url: str, settings: WebSettings) -> ToolResult:
     from bowerbird.tools.pinned_http import fetch
 
     try:
-        got = await fetch(url.strip(), settings.guard, timeout_s=settings.fetch_timeout_s)
+        got = await fetch(
+            url.strip(), settings.guard, timeout_s=settings.fetch_timeout_s, stays=settings.stays
+        )
     except AddressRefused as error:
         return ToolResult.error(f"cannot fetch {url}: {error}")
     if got.status >= 400:

@@ -134,9 +134,21 @@ class ToolsSection(Section):
     )
 
 
+DOCUMENTATION_HOSTS = (
+    "docs.python.org", "*.readthedocs.io", "developer.mozilla.org", "nodejs.org", "doc.rust-lang.org",
+    "docs.rs", "pkg.go.dev", "go.dev", "docs.oracle.com", "learn.microsoft.com", "en.cppreference.com",
+    "man7.org", "www.postgresql.org", "sqlite.org", "www.sqlite.org", "docs.djangoproject.com",
+    "react.dev", "www.typescriptlang.org", "peps.python.org", "packaging.python.org",
+)  # fmt: skip
+"""Sites of documentation, where a query string reaches nobody who would collect it."""
+
+
 class WebSection(Section):
     """Web tools."""
 
     brave_api_key: Secret | None = key(None, "Set = Brave searches, else DuckDuckGo.")
     fetch_timeout: Float = key(30, "Longest fetch.", unit="s", ge=1, le=600)
-    allow_hosts: Names = key((), "Private hosts that may be fetched.")
+    allow_hosts: Names = key(
+        DOCUMENTATION_HOSTS,
+        "Hosts that may be fetched without a question, as globs; those that you add may be private.",
+    )
