@@ -10,7 +10,7 @@ from support.model_settings import HELLO, KEY, settings_for
 
 from bowerbird.core.errors import ConfigError, ModelError
 from bowerbird.core.messages import TextBlock, ThinkingBlock, ToolUseBlock, user_text
-from bowerbird.core.requests import End, ModelRequest, Start, TextDelta, ToolCallDelta, ToolSpec
+from bowerbird.core.requests import End, ModelRequest, Retrying, Start, TextDelta, ToolCallDelta, ToolSpec
 from bowerbird.models import ModelSettings, ProviderSettings, Timeouts, complete, open_model
 
 TOOL = ToolSpec(
@@ -53,15 +53,18 @@ async def test_an_answer_streams_its_pieces_and_ends_once_with_all_of_them(fake,
 
 @pytest.mark.parametrize("step", [{"cut_after": 10}, {"end_after": 10}], ids=["reset", "clean-close"])
 async def test_a_stream_without_its_final_marker_is_never_a_short_success(fake, open_fake, wire, step):
-    """MO-11, acceptance 2: one request, the text so far was shown."""
+    """MO-11, D-13, acceptance 2: it is asked for again, and fails when every answer breaks off."""
     fake.script({"deltas": 20, **step})
     shown = 0
     with pytest.raises(ModelError) as caught:
         async with aclosing(open_fake(wire).stream(HELLO)) as events:
             async for event in events:
                 shown += isinstance(event, TextDelta)
+                if isinstance(event, Retrying):
+                    assert event.restarts and shown == 10
+                    shown = 0
     assert caught.value.kind == "stream_cut" and caught.value.usage is not None
-    assert shown == 10 and fake.request_count == 1
+    assert shown == 10 and fake.request_count == 4
 
 
 async def test_a_call_cut_in_its_arguments_reaches_nobody(fake, open_fake, wire):
@@ -69,7 +72,7 @@ async def test_a_call_cut_in_its_arguments_reaches_nobody(fake, open_fake, wire)
     fake.script({"tools": [{"name": "add", "input": {"a": 12345}}], "cut_after": 2})
     with pytest.raises(ModelError, match="cut"):
         await events_of(open_fake(wire), ModelRequest(HELLO.messages, tools=(TOOL,)))
-    assert fake.request_count == 1
+    assert fake.request_count == 4
 
 
 async def test_a_call_cut_by_the_output_limit_is_marked_invalid(fake, open_fake, wire):
@@ -146,8 +149,7 @@ async def test_a_silent_server_is_a_timeout_and_its_stream_is_closed(fake, wire,
     await model.aclose()
     assert caught.value.kind == "timeout" and caught.value.retryable
     await fake.wait_closed(1)
-    # Before content it was asked again, after content it was not (MO-30).
-    assert fake.request_count == (4 if step.get("hang") else 1)
+    assert fake.request_count == 4  # asked again, also after content (MO-30, D-13)
 
 
 async def test_a_deadline_ends_the_call_and_no_retry_outlives_it(fake, open_fake, wire):
