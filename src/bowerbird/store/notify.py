@@ -111,7 +111,13 @@ class PgNotices:
         import asyncpg  # pyright: ignore[reportMissingTypeStubs]  it brings none
         from sqlalchemy.dialects.postgresql.asyncpg import PGDialect_asyncpg
 
-        arguments: dict[str, Any] = PGDialect_asyncpg().create_connect_args(self._url)[1]
+        from bowerbird.store.postgres import NUMBERS, number
+
+        url = self._url.difference_update_query(NUMBERS)
+        arguments: dict[str, Any] = PGDialect_asyncpg().create_connect_args(url)[1]
+        for name in ("statement_cache_size", "command_timeout"):
+            if name in self._url.query:
+                arguments[name] = number(name, self._url.query[name])
         settings = {"application_name": "bowerbird-live"}
         driver: Any = await cast("Any", asyncpg).connect(**arguments, timeout=5.0, server_settings=settings)
         try:

@@ -59,23 +59,27 @@ async def _open_postgres(url: str, options: "StoreOptions") -> Parts:
         postgres_url,
         prepare,
         refuse_nul,
+        refuse_pooler,
     )
 
     parsed = postgres_url(url)
     name = name_of(parsed)
     writer = make_engine(parsed, options, size=1, purpose="writer")
+    reader = make_engine(parsed, options, size=READERS, purpose="reader")
     refuse_nul(writer)
     try:
         await prepare(writer, name, adopt=options.adopt)
+        await refuse_pooler(writer, reader, name)
     except BaseException:
         await writer.dispose()
+        await reader.dispose()
         raise
     patience_s = options.busy_timeout_s + OUTAGE_S
     return Parts(
         name,
         "postgresql",
         PgCommitter(writer, name, full=options.durability == "full", patience_s=patience_s),
-        PgReader(make_engine(parsed, options, size=READERS, purpose="reader"), name, patience_s),
+        PgReader(reader, name, patience_s),
         PgNotices(parsed),
     )
 

@@ -33,6 +33,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 READERS = 8
+SECONDS = frozenset({"timeout", "command_timeout"})
+NUMBERS = (
+    "statement_cache_size", "prepared_statement_cache_size", "max_cached_statement_lifetime",
+    "max_cacheable_statement_size", *sorted(SECONDS),
+)  # fmt: skip
+CONNECTIONS = 10  # of one process: one writes, one hears notices, READERS read
+_POOLER_STATES = frozenset({"08P01", "42P05", "26000"})  # refused at startup; prepared statements mixed up
 OUTAGE_S = 60.0  # added to store.busy_timeout_s: a server that restarts must not fail turns (SE-58)
 MAX_TRIES = 5  # of one batch against deadlocks and races of several processes
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.05, 1.0
@@ -75,14 +82,17 @@ def make_engine(url: URL, options: "StoreOptions", *, size: int, purpose: str) -
         size: connections at most.
         purpose: shown in the server's list of connections.
     """
+    query = dict(url.query)
+    numbers = {name: number(name, query.pop(name)) for name in NUMBERS if name in query}
     lock_ms = max(1, int(options.busy_timeout_s * 1000))
     return create_async_engine(
-        url,
+        url.set(query=query),
         pool_size=size,
         max_overflow=0,
         pool_timeout=options.busy_timeout_s,
         connect_args={
             "timeout": 5.0,
+            **numbers,
             "server_settings": {
                 "application_name": f"bowerbird-{purpose}",
                 "lock_timeout": str(lock_ms),
@@ -91,6 +101,14 @@ def make_engine(url: URL, options: "StoreOptions", *, size: int, purpose: str) -
             },
         },
     )
+
+
+def number(name: str, value: object) -> float:
+    """Return a number of the URL's query, which asyncpg takes as a number only; raises ConfigError."""
+    try:
+        return float(str(value)) if name in SECONDS else int(str(value))
+    except ValueError as error:
+        raise ConfigError(f"store.url: {name} must be a number (got {value!r})") from error
 
 
 async def prepare(engine: AsyncEngine, name: str, *, adopt: bool) -> None:
@@ -113,10 +131,48 @@ async def prepare(engine: AsyncEngine, name: str, *, adopt: bool) -> None:
         raise _cannot_open(error, name) from error
 
 
+async def refuse_pooler(writer: AsyncEngine, reader: AsyncEngine, name: str) -> None:
+    """Refuse a pooler that gives one server process to several connections; raises ConfigError.
+
+    Locks, prepared statements and settings of a connection would be somebody else's after each transaction.
+    """
+    try:
+        async with writer.connect() as first, reader.connect() as second:
+            before = await _process(first)
+            async with second.begin():
+                is_shared = await _process_within(second) == before or await _process(first) != before
+    except (DBAPIError, OSError, TimeoutError) as error:
+        raise _cannot_open(error, name) from error
+    if is_shared:
+        raise _pooled(name)
+
+
+async def _process(connection: AsyncConnection) -> int:
+    async with connection.begin():
+        return await _process_within(connection)
+
+
+async def _process_within(connection: AsyncConnection) -> int:
+    return int((await connection.exec_driver_sql("SELECT pg_backend_pid()")).scalar_one())
+
+
+def _pooled(name: str) -> ConfigError:
+    return ConfigError(
+        f"store.url: {name} is behind a pooler in transaction mode, or one that refuses lock_timeout; "
+        "use a direct connection, or session mode (docs/server.md, PostgreSQL)"
+    )
+
+
 def _cannot_open(error: Exception, name: str) -> Exception:
+    state = str(getattr(getattr(error, "orig", None), "sqlstate", "") or "")
+    if state in _POOLER_STATES:
+        return _pooled(name)
+    if state == "53300":
+        return ConfigError(
+            f"store.url: {name} has too many connections for this user; a process needs {CONNECTIONS}"
+        )
     if is_outage(error) or isinstance(error, OSError | TimeoutError):
         return ConfigError(f"store.url: {name} cannot be reached (is the server running? the address right?)")
-    state = str(getattr(getattr(error, "orig", None), "sqlstate", "") or "")
     if state.startswith("28"):
         return ConfigError(f"store.url: {name} refuses this user or password")
     if state == "3D000":
