@@ -42,6 +42,7 @@ def test_a_backup_beside_a_server_s_settings_reads_the_server_s_database(desk, w
     """Team 2: a nightly copy of the wrong database stayed green."""
     served = desk.project / "served"
     served.mkdir()
+    desk.ok("config", "init", cwd=served)
     (served / "config.yaml").write_text(f"agent: {{data_dir: {desk.home}/served-data}}\n")
     desk.fake.script({"text": "ok"})
     desk.ok("run", "hi", "--data-dir", str(desk.home / "served-data"))

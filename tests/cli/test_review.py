@@ -168,6 +168,7 @@ def test_sessions_can_be_renamed_shown_and_deleted(desk):
 
 def test_config_commands(desk):
     """CF-82 … CF-86."""
+    desk.ok("config", "init")  # settings that only happen to lie here are read by nobody (D-17)
     (desk.project / "config.yaml").write_text("agent: {max_turn: 3}\n")
     code, out, _ = desk.run("config", "check")
     assert code == 0 and "did you mean max_turns?" in out

@@ -48,6 +48,7 @@ def test_a_server_killed_at_each_write_point_of_a_turn_answers_everything_once(
     drill = ServeDrill(tmp_path / "drill", world, policy)
     drill.begin(serves)
     points = TURN[part::3] + (LANDING[part::3] if policy == "turn" else [])
+    points = [point for point in points if drill.peers.sends or not point.startswith("external call")]
     missed = round_of(drill, serves, points)
     drill.finish(serves)
     judged(drill)

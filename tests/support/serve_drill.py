@@ -70,6 +70,7 @@ class ServeDrill:
 
     def __post_init__(self) -> None:
         self.peers.outside.clear()
+        self.peers.sends = self.policy != "turn"
         self.project.mkdir(parents=True)
         (self.directory / "home").mkdir()
         self.talks = [Talk(f"s{number}", is_chat=number < self.chats) for number in range(self.count)]

@@ -24,8 +24,12 @@ MODEL, EXTERNAL = "model call", "external call"  # deaths by the hand of a peer
 _DIRECTIVE = re.compile(r"\[\[drill (\w+) (\d+)\]\]")
 
 
-def script(name: str, number: int) -> list[dict[str, Any]]:
-    """What the model does about the n-th message of a conversation."""
+def script(name: str, number: int, *, sends: bool) -> list[dict[str, Any]]:
+    """What the model does about the n-th message of a conversation.
+
+    Args:
+        sends: into the world, and hears from it; what such a turn wrote never lands by itself (D-6).
+    """
     edit = {"path": f"{name}/log.txt", "old": "end", "new": "+end"}
     new = {"path": f"{name}/new/{number}.txt", "content": f"{number}\n"}
     if name == SHELL:
@@ -39,7 +43,9 @@ def script(name: str, number: int) -> list[dict[str, Any]]:
         {
             "tools": [
                 {"name": "edit_file", "input": edit},
-                {"name": SEND, "input": {"text": f"{name} m{number}"}},
+                {"name": SEND, "input": {"text": f"{name} m{number}"}}
+                if sends
+                else {"name": "todo_write", "input": {"items": []}},
             ]
         },
         {"tools": [{"name": "write_file", "input": new}]},
@@ -51,12 +57,13 @@ class Peers:
     """What the server talks to: a model, and an MCP server whose tool acts on the world.
 
     Attributes:
-        outside: how often each text was sent. victim, at: kill this process at that call of that peer.
+        outside: how often each text was sent. sends: whether the model lets it be sent. victim, at: kill this process at that call of that peer.
         asked: how often the model was. held: at which of these requests it never answers; 0 = at none.
     """
 
     def __init__(self) -> None:
         self.outside: Counter[str] = Counter()
+        self.sends = True
         self.victim = 0
         self.at = ""
         self.died: Path | None = None
@@ -102,7 +109,7 @@ class Peers:
                 (name, number), step = found[-1], 0
             elif message["role"] == "assistant":
                 step += 1
-        return script(name, int(number))[min(step, 2)] if name else {"text": "ready"}
+        return script(name, int(number), sends=self.sends)[min(step, 2)] if name else {"text": "ready"}
 
     def send(self, text: str) -> str:
         """Send a text into the world."""
