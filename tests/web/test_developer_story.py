@@ -71,7 +71,8 @@ async def test_a_developer_approves_reviews_comments_lands_and_takes_back(
     await page.wait_for_url("**/diff")
     summary = page.get_by_test_id("land-summary")
     await expect(summary).to_have_text("2 of 3 files, 3 hunks")
-    await expect(page.get_by_text("Runs on the build server with its secrets.")).to_be_attached()
+    why = "Runs on the build server, with its secrets. (runs on GitHub)"
+    await expect(page.get_by_text(why)).to_be_attached()
     for key in "jjx":
         await page.keyboard.press(key)
     await expect(summary).to_have_text("2 of 3 files, 2 hunks")

@@ -330,3 +330,32 @@ async def test_the_card_of_the_user_face_shows_before_and_after(
     lines = page.get_by_role("dialog", name="report.py").locator(".lines.split")
     await expect(lines.locator(".code.delete")).to_contain_text("found = 0")
     await expect(lines.locator(".code.insert")).to_contain_text("found = 1")
+
+
+async def test_both_faces_show_a_mark_and_take_what_carries_it_but_leave_the_red_lane(
+    page: Page, server: LiveServer, fake: FakeModels, workspace: Path
+) -> None:
+    """D-5: a person's plain landing takes `held` paths after seeing the mark; `needs_accept` is ticked apart."""
+    tools = [
+        write("/note.txt", "a note\n"),
+        write("/Makefile", "all:\n\ttrue\n"),
+        write("/.github/workflows/ci.yml", "on: push\n"),
+    ]
+    conversation = await worked(server, fake, {"tools": tools}, {"text": "Done."})
+    await page.goto(f"/dev/c/{conversation}/diff")
+    await expect(page.get_by_test_id("land-summary")).to_have_text("2 of 3 files, 2 hunks")
+    why = "Runs when the project is built, tested or started. (make runs it)"
+    await expect(file(page, "Makefile")).to_contain_text(why)
+    tree = page.get_by_role("complementary", name="Changed files")
+    await expect(tree.get_by_label("Marked: look at it")).to_have_count(1)
+
+    await page.goto(f"/c/{conversation}")
+    card = page.get_by_role("region", name="Changes ready")
+    await expect(card.locator("li", has_text="Makefile")).to_contain_text("marked")
+    await expect(card).to_contain_text("1 file is marked.")
+    await expect(card).to_contain_text("Runs when the project is built, tested or started.")
+    await expect(card.locator("li", has_text="note.txt")).not_to_contain_text("marked")
+    await card.get_by_role("button", name="Keep 2 files").click()
+    await expect(card.get_by_role("button", name="Undo")).to_be_visible()
+    assert (workspace / "Makefile").exists() and (workspace / "note.txt").exists()
+    assert not (workspace / ".github").exists()

@@ -1,5 +1,6 @@
 """The table of marked paths (D-5; security 1, 8): a test per row, and 450 names as people meet them."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -129,6 +130,15 @@ def test_the_manuals_page_is_made_from_the_table() -> None:
     """Run `python -m bowerbird.workspace.mark_page > docs/reference/marked-paths.md`."""
     root = Path(__file__).resolve().parents[2]
     assert (root / "docs/reference/marked-paths.md").read_text(encoding="utf-8") == page()
+
+
+def test_the_page_says_the_flags_own_sentences() -> None:
+    """UI-28: the review page explains a flag in the table's words."""
+    root = Path(__file__).resolve().parents[2]
+    text = (root / "web/src/texts/reasons.ts").read_text(encoding="utf-8")
+    listed = text.partition("flagReasons: {")[2].partition("}")[0]
+    said = dict(re.findall(r'^ +"?([\w-]+)"?: "(.*)",$', listed, re.M))
+    assert said == {name: flag.reason for name, flag in FLAGS.items()}
 
 
 def _samples(pattern: str) -> list[str]:

@@ -8,8 +8,12 @@ import { gapsOf, hunkData, paired, withoutWhitespace } from "../src/state/hunks.
 import {
   changedFiles,
   firstChoice,
+  flagDetail,
+  flagReason,
+  gravestFirst,
   keptChoice,
   landRequest,
+  markReasons,
   movedSince,
   setAll,
   setFile,
@@ -110,6 +114,21 @@ test("held files are marked and chosen, conflicting ones are not chosen (D-5)", 
   const marked = seen.find((one) => one.path === "/a.py")!;
   assert.deepEqual([marked.isMarked, marked.isRed, marked.taint], [true, false, ["web_fetch https://a.example/"]]);
   assert.deepEqual(landRequest(seen, { "/a.py": "all" }).accept, []);
+});
+
+test("a mark is explained by its flag's sentence, and by what the server adds for this path (UI-28)", () => {
+  assert.equal(flagReason("ci"), "Runs on the build server, with its secrets.");
+  assert.equal(flagDetail("ci", "runs on GitHub"), "runs on GitHub");
+  assert.equal(flagDetail("ci", flagReason("ci")), "");
+  assert.equal(flagDetail("ci", undefined), "");
+});
+
+test("a list that is cut shows the gravest first, and says why files are marked (D-5)", () => {
+  const held = { grade: "held" as const, flags: ["tainted"], tainted: true, taint: ["web_fetch https://a.example/"] };
+  const seen = changedFiles(diff, { plan: "p", entries: [entry("/a.py"), entry("/old.txt", held)] });
+  const order = gravestFirst(seen).map((one) => one.path);
+  assert.deepEqual(order, ["/.github/workflows/ci.yml", "/old.txt", "/a.py"]);
+  assert.deepEqual(markReasons(seen), [flagReason("tainted"), "It had read: web_fetch https://a.example/."]);
 });
 
 test("the stricter grade of the two ends of a rename counts", () => {

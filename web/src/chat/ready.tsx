@@ -1,12 +1,12 @@
 /** “Changes ready” in the user face: what changed, Keep or Discard, details (UI-14). */
 
-import { FilePen, FilePlus, FileX, PackageCheck, TriangleAlert } from "lucide-react";
+import { FilePen, FilePlus, FileX, PackageCheck, ShieldAlert, TriangleAlert } from "lucide-react";
 import { lazy, Suspense, useEffect, useState } from "react";
 import { Link } from "wouter";
 import { api, ApiError } from "../api/client.ts";
 import type { Landing, Refused } from "../api/types.ts";
 import { useLinks } from "../app/place.tsx";
-import { changedFiles, pathsOf, refusalReason, type ChangedFile } from "../state/review.ts";
+import { changedFiles, gravestFirst, markReasons, pathsOf, refusalReason, type ChangedFile } from "../state/review.ts";
 import { count } from "../state/words.ts";
 import { t } from "../text.ts";
 import { Dialog, Loading, Problem } from "../ui/kit.tsx";
@@ -28,7 +28,7 @@ export function ReadyCard({ conversation, version, running }: { conversation: st
   useEffect(() => {
     let here = true;
     Promise.all([api.diff(conversation), api.landingPlan(conversation)]).then(([diff, plan]) => {
-      if (here) setFiles(changedFiles(diff, plan).filter((file) => !file.ignored));
+      if (here) setFiles(gravestFirst(changedFiles(diff, plan).filter((file) => !file.ignored)));
     }, complain);
     return () => {
       here = false;
@@ -48,6 +48,7 @@ export function ReadyCard({ conversation, version, running }: { conversation: st
   };
   const ordinary = files.filter((file) => !file.isRed);
   const red = files.length - ordinary.length;
+  const marked = ordinary.filter((file) => file.isMarked).length;
   const keep = (): Promise<void> =>
     work(async () => setLanding(await api.land(conversation, { paths: ordinary.flatMap(pathsOf) })));
   const undo = (): Promise<void> =>
@@ -71,19 +72,24 @@ export function ReadyCard({ conversation, version, running }: { conversation: st
       {files.length > 0 && (
         <ul>
           {files.slice(0, SHOWN).map((file) => {
-            const Icon = file.isRed ? TriangleAlert : ICONS[file.kind];
+            const Icon = file.isRed ? TriangleAlert : file.isMarked ? ShieldAlert : ICONS[file.kind];
             return (
               <li key={file.path}>
                 <Icon size={15} aria-hidden="true" />
                 <button type="button" className="name clip" title={t.beforeAfter} onClick={() => setLooking(file)}>
                   {file.path.slice(1)}
                 </button>
-                <span className="muted">{file.isRed ? t.needsLook : t.kinds[file.kind]}</span>
+                <span className="muted">{file.isRed ? t.needsLook : file.isMarked ? t.isMarked(t.kinds[file.kind]) : t.kinds[file.kind]}</span>
               </li>
             );
           })}
           {files.length > SHOWN && <li className="muted">{t.andMore(files.length - SHOWN)}</li>}
         </ul>
+      )}
+      {marked > 0 && (
+        <p className="muted">
+          {t.markedKept(marked)} {markReasons(files).join(" ")}
+        </p>
       )}
       {red > 0 && <p className="muted">{t.redLeftOut(red)}</p>}
       {refused.length > 0 && (

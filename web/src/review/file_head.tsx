@@ -2,7 +2,7 @@
 
 import { ChevronDown, ChevronRight, MessageSquarePlus, ShieldAlert, TriangleAlert } from "lucide-react";
 import type { ReviewHunk } from "../state/hunks.ts";
-import { flagReason, hunkChosen, setHunk, type ChangedFile, type Choice } from "../state/review.ts";
+import { flagDetail, flagReason, hunkChosen, setHunk, type ChangedFile, type Choice } from "../state/review.ts";
 import { t } from "../text.ts";
 import { Counts, FileMark } from "./tree.tsx";
 
@@ -74,7 +74,8 @@ export function Notes({ file }: { file: ChangedFile }) {
             <span key={flag}>
               <ShieldAlert size={15} aria-hidden="true" />
               <span>
-                <strong>{flag === "tainted" ? t.taintedWord : flag}</strong> – {file.reasons[at] || flagReason(flag)}
+                <strong>{flag === "tainted" ? t.taintedWord : flag}</strong> – {flagReason(flag)}
+                {flagDetail(flag, file.reasons[at]) && <span className="muted"> ({flagDetail(flag, file.reasons[at])})</span>}
                 {flag === "tainted" && file.taint.length > 0 && ` ${t.taintFrom(file.taint.join(", "))}`}
               </span>
             </span>

@@ -267,6 +267,24 @@ export function flagReason(flag: string): string {
   return t.flagReasons[flag] ?? t.flagReason;
 }
 
+/** Return what the server says of this path beyond the flag's own sentence, "" for nothing. */
+export function flagDetail(flag: string, reason: string | undefined): string {
+  return reason === undefined || reason === flagReason(flag) ? "" : reason.replace(/\.$/, "");
+}
+
+/** Return the sentences about all marked files together, each once, and what had been read from outside. */
+export function markReasons(files: readonly ChangedFile[]): string[] {
+  const marked = files.filter((file) => file.isMarked);
+  const sources = [...new Set(marked.flatMap((file) => file.taint))];
+  const sentences = new Set(marked.flatMap((file) => file.flags.map(flagReason)));
+  return sources.length > 0 ? [...sentences, t.taintFrom(sources.join(", "))] : [...sentences];
+}
+
+/** Return files with those first that ask for the most care, so that a list that is cut shows them. */
+export function gravestFirst(files: readonly ChangedFile[]): ChangedFile[] {
+  return [...files].sort((a, b) => STRICTNESS.indexOf(b.grade) - STRICTNESS.indexOf(a.grade));
+}
+
 export function refusalReason(reason: string): string {
   if (t.refusals[reason]) return t.refusals[reason];
   return /accept|flag/.test(reason) ? t.acceptItself(reason) : reason;

@@ -194,5 +194,7 @@ export const chat = {
   lookCloser: "Look closer",
   beforeAfter: "Before and after",
   needsLook: "needs a look of its own",
+  isMarked: (kind: string) => `${kind}, marked`,
+  markedKept: (value: number) => `${plural(value, "file is", "files are")} marked. Keep takes ${value === 1 ? "it" : "them"}, so look first:`,
   redLeftOut: (value: number) => `${plural(value, "file needs", "files need")} a look of ${value === 1 ? "its" : "their"} own and will not be kept from here.`,
 };
