@@ -212,9 +212,32 @@ def test_ctrl_c_at_a_plan_calls_no_model_and_the_feedback_is_one_message(desk, c
     chat.wait_for("Second plan.")
     assert desk.fake.request_count == before + 2
     assert "with sqlite" in str(desk.fake.requests[-1]["messages"][-1])
+    chat.wait_for("y approve")  # before the question stands there, no y is an answer
     chat.send("y\r")
     chat.wait_for("Carried on.")
+    chat.wait_for("ctx ·")
     assert desk.fake.request_count == before + 3
+
+
+def test_an_answer_typed_before_the_plan_is_there_is_neither_feedback_nor_approval(desk, chat):
+    """UI-56: it became the message "y", and paid for another plan."""
+    chat.send("/plan\r")
+    chat.wait_for("plan mode is on")
+    seen = threading.Event()
+    steps = [{"text": "The plan."}, {"text": "As approved."}]
+    before = desk.fake.request_count
+    desk.fake.answer(lambda _body, n: seen.wait(30) and steps[n])
+    chat.send("think\r")
+    desk.fake.wait_requests(before + 1)
+    chat.send("y\r")
+    chat.wait_for("'y' was not sent")
+    seen.set()
+    chat.wait_for("y approve")
+    time.sleep(0.5)
+    assert desk.fake.request_count == before + 1
+    chat.send("y\r")
+    chat.wait_for("As approved.")
+    chat.wait_for("ctx ·")
 
 
 def test_typed_lines_are_kept_privately(desk, chat):

@@ -102,6 +102,16 @@ def read_answer(kind: str, line: str) -> Answer | None:
     return (text, None) if text else None
 
 
+def is_early_answer(text: str) -> bool:
+    """Return whether `text`, typed while a plan is still being written, is meant for its question. Pure.
+
+    Example:
+        >>> is_early_answer("y"), is_early_answer("no, with sqlite")
+        (True, False)
+    """
+    return text.strip().lower() in ("y", "yes", "approve", "n", "no", "reject")
+
+
 def _budget_answer(text: str) -> Answer | None:
     if text.lower() in ("n", "no", "stop"):
         return "stop", None

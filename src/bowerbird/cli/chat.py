@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bowerbird.cli.asking import details, question_lines, read_answer
+from bowerbird.cli.asking import details, is_early_answer, question_lines, read_answer
 from bowerbird.cli.chat_screen import ChatScreen, Leave
 from bowerbird.cli.drawing import MarkdownPainter
 from bowerbird.cli.exits import DONE
@@ -170,8 +170,15 @@ class Chat:
 
             # In a task of its own: it may ask, and its answer is the next line.
             self._in_background(run_slash(self, said))
+        elif self._plans() and is_early_answer(said.text):
+            # Sent, it would be feedback to the plan and pay for another one.
+            self.screen.line(f"{said.text!r} was not sent: nothing is asked at this moment", "yellow")
         else:
             await self.send(said.text)
+
+    def _plans(self) -> bool:
+        is_planning = self.session is not None and bool(self.session.flags.get("enable_plan_mode"))
+        return self.screen.mode == "running" and is_planning
 
     async def send(self, text: str) -> None:
         """Send a message: it starts a turn, or waits for the one that runs."""
