@@ -24,12 +24,13 @@ VERDICT = '{"ok": true, "reason": "it is there"}'
 @pytest.mark.parametrize("code", EXAMPLES)
 def test_an_example_of_the_manual_runs_as_it_stands(code, tmp_path):
     (tmp_path / "my-project").mkdir()
+    (tmp_path / "home").mkdir()
     (tmp_path / "my-project" / "README.md").write_text("three little words\n")
     with FakeModels() as fake:
         fake.script({"text": VERDICT})
         env = {
             "PATH": os.environ["PATH"],
-            "HOME": str(tmp_path),
+            "HOME": str(tmp_path / "home"),
             "ANTHROPIC_API_KEY": "test-key",
             "ANTHROPIC_BASE_URL": fake.anthropic_url,
         }

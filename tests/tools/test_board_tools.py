@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from support.stores import THREAD, opened, with_lease
 
-from bowerbird.agent.arguments import prepare
+from bowerbird.agent.arguments import prepare, resolve
 from bowerbird.core.messages import ToolUseBlock
 from bowerbird.delegation.board_desk import BoardDesk
 from bowerbird.delegation.boards import Boards
@@ -25,7 +25,7 @@ class Desk:
         self.tools = Toolset([*board_tools(BoardDesk(Boards(store))), *todo_tools(Todos(store))])
 
     async def use(self, name: str, /, **arguments: Any) -> ToolResult:
-        prepared = prepare(ToolUseBlock("call_1", name, arguments), self.tools, None)
+        prepared = await prepare(resolve(ToolUseBlock("call_1", name, arguments), self.tools, None))
         if prepared.problem is not None:
             return ToolResult.error(prepared.problem)
         assert prepared.tool is not None
