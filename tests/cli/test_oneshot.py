@@ -204,7 +204,7 @@ def test_sigterm_stops_the_turn_and_leaves_it_resumable(desk):
     process = desk.start("speak on")
     desk.fake.wait_requests(1)
     process.send_signal(signal.SIGTERM)
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=90)
     assert process.returncode == 143 and out == b"" and b"Traceback" not in err
     desk.fake.wait_closed(1)
     desk.fake.script({"text": "Again."})
@@ -216,7 +216,7 @@ def test_ctrl_c_ends_with_130(desk):
     process = desk.start("speak on")
     desk.fake.wait_requests(1)
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=20)
+    _, err = process.communicate(timeout=90)
     assert process.returncode == 130 and b"Traceback" not in err
 
 

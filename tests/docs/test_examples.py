@@ -23,9 +23,10 @@ VERDICT = '{"ok": true, "reason": "it is there"}'
 
 @pytest.mark.parametrize("code", EXAMPLES)
 def test_an_example_of_the_manual_runs_as_it_stands(code, tmp_path):
-    (tmp_path / "my-project").mkdir()
+    here = tmp_path / "here"
+    (here / "my-project").mkdir(parents=True)
     (tmp_path / "home").mkdir()
-    (tmp_path / "my-project" / "README.md").write_text("three little words\n")
+    (here / "my-project" / "README.md").write_text("three little words\n")
     with FakeModels() as fake:
         fake.script({"text": VERDICT})
         env = {
@@ -36,7 +37,7 @@ def test_an_example_of_the_manual_runs_as_it_stands(code, tmp_path):
         }
         ran = subprocess.run(
             [sys.executable, "-c", code],
-            cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60, check=False,
+            cwd=here, env=env, capture_output=True, text=True, timeout=60, check=False,
         )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
     assert "Traceback" not in ran.stderr
