@@ -138,7 +138,8 @@ class Shared:
                     self._land(door, thread)
                     landed = said
                 self.done[door, deed] += 1
-            self._land("second", thread)
+            if said != landed:
+                self._land("second", thread)
             self._check(name, thread, said)
         except Exception as error:  # noqa: BLE001  a thread's failure is a finding like any other
             self.refused.append(f"{name}: {type(error).__name__}: {error}")
