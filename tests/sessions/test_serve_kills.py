@@ -120,14 +120,17 @@ def test_an_unchanged_server_killed_from_outside_when_a_row_appears_answers_ever
     judged(drill)
 
 
+@pytest.mark.parametrize(("policy", "points"), [
+    ("review", ["leased", "after tool_intent:2", "external call", "tool", "before tool_outcome", "snapshot"]),
+    ("turn", ["submitted", "after assistant", "outbox", "before turn_ended", "after turn_ended", "landing place"]),
+])  # fmt: skip
 def test_a_server_on_postgresql_killed_at_write_points_answers_everything_once(
-    tmp_path: Path, world: Peers, serves: Serves, postgres: PostgresServer
+    tmp_path: Path, world: Peers, serves: Serves, postgres: PostgresServer, policy: str, points: list[str]
 ) -> None:
+    """SE-50 … SE-55; what lands by itself calls nothing outside (D-6), so the calls die under `review`."""
     url = asyncio.run(postgres.database())
-    drill = ServeDrill(tmp_path / "drill", world, "turn", url=url)
+    drill = ServeDrill(tmp_path / "drill", world, policy, url=url)
     drill.begin(serves)
-    points = ["submitted", "leased", "after assistant", "after tool_intent:2", "external call", "tool",
-              "before tool_outcome", "snapshot", "outbox", "before turn_ended", "after turn_ended", "landing place"]  # fmt: skip
     assert round_of(drill, serves, points) == []
     drill.finish(serves)
     judged(drill)

@@ -173,6 +173,8 @@ class ServeDrill:
             label: put before the point's name in the count.
         """
         by_peer = point is not None and point.partition(":")[0] in (MODEL, EXTERNAL)
+        if not self.peers.sends and (point or "").startswith(EXTERNAL):
+            raise ValueError(f"nobody calls outside under the policy {self.policy}: no life passes {point!r}")
         pid = serves.start(self.config(None if by_peer else point, label))
         self.lives += 1
         if by_peer and point is not None:

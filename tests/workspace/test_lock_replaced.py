@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.patience import HANG_S
+from support.servers import serve
 
 from bowerbird.core.errors import BranchBusy
 from bowerbird.workspace.lock import WriterLock, note_of
@@ -18,19 +20,19 @@ HOLDER = """
 import sys
 from pathlib import Path
 from bowerbird.core.errors import BranchBusy
-from bowerbird.workspace.lock import WriterLock, introduce
-introduce("bowerbird serve", "http://127.0.0.1:8000")
-lock = WriterLock(Path(sys.argv[1]))
-pin = lock.pin("drives a turn on it")
-print("held", flush=True)
-for line in sys.stdin:
-    if line == "let go\\n":
-        pin.release()
-    try:
-        with lock.hold():
-            print("held", flush=True)
-    except BranchBusy:
-        print("busy", flush=True)
+from bowerbird.workspace.lock import WriterLock, introduced
+with introduced("bowerbird serve", "http://127.0.0.1:8000"):
+    lock = WriterLock(Path(sys.argv[1]))
+    pin = lock.pin("drives a turn on it")
+    print("held", flush=True)
+    for line in sys.stdin:
+        if line == "let go\\n":
+            pin.release()
+        try:
+            with lock.hold():
+                print("held", flush=True)
+        except BranchBusy:
+            print("busy", flush=True)
 """
 
 
@@ -93,6 +95,33 @@ def test_who_is_refused_hears_who_writes_what_it_does_and_what_helps(path: Path,
     said = str(refused.value)
     assert f"bowerbird serve (process {other.pid}), which drives a turn on it" in said
     assert "--server http://127.0.0.1:8000" in said
+
+
+_REFUSED = """
+import sys
+from pathlib import Path
+from bowerbird.workspace.lock import WriterLock
+WriterLock(Path(sys.argv[1])).pin("tests it", wait_s=0)
+"""
+
+
+def test_a_process_goes_by_its_servers_name_only_while_it_serves(tmp_path: Path, path: Path) -> None:
+    """issue 10 blocker 11: others were sent to the address of a server that had ended in this process."""
+
+    def refused() -> str:
+        with WriterLock(path).pin("drives a turn on it"):
+            done = subprocess.run(
+                [sys.executable, "-c", _REFUSED, str(path)],
+                capture_output=True, text=True, timeout=HANG_S, check=False,
+            )  # fmt: skip
+        assert "BranchBusy" in done.stderr
+        return done.stderr
+
+    with serve(tmp_path / "served") as server:
+        during = refused()
+    after = refused()
+    assert "bowerbird serve" in during and f"--server {server.url}" in during
+    assert "bowerbird serve" not in after and "fork the branch" in after
 
 
 def test_a_handle_knows_when_another_one_has_changed_the_branch(path: Path, other: Holder) -> None:

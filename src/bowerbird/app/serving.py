@@ -42,7 +42,7 @@ from bowerbird.server.uploads import remove_stale
 from bowerbird.sessions.door_subagents import DoorSubagents
 from bowerbird.sessions.landing_checks import LandingChecks
 from bowerbird.store.traces import forget_traces
-from bowerbird.workspace.lock import introduce
+from bowerbird.workspace.lock import introduced
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -274,10 +274,10 @@ async def listen(
     address = _url(bound)
     config = listening_config(serving, grace_s=serving.application.sessions.settings.grace_s)
     server = Listening(config, serving)
-    introduce("bowerbird serve", address)
-    if on_ready is not None:
-        on_ready(address, server)
-    await server.serve([bound])
+    with introduced("bowerbird serve", address):
+        if on_ready is not None:
+            on_ready(address, server)
+        await server.serve([bound])
 
 
 def _url(bound: socket.socket) -> str:

@@ -85,17 +85,22 @@ class _Held:
 _held: dict[tuple[int, int], _Held] = {}
 _registry = threading.Lock()
 _notes: dict[int, str] = {}
-_introduced = ("", "")
+_introduced: list[tuple[str, str]] = []
 
 
-def introduce(who: str, server: str = "") -> None:
-    """Say how other processes shall call this one when it has a branch they want.
+@contextmanager
+def introduced(who: str, server: str = "") -> Generator[None]:
+    """Say how others shall call this process, while the block runs, when it has a branch that they want.
 
     Args:
         who: say `bowerbird serve`. server: its address, for `--server`.
     """
-    global _introduced  # noqa: PLW0603  what a process is called is a fact about the process
-    _introduced = (who, server)
+    name = (who, server)
+    _introduced.append(name)
+    try:
+        yield
+    finally:
+        _introduced.remove(name)  # a process that goes on without its server must not name its address
 
 
 def note_of(pid: int) -> str:
@@ -115,8 +120,8 @@ def note_of(pid: int) -> str:
 
 def _names() -> tuple[str, str]:
     """What this process is called: as it said, else by its program's name."""
-    if _introduced[0]:
-        return _introduced
+    if _introduced:
+        return _introduced[-1]
     program = Path(sys.argv[0] if sys.argv else "")
     return (program.parent.name if program.name == "__main__.py" else program.name), ""
 
