@@ -83,7 +83,7 @@ def _workspace_from_settings(workdir: Path | None, data_dir: str | Path | None) 
     return Workspace(
         workdir,
         data_dir=place if place == MEMORY else make_data_dir(str(place)),
-        hide=loaded.settings.workspace.hide,
+        hide=loaded.settings.workspace.hidden,
         limits=workspace_limits(loaded.settings),
         rules=landing_rules(loaded, workdir),
         trash_days=None,  # sessions there say what can still be restored (`sessions.retention`)

@@ -61,12 +61,14 @@ async def bench_of(
     settings: SandboxSettings | None = None,
     resolve: Resolver = system_resolver,
     needs: str | None = "overlay",
+    hide: tuple[str, ...] = (),
 ) -> AsyncIterator[Bench]:
     """Give a branch of `tmp_path/ws` that holds `files`; the data directory is `tmp_path/data`.
 
     Args:
         resolve: finds addresses for the allow-list.
         needs: the tier without which the test is skipped; None = no sandbox is opened.
+        hide: `workspace.hide`.
     """
     root = write_tree(tmp_path / "ws", files or {})
     events: list[Egress | SandboxTier] = []
@@ -79,7 +81,7 @@ async def bench_of(
             on_background=lambda _branch, run: ended.append(run),
             resolve=resolve,
         )
-        branch = workspace.branch()
+        branch = workspace.branch(hide=hide)
         try:
             opened = None
             if needs is not None:

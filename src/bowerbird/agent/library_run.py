@@ -22,7 +22,7 @@ from bowerbird.agent.inputs import (
 )
 from bowerbird.agent.loop import run_turn
 from bowerbird.agent.options import AgentOptions
-from bowerbird.agent.prompt import delegation_block, get_default_instructions, system_blocks
+from bowerbird.agent.prompt import delegation_block, get_default_instructions, hidden_names, system_blocks
 from bowerbird.agent.result import AgentEvent, RunDone, RunResult
 from bowerbird.agent.turn import OutputSpec, TurnRun
 from bowerbird.core.errors import InvalidArgument, LandingRefused, WorkspaceError
@@ -275,6 +275,7 @@ async def _system(
             else get_default_instructions(options.workdir, tools.names),
             workspace=options.workdir,
             sandbox=sandbox,
+            hidden=await hidden_names(branch),
             memory=[(file.name, file.text) for file in files],
             skills=prompt_lines(offered) if offered else "",
             subagents=subagents,

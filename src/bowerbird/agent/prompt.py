@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bowerbird.core.lines import lines_of
+from bowerbird.core.threads import in_thread
 
 if TYPE_CHECKING:
     from bowerbird.workspace import Branch
@@ -183,11 +184,26 @@ def _front_matter(text: str) -> tuple[dict[str, str], str]:
 # ---------------------------------------------------------------- system blocks
 
 
+_HIDDEN = (
+    "Hidden from you and from commands, by the setting workspace.hide: {}. They exist for the user; if git "
+    "shows them as deleted, keep that out of commits."
+)
+_MOST_HIDDEN = 10
+
+
+async def hidden_names(branch: "Branch") -> list[str]:
+    """Return names at the workspace's root that the branch does not show, at most ten."""
+    if branch.root is None:
+        return []
+    return await in_thread(branch.ground.hidden_names, "/", _MOST_HIDDEN)
+
+
 def system_blocks(
     instructions: str,
     *,
     workspace: str | Path | None = None,
     sandbox: str = "",
+    hidden: Sequence[str] = (),
     memory: Sequence[tuple[str, str]] = (),
     skills: str = "",
     subagents: str = "",
@@ -198,12 +214,14 @@ def system_blocks(
         instructions: of the preset or the agent.
         workspace: the directory, for the line that names it.
         sandbox: one line about the tier that commands run in; "" where no process runs.
+        hidden: what of the workspace's root is kept from the agent (`hidden_names`).
         memory: (file name, text) of the memory files, in their order.
         skills: lines `name: description`.
         subagents: guidance and types of subagents.
     """
     place = f"Workspace: {workspace}" if workspace is not None else "Workspace: none (empty branch)"
-    blocks = [instructions, "\n".join(filter(None, (place, sandbox)))]
+    unseen = _HIDDEN.format(", ".join(hidden)) if hidden else ""
+    blocks = [instructions, "\n".join(filter(None, (place, sandbox, unseen)))]
     blocks += [f'<memory file="{name}">\n{text.rstrip()}\n</memory>' for name, text in memory]
     if skills:
         blocks.append(f"Skills (read one with read_skill before you use it):\n{skills}")

@@ -145,7 +145,7 @@ class Application:
         return Workspace(
             path,
             data_dir=self.data_dir,
-            hide=settings.workspace.hide,
+            hide=settings.workspace.hidden,
             limits=workspace_limits(settings),
             rules=landing_rules(self.loaded, Path(path) if path is not None else None),
         )
@@ -186,7 +186,7 @@ async def open_application(
     )
     branches = Branches(
         data_dir,
-        hide=settings.workspace.hide,
+        hide=settings.workspace.hidden,
         limits=workspace_limits(settings),
         rules=landing_rules(loaded, workspace),
         sandboxes=sandboxes,

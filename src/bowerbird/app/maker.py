@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from bowerbird.agent.branch_files import BranchStore
-from bowerbird.agent.prompt import files_block, load_preset, system_blocks
+from bowerbird.agent.prompt import files_block, hidden_names, load_preset, system_blocks
 from bowerbird.agent.turn import TurnRun
 from bowerbird.app.families import ToolFamilies
 from bowerbird.app.mapping import model_settings, turn_limits, turn_policy
@@ -292,6 +292,7 @@ class SettingsTurnMaker:
             instructions,
             workspace=branch.root,
             sandbox=sandbox,
+            hidden=await hidden_names(branch),
             memory=[*((f.name, f.text) for f in remembered), *([(MEMORY_FILE, kept)] if kept else [])],
             skills=prompt_lines(offered) if offered else "",
         )

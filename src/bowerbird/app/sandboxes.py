@@ -147,7 +147,7 @@ async def open_scratch(
         lambda: Workspace(
             directory,
             data_dir=data_dir,
-            hide=settings.workspace.hide,
+            hide=settings.workspace.hidden,
             limits=workspace_limits(settings),
             rules=landing_rules(loaded, directory),
         )

@@ -90,7 +90,7 @@ def server_settings(settings: Settings) -> ServerSettings:
         landing_check=settings.landing.check.strip(),
         cleanup=settings.workspace.cleanup,
         cleanup_delay_s=settings.workspace.cleanup_delay,
-        hide=settings.workspace.hide,
+        hide=settings.workspace.hidden,
         upload_bytes=int(limits.upload_mb * (1 << 20)),
         parallel_turns=limits.parallel_turns,
         queue_total=limits.queue_total,

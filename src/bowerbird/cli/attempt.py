@@ -88,7 +88,7 @@ async def _new_session(application: "Application", task: str, directory: Path) -
 
     settings = application.loaded.settings
     new = NewSession(
-        kind="cli", title=one_line(task, 100), workspace=str(directory), hide=settings.workspace.hide
+        kind="cli", title=one_line(task, 100), workspace=str(directory), hide=settings.workspace.hidden
     )
     made = await application.sessions.create(new)
     await application.drive(made.thread_id)

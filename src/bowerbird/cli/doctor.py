@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 State = Literal["ok", "degraded", "broken"]
 ONLINE_TIMEOUT_S = 60.0
 _CLOCK_OFF_S = 5.0
+_MOST_HIDDEN = 10
 UNBROKEN = 100_000  # cells: a pipe has lines of any length
 
 
@@ -92,6 +93,7 @@ async def _all_checks(loaded: "Loaded", *, online: bool) -> list[Check]:
         lambda: _data_directory(data_dir, loaded.settings.store.min_free_mb),
         lambda: _database(loaded, data_dir),
         lambda: _sandbox(loaded, data_dir),
+        lambda: _hidden(loaded),
         _python,
         _search,
         lambda: _model(loaded, online=online),
@@ -166,6 +168,20 @@ async def _database(loaded: "Loaded", data_dir: Path) -> list[Check]:
 
     rows = await look_at_data(loaded, data_dir, lambda text: _redacted(loaded, text))
     return [Check(*row) for row in rows]
+
+
+async def _hidden(loaded: "Loaded") -> list[Check]:
+    """Say what of this directory agents do not see (D-10)."""
+    from bowerbird.workspace.ground import Ground
+    from bowerbird.workspace.hiding import hidden_by
+
+    directory = Path(directory_of(None))
+    ground = Ground(directory, hidden=hidden_by(loaded.settings.workspace.hidden))
+    names = await to_thread(ground.hidden_names, "/", _MOST_HIDDEN)
+    if not names:
+        return [Check("hidden files", "ok", f"none at the top of {directory} (workspace.hide)")]
+    found = f"agents do not see {', '.join(names)} in {directory} (workspace.hide)"
+    return [Check("hidden files", "ok", found, "to show one of them, name it in workspace.show")]
 
 
 async def _sandbox(loaded: "Loaded", data_dir: Path) -> list[Check]:

@@ -138,7 +138,7 @@ def new_session(options: RunOptions, loaded: "Loaded", workspace: Path) -> "NewS
         thinking_effort=options.effort(loaded),
         workspace=str(workspace),
         policy=options.land or settings.workspace.landing,
-        hide=settings.workspace.hide,
+        hide=settings.workspace.hidden,
     )
 
 

@@ -77,6 +77,8 @@ def directory(record: Mapping[str, Any], offset: int) -> str:
     note = f"{record['total']:,} entries" if record["total"] != 1 else "1 entry"
     if record["truncated"]:
         note += f"; shown {offset}-{offset + count - 1}; next: offset={offset + count}"
+    if record.get("hidden"):
+        note += f"; hidden from agents by the setting workspace.hide: {', '.join(record['hidden'])}"
     return "\n".join([*lines, f"[{note}]"])
 
 

@@ -19,6 +19,7 @@ from bowerbird.sandbox.status import SandboxStatus
 from bowerbird.tools import file_reads
 from bowerbird.tools.context import ToolContext
 from bowerbird.tools.destructive import refusal
+from bowerbird.tools.hidden_words import hidden_note
 from bowerbird.tools.result import ToolResult
 from bowerbird.tools.terminal_text import plain
 from bowerbird.tools.tool import Tool
@@ -140,7 +141,7 @@ class _Processes:
             )
             result = await _finished(work, context)
             _changed(context, result)
-            return shown(result)
+            return shown(result, hidden_note(context.files, command, result))
 
         return bash
 
@@ -182,7 +183,7 @@ class _Processes:
             )
             ran = await _finished(work, context)
             _changed(context, ran.command)
-            result = shown(ran.command)
+            result = shown(ran.command, hidden_note(context.files, code or path or "", ran.command))
             return ToolResult(
                 result.content, data=ran.to_data(), is_error=result.is_error, truncated=result.truncated
             )
@@ -213,7 +214,8 @@ class _Processes:
                     turn=context.turn or None,
                 )
             )
-            return ToolResult(f"started as {task}", data={"task_id": task})
+            note = hidden_note(context.files, command)
+            return ToolResult(f"started as {task}{f' [{note}]' if note else ''}", data={"task_id": task})
 
         return background_run
 
@@ -271,8 +273,8 @@ class _Processes:
         return [find(first.rsplit("/", 1)[-1]) or first, *rest]
 
 
-def shown(result: CommandResult) -> ToolResult:
-    """Return a finished command as a model reads it (TO-23)."""
+def shown(result: CommandResult, hidden: str = "") -> ToolResult:
+    """Return a finished command as a model reads it (TO-23); `hidden`: what `hidden_note` says."""
     notes: list[str] = []
     if result.timed_out:
         notes.append("timed out; the whole process tree was killed")
@@ -284,6 +286,8 @@ def shown(result: CommandResult) -> ToolResult:
         notes.append(f"exit code {result.exit_code}")
     if result.note:
         notes.append(result.note)
+    if hidden:
+        notes.append(hidden)
     parts = [plain(result.output).rstrip("\n") or "(no output)"]
     parts += [f"[{'; '.join(notes)}]"] if notes else []
     data: dict[str, Any] = {

@@ -20,6 +20,7 @@ from bowerbird.workspace import file_reads
 from bowerbird.workspace.browsing import Browse, OpenFile
 from bowerbird.workspace.earlier import look, open_base
 from bowerbird.workspace.file_ops import FileOps, os_errors
+from bowerbird.workspace.ground import Ground
 from bowerbird.workspace.journal import JournalRecords
 from bowerbird.workspace.listing import list_files
 from bowerbird.workspace.lock import WriterLock
@@ -71,6 +72,11 @@ class BranchFiles:
         return self._state.manifest.value.hide
 
     @property
+    def ground(self) -> Ground:
+        """The workspace as this branch shows it; it tells what `hide` takes out."""
+        return self._state.ground
+
+    @property
     def search_engine(self) -> str:
         """What searches: `ripgrep`, or `python` where it does not run (WS-33)."""
         return self._state.memory.engine().name
@@ -97,11 +103,7 @@ class BranchFiles:
         return tuple(seen)
 
     def call_mark(self) -> str:
-        """Return the mark that `rollback` takes to undo what this handle's call changed.
-
-        Raises:
-            InvalidArgument: the handle is bound to no call.
-        """
+        """Return the mark that `rollback` takes to undo what this handle's call changed."""
         if self._call is None:
             raise InvalidArgument("this handle is bound to no call; use branch.bound(turn, call)")
         return f"step:{self._call}"
@@ -122,7 +124,6 @@ class BranchFiles:
         Raises:
             NotFound, NotDirectory, PathEscape, InvalidArgument: see WS-13 and WS-26.
         """
-
         return await self._look(lambda stack: file_reads.list_directory(stack, path, offset, limit), path)
 
     async def stat(self, path: PathInput, *, follow: bool = True) -> dict[str, Any] | None:
@@ -148,7 +149,6 @@ class BranchFiles:
         Example:
             (await branch.read_file("src/a.py", offset=10, limit=5))["content"]
         """
-
         return await self._look(
             lambda stack: file_reads.read_text(stack, path, offset, limit, encoding), path
         )

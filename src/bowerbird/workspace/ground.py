@@ -7,22 +7,17 @@ Here: looking, listing and opening below the workspace directory. Not here: laye
 import errno
 import os
 import stat
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
 from bowerbird.core.errors import InvalidWorkspace
 from bowerbird.workspace import handles
+from bowerbird.workspace.hiding import Hiding
 from bowerbird.workspace.nodes import ROOT_ENTRY, Entry, entry_of
 
 LANDING_PLACE = ".bowerbird-l_"
 """How the names begin of what a landing keeps in the workspace while it runs (`staging.py`)."""
-
-
-def nothing_hidden(path: str) -> bool:
-    """The predicate of a branch that hides nothing."""
-    del path
-    return False
 
 
 class Ground:
@@ -31,7 +26,7 @@ class Ground:
     Args:
         root: the workspace, resolved and absolute; None for a branch of nothing.
         masked: virtual path of the data directory when it lies inside (WS-8), else None.
-        hidden: tells paths that `hide` takes out of the view (WS-9).
+        hidden: tells paths that `hide` takes out of the view (WS-9), None = nothing is hidden.
         copy: where processes without namespaces find the branch; that path is its root too (SB-7).
     """
 
@@ -40,19 +35,23 @@ class Ground:
         root: Path | None,
         *,
         masked: str | None = None,
-        hidden: Callable[[str], bool] = nothing_hidden,
+        hidden: Hiding | None = None,
         copy: Path | None = None,
     ) -> None:
         self.root = root
         self.copy = copy
         self.masked = masked
-        self.hidden = hidden
+        self._hiding = hidden
         self._prefix = f"{masked}/" if masked else None
 
     @property
     def hides(self) -> bool:
         """Whether `hide` takes anything out of the view."""
-        return self.hidden is not nothing_hidden
+        return self._hiding is not None
+
+    def hidden(self, path: str) -> bool:
+        """Tell whether `hide` takes `path` out of the view."""
+        return self._hiding is not None and self._hiding(path)
 
     def is_masked(self, path: str) -> bool:
         """Tell whether `path` is Bowerbird's own: its data directory, the place of a landing, or below."""
@@ -63,6 +62,30 @@ class Ground:
     def shows(self, path: str) -> bool:
         """Tell whether `path` is neither masked nor hidden."""
         return not self.is_masked(path) and not self.hidden(path)
+
+    def shows_in(self, above: str, name: str) -> bool:
+        """As `shows`, cheaper, for a name in a directory that is shown itself; `above` is "" at the root."""
+        if self._hiding is not None and self._hiding.below(above, name):
+            return False
+        if self.masked is not None and f"{above}/{name}" == self.masked:
+            return False
+        return not name.startswith(LANDING_PLACE)
+
+    def hidden_names(self, path: str, most: int) -> list[str]:
+        """Return names in a directory of the workspace that `hide` takes out of the view, at most `most`."""
+        if self.root is None or self._hiding is None or not self.shows(path):
+            return []
+        above = "" if path == "/" else path
+        try:
+            with self.handle() as root:
+                fd = handles.open_beneath(root, os.fsencode(path[1:]), handles.DIRECTORY)
+            try:
+                found = [name for name in os.listdir(fd) if self._hiding.below(above, name)]
+            finally:
+                os.close(fd)
+        except (InvalidWorkspace, OSError):
+            return []  # gone, or not ours to read: whoever opens it hears of that
+        return sorted(found, key=os.fsencode)[:most]
 
     @contextmanager
     def handle(self) -> Generator[int]:
@@ -119,7 +142,7 @@ class Ground:
             try:
                 with os.scandir(fd) as items:
                     for item in items:
-                        if self.shows(f"{above}/{item.name}"):
+                        if self.shows_in(above, item.name):
                             entry = self._entry(item, fd, path)
                             if entry is not None:
                                 found[item.name] = entry

@@ -28,6 +28,7 @@ from bowerbird.workspace.walk import Walker
 
 MOST_FILES = 10_000
 MOST_PRUNED = 20
+_MOST_HIDDEN = 20
 
 
 def check_page(offset: int, limit: int) -> None:
@@ -50,6 +51,9 @@ def ls(
 
     Raises:
         NotFound, NotDirectory, InvalidArgument.
+
+    Returns:
+        The entries; `hidden` names those that `workspace.hide` takes out, where there are any.
     """
     check_page(offset, limit)
     entry = view.lookup(path)
@@ -70,6 +74,9 @@ def ls(
     record["entries"] = [_row(name, children[name], changed=name in own) for name in page]
     record["total"] = len(names)
     record["truncated"] = offset - 1 + len(page) < len(names)
+    hidden = view.ground.hidden_names(path, _MOST_HIDDEN) if entry.kind == "dir" else []
+    if hidden:
+        record["hidden"] = [shown(name) for name in hidden]
     return record
 
 

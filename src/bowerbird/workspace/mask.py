@@ -6,12 +6,17 @@ Here: finding the topmost hidden paths, keeping a layer that hides them. Not her
 
 import os
 import stat
+import time
 from pathlib import Path
 
 from bowerbird.workspace import handles
 from bowerbird.workspace.ground import Ground
 from bowerbird.workspace.layers import make_whiteout
 from bowerbird.workspace.open_layer import discard
+
+_FEW = 1000
+_SHARE = 0.05
+"""Above so many directories, looking through them takes at most this share of the time."""
 
 Sign = tuple[int, int, int]
 
@@ -30,13 +35,21 @@ class Mask:
         self._seen: dict[str, tuple[Sign, tuple[str, ...], tuple[str, ...]]] = {}
         self._hidden: tuple[str, ...] | None = None
         self._made = 0
+        self._next_s = 0.0  # when many directories are looked at again, `time.monotonic()`
 
     def layer(self) -> Path:
         """Return the layer to mount right above the workspace; another path when other things are hidden.
 
-        Looks at every directory of the workspace, and into those that changed since the last call.
+        Looks at every directory of the workspace, and into those that changed since the last call. In a large
+        workspace that is done only now and then: what gets a hidden name meanwhile is hidden a little later.
         """
+        if self._hidden is not None and time.monotonic() < self._next_s:
+            return self._directory / str(self._made)
+        start = time.monotonic()
         hidden = tuple(sorted(self._find(), key=os.fsencode))
+        if len(self._seen) > _FEW:
+            now = time.monotonic()
+            self._next_s = now + (now - start) / _SHARE
         if hidden != self._hidden:
             discard(self._directory)
             self._made += 1
@@ -80,7 +93,7 @@ class Mask:
         with os.scandir(fd) as items:
             for item in items:
                 path = f"{above}/{item.name}"
-                if not self._ground.shows(path):
+                if not self._ground.shows_in(above, item.name):
                     hidden.append(path)
                 elif item.is_dir(follow_symlinks=False):
                     inner.append(path)

@@ -171,8 +171,14 @@ def _target(target: str, workspace: Path | None, given: str) -> tuple[bool, list
     return absolute, [part for part in target.split("/") if part not in ("", ".")]
 
 
+HIDDEN = "is hidden from agents by the setting workspace.hide"
+"""What is said of such a path wherever it is asked for (D-10)."""
+
+
 def missing(view: MergedView, path: str) -> NotFound:
-    """Return the error for a path where nothing stands, naming a sibling that nearly fits."""
+    """Return the error for a path where nothing stands: it is hidden, or a sibling nearly fits."""
+    if view.ground.hidden(path):
+        return NotFound(f"{shown_path(path)} {HIDDEN}: whether it exists is not shown", path)
     near = nearly(view, path)
     hint = f"; did you mean {shown_path(near)}?" if near is not None else ""
     return NotFound(f"{shown_path(path)} does not exist{hint}", path)

@@ -6,14 +6,14 @@ changing it. Not here: what the calls do (`file_branch.py`, `branch.py`), which 
 
 import contextlib
 import threading
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from bowerbird.core.errors import BranchBusy, Hidden, InvalidWorkspace, NotFound, ReadOnly
 from bowerbird.workspace.copy_use import CopyUse, taken_back
-from bowerbird.workspace.glob import compile_glob
-from bowerbird.workspace.ground import Ground, nothing_hidden
+from bowerbird.workspace.ground import Ground
+from bowerbird.workspace.hiding import hidden_by
 from bowerbird.workspace.journal import Journal, Step, Via
 from bowerbird.workspace.layers import Pile, Storage
 from bowerbird.workspace.limits import ChangeAccount, WorkspaceLimits
@@ -21,39 +21,11 @@ from bowerbird.workspace.lock import WriterLock
 from bowerbird.workspace.manifest import Manifest, ManifestFile
 from bowerbird.workspace.mirror import Mirror
 from bowerbird.workspace.order import PathOrder
-from bowerbird.workspace.paths import shown_path
+from bowerbird.workspace.paths import HIDDEN, shown_path
 from bowerbird.workspace.reserved import is_reserved
 from bowerbird.workspace.searched import SearchMemory
 from bowerbird.workspace.stack import Stack
 from bowerbird.workspace.steps import StepStore
-
-
-def hidden_by(globs: Collection[str]) -> Callable[[str], bool]:
-    """Return the test for paths that `hide` takes out of the view.
-
-    A glob without a slash fits at any depth; what lies below a match is hidden too.
-
-    Raises:
-        InvalidPattern: a glob is malformed.
-    """
-    if not globs:
-        return nothing_hidden
-    compiled = [compile_glob(_at_any_depth(glob)) for glob in globs]
-
-    def hidden(path: str) -> bool:
-        here = path
-        while here:
-            if any(glob.match(here) for glob in compiled):
-                return True
-            here = here.rpartition("/")[0]
-        return False
-
-    return hidden
-
-
-def _at_any_depth(glob: str) -> str:
-    plain = glob.rstrip("/")
-    return plain if "/" in plain else f"**/{plain}"
 
 
 class BranchState:
@@ -199,7 +171,7 @@ class BranchState:
         if self.ground.is_masked(path) or (not own and is_reserved(path)):
             raise ReadOnly(f"{shown_path(path)} is reserved for Bowerbird's own data", path)
         if self.ground.hidden(path):
-            raise Hidden(f"{shown_path(path)} is hidden by workspace.hide", path)
+            raise Hidden(f"{shown_path(path)} {HIDDEN}, and cannot be written here", path)
         self.limits.check_depth(path)
         # A vanished workspace stops no writing: the branch's own changes stay usable (WS-60).
         if self.workspace is not None and self.workspace.is_dir() and self.ground.is_read_only(path):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from bowerbird.workspace import handles
 from bowerbird.workspace.glob import Glob
-from bowerbird.workspace.ground import LANDING_PLACE, nothing_hidden
+from bowerbird.workspace.ground import LANDING_PLACE
 from bowerbird.workspace.ignore import MOST_BYTES, NAMES, Chain, extended, ignored
 from bowerbird.workspace.nodes import EMPTY, Entry, Node, find
 from bowerbird.workspace.reserved import RESERVED, is_reserved
@@ -80,7 +80,7 @@ class Walker:
         self._stop = stop
         self._stats: dict[str, os.stat_result] | None = {} if with_stats else None
         ground = view.ground
-        self._plain = ground.masked is None and ground.hidden is nothing_hidden
+        self._plain = ground.masked is None and not ground.hides
         self._found = Found()
         self._root_fd = -1
         name_test = glob.name_test
@@ -206,7 +206,7 @@ class Walker:
             os.close(fd)
 
     def _shows(self, above: str, name: str) -> bool:
-        return self._plain or self._view.ground.shows(f"{above}/{name}")
+        return self._plain or self._view.ground.shows_in(above, name)
 
     def _take(
         self, above: str, names: list[str], chain: Chain, into: list[str], layered: dict[str, Entry]

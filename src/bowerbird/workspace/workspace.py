@@ -14,6 +14,7 @@ from bowerbird.workspace.branch import Branch
 from bowerbird.workspace.browsing import Browse
 from bowerbird.workspace.flags import FlagRules
 from bowerbird.workspace.ground import Ground
+from bowerbird.workspace.hiding import hidden_by
 from bowerbird.workspace.house import House
 from bowerbird.workspace.landing_fix import Fix
 from bowerbird.workspace.landings import Landing, Landings
@@ -22,7 +23,6 @@ from bowerbird.workspace.lock import WriterLock
 from bowerbird.workspace.nodes import EMPTY
 from bowerbird.workspace.policy import policy_of
 from bowerbird.workspace.registry import TRASH_DAYS, BranchInfo, BranchRegistry
-from bowerbird.workspace.state import hidden_by
 from bowerbird.workspace.view import MergedView
 
 _log = logging.getLogger(__name__)

@@ -12,6 +12,19 @@ from bowerbird.config.sections.agent import Effort
 
 MIB = 1 << 20
 GIB = 1 << 30
+HIDE: Names = (
+    ".env", ".env.*", "!.env.example", "!.env.sample", "!.env.template", "!.env.dist", "!.env.defaults",
+    "id_rsa", "id_dsa", "id_ecdsa", "id_ecdsa_sk", "id_ed25519", "id_ed25519_sk", "*.ppk", "*.key",
+    "*key.pem", "!*pub*.pem", "privkey*.pem", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx",
+    ".netrc", "_netrc", ".git-credentials", ".pgpass", ".my.cnf", ".pypirc", ".dockercfg", ".vault-token",
+    "**/.aws/credentials", "**/.docker/config.json", "**/.kube/config", "**/.gnupg/private-keys-v1.d",
+    "**/gcloud/application_default_credentials.json", "client_secret*.json", "service-account*.json",
+)  # fmt: skip
+"""`workspace.hide` unless settings say otherwise: environment files, private keys, files of credentials.
+
+Not `*.pem` and `*.crt`: programs need certificates, and most of them are public.
+"""
+
 LANDING_IGNORE = (
     "__pycache__/", ".pytest_cache/", ".mypy_cache/", ".ruff_cache/", ".hypothesis/", ".tox/",
     "node_modules/", ".venv/", "*.pyc", ".DS_Store",
@@ -84,12 +97,25 @@ class WorkspaceSection(Section):
         le=604_800,
     )
     registered: dict[Text, Text] = key({}, "Further workspaces by name.", applies="S", base="file")
-    hide: Names = key((), "Paths that do not exist for agents.", allowed="globs")
+    hide: Names = key(
+        HIDE,
+        "Paths that do not exist for agents; a later glob wins over an earlier one, and `!` shows again what "
+        "earlier ones hide. Empty = nothing is hidden.",
+        allowed="globs as in .gitignore",
+    )
+    show: Names = key(
+        (), "Paths that `hide` names and agents see all the same, such as `.env.test`.", allowed="globs"
+    )
     write_mb: Int = key(32, "Largest file written by one call.", unit="MiB", ge=1, le=4096)
     edit_mb: Int = key(16, "Largest file edited.", unit="MiB", ge=1, le=4096)
     changed_bytes: Int = key(4 * GIB, "Bytes that one branch may change.", unit="bytes", ge=MIB)
     changed_paths: Int = key(200_000, "Paths that one branch may change.", ge=1, le=10_000_000)
     depth: Int = key(256, "Deepest directory.", ge=8, le=1024)
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """The rules of `hide` with the exceptions of `show`."""
+        return (*self.hide, *(f"!{glob}" for glob in self.show))
 
 
 class LandingSection(Section):
