@@ -248,3 +248,34 @@ def test_a_diff_folds_caches_and_what_git_ignores_unless_they_are_named(desk, wr
     assert "run.log" in desk.ok("diff", "run.log")
     assert "ok.txt" in desk.ok("diff", "--stat") and "run.log" not in desk.ok("diff", "--stat")
     assert "run.log" in desk.ok("diff", "--json")
+
+
+def _listed(desk):
+    (session,) = json.loads(desk.ok("sessions", "--json"))
+    return session["changed_files"]
+
+
+def test_the_list_counts_again_after_a_landing_an_undo_and_a_discard(desk, written):
+    """F1 (R1): `sessions` went on saying "1 file" after `bowerbird land`."""
+    desk.edit(written("a.txt", "hi\n"))
+    desk.ok("write it", "-q")
+    assert _listed(desk) == 1
+    desk.ok("land", "--yes")
+    assert _listed(desk) == 0
+    desk.edit(written("b.txt", "hi\n"))
+    desk.ok("write more", "--resume", "-q")
+    assert _listed(desk) == 1
+    desk.ok("discard", "--yes")
+    assert _listed(desk) == 0
+
+
+def test_what_a_policy_lands_late_is_counted_too(desk, written):
+    """F1: a turn that failed leaves its file; the next turn changes nothing, but its end lands the file."""
+    desk.fake.script(
+        {"tools": [written("late.txt", "hi\n")]}, {"status": 400, "body": {"error": {"message": "no"}}}
+    )
+    assert desk.run("write it", "--land", "turn", "-q")[0] == 1
+    assert not (desk.project / "late.txt").exists() and _listed(desk) == 1
+    desk.fake.script({"text": "Nothing to do."})
+    desk.ok("anything left?", "--resume", "-q")
+    assert (desk.project / "late.txt").exists() and _listed(desk) == 0

@@ -33,15 +33,14 @@ from bowerbird.core.threads import to_thread
 from bowerbird.sandbox.host import SandboxHost
 from bowerbird.sessions.background import BackgroundDesk
 from bowerbird.sessions.branches import Branches
-from bowerbird.sessions.discarding import discard_changes
 from bowerbird.sessions.service import SessionService
 from bowerbird.sessions.trash import Trash
 from bowerbird.store.store import Store
 
 if TYPE_CHECKING:
+    from bowerbird.sessions.children import Children
     from bowerbird.sessions.remembering import Remembering
     from bowerbird.sessions.tournaments import Tournaments
-    from bowerbird.workspace import Workspace
 
 
 @dataclass(slots=True)
@@ -103,18 +102,11 @@ class Application:
         """What was thrown away and can still be had back."""
         return Trash(self.sessions, self.branches)
 
-    async def discard_changes(self, thread_id: str) -> str:
-        """Move a session's branch to the trash and give it a fresh one; return the old branch's id.
-
-        Raises:
-            TurnRunning, BranchBusy: a turn writes the branch. UnknownSession: there is no such session.
-        """
-        return await discard_changes(self.store, self.branches, thread_id)
-
     async def aclose(self) -> None:
         """Stop turns (they stay resumable), then close everything."""
         if self.maker.background is not None:
             self.maker.background.quiet()
+        await self.sessions.review.aclose()
         if self.tournaments is not None:
             await self.tournaments.aclose()
         if self.memory is not None:
@@ -136,19 +128,6 @@ class Application:
                 await self.maker.traces.aclose()
         finally:
             await self.store.aclose()
-
-    def workspace(self, path: str | None) -> "Workspace":
-        """Open the workspace `path` for its landings; the caller closes it."""
-        from bowerbird.workspace import Workspace
-
-        settings = self.loaded.settings
-        return Workspace(
-            path,
-            data_dir=self.data_dir,
-            hide=settings.workspace.hidden,
-            limits=workspace_limits(settings),
-            rules=landing_rules(self.loaded, Path(path) if path is not None else None),
-        )
 
 
 @asynccontextmanager
@@ -199,8 +178,9 @@ async def open_application(
     mine: set[str] = set()
     drives = None if drives_all else mine.__contains__
     service = SessionService(
-        store, maker, branches=branches, settings=times, attended=attended, drives=drives
-    )
+        store, maker, branches=branches, settings=times, attended=attended, drives=drives,
+        checking=lambda branch: _children(maker).checking(branch),
+    )  # fmt: skip
     news.connect(service.live)
     maker.traces = Traces(store, model_settings(loaded))
     maker.traces.connect(service.live)
@@ -217,6 +197,11 @@ async def open_application(
     finally:
         # Shielded: a command that is interrupted twice still commits and ends its processes.
         await asyncio.shield(application.aclose())
+
+
+def _children(maker: SettingsTurnMaker) -> "Children":
+    assert maker.children is not None, "an open application has what runs subagents"
+    return maker.children
 
 
 def _keep_records(application: Application, news: SandboxNews) -> None:

@@ -142,6 +142,7 @@ def session_settings(settings: Settings) -> SessionSettings:
         user_day_usd=budgets.user_day_usd,
         schedule_day_usd=budgets.schedule_day_usd,
         deployment_day_usd=budgets.deployment_day_usd,
+        landing_check=settings.landing.check.strip(),
         turn_tokens=settings.agent.max_token_budget,
     )
 

@@ -40,7 +40,6 @@ from bowerbird.server.metrics import ServerMetrics
 from bowerbird.server.presence import Presence
 from bowerbird.server.uploads import remove_stale
 from bowerbird.sessions.door_subagents import DoorSubagents
-from bowerbird.sessions.landing_checks import LandingChecks
 from bowerbird.store.traces import forget_traces
 from bowerbird.workspace.lock import introduced
 
@@ -87,7 +86,6 @@ def server_settings(settings: Settings) -> ServerSettings:
         workspace=str(Path(agent.workspace).resolve()),
         registered=dict(settings.workspace.registered),
         landing=settings.workspace.landing,
-        landing_check=settings.landing.check.strip(),
         cleanup=settings.workspace.cleanup,
         cleanup_delay_s=settings.workspace.cleanup_delay,
         hide=settings.workspace.hidden,
@@ -157,8 +155,9 @@ async def open_server(
         )  # fmt: skip
         assert children is not None and records is not None and tournaments is not None, "it is open"
         cleaner = Cleaner(
-            application.store, application.branches, application.sandboxes, lambda: in_force.settings.cleanup
-        )
+            application.sessions, application.branches, application.sandboxes,
+            lambda: in_force.settings.cleanup,
+        )  # fmt: skip
         offers = SettingsOffers(application.maker, application.sandboxes, name)
         presence = Presence(in_force.settings.cleanup_delay_s, cleaner.release)
 
@@ -169,7 +168,6 @@ async def open_server(
             presence.wait(fresh.cleanup_delay_s)
             on_loaded(loaded)
 
-        checks = LandingChecks(children.checking)
         context = ServerContext(
             in_force=in_force,
             sessions=application.sessions,
@@ -178,7 +176,6 @@ async def open_server(
             offers=offers,
             subagents=DoorSubagents(application.store, children),
             tournaments=tournaments,
-            checks=checks,
             boards=records.boards,
             sandboxes=application.sandboxes,
             sandbox_status=application.sandboxes.status,
@@ -209,7 +206,6 @@ async def open_server(
             for keeper in keepers:
                 keeper.cancel()
             await asyncio.gather(*keepers, return_exceptions=True)
-            await checks.aclose()
             await presence.aclose()
 
 

@@ -19,6 +19,7 @@ from bowerbird.cli.slash import COMMANDS, Slash
 from bowerbird.cli.text import count, harmless, money, plural, table, wrapped
 from bowerbird.core.errors import LandingRefused
 from bowerbird.core.threads import to_thread
+from bowerbird.sessions.review import ToLand
 
 if TYPE_CHECKING:
     from bowerbird.cli.chat import Chat
@@ -156,7 +157,8 @@ async def _land(chat: "Chat", argument: str) -> None:
             return
     try:
         bar = steps_of(chat.screen.show_step, len(entries), width=chat.screen.width)
-        landing = await to_thread(lambda: branch.land(**request, actor="cli", door="cli", told=bar))
+        review, wanted = chat.application.sessions.review, ToLand(**request)
+        landing = await review.land(_id(chat), wanted, actor="cli", door="cli", told=bar)
     except LandingRefused as refusal:
         chat.screen.line("nothing landed:", "red")
         for row in refusal.refused:
@@ -198,20 +200,15 @@ async def _choose_hunks(chat: "Chat", entries: list[dict[str, Any]], diff: dict[
 
 
 async def _undo(chat: "Chat", argument: str) -> None:
-    def undo() -> str:
-        place = chat.application.workspace(str(chat.workspace))
-        try:
-            known = place.landings()
-            standing = [row.id for row in known if row.state == "done" and row.kind == "land"]
-            wanted = argument or (standing[-1] if standing else "")
-            if not wanted:
-                return "nothing has landed here that could be taken back"
-            undone = place.undo(wanted, actor="cli", door="cli")
-            return f"took {wanted} back ({plural(files_of(undone.entries), 'change')})"
-        finally:
-            place.close()
-
-    chat.screen.line(await to_thread(undo))
+    review, place = chat.application.sessions.review, str(chat.workspace)
+    known = await review.landings(place)
+    standing = [row.id for row in known if row.state == "done" and row.kind == "land"]
+    wanted = argument or (standing[-1] if standing else "")
+    if not wanted:
+        chat.screen.line("nothing has landed here that could be taken back")
+        return
+    undone = await review.undo(place, wanted, actor="cli", door="cli")
+    chat.screen.line(f"took {wanted} back ({plural(files_of(undone.entries), 'change')})")
     await chat.refresh()
 
 
@@ -223,10 +220,9 @@ async def _discard(chat: "Chat", _: str) -> None:
         return
     if not await _yes(chat, f"discard {plural(len(chat.changed), 'change')}? [y/N] "):
         return
-    assert chat.session is not None
-    old = await chat.application.discard_changes(chat.session.thread_id)
+    gone = await chat.application.sessions.review.discard(_id(chat))
     await chat.refresh()
-    chat.screen.line(f"discarded; kept for 7 days as branch {old}", "green")
+    chat.screen.line(f"discarded; kept for 7 days as branch {gone.branch}", "green")
 
 
 async def _fork(chat: "Chat", argument: str) -> None:
@@ -304,6 +300,11 @@ async def _set(chat: "Chat", changes: dict[str, Any], said: str) -> None:
     await chat.application.sessions.set_flags(session.thread_id, changes)
     await chat.refresh()
     chat.screen.line(said)
+
+
+def _id(chat: "Chat") -> str:
+    assert chat.session is not None, "it was made before"
+    return chat.session.thread_id
 
 
 async def _branch(chat: "Chat") -> Any:

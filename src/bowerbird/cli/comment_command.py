@@ -80,11 +80,9 @@ def comment(
     shell.terminal.quiet = quiet
 
     async def said(application: "Application", found: "SessionInfo") -> str:
-        from bowerbird.sessions.comments import comment_text
-
-        branch = await application.sessions.branch(found.thread_id)
         (path,) = branch_paths([at.path], directory)
         end = None if at.last == at.first else at.last
-        return await comment_text(branch, [_Remark(path, "old" if old else "new", at.first, end, text)])
+        remark = _Remark(path, "old" if old else "new", at.first, end, text)
+        return await application.sessions.review.comment(found.thread_id, [remark])
 
     return run_async(lambda: run_text(shell, loaded, options, directory, said))

@@ -11,31 +11,26 @@ from typing import TYPE_CHECKING, Any
 from bowerbird.cli.exits import USAGE, CliExit
 from bowerbird.cli.shell import Shell
 from bowerbird.cli.text import harmless
+from bowerbird.sessions.review import NO_CHECK
 
 if TYPE_CHECKING:
     from bowerbird.app.application import Application
     from bowerbird.cli.remote_review import BranchThere
-    from bowerbird.workspace import Branch
 
 LOOK_S = 0.5
-NOTHING = "no check is configured: set landing.check to a shell command, such as pytest -q"
 
 
-async def passes_here(shell: Shell, application: "Application", branch: "Branch", *, json: bool) -> bool:
-    """Run the check on a copy of `branch`, say what it found and return whether it passed.
+async def passes_here(shell: Shell, application: "Application", thread_id: str, *, json: bool) -> bool:
+    """Run the check on a copy of a session's branch, say what it found and return whether it passed.
 
     Raises:
         CliExit: no check is configured.
     """
-    from bowerbird.sessions.landing_checks import check_branch
-
-    command = application.loaded.settings.landing.check.strip()
+    command = application.sessions.settings.landing_check
     if not command:
-        raise CliExit(USAGE, NOTHING)
-    children = application.maker.children
-    assert children is not None, "an open application has it"
+        raise CliExit(USAGE, NO_CHECK)
     shell.terminal.note(f"checking: {harmless(command)}")
-    found = await check_branch(children.checking, branch, command)
+    found = await application.sessions.review.check(thread_id)
     return _said(shell, found.record(), json=json)
 
 
@@ -43,7 +38,7 @@ def passes_there(shell: Shell, branch: "BranchThere", *, json: bool) -> bool:
     """Let the server check the branch; else as `passes_here`."""
     place = branch.server.place(branch.thread_id, "/check")
     if not branch.server.get(place)["command"]:
-        raise CliExit(USAGE, NOTHING)
+        raise CliExit(USAGE, NO_CHECK)
     found = branch.server.ask("POST", place)
     shell.terminal.note(f"checking: {harmless(found['command'])}")
     while found["state"] == "running":

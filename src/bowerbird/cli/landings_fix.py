@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, cast
 from bowerbird.cli.exits import DONE, PARTLY, USAGE, CliExit
 from bowerbird.cli.review_commands import opened
 from bowerbird.cli.text import harmless
-from bowerbird.core.threads import to_thread
 
 if TYPE_CHECKING:
     from bowerbird.app.application import Application
@@ -31,15 +30,9 @@ def fix(shell: "Shell", *, landing: str, how: str, json: bool, workspace: str | 
     """Try a landing of a directory again, take it back, or give it up."""
 
     async def work(application: "Application", directory: Path) -> int:
-        return say_fixed(shell, await to_thread(_fix, application, directory), json=json)
-
-    def _fix(application: "Application", directory: Path) -> Mapping[str, Any]:
-        place = application.workspace(str(directory))
-        try:
-            wanted = one_of([row.id for row in place.landings()], landing, str(directory))
-            return place.fix_landing(wanted, cast("Fix", how)).record
-        finally:
-            place.close()
+        review, place = application.sessions.review, str(directory)
+        wanted = one_of([row.id for row in await review.landings(place)], landing, place)
+        return say_fixed(shell, (await review.fix(place, wanted, cast("Fix", how))).record, json=json)
 
     return opened(shell, workspace, work)
 

@@ -271,25 +271,20 @@ class OneShot:
             "stop_reason": turn.stop_reason,
             "answer": text,
             "changed": changed,
-            "landing_id": await to_thread(self._landing_id, session, turn),
+            "landing_id": await self._landing_id(session, turn),
             "usage": usage_data(self._story.usage, self._story.context_tokens, plan_mode=False),
             "error": turn.error,
         }
 
-    def _landing_id(self, session: "SessionInfo", turn: "TurnInfo") -> str | None:
+    async def _landing_id(self, session: "SessionInfo", turn: "TurnInfo") -> str | None:
         """Return the landing that the branch's policy made in this turn."""
         if session.workspace is None:
             return None
-        workspace = self._application.workspace(session.workspace)
-        try:
-            made = [
-                landing for landing in workspace.landings() if landing.record["branch"] == session.branch_id
-            ]
-            newest = made[-1] if made else None
-            is_new = newest is not None and newest.record["at"] >= (turn.started_at or "")
-            return newest.id if newest is not None and is_new else None
-        finally:
-            workspace.close()
+        every = await self._application.sessions.review.landings(session.workspace)
+        made = [landing for landing in every if landing.record["branch"] == session.branch_id]
+        newest = made[-1] if made else None
+        is_new = newest is not None and newest.record["at"] >= (turn.started_at or "")
+        return newest.id if newest is not None and is_new else None
 
     def _end_of_stream(self, session: "SessionInfo", turn: "TurnInfo", changed: list[dict[str, str]]) -> None:
         mark = self._story.end or TurnMark(

@@ -20,6 +20,7 @@ from bowerbird.cli.shell import run as run_async
 from bowerbird.cli.text import harmless, plural, table
 from bowerbird.core.errors import LandingRefused
 from bowerbird.core.threads import to_thread
+from bowerbird.sessions.review import ToLand
 
 if TYPE_CHECKING:
     from bowerbird.app.application import Application
@@ -111,9 +112,11 @@ def land(
         if chosen is None:
             shell.terminal.note("nothing was chosen; nothing landed")
             return DONE
-        if check and not await passes_here(shell, application, branch, json=json):
+        if check and not await passes_here(shell, application, found.thread_id, json=json):
             return FAILED
-        return await to_thread(land_chosen, shell, branch, chosen, json)
+        told, review = chosen.pop("told", None), application.sessions.review
+        landing = review.land(found.thread_id, ToLand(**chosen), actor="cli", door="cli", told=told)
+        return say_landed(shell, await caught(landing), json)
 
     return opened(shell, workspace, work)
 
@@ -177,11 +180,28 @@ def drift_of(row: dict[str, Any]) -> str:
     return notes.get(row["drift"], "")
 
 
+async def caught(landing: "Awaitable[Landing]") -> "Landing | LandingRefused":
+    """Return a landing, or its refusal."""
+    try:
+        return await landing
+    except LandingRefused as refusal:
+        return refusal
+
+
 def land_chosen(shell: Shell, branch: Changes, arguments: dict[str, Any], json: bool) -> int:
+    """Land on a server and say how it went."""
     try:
         landing = branch.land(**arguments, actor="cli", door="cli")
-        shell.terminal.clear_status()
     except LandingRefused as refusal:
+        landing = refusal
+    return say_landed(shell, landing, json)
+
+
+def say_landed(shell: Shell, landing: "Landing | LandingRefused", json: bool) -> int:
+    """Say what landed, or why nothing did; returns the exit code."""
+    shell.terminal.clear_status()
+    if isinstance(landing, LandingRefused):
+        refusal = landing
         if json:
             data = {"landing_id": None, "landed": [], "refused": refusal.refused}
             shell.terminal.write(json_text.dumps(data, ensure_ascii=False) + "\n")
@@ -219,12 +239,9 @@ def undo(shell: Shell, *, landing: str | None, force: bool, json: bool, workspac
     """Take a landing back; by default the newest of this directory that still stands."""
 
     async def work(application: "Application", directory: Path) -> int:
-        return await to_thread(_undo, application, directory)
-
-    def _undo(application: "Application", directory: Path) -> int:
-        place = application.workspace(str(directory))
+        review, place = application.sessions.review, str(directory)
         try:
-            known = place.landings()
+            known = await review.landings(place)
             wanted = landing or _newest_standing(known)
             if wanted is None:
                 raise CliExit(USAGE, f"nothing has landed in {directory} that could be taken back")
@@ -235,14 +252,12 @@ def undo(shell: Shell, *, landing: str | None, force: bool, json: bool, workspac
                 )
             if len(matches) > 1:
                 raise CliExit(USAGE, f"{wanted} fits several landings: {', '.join(matches)}")
-            undone = place.undo(matches[0], force=force, actor="cli", door="cli")
+            undone = await review.undo(place, matches[0], force=force, actor="cli", door="cli")
         except LandingRefused as refusal:
             shell.terminal.warn("nothing was taken back; edited since:", "red")
             say_refused(shell, refusal.refused)
             shell.terminal.note("`--force` takes it back all the same; that can be undone too")
             return PARTLY
-        finally:
-            place.close()
         if json:
             data = {
                 "landing_id": undone.id,
@@ -269,11 +284,7 @@ def landings(shell: Shell, *, json: bool, workspace: str | None) -> int:
     """List what landed in a directory, newest last."""
 
     async def work(application: "Application", directory: Path) -> int:
-        place = application.workspace(str(directory))
-        try:
-            records = [row.record for row in place.landings()]
-        finally:
-            place.close()
+        records = [row.record for row in await application.sessions.review.landings(str(directory))]
         if json:
             shell.terminal.write(json_text.dumps(records, ensure_ascii=False, indent=2) + "\n")
             return DONE
@@ -301,15 +312,12 @@ def discard(
             return DONE
         if not yes and not ask_sure(f"Discard {plural(count, 'change')} of session {found.thread_id}?"):
             raise CliExit(USAGE, "nothing was discarded; --yes discards without asking")
-        old = await application.discard_changes(found.thread_id)
+        gone = await application.sessions.review.discard(found.thread_id)
         if json:
-            gone = [*changes["written"], *changes["deleted"]]
-            shell.terminal.write(
-                json_text.dumps({"status": "discarded", "paths": gone, "branch": old}) + "\n"
-            )
+            shell.terminal.write(json_text.dumps(gone.record()) + "\n")
             return DONE
         shell.terminal.line(f"discarded {plural(count, 'change')} of session {found.thread_id}", "green")
-        shell.terminal.note(f"kept for 7 days; bring them back with: bowerbird trash restore {old}")
+        shell.terminal.note(f"kept for 7 days; bring them back with: bowerbird trash restore {gone.branch}")
         return DONE
 
     return opened(shell, workspace, work)

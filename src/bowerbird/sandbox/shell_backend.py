@@ -267,6 +267,7 @@ def response_of(result: CommandResult, limit: int) -> ExecuteResponse:
 
 
 def _land(branch: Branch) -> None:
+    # By the branch itself: a backend has no session whose changes would be counted, or that anybody views.
     changes = branch.changes()
     if changes["written"] or changes["deleted"]:
         try:

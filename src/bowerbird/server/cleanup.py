@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Literal
 
 from bowerbird.core.errors import UnknownSession
 from bowerbird.server.presence import Verdict
-from bowerbird.sessions.discarding import discard_changes
 from bowerbird.store.leases import lease_is_free
 from bowerbird.store.teams import members_of
 from bowerbird.store.threads import find_session
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
     from bowerbird.sandbox.host import SandboxHost
     from bowerbird.sessions.branches import Branches
-    from bowerbird.store.store import Store
+    from bowerbird.sessions.service import SessionService
 
 
 class Cleaner:
@@ -34,12 +33,13 @@ class Cleaner:
 
     def __init__(
         self,
-        store: "Store",
+        sessions: "SessionService",
         branches: "Branches",
         sandboxes: "SandboxHost",
         cleanup: Callable[[], Literal["release", "discard"]],
     ) -> None:
-        self._store = store
+        self._sessions = sessions
+        self._store = sessions.store
         self._branches = branches
         self._sandboxes = sandboxes
         self._cleanup = cleanup
@@ -60,7 +60,7 @@ class Cleaner:
             return Verdict.BUSY
         if self._cleanup() == "discard" and row.changed_files:
             with contextlib.suppress(UnknownSession):  # deleted meanwhile: its branch is in the trash
-                await discard_changes(self._store, self._branches, thread_id)
+                await self._sessions.review.discard(thread_id)
         return Verdict.RELEASED
 
 

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from bowerbird.server.presence import Presence
     from bowerbird.sessions.branches import Branches
     from bowerbird.sessions.door_subagents import DoorSubagents
-    from bowerbird.sessions.landing_checks import LandingChecks
     from bowerbird.sessions.service import SessionService
     from bowerbird.sessions.tournaments import Tournaments
     from bowerbird.skills import SkillLibrary
@@ -112,7 +111,7 @@ class ServerSettings:
         metrics_token: reads `/metrics` without a role. max_rss_mb: 0 = no limit.
         on_disconnect: `stop` ends the turn of every client that left; None = as SV-49 says.
         workspace: directory of conversations that name none. registered: further ones by name.
-        landing: policy of new branches. landing_check: command that judges changes, "" = none.
+        landing: policy of new branches.
         cleanup, cleanup_delay_s: SV-53.
         hide: globs hidden in every workspace.
         upload_bytes: of one file; upload_total_bytes: of one request; upload_files: of one request.
@@ -144,7 +143,6 @@ class ServerSettings:
     workspace: str | None = None
     registered: Mapping[str, str] = field(default_factory=dict[str, str])
     landing: Policy = "review"
-    landing_check: str = ""
     cleanup: Literal["release", "discard"] = "release"
     cleanup_delay_s: float = 300.0
     hide: tuple[str, ...] = ()
@@ -285,7 +283,6 @@ class ServerContext:
         sessions: the session service, started by the owner. store, branches: what it stands on.
         offers: models, presets, tools and skills.
         subagents, tournaments: of sessions, beside their turns. boards: task boards of workspaces.
-        checks: of branches that may land.
         sandboxes: what runs on branches. sandbox_status: its probe, cached by the host.
         data_dir: where everything is kept. version: of the program.
         store_kind: `sqlite` or `postgresql`.
@@ -302,7 +299,6 @@ class ServerContext:
     offers: Offers
     subagents: "DoorSubagents"
     tournaments: "Tournaments"
-    checks: "LandingChecks"
     boards: "Boards"
     sandboxes: "SandboxHost"
     sandbox_status: "Callable[[], Awaitable[SandboxStatus]]"

@@ -13,11 +13,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bowerbird.core.errors import NotFound, WorkspaceError
+from bowerbird.core.errors import NotFound
 from bowerbird.core.ids import new_id
 from bowerbird.core.threads import in_thread, to_thread
 from bowerbird.server.errors import problem
 from bowerbird.server.files import virtual
+from bowerbird.server.submitting import DOOR
 from bowerbird.store.meta import get_meta, set_meta
 
 if TYPE_CHECKING:
@@ -72,21 +73,8 @@ async def land_upload(
     """
     workspace = await context.branches.workspace(place)
     branch = await _carrier(context, workspace, place)
-
-    def work() -> list[str]:
-        branch.begin_turn()  # what the user changed since the last upload is no conflict
-        paths = branch.take(files)
-        try:
-            branch.land(paths, accept=accept, force=True, actor=caller.user_id, door="web")
-        except WorkspaceError:
-            changed = branch.changes()
-            left = [path for path in paths if path in {*changed["written"], *changed["deleted"]}]
-            if left:
-                branch.revert(left)
-            raise
-        return paths
-
-    return [path.lstrip("/") for path in await in_thread(work)]
+    paths = await context.sessions.review.land_upload(branch, files, accept, actor=caller.user_id, door=DOOR)
+    return [path.lstrip("/") for path in paths]
 
 
 async def _carrier(context: "ServerContext", workspace: "Workspace", place: str) -> "Branch":

@@ -34,6 +34,10 @@ class Sandboxes(Protocol):
         """End what runs on a branch."""
         ...
 
+    async def background_over(self, branch_id: str) -> None:
+        """Raise BranchBusy while a background command writes a branch."""
+        ...
+
     async def close(self) -> None:
         """End what runs on any."""
         ...
@@ -161,6 +165,11 @@ class Branches:
         """End what runs on a branch, if anything does; its handle stays open."""
         if self._sandboxes is not None:
             await self._sandboxes.release(branch_id)
+
+    async def require_quiet(self, branch_id: str) -> None:
+        """Raise BranchBusy while a background command writes a branch, which must not land half written."""
+        if self._sandboxes is not None:
+            await self._sandboxes.background_over(branch_id)
 
     async def fork(
         self,

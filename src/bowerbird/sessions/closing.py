@@ -25,6 +25,7 @@ from bowerbird.sessions.lease import Lease
 from bowerbird.sessions.live import Published, SessionEvent, TurnMark
 from bowerbird.sessions.parcels import answer_parcels, error_parcels, has_address, request_parcels
 from bowerbird.sessions.records import events_of
+from bowerbird.sessions.review import land_by_policy
 from bowerbird.store.journal import Append, Record
 from bowerbird.store.outbox import OutboxRow, insert_parcels
 from bowerbird.store.threads import SessionRow
@@ -187,7 +188,7 @@ class Closer:
         if branch is None or branch.policy not in policies or branch.root is None:
             return
         try:
-            landing = await in_thread(_land, branch)
+            landing = await in_thread(land_by_policy, branch)
         except LandingRefused as error:
             self._publish(None, Notice("landing", str(error)))
         except (BowerbirdError, OSError, ThreadDefect) as error:
@@ -196,6 +197,7 @@ class Closer:
             self._publish(None, Notice("landing", f"nothing landed: {error}"))
         else:
             if landing is not None:
+                self._changed = True  # what earlier turns left may have landed, too
                 self._publish(None, Notice("landing", landing))
 
     def _with_team(self, connection: Connection, ending: Ending) -> Ending:
@@ -244,13 +246,3 @@ class Closer:
     def _publish(self, seq: int | None, event: SessionEvent) -> None:
         turn = self._turn
         self._house.live.publish(Published(turn.thread_id, turn.turn_id, seq, event))
-
-
-def _land(branch: "Branch") -> str | None:
-    """Land everything that needs no acceptance; return what to tell people, None for nothing."""
-    changes = branch.changes()
-    if not changes["written"] and not changes["deleted"]:
-        return None
-    landing = branch.land(partial=True, automatic=True, actor="policy", door="policy")
-    refused = "".join(f"; not landed: {row['path']} ({row['reason']})" for row in landing.refused)
-    return f"{len(landing.entries)} paths landed{refused}"

@@ -33,13 +33,13 @@ class Finding:
     Attributes:
         command: what was run, in the branch's sandbox without network.
         plan: name of the landing plan that it was run on; another one now means that something changed since.
-        state: `unable` = the command could not run; `error` says why.
+        state: `unable` = the command could not run; `error` says why. `none` = nothing was checked yet.
         check: exit code, seconds and the end of the output, once it has ended.
     """
 
     command: str
-    plan: str
-    state: Literal["running", "passed", "failed", "unable"] = "running"
+    plan: str | None
+    state: Literal["none", "running", "passed", "failed", "unable"] = "running"
     check: "Check | None" = None
     error: str | None = None
 
@@ -57,19 +57,6 @@ class Finding:
         }
 
 
-async def check_branch(checking: Checking, branch: "Branch", command: str) -> Finding:
-    """Run `command` on a throw-away fork of `branch` and return what it found; a branch stays as it is.
-
-    Args:
-        checking: gives what runs commands, such as `Children.checking`.
-
-    Raises:
-        WorkspaceError: the branch has no workspace to land in.
-    """
-    plan = await to_thread(branch.plan_landing)
-    return await _ended(Finding(command, str(plan["plan"])), checking, branch)
-
-
 async def _ended(begun: Finding, checking: Checking, branch: "Branch") -> Finding:
     try:
         async with checking(branch) as run:
@@ -83,7 +70,7 @@ class LandingChecks:
     """The newest check of each branch; belongs to one event loop.
 
     Args:
-        checking: gives what runs commands without network.
+        checking: gives what runs commands without network, such as `Children.checking`.
     """
 
     def __init__(self, checking: Checking) -> None:
@@ -112,6 +99,12 @@ class LandingChecks:
         self._running[branch.id] = task
         task.add_done_callback(lambda _: self._running.pop(branch.id, None))
         return begun
+
+    async def ended(self, branch_id: str) -> Finding | None:
+        """Return what is known of a branch once nothing runs on it any more; a check outlives who waits."""
+        if (task := self._running.get(branch_id)) is not None:
+            await asyncio.wait([task])
+        return self.newest(branch_id)
 
     async def stop(self, branch_id: str) -> None:
         """End the check of a branch that is about to go."""

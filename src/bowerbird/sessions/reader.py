@@ -1,9 +1,10 @@
-"""Reading sessions: history, messages, calls, open questions, queues, totals (SV-8, 9, 24, 29).
+"""Reading sessions: history, messages, calls, open questions, queues, totals, watching (SV-8, 9, 24, 29).
 
-Here: the reading half of the session service, over committed rows only. Not here: changing
-anything, live events, wire forms of a door.
+Here: the reading half of the session service, over committed rows; following what happens. Not here:
+changing anything, wire forms of a door.
 """
 
+from collections.abc import AsyncGenerator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,7 +15,9 @@ from bowerbird.core.errors import UnknownSession
 from bowerbird.sessions.audit import content_text
 from bowerbird.sessions.beginning import sender_of
 from bowerbird.sessions.catalogue import Catalogue
+from bowerbird.sessions.follow import follow
 from bowerbird.sessions.inputs import positions
+from bowerbird.sessions.live import Published, Subscription
 from bowerbird.sessions.reading import call_view, message_views, pending_requests
 from bowerbird.sessions.values import (
     CallView,
@@ -34,6 +37,14 @@ from bowerbird.store.usage import session_usage
 
 class Reader(Catalogue):
     """What can be read of sessions; the base of `SessionService`."""
+
+    def subscribe(self, thread_id: str) -> Subscription:
+        """Watch what this process does in a session, from now on."""
+        return self._house.live.subscribe(thread_id)
+
+    def follow(self, thread_id: str, after: int | None = None) -> AsyncGenerator[Published, None]:
+        """Watch a session whoever drives it, from a place in its journal; see `follow.follow`."""
+        return follow(self.store, self._house.live, thread_id, after)
 
     async def turn(self, turn_id: str) -> TurnInfo:
         """Return a turn; raises UnknownSession."""

@@ -6,7 +6,7 @@ driven (`driver.py`), rules of acceptance (`inputs.py`), wire forms.
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from types import TracebackType
 from typing import Any
@@ -20,18 +20,19 @@ from bowerbird.sessions.branches import Branches
 from bowerbird.sessions.dispatcher import Dispatcher, LocalDispatcher, Signal, TurnRef
 from bowerbird.sessions.driver import Driver
 from bowerbird.sessions.early import EarlyStarts
-from bowerbird.sessions.follow import follow
 from bowerbird.sessions.forks import delete_session, finish_deletions
 from bowerbird.sessions.house import House
 from bowerbird.sessions.inputs import Accepted, Offered, accept_answer, content_of, take_back
 from bowerbird.sessions.keepers import Keepers
+from bowerbird.sessions.landing_checks import Checking
 from bowerbird.sessions.limits import Authority, permit_raise
-from bowerbird.sessions.live import InputMark, Live, Published, Subscription, TurnMark
+from bowerbird.sessions.live import InputMark, Live, Published, TurnMark
 from bowerbird.sessions.outbox import Outbox
 from bowerbird.sessions.reader import Reader
 from bowerbird.sessions.recall import Recall
 from bowerbird.sessions.relay import Relay
 from bowerbird.sessions.retention import Removed, tidy
+from bowerbird.sessions.review import Review
 from bowerbird.sessions.settings import SessionSettings
 from bowerbird.sessions.setup import TurnMaker
 from bowerbird.sessions.startup import raise_counters
@@ -58,6 +59,7 @@ class SessionService(Reader):
         attended: whether a person can answer questions; False denies what would ask.
         dispatcher: who runs turns; in this process when None.
         drives: which threads' turns this process runs; None = all (see `LocalDispatcher`).
+        checking: runs the command that judges changes before they land; None = nothing does.
 
     Example:
         async with SessionService(store, maker) as service:
@@ -76,6 +78,7 @@ class SessionService(Reader):
         attended: bool = True,
         dispatcher: Dispatcher | None = None,
         drives: Callable[[str], bool] | None = None,
+        checking: Checking | None = None,
     ) -> None:
         self.settings = settings or SessionSettings()
         self.live = Live()
@@ -100,6 +103,7 @@ class SessionService(Reader):
             attended=attended,
             recall=Recall(store),
         )
+        self.review = Review(self, self._house.branches, checking)
 
     @property
     def outbox(self) -> Outbox:
@@ -337,16 +341,6 @@ class SessionService(Reader):
                 if now.state not in ("queued", "running"):
                     return now
                 await viewer.news_of(turn_id, LOOK_AGAIN_S)
-
-    # ------------------------------------------------------------ reading along
-
-    def subscribe(self, thread_id: str) -> Subscription:
-        """Watch what this process does in a session, from now on."""
-        return self.live.subscribe(thread_id)
-
-    def follow(self, thread_id: str, after: int | None = None) -> AsyncGenerator[Published, None]:
-        """Watch a session whoever drives it, from a place in its journal; see `follow.follow`."""
-        return follow(self.store, self.live, thread_id, after)
 
     # ------------------------------------------------------------ inside
 

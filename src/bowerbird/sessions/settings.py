@@ -25,6 +25,7 @@ class SessionSettings:
         deleted_days, sessions_days, detail_days: `retention.*`; sessions_days 0 keeps them for ever.
         max_records, max_bytes: of one session, a fork's inherited ones not counted.
         session_usd … deployment_day_usd: `budgets.*`, None = no limit.
+        landing_check: `landing.check`: the command that judges changes, "" = none.
         turn_tokens: `agent.max_token_budget`, 0 = no limit.
     """
 
@@ -51,4 +52,5 @@ class SessionSettings:
     user_day_usd: float | None = None
     schedule_day_usd: float | None = None
     deployment_day_usd: float | None = None
+    landing_check: str = ""
     turn_tokens: int = 200_000

@@ -181,7 +181,7 @@ async def delete(conversation_id: ConversationId, context: Context, caller: User
     row = await owned_session(context, caller, conversation_id)
     if row.branch_id is not None:
         await context.sandboxes.cancel_background(row.branch_id)
-        await context.checks.stop(row.branch_id)
+        await context.sessions.review.stop_check(row.branch_id)
     await context.tournaments.stop(row.thread_id)
     await context.sessions.delete(row.thread_id)
     context.presence.forget(row.thread_id)

@@ -9,14 +9,14 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BeforeValidator, Field
 from starlette.responses import Response
 
-from bowerbird.core.threads import in_thread, to_thread
+from bowerbird.core.threads import to_thread
 from bowerbird.server.errors import problem
 from bowerbird.server.ownership import owned_session
 from bowerbird.server.review import (
     branch_of,
     landing_by_id,
     landings_of,
-    note_landed,
+    require_branch,
     snapshot_of,
 )
 from bowerbird.server.routes.common import (
@@ -32,8 +32,7 @@ from bowerbird.server.routes.common import (
 from bowerbird.server.routes.turns import Accepted
 from bowerbird.server.submitting import DOOR, submit
 from bowerbird.server.wire import NOT_BLANK, answer
-from bowerbird.sessions.comments import comment_text
-from bowerbird.sessions.discarding import discard_changes
+from bowerbird.sessions.review import NO_CHECK, ToLand
 
 router = APIRouter(prefix="/api", tags=["review"])
 
@@ -194,8 +193,8 @@ async def landing_plan(
 ) -> Response:
     """With the drift of each path against the workspace; changes nothing."""
     row = await owned_session(context, caller, conversation_id)
-    branch = await branch_of(context, row)
-    return answer(await to_thread(branch.plan_landing, path or None))
+    require_branch(row)
+    return answer(await context.sessions.review.plan(row.thread_id, path))
 
 
 @router.post("/conversations/{conversation_id}/land", response_model=LandingShown, summary="Land changes")
@@ -205,36 +204,19 @@ async def land(
     """All or nothing: 409 `stale` when the plan or a hunk is no longer what it was, 409 `landing_refused`
     with the refused paths on a conflict or a flag that is not accepted; then nothing has changed."""
     row = await owned_session(context, caller, conversation_id)
-    branch = await branch_of(context, row)
-    asked = wanted or Land()
-    await context.sandboxes.background_over(branch.id)
-
-    def work() -> dict[str, Any]:
-        landing = branch.land(
-            asked.paths,
-            asked.hunks,
-            asked.accept,
-            asked.force,
-            asked.partial,
-            asked.plan,
-            actor=caller.user_id,
-            door=DOOR,
-        )
-        return landing.record
-
-    record = await in_thread(work)
-    if not record["entries"] and not record["refused"]:
+    require_branch(row)
+    asked = ToLand(**(wanted or Land()).model_dump())
+    landing = await context.sessions.review.land(row.thread_id, asked, actor=caller.user_id, door=DOOR)
+    if not landing.entries and not landing.refused:
         raise problem("conflict", "there is nothing to land: the conversation changes no such path")
-    await note_landed(context, branch.id, f"landed {len(record['entries'])} paths as {record['id']}")
-    return answer(record)
+    return answer(landing.record)
 
 
 @router.get("/conversations/{conversation_id}/check", response_model=CheckShown, summary="What a check found")
 async def check(conversation_id: ConversationId, context: Context, caller: Viewer) -> Response:
     """The newest one since the server started; `command` is empty where no check is configured."""
     row = await owned_session(context, caller, conversation_id)
-    found = context.checks.newest(row.branch_id) if row.branch_id is not None else None
-    return answer(found.record() if found is not None else _unchecked(context.settings.landing_check))
+    return answer(context.sessions.review.newest_check(row.branch_id))
 
 
 @router.post(
@@ -247,18 +229,11 @@ async def begin_check(conversation_id: ConversationId, context: Context, caller:
     One that runs already goes on. 409 where no check is configured (`landing.check`).
     """
     row = await owned_session(context, caller, conversation_id)
-    command = context.settings.landing_check
-    if not command:
-        raise problem("conflict", "no check is configured: set landing.check to a shell command")
-    found = await context.checks.begin(await branch_of(context, row), command)
+    require_branch(row)
+    if not context.sessions.settings.landing_check:
+        raise problem("conflict", NO_CHECK)
+    found = await context.sessions.review.begin_check(row.thread_id)
     return answer(found.record(), 202)
-
-
-def _unchecked(command: str) -> dict[str, Any]:
-    return {
-        "command": command, "state": "none", "plan": None, "exit_code": None, "seconds": None,
-        "output_tail": "", "error": None,
-    }  # fmt: skip
 
 
 @router.get("/landings", response_model=list[LandingShown], summary="Landings, the newest first")
@@ -278,26 +253,19 @@ async def landing_diff(landing_id: str, context: Context, caller: Viewer, path: 
 @router.post("/landings/{landing_id}/undo", response_model=LandingShown, summary="Take a landing back")
 async def undo(landing_id: str, context: Context, caller: User, wanted: Undo | None = None) -> Response:
     """409 `landing_refused` where files were edited since, unless `force`."""
-    workspace, landing = await landing_by_id(context, caller, landing_id)
-    asked = wanted or Undo()
-
-    def work() -> dict[str, Any]:
-        undone = workspace.undo(
-            landing.id, asked.paths, asked.force, asked.hunks, actor=caller.user_id, door=DOOR
-        )
-        return undone.record
-
-    record = await in_thread(work)
-    await note_landed(context, str(record["branch"]), f"took {landing.id} back as {record['id']}")
-    return answer(record)
+    directory, landing = await landing_by_id(context, caller, landing_id)
+    asked = (wanted or Undo()).model_dump()
+    undone = await context.sessions.review.undo(
+        directory, landing.id, **asked, actor=caller.user_id, door=DOOR
+    )
+    return answer(undone.record)
 
 
 @router.post("/landings/{landing_id}/fix", response_model=LandingShown, summary="Fix a stuck landing")
 async def fix(landing_id: str, context: Context, caller: User, wanted: FixLanding) -> Response:
     """For one whose state is `needs_attention`; its `troubles` say where and why."""
-    workspace, landing = await landing_by_id(context, caller, landing_id)
-    fixed = await in_thread(workspace.fix_landing, landing.id, wanted.how)
-    await note_landed(context, str(fixed.record["branch"]), f"{landing.id} is {fixed.state} now")
+    directory, landing = await landing_by_id(context, caller, landing_id)
+    fixed = await context.sessions.review.fix(directory, landing.id, wanted.how)
     return answer(fixed.record)
 
 
@@ -310,17 +278,9 @@ async def discard(
     409 `branch_busy` while a background command writes them, as for landing.
     """
     row = await owned_session(context, caller, conversation_id)
-    branch = await branch_of(context, row)
-    await context.sandboxes.background_over(branch.id)
-    paths = (wanted or Discard()).paths
-    if paths is None:
-        changes = await in_thread(branch.changes)
-        old = await discard_changes(context.store, context.branches, row.thread_id)
-        gone = [*changes["written"], *changes["deleted"]]
-        return answer({"status": "discarded", "paths": gone, "branch": old})
-    gone = await in_thread(branch.revert, paths)
-    await context.sessions.note_changes(row.thread_id)
-    return answer({"status": "discarded", "paths": gone, "branch": None})
+    require_branch(row)
+    gone = await context.sessions.review.discard(row.thread_id, (wanted or Discard()).paths)
+    return answer(gone.record())
 
 
 @router.post(
@@ -332,6 +292,7 @@ async def comment(
 ) -> Response:
     """Becomes one message that quotes path and lines; its turn is queued."""
     row = await owned_session(context, caller, conversation_id)
-    text = await comment_text(await branch_of(context, row), wanted.comments)
+    require_branch(row)
+    text = await context.sessions.review.comment(row.thread_id, wanted.comments)
     receipt = await submit(context, caller, row.thread_id, text, request)
     return answer(receipt, 202)

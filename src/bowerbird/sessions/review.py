@@ -1,0 +1,272 @@
+"""Review of a session's changes: plan, land, undo, discard, check, comment. Every door lands here (R1).
+
+Here: those operations. After each, the changed files of the session that it touched are counted again and
+its viewers are told. Not here: what landing is (`workspace`), the questions and pictures of a door.
+
+Two landings do not come this way. A policy lands inside a turn by `land_by_policy`, and the turn's end
+counts in its own transaction (`closing.py`). `sandbox/shell_backend.py` works on a branch without a session.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from bowerbird.core.errors import InvalidArgument, WorkspaceError
+from bowerbird.core.events import Notice
+from bowerbird.core.threads import in_thread, to_thread
+from bowerbird.sessions.comments import Remark, comment_text
+from bowerbird.sessions.discarding import discard_changes
+from bowerbird.sessions.landing_checks import Finding, LandingChecks
+from bowerbird.sessions.live import Live, Published
+from bowerbird.sessions.settings import SessionSettings
+from bowerbird.store.owners import sessions_of_branches
+
+if TYPE_CHECKING:
+    from bowerbird.sessions.branches import Branches
+    from bowerbird.sessions.landing_checks import Checking
+    from bowerbird.store.store import Store
+    from bowerbird.workspace import Branch, Landing
+
+NO_CHECK = "no check is configured: set landing.check to a shell command, such as pytest -q"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToLand:
+    """What of a branch is to land; everything, when nothing is said. See `Branch.land`."""
+
+    paths: Sequence[str] | None = None
+    hunks: Sequence[str] | None = None
+    accept: Sequence[str] = ()
+    force: bool = False
+    partial: bool = False
+    plan: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Discarded:
+    """What was thrown away; `branch` is in the trash, None when only some paths went."""
+
+    paths: tuple[str, ...]
+    branch: str | None = None
+
+    def record(self) -> dict[str, Any]:
+        """Return plain data."""
+        return {"status": "discarded", "paths": list(self.paths), "branch": self.branch}
+
+
+class Sessions(Protocol):
+    """What review needs of the sessions that it belongs to."""
+
+    settings: SessionSettings
+    live: Live
+
+    @property
+    def store(self) -> "Store":
+        """The store all sessions are in."""
+        ...
+
+    async def branch(self, thread_id: str) -> "Branch":
+        """Return a session's open branch."""
+        ...
+
+    async def note_changes(self, thread_id: str) -> int:
+        """Count the changed files of a session's branch again."""
+        ...
+
+
+class Review:
+    """Reviews the sessions of a store; belongs to its service.
+
+    Args:
+        checking: gives what runs the command of `landing.check`; None = this process checks nothing.
+    """
+
+    def __init__(self, sessions: Sessions, branches: "Branches", checking: "Checking | None" = None) -> None:
+        self._sessions = sessions
+        self._branches = branches
+        self._checks = LandingChecks(checking) if checking is not None else None
+
+    # ------------------------------------------------------------ landing
+
+    async def plan(self, thread_id: str, paths: Sequence[str] | None = None) -> dict[str, Any]:
+        """Return what a landing would do; each entry says its `grade`: `needs_accept`, `held`, `free`."""
+        branch = await self._sessions.branch(thread_id)
+        return await to_thread(branch.plan_landing, paths or None)
+
+    async def land(
+        self,
+        thread_id: str,
+        wanted: ToLand,
+        *,
+        actor: str,
+        door: str,
+        told: Callable[[str], None] | None = None,
+    ) -> "Landing":
+        """Bring changes of a session into its directory, all or nothing; see `Branch.land`.
+
+        Args:
+            actor, door: who, through what. told: called before each step.
+
+        Raises:
+            LandingRefused, Stale, InvalidWorkspace …: nothing changed. BranchBusy: a command writes them.
+        """
+        branch = await self._sessions.branch(thread_id)
+        await self._branches.require_quiet(branch.id)
+        chosen = asdict(wanted)
+        landing = await in_thread(lambda: branch.land(**chosen, actor=actor, door=door, told=told))
+        if landing.entries:
+            await self._tell(branch.id, f"landed {len(landing.entries)} paths as {landing.id}")
+        return landing
+
+    async def land_upload(
+        self,
+        carrier: "Branch",
+        files: list[tuple[str, Path]],
+        accept: Sequence[str],
+        *,
+        actor: str,
+        door: str,
+    ) -> list[str]:
+        """Land a person's own files from a branch that only carries uploads; returns their paths.
+
+        Raises:
+            LandingRefused, ReadOnly, PathEscape …: nothing was changed.
+        """
+
+        def work() -> list[str]:
+            carrier.begin_turn()  # what the user changed since the last upload is no conflict
+            paths = carrier.take(files)
+            try:
+                carrier.land(paths, accept=accept, force=True, actor=actor, door=door)
+            except WorkspaceError:
+                changed = carrier.changes()
+                left = [path for path in paths if path in {*changed["written"], *changed["deleted"]}]
+                if left:
+                    carrier.revert(left)
+                raise
+            return paths
+
+        return await in_thread(work)
+
+    async def landings(self, directory: str) -> "list[Landing]":
+        """Return what landed in a directory and was undone there, the oldest first."""
+        workspace = await self._branches.workspace(directory)
+        return await to_thread(workspace.landings)
+
+    async def undo(
+        self,
+        directory: str,
+        landing_id: str,
+        *,
+        paths: Sequence[str] | None = None,
+        hunks: Sequence[str] | None = None,
+        force: bool = False,
+        actor: str,
+        door: str,
+    ) -> "Landing":
+        """Take a landing back; see `Landing.undo`.
+
+        Raises:
+            NotFound: there is no such landing. LandingRefused: files were edited since; nothing changed.
+        """
+        workspace = await self._branches.workspace(directory)
+        some = None if paths is None else list(paths)
+        parts = None if hunks is None else list(hunks)
+        undone = await in_thread(
+            lambda: workspace.undo(landing_id, some, force, parts, actor=actor, door=door)
+        )
+        await self._tell(str(undone.record["branch"]), f"took {landing_id} back as {undone.id}")
+        return undone
+
+    async def fix(
+        self, directory: str, landing_id: str, how: Literal["retry", "take_back", "give_up"]
+    ) -> "Landing":
+        """Lead a landing that needs attention out of it; see `Workspace.fix_landing`."""
+        workspace = await self._branches.workspace(directory)
+        fixed = await in_thread(workspace.fix_landing, landing_id, how)
+        await self._tell(str(fixed.record["branch"]), f"{landing_id} is {fixed.state} now")
+        return fixed
+
+    # ------------------------------------------------------------ discarding
+
+    async def discard(self, thread_id: str, paths: Sequence[str] | None = None) -> Discarded:
+        """Throw unlanded changes away: those at some paths, or all, which can be restored for 7 days.
+
+        Raises:
+            TurnRunning: a turn works on them. BranchBusy: a command writes them.
+        """
+        branch = await self._sessions.branch(thread_id)
+        await self._branches.require_quiet(branch.id)
+        if paths is not None:
+            gone = Discarded(tuple(await in_thread(branch.revert, list(paths))))
+        else:
+            changes = await in_thread(branch.changes)
+            old = await discard_changes(self._sessions.store, self._branches, thread_id)
+            gone = Discarded((*changes["written"], *changes["deleted"]), old)
+        await self._sessions.note_changes(thread_id)
+        self._say(thread_id, f"discarded {len(gone.paths)} paths")
+        return gone
+
+    # ------------------------------------------------------------ judging
+
+    async def begin_check(self, thread_id: str) -> Finding:
+        """Start the command of `landing.check` on a copy of the branch; the one that runs already goes on.
+
+        Raises:
+            InvalidArgument: none is configured, or this process runs none.
+        """
+        command = self._sessions.settings.landing_check
+        if not command or self._checks is None:
+            raise InvalidArgument(NO_CHECK)
+        return await self._checks.begin(await self._sessions.branch(thread_id), command)
+
+    async def check(self, thread_id: str) -> Finding:
+        """Do the same and return what it found; raises InvalidArgument like `begin_check`."""
+        begun = await self.begin_check(thread_id)
+        assert self._checks is not None, "it has begun"
+        return await self._checks.ended((await self._sessions.branch(thread_id)).id) or begun
+
+    def newest_check(self, branch_id: str | None) -> dict[str, Any]:
+        """Return what was found last on a branch here; `command` is empty where no check is configured."""
+        found = None
+        if self._checks is not None and branch_id is not None:
+            found = self._checks.newest(branch_id)
+        return (found or Finding(self._sessions.settings.landing_check, None, "none")).record()
+
+    async def stop_check(self, branch_id: str) -> None:
+        """End the check of a branch that is about to go."""
+        if self._checks is not None:
+            await self._checks.stop(branch_id)
+
+    async def comment(self, thread_id: str, remarks: Sequence[Remark]) -> str:
+        """Return the message that says remarks about changed lines; a door submits it as any other."""
+        return await comment_text(await self._sessions.branch(thread_id), remarks)
+
+    async def aclose(self) -> None:
+        """End the checks that run."""
+        if self._checks is not None:
+            await self._checks.aclose()
+
+    # ------------------------------------------------------------ telling
+
+    async def _tell(self, branch_id: str, text: str) -> None:
+        """Count the changes of the session whose branch landed, or came back, and tell its viewers."""
+        found = await self._sessions.store.read(lambda c: sessions_of_branches(c, [branch_id]))
+        if branch_id in found:
+            thread_id = found[branch_id][0]
+            await self._sessions.note_changes(thread_id)
+            self._say(thread_id, text)
+
+    def _say(self, thread_id: str, text: str) -> None:
+        self._sessions.live.publish(Published(thread_id, None, None, Notice("landing", text)))
+
+
+def land_by_policy(branch: "Branch") -> str | None:
+    """Land everything that needs nobody's word; return what to tell people, None for nothing. Blocks."""
+    changes = branch.changes()
+    if not changes["written"] and not changes["deleted"]:
+        return None
+    landing = branch.land(partial=True, automatic=True, actor="policy", door="policy")
+    refused = "".join(f"; not landed: {row['path']} ({row['reason']})" for row in landing.refused)
+    return f"{len(landing.entries)} paths landed{refused}"
