@@ -5,7 +5,7 @@ process of its own, so that only the client's CPU is counted).
 
     python benchmarks/model_stream.py [--deltas 20000] [--rounds 5] [--limit 25] [--json]
 
-`raw` reads the bytes of the answer through the same HTTP client and does nothing with them; `adapter`
+`raw` reads the bytes of the answer through the same HTTP library and does nothing with them; `adapter`
 is everything the adapter does, reading included; the agent gets its events from there. Exit code 1
 when an adapter needs more than `--limit` microseconds per token.
 """
@@ -21,7 +21,7 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import NamedTuple
 
-import httpx2
+import aiohttp
 
 from bowerbird.core.messages import user_text
 from bowerbird.core.requests import End, ModelRequest, TextDelta
@@ -47,10 +47,10 @@ def prompt(deltas: int) -> str:
 
 async def raw_read(url: str, body: dict[str, object]) -> float:
     """Return the CPU seconds of reading the answer's bytes."""
-    async with httpx2.AsyncClient(timeout=None, trust_env=False) as client:
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=None)) as client:
         began = time.process_time()
-        async with client.stream("POST", url, json=body) as response:
-            async for _ in response.aiter_bytes():
+        async with client.post(url, json=body) as response:
+            async for _ in response.content.iter_any():
                 pass
         return time.process_time() - began
 

@@ -31,7 +31,7 @@ def fake() -> Any:
 
 @pytest.fixture
 def log(monkeypatch: pytest.MonkeyPatch) -> Iterator[io.StringIO]:
-    """What the log of a server writes at DEBUG, the SDKs' own lines among it."""
+    """What the log of a server writes at DEBUG, other libraries' lines among it."""
     root, written = logging.getLogger(), io.StringIO()
     handlers, level = root.handlers[:], root.level
     levels = {name: logging.getLogger(name).level for name in logging.root.manager.loggerDict}
@@ -87,5 +87,6 @@ async def test_planted_keys_are_in_no_trace_log_or_error_and_numbers_have_no_gap
     assert fake.headers[0]["x-api-key"] == KEY and KEY in json.dumps(fake.requests[1])
     for place in (traced, log.getvalue(), json.dumps(errors)):
         assert not [secret for secret in (KEY, SEARCH_KEY, STRANGER) if secret in place]
-    assert "Request options" in log.getvalue()  # what the SDK logs of a request was there to be masked
+    logging.getLogger("some.library").debug("sent %r", {"x-api-key": KEY})
+    assert "some.library" in log.getvalue() and KEY not in log.getvalue()
     assert LONG_PATH in traced and "[redacted:" in traced

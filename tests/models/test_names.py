@@ -96,17 +96,29 @@ def test_a_joined_name_divides_into_the_same_parts(provider, model):
     assert parse_model_name(str(name)) == name
 
 
-def test_opening_models_imports_no_sdk():
+def test_opening_models_imports_no_http_library_and_asking_them_no_sdk(fake):
+    """D-14: the vendors' SDKs are no part of the running program."""
     code = (
         "import sys, bowerbird.models as m; m.open_model('openai:x', m.ModelSettings()); "
         "m.open_model('claude-x', m.ModelSettings()); "
-        "heavy = {'anthropic', 'openai', 'genai_prices', 'opentelemetry', 'xllamacpp'}; "
-        "print(sorted(heavy & set(sys.modules)))"
+        "heavy = {'aiohttp', 'genai_prices', 'opentelemetry', 'xllamacpp'}; "
+        "sdks = {'anthropic', 'openai', 'httpx'}; "
+        "print(sorted((heavy | sdks) & set(sys.modules))); "
+        "import asyncio, bowerbird.core.requests as r; from bowerbird.core.messages import user_text; "
+        "p = {w: m.ProviderSettings('sk-x', u) for w, u in zip(('anthropic', 'openai'), sys.argv[1:])}; "
+        "ask = lambda n: m.complete(m.open_model(n, m.ModelSettings(providers=p)), "
+        "r.ModelRequest((user_text('hi'),))); "
+        "print(*(asyncio.run(ask(n)).message.text for n in ('openai:x', 'claude-x'))); "
+        "print(sorted(sdks & set(sys.modules)))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", code, fake.anthropic_url, fake.openai_url],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
     )
-    assert done.stdout.strip() == "[]"
+    assert done.stdout.split("\n")[:3] == ["[]", "ok ok", "[]"]
 
 
 def test_every_public_name_exists():

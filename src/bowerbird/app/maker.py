@@ -16,8 +16,8 @@ from bowerbird.agent.turn import TurnRun
 from bowerbird.app.families import ToolFamilies
 from bowerbird.app.mapping import model_settings, turn_limits, turn_policy
 from bowerbird.app.mcp import McpServers
+from bowerbird.app.model_imports import import_for
 from bowerbird.app.sandboxes import SandboxNews, session_processes
-from bowerbird.app.sdks import import_sdks
 from bowerbird.app.tracing import TracedRouter
 from bowerbird.config import Loaded
 from bowerbird.core.errors import ConfigError, InvalidArgument
@@ -138,7 +138,7 @@ class SettingsTurnMaker:
         settings, session = self.settings, context.session
         flags = {**session.flags, **context.changes}
         name = self.model_of(session)
-        await import_sdks(name, self.pool.settings)
+        await import_for(name, self.pool.settings)
         model, tier = self._open(name, context.tier or str(flags.get("tier") or ""))
         router: Router | None = self.pool.router if name.startswith("tier:") else None
         compact_name = self.settings.agent.compact_model
@@ -192,7 +192,7 @@ class SettingsTurnMaker:
     async def prepare(self) -> None:
         """Import what the model of new sessions needs, before its first turn; raises ConfigError."""
         if self._model:
-            await import_sdks(self._model, self.pool.settings)
+            await import_for(self._model, self.pool.settings)
 
     def model_named(self, name: str) -> "Model":
         """Return the open model `name`, a tier's too; raises ConfigError."""

@@ -8,8 +8,8 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bowerbird.app.model_imports import import_for
 from bowerbird.app.own import is_made_by_us
-from bowerbird.app.sdks import import_sdks
 from bowerbird.core.threads import to_thread
 from bowerbird.memory.copies import copy_path, write_copy
 from bowerbird.sessions.remembering import MemoryRules, Remembering, scope_of
@@ -29,7 +29,7 @@ def session_memory(application: "Application") -> Remembering:
 
     async def opens(session: "SessionRow") -> "Model":
         name = settings.agent.compact_model or maker.model_of(session)
-        await import_sdks(name, maker.pool.settings)
+        await import_for(name, maker.pool.settings)
         return maker.model_named(name)
 
     def wanted(session: "SessionRow") -> bool:

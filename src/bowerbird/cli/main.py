@@ -20,7 +20,7 @@ YOUNG_OBJECTS = 50_000
 
 def main() -> None:
     """Run the command of this process and leave with its exit code."""
-    # A provider's SDK makes some 140,000 objects that live as long as the process: looking through them
+    # What is imported makes some 100,000 objects that live as long as the process: looking through them
     # again and again, and once more at the exit, was a third of a one-turn run's time.
     gc.set_threshold(YOUNG_OBJECTS)
     code = run_command(sys.argv[1:])

@@ -6,7 +6,7 @@ prices and the arithmetic of budgets; redaction.
 Must not be here: tools, the agent loop, databases, reading of settings files or the environment.
 
 Each wire is a pure module (`anthropic_wire`, `openai_wire`, and their `…_fold`), so that a provider
-can be read and tested without a network. Importing this package imports no SDK.
+can be read and tested without a network. Importing this package imports no HTTP library.
 """
 
 from importlib import import_module

@@ -1,6 +1,6 @@
 """Answers of the Anthropic Messages wire, without I/O: event payloads in, our events out.
 
-Here: `AnthropicFold`. Not here: requests (`anthropic_wire`), HTTP and the SDK (`anthropic_model`).
+Here: `AnthropicFold`. Not here: requests (`anthropic_wire`), HTTP (`transport`).
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,12 +1,11 @@
-"""The Anthropic adapter: the official SDK's client behind the Anthropic wire.
+"""The Anthropic adapter: path and headers of the Anthropic wire, and its two halves.
 
-Here: how the SDK's client is made. Not here: the wire (`anthropic_wire`, `anthropic_fold`), the call
-(`adapter`). The SDK is imported with the first call.
+Here: how its requests prove who asks. Not here: the wire (`anthropic_wire`, `anthropic_fold`), the call
+(`adapter`).
 """
 
 from collections.abc import Callable, Mapping
-from types import ModuleType
-from typing import Any, cast
+from typing import Any
 from urllib.parse import urlsplit
 
 from bowerbird.core.errors import ModelError
@@ -16,10 +15,11 @@ from bowerbird.models.answer import Answer
 from bowerbird.models.anthropic_fold import AnthropicFold
 from bowerbird.models.anthropic_wire import OPTIONAL_FIELDS, build_request
 from bowerbird.models.catalog import Traits
-from bowerbird.models.connection import Connection, Endpoint, SdkClient, http_client_options
+from bowerbird.models.connection import Connection, Endpoint
 from bowerbird.models.redact import Redactor
 
 PATH = "/v1/messages"
+VERSION = "2026-10-21"  # as the official SDK asks for; a test compares them
 VENDOR_HOST = "api.anthropic.com"
 
 
@@ -43,32 +43,10 @@ class AnthropicWire:
 
 def connect(endpoint: Endpoint, redactor: Redactor) -> Connection:
     """Return a connection to a server that speaks Anthropic Messages."""
-    return Connection(endpoint, PATH, _sdk, _client, redactor)
-
-
-def _sdk() -> ModuleType:
-    import anthropic
-
-    return anthropic
-
-
-def _client(endpoint: Endpoint) -> SdkClient:
-    import anthropic
-
-    headers = dict(endpoint.headers)
-    if endpoint.api_key and urlsplit(endpoint.base_url).hostname != VENDOR_HOST:
-        # The SDK sends a bearer token; compatible servers and gateways often know the older header only.
-        headers.setdefault("X-Api-Key", endpoint.api_key)
-    options = http_client_options(endpoint)
-    client = anthropic.AsyncAnthropic(
-        api_key=endpoint.api_key or "",
-        base_url=endpoint.base_url,
-        max_retries=0,
-        default_headers=headers,
-        timeout=options["timeout"],
-        open_telemetry=False,  # our own spans follow our settings (MO-36)
-        http_client=anthropic.DefaultAioHttpClient(**options),
-    )
-    # The SDK adds headers from its own environment variables; only settings decide here.
-    vars(client)["_custom_headers"] = headers
-    return cast("SdkClient", client)
+    headers = {"anthropic-version": VERSION}
+    if endpoint.api_key:
+        headers["authorization"] = f"Bearer {endpoint.api_key}"
+        if urlsplit(endpoint.base_url).hostname != VENDOR_HOST:
+            # Compatible servers and gateways often know this older header only.
+            headers["x-api-key"] = endpoint.api_key
+    return Connection(endpoint, PATH, headers, redactor)

@@ -1,6 +1,6 @@
 """Requests of the Anthropic Messages wire, without I/O (MO-18, MO-54).
 
-Here: `build_request`. Not here: answers (`anthropic_fold`), HTTP and the SDK (`anthropic_model`).
+Here: `build_request`. Not here: answers (`anthropic_fold`), HTTP (`transport`).
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,7 @@
 """One model behind a wire, put together from settings.
 
 Here: address, key, traits and wire of one `provider:model`. Not here: wrappers and names
-(`registry`), the call itself (`adapter`). Imported when the first model is opened; the SDKs are not
+(`registry`), the call itself (`adapter`). Imported when the first model is opened; HTTP is not
 imported before the first call.
 """
 

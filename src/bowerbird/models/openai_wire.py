@@ -1,6 +1,6 @@
 """Requests of the OpenAI Chat Completions wire, without I/O (MO-19).
 
-Here: `build_request`. Not here: answers (`openai_fold`), HTTP and the SDK (`openai_model`).
+Here: `build_request`. Not here: answers (`openai_fold`), HTTP (`transport`).
 """
 
 from collections.abc import Mapping, Sequence

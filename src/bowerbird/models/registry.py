@@ -1,7 +1,7 @@
 """Models opened by name: which adapter, with which wrappers (MO-16, MO-33, MO-41).
 
 Here: how the pieces of this package become one `Model`. Not here: reading settings (`config`), any
-wire. No SDK is imported before the first call.
+wire. No HTTP library is imported before the first call.
 """
 
 from dataclasses import replace

@@ -1,7 +1,7 @@
 """One retry policy for every provider (MO-29, MO-30).
 
-Here: whether opening a model's stream is tried again, and after how long. Not here: provider SDKs
-(their retries are off), fallback models (`fallback`), the journal.
+Here: whether opening a model's stream is tried again, and after how long. Not here: HTTP
+(`transport`), fallback models (`fallback`), the journal.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """Server-sent events read raw from an HTTP answer, with the provider timeouts (MO-31).
 
 Here: bytes in, `data` payloads out; silence is an error. Not here: what a payload means (the wire
-modules), opening the answer (`http`).
+modules), opening the answer (`connection`).
 
 Lines end in LF or CRLF. A lone CR, which the standard also allows, is not a line end here: no
 provider sends it, and JSON never contains it raw.

@@ -1,8 +1,9 @@
-"""The providers' SDKs, imported before the first turn needs one: in a thread, so that nobody waits.
+"""What a model's first call needs, imported before the first turn: in a thread, so that nobody waits.
 
 Here: which modules a model needs. Not here: opening models (`models/registry.py`).
 
-An SDK takes about a second to import; in the event loop that second would stop every other session.
+The HTTP library and the price table take some tenths of a second to import; in the event loop that time
+would stop every other session.
 """
 
 import sys
@@ -16,10 +17,10 @@ from bowerbird.models.registry import resolve_name
 if TYPE_CHECKING:
     from bowerbird.models.settings import ModelSettings
 
-_MODULES = {"anthropic": ("anthropic", "genai_prices"), "openai": ("openai", "genai_prices")}
+_MODULES = ("bowerbird.models.assembly", "bowerbird.models.transport", "genai_prices")
 
 
-async def import_sdks(name: str, settings: "ModelSettings") -> None:
+async def import_for(name: str, settings: "ModelSettings") -> None:
     """Import what the model `name` (or the tiers of the router) needs, unless it was imported before.
 
     Raises:
@@ -29,8 +30,8 @@ async def import_sdks(name: str, settings: "ModelSettings") -> None:
     if name.startswith("tier:"):
         names = [f"{tier.name}:{tier.model}" for tier in settings.router.tiers.values()]
     wires = {preset_of(resolve_name(each, settings).provider).wire for each in names}
-    missing = [m for wire in sorted(wires) for m in _MODULES.get(wire, ()) if m not in sys.modules]
-    if missing:
+    missing = [module for module in _MODULES if module not in sys.modules]
+    if missing and wires & {"anthropic", "openai"}:
         await to_thread(_import, missing)
 
 
