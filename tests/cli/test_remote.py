@@ -1,5 +1,6 @@
 """Commands over a running server: `--server URL`, BOWERBIRD_URL, BOWERBIRD_TOKEN (UI-41, UI-46, UI-63)."""
 
+import ctypes
 import json
 import signal
 import socket
@@ -7,6 +8,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from support.desk import Desk
@@ -106,6 +108,20 @@ def test_a_turn_there_is_followed_stopped_and_answered_from_here(away, models, w
         follower.send("\x03")
         assert follower.wait() == 130
     assert "Traceback" not in follower.text
+
+
+def test_ctrl_c_ends_a_tail_whichever_thread_the_signal_meets(away, models):
+    """UI-46, issue 10 blocker 11: one that came while nothing was said there was lost, for ever."""
+    models.reset()
+    models.script({"text": "first"})
+    session = json.loads(away.ok("begin", "--json"))["conversation_id"]
+    with Terminal(["tail", session], cwd=away.home, environment=away.environment) as follower:
+        follower.wait_for("Ctrl+C ends that")
+        pid = follower.process.pid
+        others = [int(each.name) for each in Path(f"/proc/{pid}/task").iterdir() if int(each.name) != pid]
+        assert others, "a connection reads in a thread of its own"
+        assert ctypes.CDLL(None).tgkill(pid, others[-1], signal.SIGINT) == 0
+        assert follower.wait() == 130
 
 
 def test_a_silent_model_there_is_not_waited_for_longer_than_asked(away, models):

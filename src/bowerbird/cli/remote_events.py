@@ -35,6 +35,8 @@ Frame = dict[str, Any]
 UNKNOWN = 4004
 LONGEST_PAUSE_S = 5.0
 PING_S = 20.0
+LOOK_UP_S = 0.5
+"""How long to wait at once: a Ctrl+C that comes just before a wait, or to another thread, does not end it."""
 
 
 class Late(Exception):
@@ -85,11 +87,13 @@ def follow(
 
 
 def _next_text(socket: ClientConnection, ends_at: float | None) -> str:
-    left = None if ends_at is None else max(0.0, ends_at - time.monotonic())
-    try:
-        return str(socket.recv(timeout=left, decode=True))
-    except TimeoutError:
-        raise Late from None
+    while True:
+        left = LOOK_UP_S if ends_at is None else min(LOOK_UP_S, ends_at - time.monotonic())
+        try:
+            return str(socket.recv(timeout=max(0.0, left), decode=True))
+        except TimeoutError:
+            if ends_at is not None and time.monotonic() >= ends_at:
+                raise Late from None
 
 
 def _socket(server: Server, thread_id: str, after: int) -> ClientConnection:
