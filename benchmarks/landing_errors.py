@@ -6,7 +6,8 @@ A landing of every kind of change (create, modify, delete, mode, link, directory
 place) is repeated; in each trial one call fails with EPERM, EACCES, EROFS, ENOSPC, EIO, EXDEV, ESTALE or
 EMFILE. At once, and after the next start, the user's directory must be as before or as after, or a record
 must say which landing needs attention; reading, the next turn and the next start must work. Prints what
-happened and exits 1 when anything was torn, bricked, told untruly or raised as no error of ours.
+happened and exits 1 when anything was torn, bricked, told untruly, told to be unknown, raised as no error of
+ours, or was still half-way after the next pass of a server's upkeep.
 """
 
 import argparse
@@ -42,7 +43,7 @@ def main() -> int:
         print(f"{phase}: {calls} calls x {len(ERRNOS)} errnos, {totals.trials} trials in {took:.0f} s")
         for said, count in sorted(Counter(totals.outcomes).items()):
             print(f"  {count:6} {said}")
-        for kind in ("torn", "bricked", "raw", "untrue"):
+        for kind in ("torn", "half", "bricked", "raw", "untrue", "unknown"):
             found: list[str] = getattr(totals, kind)
             print(f"  {len(found):6} {kind}")
             for line in found[:20]:

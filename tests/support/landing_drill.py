@@ -34,6 +34,7 @@ class Totals:
 
     Attributes:
         untrue: "nothing landed", but it did. torn: neither all before nor all after, and no landing says so.
+        half: still torn after the next pass of upkeep, and nobody was told. unknown: "not found", but it is there.
         bricked: reading, a new turn or the next start met an error. raw: an error that is none of ours.
     """
 
@@ -44,10 +45,12 @@ class Totals:
     torn: list[str] = field(default_factory=list[str])
     bricked: list[str] = field(default_factory=list[str])
     raw: list[str] = field(default_factory=list[str])
+    half: list[str] = field(default_factory=list[str])
+    unknown: list[str] = field(default_factory=list[str])
 
     @property
     def wrong(self) -> list[str]:
-        return [*self.torn, *self.bricked, *self.raw, *self.untrue]
+        return [*self.torn, *self.bricked, *self.raw, *self.untrue, *self.half, *self.unknown]
 
     def add(self, other: "Totals") -> None:
         self.trials += other.trials
@@ -55,6 +58,8 @@ class Totals:
         self.torn += other.torn
         self.bricked += other.bricked
         self.raw += other.raw
+        self.half += other.half
+        self.unknown += other.unknown
         self.untrue += other.untrue
 
 
@@ -160,6 +165,13 @@ def trial(scene: Scene, calls: FailingCalls, totals: Totals) -> None:
                 totals.untrue.append(f"{name} {calls.failed}: {said}")
             if where == "torn" and not _is_named(workspace):
                 totals.torn.append(f"{name} {calls.failed} ({said})")
+            if "NotFound" in said:
+                totals.unknown.append(f"{name} {calls.failed}")
+            if where == "torn":
+                workspace.finish_landings()  # as a server does every minute
+                where = f"torn, then {_where(scene)}"
+                if where.endswith("torn") and not _needs_attention(workspace):
+                    totals.half.append(f"{name} {calls.failed} ({said})")
             _look(workspace, scene.branch)
     except Exception as error:  # noqa: BLE001 - what is looked for
         totals.bricked.append(f"{name} {calls.failed}: {type(error).__name__}: {error}")
@@ -186,6 +198,10 @@ def _where(scene: Scene) -> str:
 def _is_named(workspace: Workspace) -> bool:
     """Whether a torn directory is named by its landing: to be finished, or to be looked at."""
     return any(item.state in ("needs_attention", "applying") for item in workspace.landings())
+
+
+def _needs_attention(workspace: Workspace) -> bool:
+    return any(item.state == "needs_attention" for item in workspace.landings())
 
 
 def _look(workspace: Workspace, branch_id: str) -> None:

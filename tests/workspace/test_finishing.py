@@ -10,7 +10,6 @@ import pytest
 
 from bowerbird.core.errors import WorkspaceError
 from bowerbird.workspace import Workspace
-from bowerbird.workspace.workspace import finish_landings
 
 FILES = 30
 
@@ -45,6 +44,11 @@ def torn(root: Path, data: Path, at: int) -> None:
     assert os.WIFSIGNALED(os.waitpid(child, 0)[1])
 
 
+def finished(data: Path) -> list[str]:
+    with Workspace(data_dir=data) as workspace:
+        return workspace.finish_landings()
+
+
 def contents(root: Path) -> set[str]:
     return {path.read_text() for path in root.glob("f*.txt")}
 
@@ -55,10 +59,10 @@ def test_a_start_finishes_the_landings_of_every_workspace(tmp_path: Path) -> Non
         torn(root, tmp_path / "data", 10)
         assert contents(root) == {"old\n", "new\n"}
         assert [p.name[:13] for p in root.glob(".*")] == [".bowerbird-l_"], "one hidden place, nothing else"
-    assert len(finish_landings(tmp_path / "data")) == 2
+    assert len(finished(tmp_path / "data")) == 2
     for root in roots:
         assert contents(root) == {"new\n"} and list(root.glob(".*")) == []
-    assert finish_landings(tmp_path / "data") == []
+    assert finished(tmp_path / "data") == []
 
 
 async def test_nobody_sees_the_hidden_place(tmp_path: Path) -> None:
@@ -76,7 +80,7 @@ def test_one_that_cannot_be_read_stops_no_other(tmp_path: Path, broken: str) -> 
         torn(tmp_path / name, tmp_path / "data", 10)
     [first, _] = sorted((tmp_path / "data").glob("branches/*/landings/l_*"))
     (first / broken).write_text("{")
-    assert len(finish_landings(tmp_path / "data")) == 1
+    assert len(finished(tmp_path / "data")) == 1
     with Workspace(tmp_path / "one", data_dir=tmp_path / "data") as workspace:
         assert asyncio.run(workspace.branch().list_files())["total"] == FILES
 

@@ -231,20 +231,24 @@ class Branches:
         return len(await in_thread(partial(workspace.empty_trash, days, keep, now_s)))
 
     async def finish_landings(self) -> int:
-        """Finish what died half-way into any workspace (D-2), before anybody looks; returns how many.
+        """Finish what died half-way into any workspace (D-2); returns how many.
 
-        Raises:
-            OSError: the data directory cannot be looked through.
+        At the start before anybody looks, and once a while: an error that kept a landing from its end, or
+        a command that was killed in the middle of one, is over by then.
         """
-        from bowerbird.workspace.workspace import finish_landings
-
-        return len(await in_thread(finish_landings, self._data_dir))
+        workspace = await self.workspace(None)
+        return len(await in_thread(workspace.finish_landings))
 
     async def forget_landings(self) -> int:
         """Remove old landings of every open workspace that something landed in (WS-56); returns how many."""
         async with self._opening:
             open_now = [workspace for workspace in self._workspaces.values() if workspace.has_landed]
         return sum([len(await in_thread(workspace.forget_landings)) for workspace in open_now])
+
+    async def look_after(self) -> None:
+        """Do what belongs to every minute: unfinished landings, old ones."""
+        await self.finish_landings()
+        await self.forget_landings()
 
     async def aclose(self) -> None:
         """End what runs on branches, then close every handle and workspace."""

@@ -117,13 +117,17 @@ async def keep_tidy(work: Callable[[], Awaitable[Removed]], often: Callable[[], 
     """Do `work` soon and every hour, and `often` every minute, until cancelled; a failure is a warning."""
     await asyncio.sleep(FIRST_S)
     for minute in count():
-        try:
-            if minute % (EVERY_S // OFTEN_S) == 0:
-                done = await work()
-                if done != Removed():
-                    _log.info("retention: %s", done)
-            else:
-                await often()
-        except Exception:  # noqa: BLE001  whatever it met, the next pass must still come
-            _log.warning("retention", exc_info=True)
+        await _tried(often)
+        if minute % (EVERY_S // OFTEN_S) == 0:
+            done = await _tried(work)
+            if done not in (None, Removed()):
+                _log.info("retention: %s", done)
         await asyncio.sleep(OFTEN_S)
+
+
+async def _tried(work: Callable[[], Awaitable[object]]) -> object:
+    try:
+        return await work()
+    except Exception:  # noqa: BLE001  whatever it met, the next pass must still come
+        _log.warning("retention", exc_info=True)
+        return None

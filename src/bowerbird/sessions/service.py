@@ -120,7 +120,7 @@ class SessionService(Reader):
     async def start(self) -> None:
         """Mend what a crash left, then take queued and orphaned turns."""
         await raise_counters(self.store, self._house.audit.directory)
-        await self.keepers.start(self._house.audit, self._house.branches.forget_landings)
+        await self.keepers.start(self._house.audit, self._house.branches.look_after)
         await finish_deletions(self._house)
         if self.store.notices is not None and not self._relayed:
             self._relayed = True

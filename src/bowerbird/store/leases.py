@@ -56,17 +56,20 @@ def this_host() -> str:
     boot = _read("/proc/sys/kernel/random/boot_id")[:8]
     try:
         namespace = Path("/proc/self/ns/pid").readlink().name
-    except OSError:
-        namespace = ""
+    except FileNotFoundError:
+        namespace = ""  # not Linux
     return f"{socket.gethostname()}/{boot}/{namespace}"
 
 
 def is_dead(executor: Executor) -> bool:
     """Whether `executor` certainly no longer runs; False when this machine cannot tell."""
-    if executor.host != this_host():
-        return False
-    ticks = executor.executor_id.split("-")[1] if executor.executor_id.count("-") >= 2 else ""
-    return not ticks or _start_ticks(executor.pid) != ticks
+    try:
+        if executor.host != this_host():
+            return False
+        ticks = executor.executor_id.split("-")[1] if executor.executor_id.count("-") >= 2 else ""
+        return not ticks or _start_ticks(executor.pid) != ticks
+    except OSError:
+        return False  # a full table of open files, say: nothing can be told
 
 
 def _start_ticks(pid: int) -> str:
@@ -79,8 +82,8 @@ def _start_ticks(pid: int) -> str:
 def _read(path: str) -> str:
     try:
         return Path(path).read_text(errors="replace").strip()
-    except OSError:
-        return ""
+    except (FileNotFoundError, ProcessLookupError):
+        return ""  # any other error says nothing: a living process must not look dead
 
 
 # ---------------------------------------------------------------- rows

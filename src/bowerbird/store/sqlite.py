@@ -105,7 +105,7 @@ def filesystem_of(directory: Path, mounts: str | None = None) -> str:
     if mounts is None:
         try:
             mounts = Path("/proc/self/mounts").read_text(errors="surrogateescape")
-        except OSError:
+        except FileNotFoundError:
             return ""  # no mount table (not Linux): nothing can be said
     target = directory.absolute() if mounts else directory
     target = Path(os.path.realpath(target))

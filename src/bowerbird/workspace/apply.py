@@ -22,6 +22,7 @@ from typing import NoReturn
 import msgspec
 
 from bowerbird.core.errors import LandingStuck, LimitExceeded, ReadOnly, WorkspaceError
+from bowerbird.workspace import presence
 from bowerbird.workspace.acts import Action, Acts, ordered
 from bowerbird.workspace.beneath import Beneath
 from bowerbird.workspace.landing_record import LandingFolder, LandingRecord, Refused, Step
@@ -310,7 +311,7 @@ def recover(tree: Beneath, folder: LandingFolder, settle: Settle) -> LandingReco
     Raises:
         WorkspaceError: the record cannot be read; nothing was touched.
     """
-    if not (folder.path / "steps.json").exists():
+    if not presence.exists(folder.path / "steps.json"):
         folder.remove()
         return None
     steps = folder.steps()
@@ -323,7 +324,7 @@ def recover(tree: Beneath, folder: LandingFolder, settle: Settle) -> LandingReco
         return None
     if record.state == "applying":
         return Applier(tree, folder).finish(record, steps, settle)
-    if folder.untidy.exists():
+    if presence.exists(folder.untidy):
         with Staging(tree, folder) as staging:
             remove_places(staging, folder, steps)
     return record

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bowerbird.core.errors import InvalidArgument, InvalidWorkspace
+from bowerbird.workspace import presence
 from bowerbird.workspace.apply import said_plainly
 from bowerbird.workspace.beneath import Beneath
 from bowerbird.workspace.carrying import taint, tainted_paths
@@ -390,11 +391,8 @@ class Branch(BranchFiles):
         Raises:
             InvalidWorkspace: it is missing or no directory.
         """
-        root = Path(path).expanduser().absolute()
-        if not root.is_dir():
-            reason = "is not a directory" if root.exists() else "does not exist"
-            raise InvalidWorkspace(f"workdir {reason}: {path}")
+        root = presence.given_directory(path)
         with self._state.writing():
-            self._state.manifest.update(workspace=str(root.resolve()))
+            self._state.manifest.update(workspace=str(root))
         self._state = self._house.registry.reopen(self.id)
         BranchFiles.__init__(self, self._state, turn=self._turn, call=self._call)

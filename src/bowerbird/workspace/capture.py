@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from bowerbird.core.errors import WorkspaceError
-from bowerbird.workspace import handles, owned
+from bowerbird.workspace import handles, owned, presence
 from bowerbird.workspace.journal import Step
 from bowerbird.workspace.layers import is_opaque
 from bowerbird.workspace.nodes import Entry, Node, entry_of, find, is_whiteout
@@ -195,8 +195,12 @@ class Capture:
                     os.close(theirs)
             finally:
                 os.close(mine)
-        except (OSError, WorkspaceError):
+        except WorkspaceError:
             return False  # it changed between two looks: it is no longer the same
+        except OSError as error:
+            if presence.is_absence(error) or isinstance(error, PermissionError):
+                return False
+            raise
 
 
 class _Below:
@@ -271,8 +275,10 @@ class _Below:
 def _is_opaque_at(fd: int, name: str) -> bool:
     try:
         inner = owned.open_directory(fd, name)
-    except OSError:
-        return False  # gone between two looks
+    except OSError as error:
+        if presence.is_absence(error):
+            return False  # gone between two looks
+        raise
     try:
         return is_opaque(inner)
     finally:

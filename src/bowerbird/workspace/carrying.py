@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from bowerbird.workspace import presence
 from bowerbird.workspace.changes import Change, frozen_side, side_of, stored_side
 from bowerbird.workspace.history import History, Snapshot
 from bowerbird.workspace.journal import Step
@@ -150,7 +151,7 @@ def _landed_since(directory: Path, point: Snapshot) -> set[str]:
     found: set[str] = set()
     for place in (directory / "landings").iterdir():
         folder = LandingFolder(place)
-        if not place.is_dir() or not folder.started:
+        if not presence.is_directory(place) or not folder.started:
             continue
         record = folder.record()
         if record.kind == "land" and record.state != "undone" and record.at >= point.created_at:

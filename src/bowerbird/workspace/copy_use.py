@@ -63,7 +63,7 @@ def _this_process() -> str:
     """Return the process id with its start time: ids are used again."""
     try:
         started = Path("/proc/self/stat").read_text(encoding="latin-1").rpartition(")")[2].split()[19]
-    except OSError:
+    except FileNotFoundError:  # not Linux; any other error would make this process look like another
         started = ""
     return f"{os.getpid()} {started}"
 

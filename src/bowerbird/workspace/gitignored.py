@@ -6,6 +6,7 @@ Here: the chain of `.gitignore` from the root to a path. Not here: the rules' sy
 
 import os
 
+from bowerbird.workspace import presence
 from bowerbird.workspace.ignore import MOST_BYTES, Chain, extended, ignored
 from bowerbird.workspace.view import MergedView
 
@@ -53,8 +54,10 @@ class GitIgnored:
             return ""
         try:
             fd = self._view.open(path, entry)
-        except OSError:
-            return ""  # removed since, or not ours to read
+        except OSError as error:
+            if presence.is_absence(error) or isinstance(error, PermissionError):
+                return ""  # removed since, or not ours to read
+            raise
         try:
             return os.pread(fd, MOST_BYTES, 0).decode("utf-8", "surrogateescape")
         finally:

@@ -101,7 +101,9 @@ def _openat2() -> Callable[[int, bytes, int], int] | None:
             os.close(call(root, b".", ROOT))
         finally:
             os.close(root)
-    except OSError:
+    except OSError as error:
+        if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):
+            raise  # says nothing about the kernel, and the answer is kept
         return None
     return call
 

@@ -16,6 +16,7 @@ import msgspec
 from bowerbird.core.errors import LandingRefused, Stale, WorkspaceError
 from bowerbird.core.ids import new_id
 from bowerbird.core.timestamps import now_iso
+from bowerbird.workspace import presence
 from bowerbird.workspace.apply import (
     Applier,
     Changed,
@@ -181,7 +182,7 @@ def refusals(folder: LandingFolder) -> Generator[None]:
         raise file_refusal(error) from error
     finally:
         with contextlib.suppress(OSError):
-            if not (folder.path / "steps.json").exists() and not folder.started:
+            if not presence.exists(folder.path / "steps.json") and not folder.started:
                 folder.remove()  # else something is still to be done, and it says what
 
 

@@ -19,6 +19,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from bowerbird.core.errors import WorkspaceError
+from bowerbird.workspace import presence
 from bowerbird.workspace.beneath import Version
 from bowerbird.workspace.content import Content
 from bowerbird.workspace.threeway import Side
@@ -152,7 +153,7 @@ class LandingFolder:
     @property
     def started(self) -> bool:
         """Whether a record was written: before that, nothing but temporary files exists."""
-        return (self.path / "record.json").exists()
+        return presence.exists(self.path / "record.json")
 
     def record(self) -> LandingRecord:
         """Return the record; raises WorkspaceError naming a landing that cannot be read."""
@@ -179,7 +180,7 @@ class LandingFolder:
         if side is None or side.content is None or version is None or version.digest is None:
             return
         target = self.blob(version.digest)
-        if target.exists():
+        if presence.exists(target):
             return
         if side.content.frozen is not None:
             try:

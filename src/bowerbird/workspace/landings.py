@@ -1,47 +1,39 @@
-"""The landings of a workspace: finding, finishing after a crash, taking back, forgetting old ones.
+"""The landings of a workspace: finding, taking back, forgetting old ones.
 
 Here: `Landing`, the handle that callers get, and the landings of all branches of one
-workspace. Not here: how one landing is made (`landing.py`) or undone (`undo.py`).
+workspace. Not here: how one landing is made (`landing.py`) or undone (`undo.py`), what a crash left
+(`unfinished.py`).
 """
 
 import contextlib
 import logging
 import os
 import shutil
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from bowerbird.core.errors import BranchBusy, InvalidArgument, InvalidWorkspace, NotFound, WorkspaceError
+from bowerbird.core.errors import InvalidArgument, InvalidWorkspace, NotFound, WorkspaceError
 from bowerbird.core.ids import new_id
-from bowerbird.workspace.apply import (
-    Checkpoint,
-    Settle,
-    no_checkpoint,
-    recover,
-    said_plainly,
-    settle_nothing,
-)
+from bowerbird.workspace import presence
+from bowerbird.workspace.apply import Checkpoint, no_checkpoint, said_plainly
 from bowerbird.workspace.beneath import Beneath
 from bowerbird.workspace.changes import Change
 from bowerbird.workspace.diff import diff_records
 from bowerbird.workspace.flags import FlagRules
-from bowerbird.workspace.landed import LandedPaths
-from bowerbird.workspace.landing import settler
 from bowerbird.workspace.landing_fix import Fix, fix
 from bowerbird.workspace.landing_lock import workspace_lock
 from bowerbird.workspace.landing_record import LandingFolder, LandingRecord
 from bowerbird.workspace.registry import BranchRegistry
-from bowerbird.workspace.stack import Stack
-from bowerbird.workspace.undo import UndoRequest, undo, undo_settler
+from bowerbird.workspace.undo import UndoRequest, undo
+from bowerbird.workspace.unfinished import REMOVED, Unfinished, all_folders, held, settle_of
 
 KEPT_LANDINGS = 100
 KEPT_BYTES = 2 * 1024**3
 ALWAYS_KEPT = 10
 ENDED = ("done", "undone", "given_up")
-_REMOVED = ".removed-"
 
 _log = logging.getLogger(__name__)
 
@@ -165,7 +157,7 @@ class Landings:
     def __init__(self, registry: BranchRegistry, checkpoint: Checkpoint = no_checkpoint) -> None:
         self._registry = registry
         self.checkpoint = checkpoint
-        self._over: set[str] = set()  # ids that are known not to be pending
+        self._unfinished = Unfinished(registry)
         self.made = 0  # since old ones were last forgotten
 
     def of(self, folder: LandingFolder, record: LandingRecord) -> Landing:
@@ -186,7 +178,7 @@ class Landings:
         """Return a landing by id; raises NotFound, and WorkspaceError when it cannot be read."""
         for directory in self._registry.directories():
             folder = LandingFolder(directory / "landings" / landing)
-            if _is_id(landing) and folder.path.is_dir() and self._registry.is_ours(directory):
+            if _is_id(landing) and presence.is_directory(folder.path) and self._registry.is_ours(directory):
                 return self.of(folder, folder.record())
         raise NotFound(f"there is no landing {landing} of this workspace")
 
@@ -229,70 +221,12 @@ class Landings:
         """Finish or discard what died half-way; returns what was finished. Nothing that it meets is raised.
 
         A record that cannot be read, or a landing that can be brought neither to its end nor back now,
-        is left as it is, logged, and stops nothing else.
+        is left as it is, logged, and stops nothing else; the next call tries again.
 
         Args:
             branch: look at this branch only. everywhere: at the branches of every workspace.
         """
-        finished: list[LandingRecord] = []
-        for folder in self._pending(branch, everywhere=everywhere):
-            record = self._tried(folder)
-            if record is not None:
-                finished.append(record)
-        return finished
-
-    def _tried(self, folder: LandingFolder) -> LandingRecord | None:
-        for _ in range(2):  # once more: a full table of open files is empty a moment later
-            try:
-                return self._recover_one(folder)
-            except BranchBusy:
-                return None  # its process lives
-            except Exception as error:  # noqa: BLE001 - reading goes on whatever one landing meets (D-1)
-                _log.warning("landing %s stays unfinished: %s", folder.path.name, error)
-        return None
-
-    def _pending(self, branch: str | None, *, everywhere: bool) -> list[LandingFolder]:
-        for _ in range(2):
-            try:
-                return self._look_for_pending(branch, everywhere=everywhere)
-            except OSError as error:
-                _log.warning("unfinished landings were not looked for: %s", error)
-        return []
-
-    def _look_for_pending(self, branch: str | None, *, everywhere: bool) -> list[LandingFolder]:
-        found: list[LandingFolder] = []
-        for folder in self._folders(branch, everywhere=everywhere):
-            if folder.path.name in self._over:
-                continue  # what has ended stays so: a landing does not read all before it again
-            if _is_pending(folder):
-                found.append(folder)
-            else:
-                self._over.add(folder.path.name)
-        return found
-
-    def _recover_one(self, folder: LandingFolder) -> LandingRecord | None:
-        with self._at(folder) as (stack, tree):
-            if not folder.path.is_dir() or not _is_pending(folder):
-                return None  # it ended while we waited for the lock
-            return recover(tree, folder, self._settle(folder, stack, tree))
-
-    @contextlib.contextmanager
-    def _at(self, folder: LandingFolder) -> Generator[tuple[Stack, Beneath]]:
-        """Hold what a landing holds; the branch's lock comes before the workspace's, as in every landing."""
-        with self._registry.borrowed(folder.path.parent.parent) as state, state.writing() as stack:
-            if state.workspace is None:
-                raise InvalidWorkspace("the branch of this landing has no workspace")
-            with Beneath(state.workspace) as tree, workspace_lock(tree, self._registry.data_dir):
-                yield stack, tree
-                state.account.forget()
-
-    def _settle(self, folder: LandingFolder, stack: Stack, tree: Beneath) -> Settle:
-        if not folder.started:
-            return settle_nothing
-        record = folder.record()
-        if record.kind == "undo" and record.undoes is not None:
-            return undo_settler(stack, LandingFolder(folder.path.parent / record.undoes), folder, tree)
-        return settler(stack, folder, LandedPaths(stack.directory), tree)
+        return self._unfinished.finish(branch, everywhere=everywhere)
 
     def fix(self, landing: str, how: Fix) -> Landing:
         """Lead a landing that needs attention, or never came to its end, out of it.
@@ -308,11 +242,11 @@ class Landings:
             InvalidArgument: it needs no attention.
         """
         folder = self.find(landing).folder
-        with said_plainly(), self._at(folder) as (stack, tree):
+        with said_plainly(), held(self._registry, folder) as (stack, tree):
             record = folder.record()
             if record.state not in ("applying", "needs_attention"):
                 raise InvalidArgument(f"landing {landing} is {record.state}: there is nothing to fix")
-            done = fix(tree, folder, how, self._settle(folder, stack, tree), stack)
+            done = fix(tree, folder, how, settle_of(folder, stack, tree), stack)
         return self.of(folder, done)
 
     # ------------------------------------------------------------ what is kept
@@ -336,12 +270,12 @@ class Landings:
         with Beneath(root) as tree, workspace_lock(tree, self._registry.data_dir):
             for folder in old:
                 # Out of sight first: whoever reads it at this moment finds all of it, or nothing.
-                gone = folder.path.with_name(_REMOVED + folder.path.name)
+                gone = folder.path.with_name(REMOVED + folder.path.name)
                 with contextlib.suppress(FileNotFoundError):
                     folder.path.rename(gone)
                     removed.append(folder.path.name)
                     hidden.append(gone)
-        left = [path for folder in old for path in folder.path.parent.glob(f"{_REMOVED}*")]
+        left = [path for folder in old for path in folder.path.parent.glob(f"{REMOVED}*")]
         for gone in {*hidden, *left}:  # also what somebody was killed over
             shutil.rmtree(gone, ignore_errors=True)
         return removed
@@ -351,27 +285,15 @@ class Landings:
         for age, landing in enumerate(reversed(self.all())):
             try:
                 kept_bytes += landing.folder.bytes_used()
-            except OSError:
-                continue  # removed meanwhile, or a start will say what is wrong with it
+            except FileNotFoundError:
+                continue  # removed meanwhile
             beyond = age >= KEPT_LANDINGS or kept_bytes > KEPT_BYTES
             if age >= ALWAYS_KEPT and beyond and landing.state in ENDED:
                 found.append(landing.folder)
         return found
 
-    # ------------------------------------------------------------ folders
-
-    def _folders(self, branch: str | None = None, *, everywhere: bool = False) -> Iterator[LandingFolder]:
-        known = branch is not None
-        for directory in [self._registry.directory(branch)] if known else self._registry.directories():
-            try:
-                found = sorted(p for p in (directory / "landings").iterdir() if _is_landing(p))
-            except (FileNotFoundError, NotADirectoryError):
-                continue
-            if found and (known or everywhere or self._registry.is_ours(directory)):
-                yield from map(LandingFolder, found)
-
     def _readable(self) -> Iterator[tuple[LandingFolder, LandingRecord]]:
-        for folder in self._folders():
+        for folder in all_folders(self._registry):
             with contextlib.suppress(WorkspaceError):  # named when it is asked for by id
                 if folder.started:
                     yield folder, folder.record()
@@ -379,17 +301,3 @@ class Landings:
 
 def _is_id(landing: str) -> bool:
     return "/" not in landing and landing not in ("", ".", "..")
-
-
-def _is_landing(path: Path) -> bool:
-    return not path.name.startswith(_REMOVED) and path.is_dir()
-
-
-def _is_pending(folder: LandingFolder) -> bool:
-    """Whether a landing never came to its end; one that cannot be read is left alone."""
-    if not folder.started or folder.untidy.exists():
-        return True
-    try:
-        return folder.record().state in ("prepared", "applying")
-    except WorkspaceError:
-        return False

@@ -19,11 +19,15 @@ from functools import cached_property
 from pathlib import Path
 
 from bowerbird.core.errors import WorkspaceError
-from bowerbird.workspace import handles, owned
+from bowerbird.workspace import handles, owned, presence
 from bowerbird.workspace.nodes import EMPTY, WHITEOUT, Entry, Node, entry_of, is_whiteout, overlay
 from bowerbird.workspace.temporary import probe_place
 
 OPAQUE = "user.overlay.opaque"
+
+
+_SAYS_NOTHING = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.ESTALE, errno.ENOSPC})
+"""Errors of a trial that say nothing about what a file system can hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,8 @@ def probe_storage(directory: Path) -> Storage:
             finally:
                 os.close(fd)
         except (OSError, AttributeError) as error:  # AttributeError: no os.setxattr on this system
+            if isinstance(error, OSError) and error.errno in _SAYS_NOTHING:
+                raise  # nothing is known about what the file system can hold
             return Storage(False, f"{directory}: {step} is not possible: {error}")
     return Storage(True)
 
@@ -76,8 +82,12 @@ def is_opaque(handle: int) -> bool:
     """Tell whether an open directory carries the opaque mark."""
     try:
         return os.getxattr(handle, OPAQUE) == b"y"
-    except (OSError, AttributeError):
-        return False
+    except AttributeError:
+        return False  # no extended attributes on this system
+    except OSError as error:
+        if error.errno in (errno.ENODATA, *handles.UNSUPPORTED):
+            return False
+        raise  # taken for "no", it would show what the directory hides
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +241,7 @@ class FrozenLayer:
     def node(self) -> Node:
         """What the layer overrides."""
         marks_file = self.path.with_name(f"{self.number}.json")
-        marks = Marks.load(marks_file) if marks_file.exists() else None
+        marks = Marks.load(marks_file) if presence.exists(marks_file) else None
         try:
             fd = os.open(self.path, handles.DIRECTORY)
         except FileNotFoundError as error:

@@ -113,8 +113,8 @@ def note_of(pid: int) -> str:
     try:
         started = Path(f"/proc/{pid}/stat").read_text(encoding="latin-1").rpartition(")")[2].split()[19]
         host = Path("/proc/self/ns/pid").readlink().name
-    except OSError:
-        return ""
+    except (FileNotFoundError, ProcessLookupError):
+        return ""  # any other error says nothing about whether it lives
     return f"{pid} {started} {host}"
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from bowerbird.core.timestamps import now_iso, to_iso
+from bowerbird.workspace import presence
 
 VERSION = 1
 
@@ -193,7 +194,7 @@ class ManifestFile:
 
     def _completed(self, value: Manifest) -> Manifest:
         numbers = {layer.n for layer in value.layers}
-        if value.open in numbers or not (self.directory / "layers" / str(value.open)).is_dir():
+        if value.open in numbers or not presence.is_directory(self.directory / "layers" / str(value.open)):
             return value
         layers = (*value.layers, self._layer_record(value.open))
         return replace(value, layers=layers, open=value.open + 1)
@@ -206,8 +207,10 @@ class ManifestFile:
 
     def _layer_directories(self) -> list[Path]:
         layers = self.directory / "layers"
-        if not layers.is_dir():
+        try:
+            names = set(os.listdir(layers))
+        except FileNotFoundError:
             return []
         # A layer with a `.kept` mark is needed by older snapshots or forks, not by the view.
-        kept = {p.stem for p in layers.glob("*.kept")}
-        return [p for p in layers.iterdir() if p.name.isdecimal() and p.is_dir() and p.name not in kept]
+        own = [name for name in names if name.isdecimal() and f"{name}.kept" not in names]
+        return [layers / name for name in own if presence.is_directory(layers / name)]

@@ -9,7 +9,7 @@ import stat
 import time
 from pathlib import Path
 
-from bowerbird.workspace import handles
+from bowerbird.workspace import handles, presence
 from bowerbird.workspace.ground import Ground
 from bowerbird.workspace.layers import make_whiteout
 from bowerbird.workspace.open_layer import discard
@@ -112,7 +112,7 @@ class Mask:
 
     def _make_way(self, root: int, layer: Path, path: str) -> None:
         """Make the directories above a whiteout; the topmost layer's mode is what processes see."""
-        if not path or Path(f"{layer}{path}").is_dir():
+        if not path or presence.is_directory(f"{layer}{path}"):
             return
         self._make_way(root, layer, path.rpartition("/")[0])
         Path(f"{layer}{path}").mkdir(mode=0o755)
@@ -121,8 +121,10 @@ class Mask:
     def _take_mode(self, root: int, layer: Path, path: str) -> None:
         try:
             fd = handles.open_beneath(root, os.fsencode(path[1:]), handles.DIRECTORY)
-        except OSError:
-            return  # gone meanwhile: there is nothing to see in it
+        except OSError as error:
+            if presence.is_absence(error) or isinstance(error, PermissionError):
+                return  # gone meanwhile, or closed to everybody here: there is nothing to see in it
+            raise
         try:
             Path(f"{layer}{path}").chmod(stat.S_IMODE(os.fstat(fd).st_mode) | 0o700)
         finally:

@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from bowerbird.core.errors import LimitExceeded, WorkspaceError
-from bowerbird.workspace import handles, owned
+from bowerbird.workspace import handles, owned, presence
 from bowerbird.workspace.adopt import adopt
 from bowerbird.workspace.nodes import Entry, kind_of
 from bowerbird.workspace.open_layer import discard
@@ -62,7 +62,7 @@ class Mirror:
     @property
     def exists(self) -> bool:
         """Whether the copy was made."""
-        return self._manifest.exists()
+        return presence.exists(self._manifest)
 
     def _catch_up(self) -> None:
         """Read what another process noted of the copy since this one last did."""
@@ -75,7 +75,7 @@ class Mirror:
             self._read = sign
 
     def _sign_of_manifest(self) -> tuple[int, int] | None:
-        seen = self._manifest.stat() if self._manifest.exists() else None
+        seen = presence.status_of(self._manifest)
         return None if seen is None else (seen.st_ino, seen.st_mtime_ns)
 
     def check(self, stack: Stack, most_files: int, most_bytes: int) -> None:
@@ -328,10 +328,10 @@ def _parent(root: int, path: str) -> Generator[tuple[int, str]]:
 def _make_directory(above: int, name: str, mode: int) -> Sign:
     try:
         fd = owned.open_directory(above, name)
-    except OSError:
-        owned.remove_tree(above, name)
-        os.mkdir(name, 0o700, dir_fd=above)
-        fd = os.open(name, handles.DIRECTORY, dir_fd=above)
+    except OSError as error:
+        if not presence.is_absence(error):
+            raise  # a directory that cannot be opened now is not to be removed
+        fd = owned.replaced_by_directory(above, name)
     try:
         os.fchmod(fd, mode)
         return _sign(os.fstat(fd))

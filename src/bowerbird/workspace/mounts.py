@@ -11,8 +11,8 @@ def submounts(directory: Path) -> tuple[Path, ...]:
     """Return the mount points below `directory`, sorted; none where the system does not tell."""
     try:
         table = Path("/proc/self/mountinfo").read_bytes()
-    except OSError:
-        return ()
+    except FileNotFoundError:
+        return ()  # no such table: not Linux
     lines = lines_of(os.fsdecode(table))  # a mount point may have any control character but newline and tab
     points = {Path(_plain(line.split(" ")[4])) for line in lines}
     return tuple(sorted(point for point in points if directory in point.parents))

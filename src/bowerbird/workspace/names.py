@@ -8,6 +8,7 @@ import os
 import unicodedata
 from collections.abc import Collection
 
+from bowerbird.workspace import presence
 from bowerbird.workspace.beneath import Beneath
 
 
@@ -24,8 +25,10 @@ def case_clashes(tree: Beneath, paths: Collection[str]) -> set[str]:
         above, _, name = path.rpartition("/")
         try:
             present = {os.fsdecode(found) for found in tree.names(os.fsencode(above[1:]))}
-        except OSError:
-            continue  # the directory is made by this landing
+        except OSError as error:
+            if presence.is_absence(error):
+                continue  # the directory is made by this landing
+            raise
         if name not in present and folded(name) in {folded(found) for found in present}:
             clashing.add(path)
     return clashing
@@ -42,7 +45,7 @@ def ignores_case(tree: Beneath) -> bool:
             return theirs is not None and (mine.st_dev, mine.st_ino) == (theirs.st_dev, theirs.st_ino)
     root = tree.root
     other_root = root.with_name(root.name.swapcase())
-    return root.name != other_root.name and other_root.exists() and other_root.samefile(root)
+    return root.name != other_root.name and presence.exists(other_root) and other_root.samefile(root)
 
 
 def folded(name: str) -> str:

@@ -27,7 +27,7 @@ def make_accessible(parent: int, name: bytes | str, bits: int) -> bool:
     try:
         fd = os.open(name, handles.LOOK, dir_fd=parent)
     except OSError:
-        return False
+        return False  # the caller raises what it met itself
     try:
         mode = stat.S_IMODE(os.fstat(fd).st_mode)
         if mode & bits == bits or stat.S_ISLNK(os.fstat(fd).st_mode):
@@ -48,6 +48,13 @@ def open_directory(parent: int, name: bytes | str) -> int:
         if not make_accessible(parent, name, 0o700):
             raise
         return os.open(name, handles.DIRECTORY, dir_fd=parent)
+
+
+def replaced_by_directory(parent: int, name: bytes | str) -> int:
+    """Put an empty directory in the place of whatever stands at `name`, and return it opened."""
+    remove_tree(parent, name)
+    os.mkdir(name, 0o700, dir_fd=parent)
+    return os.open(name, handles.DIRECTORY, dir_fd=parent)
 
 
 def remove_tree(parent: int, name: bytes | str) -> None:

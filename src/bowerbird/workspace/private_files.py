@@ -60,4 +60,4 @@ def _holds(entry: Entry | None, content: bytes) -> bool:
     try:
         return entry.source.read_bytes() == content
     except OSError:
-        return False
+        return False  # whatever it was: then it is written again

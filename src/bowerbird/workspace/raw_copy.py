@@ -7,12 +7,15 @@ Everything that a branch directory may hold is kept as it is: links, hard links 
 (devices 0:0), the overlay's extended attributes, holes.
 """
 
+import errno
 import os
 import shutil
 import stat
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from bowerbird.workspace import presence
 
 _CHUNK = 4 << 20
 
@@ -46,7 +49,7 @@ def make_equal(source: Path, target: Path, skip: Callable[[str], bool] = lambda 
     """
     done = Copied()
     links: dict[tuple[int, int], Path] = {}
-    if source.is_dir():
+    if presence.is_directory(source):
         _directory(source, target, done, links, skip)
     else:
         target.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -147,7 +150,9 @@ def _copy_file(source: Path, target: Path) -> None:
         while at < end:
             try:
                 at = os.lseek(out, at, os.SEEK_DATA)
-            except OSError:
+            except OSError as error:
+                if error.errno != errno.ENXIO:
+                    raise
                 break  # only a hole is left
             hole = os.lseek(out, at, os.SEEK_HOLE)
             while at < hole:

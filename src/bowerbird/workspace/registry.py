@@ -10,7 +10,7 @@ named by (branch, number).
 """
 
 import contextlib
-import json
+import logging
 import os
 import shutil
 import tempfile
@@ -19,15 +19,16 @@ import time
 from collections.abc import Collection, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from bowerbird.core.errors import InvalidWorkspace, NotFound
 from bowerbird.core.ids import new_id
 from bowerbird.core.timestamps import from_iso, now_iso
+from bowerbird.workspace import presence
 from bowerbird.workspace.discarded import discarded_at, note_discarded
 from bowerbird.workspace.layers import FrozenLayer, Pile, Storage, probe_storage
 from bowerbird.workspace.limits import WorkspaceLimits
 from bowerbird.workspace.manifest import Manifest, ManifestFile
+from bowerbird.workspace.references import stood_on
 from bowerbird.workspace.searched import SearchMemory
 from bowerbird.workspace.state import BranchState
 from bowerbird.workspace.temporary import remove_orphans, temporary_directory
@@ -36,6 +37,8 @@ TRASH_DAYS = 7
 _REMOVED = ".removed-"
 
 Lower = Sequence[tuple[str, int]]
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,12 +172,13 @@ class BranchRegistry:
 
     def _existing(self, branch: str) -> Path | None:
         directory = self.branches / branch
-        return directory if "/" not in branch and directory.is_dir() else None
+        return directory if "/" not in branch and presence.is_directory(directory) else None
 
     def _open_directory(self, directory: Path, *, check: bool) -> BranchState:
         manifest = ManifestFile(directory).load()
         root = Path(manifest.workspace) if manifest.workspace is not None else None
-        if check and root != self.root and self.root is not None and root is not None and root.is_dir():
+        elsewhere = root is not None and self.root is not None and root != self.root
+        if check and elsewhere and presence.is_directory(str(root)):
             raise InvalidWorkspace(f"branch {manifest.id} belongs to the workspace {root}, not {self.root}")
         return BranchState(
             directory,
@@ -229,33 +233,33 @@ class BranchRegistry:
     # ------------------------------------------------------------ listing, references
 
     def infos(self, *, trashed: bool = False) -> list[BranchInfo]:
-        """List this workspace's branches by age; a broken record is rebuilt, its branch marked damaged."""
+        """List this workspace's branches by age; a broken record is rebuilt, its branch marked damaged.
+
+        One that cannot be read now is listed as damaged, too, with nothing but its id.
+        """
         rows: list[BranchInfo] = []
         for directory in self.directories():
-            at = discarded_at(directory)
-            if (at is not None) != trashed:
-                continue
-            file = ManifestFile(directory)
             try:
-                manifest = file.load()
-            except OSError:
+                row = self._info(directory)
+            except FileNotFoundError:
                 continue  # discarded or removed meanwhile
-            if not self._is_ours(file, manifest):
-                continue
-            parent = manifest.parent["branch"] if manifest.parent else None
-            rows.append(
-                BranchInfo(
-                    manifest.id,
-                    manifest.name,
-                    manifest.workspace,
-                    manifest.policy,
-                    parent,
-                    manifest.created_at,
-                    file.damaged,
-                    at,
-                )
-            )
+            except OSError as error:
+                _log.warning("branch %s cannot be read: %s", directory.name, error)
+                row = BranchInfo(directory.name, None, None, "review", None, "", damaged=True)
+            if row is not None and (row.discarded_at is not None) == trashed:
+                rows.append(row)
         return rows
+
+    def _info(self, directory: Path) -> BranchInfo | None:
+        """The row of a branch, None when it is another workspace's."""
+        at, file = discarded_at(directory), ManifestFile(directory)
+        manifest = file.load()
+        if not self._is_ours(file, manifest):
+            return None
+        parent = manifest.parent["branch"] if manifest.parent else None
+        name, policy = manifest.name, manifest.policy
+        made, damaged = manifest.created_at, file.damaged
+        return BranchInfo(manifest.id, name, manifest.workspace, policy, parent, made, damaged, at)
 
     def trashed(self) -> dict[str, str]:
         """Return the branches in the trash, of every workspace, and when they went there."""
@@ -267,7 +271,7 @@ class BranchRegistry:
         file = ManifestFile(directory)
         try:
             return self._is_ours(file, file.load())
-        except OSError:
+        except FileNotFoundError:
             return False  # removed meanwhile
 
     def _is_ours(self, file: ManifestFile, manifest: Manifest) -> bool:
@@ -277,16 +281,13 @@ class BranchRegistry:
     def directories(self) -> list[Path]:
         """Return all branch directories, those in the trash included."""
         self._check_open()
-        return [p for p in sorted(self.branches.iterdir()) if p.is_dir() and not p.name.startswith(_REMOVED)]
+        with os.scandir(self.branches) as items:  # which says what is a directory without a look at each
+            names = [item.name for item in items if item.is_dir(follow_symlinks=False)]
+        return [self.branches / name for name in sorted(names) if not name.startswith(_REMOVED)]
 
     def referenced(self, branch: str) -> set[int]:
-        """Return the layers of a branch that other branches stand on."""
-        found: set[int] = set()
-        for directory in self.directories():
-            if directory.name == branch:
-                continue
-            found |= {n for other, n in _lower_of(directory, branch) if other == branch}
-        return found
+        """Return the layers of a branch that other branches stand on, rather too many than too few."""
+        return stood_on(self.directory(branch), self.directories())
 
     def ancestors(self, branch: str) -> Iterator[str]:
         """Yield the parent, its parent, and so on."""
@@ -294,8 +295,8 @@ class BranchRegistry:
         while present is not None:
             try:
                 parent = ManifestFile(self.directory(present)).load().parent
-            except OSError:
-                return
+            except FileNotFoundError:
+                return  # removed: the line ends here
             present = parent["branch"] if parent else None
             if present is not None:
                 yield present
@@ -376,18 +377,3 @@ class BranchRegistry:
                 "this workspace was closed, and its branches went with its temporary data directory; "
                 "make it with data_dir=… to keep them"
             )
-
-
-def _lower_of(directory: Path, branch: str) -> list[tuple[str, int]]:
-    """The layers of others that a branch stands on; read only when it names `branch` at all."""
-    try:
-        data = (directory / "manifest.json").read_bytes()
-    except OSError:
-        return []
-    if branch.encode() not in data:
-        return []
-    try:
-        rows: list[Any] = json.loads(data).get("lower", [])
-    except (ValueError, AttributeError):
-        return []  # set aside and named when the branch itself is opened
-    return [(str(row[0]), int(row[1])) for row in rows]

@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Any
 
 from bowerbird.core.errors import InvalidPattern, SearchTimeout, WorkspaceError
+from bowerbird.workspace import presence
 from bowerbird.workspace.counting import Counting, Wanted, Watch, host_files
 from bowerbird.workspace.glob import compile_glob
 from bowerbird.workspace.listing import MOST_PRUNED, check_page
@@ -139,8 +140,12 @@ class Search:
         """Read the first `most` lines of a file through handles; the walk said whether a layer has it."""
         try:
             fd = open_regular(self._view, path, entry) if entry is not None else self._view.ground.open(path)
-        except (OSError, WorkspaceError):
-            return []
+        except WorkspaceError:
+            return []  # gone, or put in another kind's place since
+        except OSError as error:
+            if presence.is_absence(error):
+                return []
+            raise
         with os.fdopen(fd, "rb") as file:
             if not stat.S_ISREG(os.fstat(fd).st_mode):
                 return []  # put there since

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from bowerbird.core.errors import WorkspaceError
+from bowerbird.workspace import presence
 from bowerbird.workspace.nodes import Entry
 from bowerbird.workspace.python_search import PythonSearch
 from bowerbird.workspace.ripgrep import Ripgrep, find_ripgrep
@@ -119,8 +120,10 @@ def sort_files(view: MergedView, found: Found, memory: SearchMemory, over: Calla
 def _stat(entry: Entry) -> os.stat_result | None:
     try:
         return os.lstat(entry.source or "")
-    except OSError:
-        return None  # removed since
+    except OSError as error:
+        if presence.is_absence(error):
+            return None  # removed since
+        raise
 
 
 def _unsearchable(view: MergedView, path: str, entry: Entry | None) -> str | None:

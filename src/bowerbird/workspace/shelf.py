@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from bowerbird.core.timestamps import now_iso
-from bowerbird.workspace import handles
+from bowerbird.workspace import handles, presence
 from bowerbird.workspace.changes import Change, parents_of
 from bowerbird.workspace.layer_builder import LayerBuilder
 from bowerbird.workspace.layers import FrozenLayer, Marks, Storage
@@ -250,7 +250,7 @@ class LayerShelf:
                 if number not in live:  # a kill while joining leaves marks of layers that the view needs
                     self._stack.discard_layer(number)
         for listed in list(self.directory.glob("*.covered.json")):
-            if not (self.directory / listed.name.partition(".")[0]).is_dir():
+            if not presence.is_directory(self.directory / listed.name.partition(".")[0]):
                 listed.unlink()
 
     def keep(self, number: int) -> None:

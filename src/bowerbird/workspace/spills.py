@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bowerbird.core.errors import SearchTimeout
+from bowerbird.workspace import presence
 from bowerbird.workspace.glob import Glob
 from bowerbird.workspace.handles import FILE
 from bowerbird.workspace.paths import PathInput
@@ -41,8 +42,10 @@ def open_spill(branch: Path, given: PathInput) -> tuple[str, int] | None:
         return None
     try:
         handle = os.open(branch / "out" / name, FILE)
-    except OSError:
-        return None
+    except OSError as error:
+        if presence.is_absence(error):
+            return None
+        raise
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
         return None
@@ -127,7 +130,7 @@ def _lines(host: bytes, last: int) -> Iterator[tuple[int, str]]:
     number, begins = 1, True
     try:
         handle = os.open(host, FILE)
-    except OSError:
+    except FileNotFoundError:
         return  # its time was over
     with os.fdopen(handle, "rb") as file:
         while number <= last and (piece := file.readline(_LONGEST_PIECE)):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bowerbird.core.errors import NotDirectory, NotFound
 from bowerbird.core.timestamps import now_iso
-from bowerbird.workspace import handles
+from bowerbird.workspace import handles, presence
 from bowerbird.workspace.layering import Layering, LayerState
 from bowerbird.workspace.layers import FrozenLayer
 from bowerbird.workspace.manifest import LayerRecord
@@ -278,7 +278,7 @@ class Stack(Layering):
         One with a `<n>.kept` mark stays: a snapshot or a fork needs it (`history.py`).
         """
         root = self.directory / "layers"
-        if (root / f"{number}.kept").exists():
+        if presence.exists(root / f"{number}.kept"):
             return
         discard(root / str(number))
         discard(root / f"{number}.json")

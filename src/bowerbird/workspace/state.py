@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bowerbird.core.errors import BranchBusy, Hidden, InvalidWorkspace, NotFound, ReadOnly
+from bowerbird.workspace import presence
 from bowerbird.workspace.copy_use import CopyUse, taken_back
 from bowerbird.workspace.ground import Ground
 from bowerbird.workspace.hiding import hidden_by
@@ -174,7 +175,8 @@ class BranchState:
             raise Hidden(f"{shown_path(path)} {HIDDEN}, and cannot be written here", path)
         self.limits.check_depth(path)
         # A vanished workspace stops no writing: the branch's own changes stay usable (WS-60).
-        if self.workspace is not None and self.workspace.is_dir() and self.ground.is_read_only(path):
+        there = self.workspace is not None and presence.is_directory(self.workspace)
+        if there and self.ground.is_read_only(path):
             raise ReadOnly(f"{shown_path(path)} lies on a read-only mount", path)
 
     def rollback_step(self, call: str, turn: str | None = None) -> list[str]:
@@ -226,13 +228,13 @@ class BranchState:
         return self
 
     def _check_there(self) -> None:
-        if not self.directory.is_dir():
+        if not presence.is_directory(self.directory):
             raise NotFound(
                 f"branch {self.id} is gone: {self.directory} was removed; a temporary data directory ends "
                 "when its Agent or Workspace is closed, data_dir=… keeps branches"
             )
         where = f"Workspace({str(self.workspace)!r}, data_dir={str(self.directory.parent.parent)!r})"
-        if (self.directory / "discarded_at").exists():
+        if presence.exists(self.directory / "discarded_at"):
             raise NotFound(
                 f"branch {self.id} was discarded; {where}.restore_discarded({self.id!r}) brings it back"
             )

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
 
-from bowerbird.workspace import handles
+from bowerbird.workspace import handles, presence
 from bowerbird.workspace.layers import Marks, is_opaque, scan
 from bowerbird.workspace.nodes import EMPTY, Entry, Node, entry_of, is_whiteout, overlay, parts_of
 from bowerbird.workspace.open_layer import discard
@@ -171,7 +171,7 @@ class StepStore:
             if layer.find(path) is not None:
                 layer.chmod_dir(path, row.mode, self._mode_of)
             return
-        if row.had in ("entry", "tree") and not os.path.lexists(kept):
+        if row.had in ("entry", "tree") and not presence.exists(kept, follow=False):
             return  # never taken, or put back before a kill
         above = path.rpartition("/")[0]
         parent = layer.find(above or "/")
@@ -197,7 +197,7 @@ class StepStore:
         """The layer was sealed since: change the path, in the open layer, to what it was."""
         stack = self._stack
         kept = folder / str(row.kept)
-        if row.had in ("entry", "tree") and not os.path.lexists(kept):
+        if row.had in ("entry", "tree") and not presence.exists(kept, follow=False):
             return
         before = stack.pile(row.layer - 1).node
         patch = None if row.had in ("nothing", "dir") else _kept_node(row, kept)

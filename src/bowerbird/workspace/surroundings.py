@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from bowerbird.workspace import presence
 from bowerbird.workspace.changes import Change
 from bowerbird.workspace.git_named import GitNamed, git_named
 from bowerbird.workspace.ground import Ground
@@ -198,8 +199,10 @@ def around_changes(stack: Stack, changes: Sequence[Change]) -> Surroundings:
 def _content(ground: Ground, path: str) -> bytes | None:
     try:
         fd = ground.open(path)
-    except OSError:  # there is none, or none that may be read: then git names nothing
-        return None
+    except OSError as error:
+        if presence.is_absence(error) or isinstance(error, PermissionError):
+            return None  # there is none, or none that may be read: then git names nothing
+        raise
     with os.fdopen(fd, "rb") as file:
         return file.read()
 

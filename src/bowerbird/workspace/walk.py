@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from bowerbird.workspace import handles
+from bowerbird.workspace import handles, presence
 from bowerbird.workspace.glob import Glob
 from bowerbird.workspace.ground import LANDING_PLACE
 from bowerbird.workspace.ignore import MOST_BYTES, NAMES, Chain, extended, ignored
@@ -196,7 +196,7 @@ class Walker:
                             if stats is not None:
                                 try:
                                     stats[name] = item.stat(follow_symlinks=False)
-                                except OSError:
+                                except FileNotFoundError:
                                     continue  # removed since
                         if name in _IGNORE_NAMES:
                             rules.append(name)
@@ -250,8 +250,10 @@ class Walker:
             return ""
         try:
             fd = self._view.open(path, entry)
-        except OSError:
-            return ""  # removed since, or not ours to read
+        except OSError as error:
+            if presence.is_absence(error) or isinstance(error, PermissionError):
+                return ""  # removed since, or not ours to read
+            raise
         try:
             return os.pread(fd, MOST_BYTES, 0).decode("utf-8", "surrogateescape")
         finally:

@@ -9,6 +9,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from bowerbird.core.errors import InvalidWorkspace, WorkspaceError
+from bowerbird.workspace import presence
 from bowerbird.workspace.apply import said_plainly
 from bowerbird.workspace.branch import Branch
 from bowerbird.workspace.browsing import Browse
@@ -61,7 +62,7 @@ class Workspace:
         rules: FlagRules | None = None,
         trash_days: float | None = TRASH_DAYS,
     ) -> None:
-        root = None if path is None else _directory(path)
+        root = None if path is None else presence.given_directory(path)
         self._hide = tuple(hide)
         kept = None if data_dir == TEMPORARY else data_dir
         place = None if kept is None else Path(kept).expanduser().absolute()
@@ -206,6 +207,15 @@ class Workspace:
             _log.warning("old landings into %s were not forgotten: %s", self.path, error)
             return []
 
+    def finish_landings(self) -> list[str]:
+        """Bring every landing that died half-way to its end, into whatever directory (D-2); never raises.
+
+        Returns:
+            The ids of those that were finished. What needs a person's eyes is logged, and keeps its record;
+            what could not even be looked at is tried again by the next call.
+        """
+        return [record.id for record in self._house.landings.recover(everywhere=True)]
+
     def close(self) -> None:
         """Close all branches; those of a temporary data directory are removed.
 
@@ -214,27 +224,3 @@ class Workspace:
         if self.has_landed and not self._house.registry.is_temporary:
             self.forget_landings()
         self._house.registry.close()
-
-
-def finish_landings(data_dir: Path) -> list[str]:
-    """Bring every landing that died half-way to its end, into whatever directory (D-2).
-
-    For a server's start, before it listens; `Workspace` does the same for its own directory.
-
-    Returns:
-        The ids of those that were finished. What needs a person's eyes is logged, and keeps its record.
-    """
-    registry = BranchRegistry(data_dir, None, WorkspaceLimits())
-    try:
-        return [record.id for record in Landings(registry).recover(everywhere=True)]
-    finally:
-        registry.close()
-
-
-def _directory(path: str | Path) -> Path:
-    given = Path(path).expanduser().absolute()
-    if not given.exists():
-        raise InvalidWorkspace(f"workdir does not exist: {path}")
-    if not given.is_dir():
-        raise InvalidWorkspace(f"workdir is not a directory: {path}")
-    return given.resolve()
