@@ -182,3 +182,15 @@ def begin(client: httpx.Client, **wanted: Any) -> str:
     answer = client.post("/api/chat", json=wanted)
     assert answer.status_code == 200, answer.text
     return str(answer.json()["conversation_id"])
+
+
+def change(server: TestServer, client: httpx.Client, files: dict[str, str]) -> str:
+    """Return a conversation whose branch writes `files` and deletes `old.txt`."""
+    (server.workspace / "old.txt").write_text("old\n")
+    tools = [{"name": "write_file", "input": {"path": p, "content": text}} for p, text in files.items()]
+    tools.append({"name": "delete_file", "input": {"path": "old.txt"}})
+    conversation = begin(client)
+    server.fake.reset()
+    server.fake.script({"tools": tools}, {"text": "done"})
+    say(client, conversation, "write")
+    return conversation

@@ -48,6 +48,10 @@ class InvalidArgument(BowerbirdError, ValueError):
     """A parameter has a wrong value; the message names both."""
 
 
+class MessageTooLarge(InvalidArgument):
+    """A message has more text than `limits.message_mb` allows."""
+
+
 class InvalidWorkspace(InvalidArgument):
     """The workspace directory is missing, not a directory, or cannot be used."""
 

@@ -15,6 +15,7 @@ from bowerbird.server.access import router as access_router
 from bowerbird.server.bodies import BodyLimit
 from bowerbird.server.docs_page import router as docs_router
 from bowerbird.server.errors import Guard, handle_errors
+from bowerbird.server.heads import Heads
 from bowerbird.server.idempotency import Idempotency
 from bowerbird.server.metrics import Measured
 from bowerbird.server.openapi import describe
@@ -35,6 +36,7 @@ def create_server(context: "ServerContext") -> FastAPI:
     layers = [
         Middleware(Guard),
         Middleware(Measured, metrics=context.metrics),
+        Middleware(Heads),
         *middleware_for(context),
         Middleware(BodyLimit, in_force=context.in_force),
         Middleware(Idempotency, context=context),

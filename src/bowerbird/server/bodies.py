@@ -62,4 +62,4 @@ def _declared(scope: "Scope") -> int:
 
 
 def _too_large(limit: int) -> Problem:
-    return problem("too_large", f"the body is larger than {limit} bytes")
+    return problem("too_large", f"the body is larger than {limit / (1 << 20):.4g} MiB")

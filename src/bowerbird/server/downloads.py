@@ -3,9 +3,11 @@
 Here: the response. Not here: which file (`files.py`).
 """
 
+import hashlib
 import os
 import posixpath
 import re
+from email.utils import formatdate, parsedate_to_datetime
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -15,6 +17,9 @@ from bowerbird.core.threads import to_thread
 from bowerbird.server.errors import problem
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from starlette.datastructures import Headers
     from starlette.types import Receive, Scope, Send
 
     from bowerbird.workspace.browsing import OpenFile
@@ -69,6 +74,42 @@ def disposition(name: str) -> str:
     return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='', errors='replace')}"
 
 
+def validators(file: "OpenFile") -> dict[str, str]:
+    """Return the headers by which a client tells later whether an open file is still what it has."""
+    facts = os.fstat(file.fd)
+    # The change time moves with every write, whatever modification time a program sets.
+    known = f"{facts.st_dev:x}-{facts.st_ino:x}-{facts.st_size:x}-{facts.st_mtime_ns:x}-{facts.st_ctime_ns:x}"
+    return {
+        "ETag": f'"{hashlib.sha256(known.encode()).hexdigest()[:32]}"',
+        "Last-Modified": formatdate(facts.st_mtime, usegmt=True),
+        "Cache-Control": "private, no-cache",
+    }
+
+
+def is_known(request: "Headers", present: "Mapping[str, str]") -> bool:
+    """Tell whether a request names the present version: then the answer is 304."""
+    tags = request.get("if-none-match")
+    if tags is not None:
+        return any(tag.strip().removeprefix("W/") in ("*", present["ETag"]) for tag in tags.split(","))
+    since = request.get("if-modified-since")
+    try:
+        return since is not None and parsedate_to_datetime(since) >= parsedate_to_datetime(
+            present["Last-Modified"]
+        )
+    except (TypeError, ValueError):
+        return False  # not a date: as if it were not there
+
+
+def file_answer(file: "OpenFile", request: "Headers") -> Response:
+    """Return a file, the wanted range of it, or 304; whatever happens, the file is closed."""
+    present = validators(file)
+    if is_known(request, present):
+        os.close(file.fd)
+        return Response(status_code=304, headers=present)
+    whole = request.get("if-range") not in (None, present["ETag"])  # a range of another version is no use
+    return FileAnswer(file, None if whole else request.get("range"))
+
+
 class FileAnswer(Response):
     """Sends an open file and closes it.
 
@@ -88,7 +129,7 @@ class FileAnswer(Response):
             "Content-Disposition": disposition(posixpath.basename(file.path)),
             "X-Content-Type-Options": "nosniff",
             "Accept-Ranges": "bytes",
-            "Cache-Control": "no-store",
+            **validators(file),
         }
         if wanted is not None:
             headers["Content-Range"] = f"bytes {first}-{last}/{file.size}"

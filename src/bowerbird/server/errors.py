@@ -20,7 +20,7 @@ from starlette.responses import Response
 
 from bowerbird.core import errors as core
 from bowerbird.core.ids import new_id
-from bowerbird.server.saying import said
+from bowerbird.server.saying import in_wire_words, said
 from bowerbird.store.patience import LOOKING_S, READ_PATIENCE_S
 
 if TYPE_CHECKING:
@@ -140,6 +140,7 @@ _KNOWN: Mapping[type[BaseException], tuple[int, str | None]] = {
     core.LandingRefused: (409, None),
     core.BranchBusy: (409, None),
     core.LimitExceeded: (413, None),
+    core.MessageTooLarge: (413, None),
     core.InvalidPath: (404, None),
     core.WorkspaceError: (409, None),
     core.ConfigError: (503, None),
@@ -166,11 +167,11 @@ def problem_of(error: BaseException) -> Problem | None:
     """Return how an error of ours is answered, None for one that is not ours."""
     if isinstance(error, core.QueueFull):
         retry = {"Retry-After": str(max(1, round(error.retry_after_s)))}
-        return Problem(503, "overloaded", said(str(error)), headers=retry)
+        return Problem(503, "overloaded", in_wire_words(said(str(error))), headers=retry)
     if isinstance(error, OSError) and (known := _SYSTEM.get(error.errno or 0)) is not None:
         status, code, text = known
         return Problem(status, code, text, headers={"Retry-After": "2"} if status == 503 else None)
-    if isinstance(error, core.InvalidArgument):
+    if isinstance(error, core.InvalidArgument) and type(error) not in _KNOWN:
         return invalid(("body",), said(str(error)))
     for kind in type(error).__mro__:
         if kind not in _KNOWN or not isinstance(error, core.BowerbirdError):
@@ -179,7 +180,9 @@ def problem_of(error: BaseException) -> Problem | None:
         retry_s = _RETRY_S.get(error.code)
         extra = {"refused": error.refused} if isinstance(error, core.LandingRefused) else None
         headers = {"Retry-After": str(retry_s)} if retry_s else None
-        return Problem(status, error.code, text or said(str(error)), headers=headers, extra=extra)
+        own = text or said(str(error))
+        detail = in_wire_words(own) if isinstance(error, core.SessionError) else own
+        return Problem(status, error.code, detail, headers=headers, extra=extra)
     return None
 
 
@@ -259,7 +262,8 @@ def _http_response(request: "Request", error: HTTPException) -> Response:
 def methods_at(app: Any, path: str) -> list[str]:
     """Return every method that some route of `app` has for a path, in order of the alphabet."""
     patterns: Sequence[tuple[re.Pattern[str], Collection[str]]] = app.state.patterns
-    return sorted({method for pattern, methods in patterns if pattern.match(path) for method in methods})
+    found = {method for pattern, methods in patterns if pattern.match(path) for method in methods}
+    return sorted(found | ({"HEAD"} if "GET" in found else set()))
 
 
 class Guard:

@@ -10,7 +10,7 @@ import posixpath
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bowerbird.core.errors import BowerbirdError, NotFound
+from bowerbird.core.errors import BowerbirdError, IsDirectory, NotFound
 from bowerbird.core.threads import to_thread
 from bowerbird.server.conversations import hidden_owner
 from bowerbird.server.errors import problem
@@ -21,6 +21,8 @@ from bowerbird.store.owners import changed_sessions
 from bowerbird.workspace.reserved import is_reserved
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bowerbird.server.context import Caller, ServerContext
     from bowerbird.workspace.browsing import Browse, FileFacts, OpenFile
 
@@ -41,7 +43,7 @@ class Newest:
 
 
 def virtual(path: str) -> str:
-    """Return a wire path as a virtual one.
+    """Return a wire path, with a leading slash or without, as a virtual one.
 
     Raises:
         Problem: 403 outside the workspace, or in one of Bowerbird's own directories; 404 with NUL.
@@ -59,6 +61,11 @@ def virtual(path: str) -> str:
     if is_reserved(whole):
         raise problem("forbidden", "these are Bowerbird's own records")
     return whole
+
+
+def virtual_paths(paths: "Sequence[str] | None") -> list[str] | None:
+    """Return wire paths as virtual ones, None for None; see `virtual`."""
+    return None if paths is None else [virtual(path) for path in paths]
 
 
 async def list_files(
@@ -132,6 +139,18 @@ async def open_file(
         Problem, NotFound, PathEscape …: see `Browse.open`.
     """
     whole = virtual(path)
+    try:
+        return await _opened(context, caller, whole, conversation, at)
+    except IsDirectory as error:
+        text = (
+            f"{whole[1:] or 'the workspace'} is a directory, not a file; GET /api/workspace/files lists files"
+        )
+        raise problem(error.code, text, status=404) from error
+
+
+async def _opened(
+    context: "ServerContext", caller: "Caller", whole: str, conversation: str | None, at: str | None
+) -> "OpenFile":
     if conversation is not None and conversation != LANDED:
         browse = await _branch_browse(context, caller, conversation, at)
         return await to_thread(browse.open, whole)

@@ -4,7 +4,7 @@ Here: those. Not here: routes, what is done (`sessions/review.py`).
 """
 
 import contextlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bowerbird.core.errors import InvalidWorkspace
 from bowerbird.server.conversations import hidden_owner
@@ -80,3 +80,8 @@ async def landing_by_id(context: "ServerContext", caller: "Caller", landing_id: 
         if landing.id == landing_id:
             return directory, landing
     raise problem("not_found", "there is no such landing")
+
+
+def shown_landing(landing: "Landing") -> dict[str, Any]:
+    """Return a landing's record as clients get it: without where the workspace lies on the server (SV-1)."""
+    return {name: value for name, value in landing.record.items() if name != "workspace"}

@@ -1,4 +1,4 @@
-"""What a message may say to people outside: no absolute path of this machine (SV-1). Pure.
+"""What a message may say to people outside: no absolute path of this machine (SV-1), the API's words. Pure.
 
 Not here: the form of errors (`errors.py`), secrets (`models/redact.py`).
 """
@@ -6,6 +6,8 @@ Not here: the form of errors (`errors.py`), secrets (`models/redact.py`).
 import re
 from collections.abc import Sequence
 
+_SESSION = re.compile(r"\b([Ss])ession(s?)\b(?![.\w])")
+_ONE_SESSION = re.compile(r"\bsession(?= [0-9a-f]{12}\b)")
 _PATH = re.compile(r"(?<![\w./:-])(/(?:[^\s/'\",;:()\[\]]+/)+[^\s'\",;:()\[\]]*)")
 
 
@@ -26,4 +28,14 @@ def said(message: str, visible: Sequence[str] = ()) -> str:
             return path
         return path.rstrip("/").rsplit("/", 1)[-1]
 
-    return _PATH.sub(short, message)
+    return _ONE_SESSION.sub("conversation", _PATH.sub(short, message))
+
+
+def in_wire_words(message: str) -> str:
+    """Return a message of ours in the API's words: what is a session inside is a conversation there.
+
+    Example:
+        >>> in_wire_words("this session has ended; see sessions.retention")
+        'this conversation has ended; see sessions.retention'
+    """
+    return _SESSION.sub(lambda m: ("C" if m[1] == "S" else "c") + f"onversation{m[2]}", message)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from bowerbird.server.context import Caller, ServerContext
     from bowerbird.server.multipart import Uploaded
     from bowerbird.workspace import Branch, Workspace
+    from bowerbird.workspace.browsing import Browse
 
 STAGING = "uploads"
 _NAME = "uploads"
@@ -43,11 +44,28 @@ async def staging(data_dir: Path) -> "AsyncGenerator[Path, None]":
         await to_thread(shutil.rmtree, directory, ignore_errors=True)
 
 
-def placed(subdir: str, files: "Sequence[Uploaded]") -> list[tuple[str, Path]]:
-    """Return each file's virtual path and source; raises Problem 403 for a `subdir` outside or reserved."""
-    if subdir.startswith("/") and subdir.strip("/"):
-        raise problem("forbidden", "subdir is a path from the top of the workspace, without a leading slash")
+async def upload_place(context: "ServerContext", subdir: str, branch: "Browse | None") -> str:
+    """Return the virtual directory that `subdir` names; raises Problem 403 where it is outside, or reserved.
+
+    With a leading slash it must be there already, as paths of other answers are: `/etc` is a mistake, and
+    would make a directory `etc` in the workspace.
+
+    Args:
+        branch: that the upload goes to; None = it lands.
+    """
     above = virtual(subdir)
+    if subdir.startswith("/") and above != "/":
+        look = branch or (await context.branches.workspace(workspace_of_uploads(context))).browse()
+        if not await to_thread(look.has_directory, above):
+            raise problem(
+                "forbidden",
+                f"there is no directory {subdir} here; leave out the slash to make it",
+            )
+    return above
+
+
+def placed(above: str, files: "Sequence[Uploaded]") -> list[tuple[str, Path]]:
+    """Return each file's virtual path in the directory `above`, and its source."""
     return [(virtual(posixpath.join(above, file.name)), file.source) for file in files]
 
 

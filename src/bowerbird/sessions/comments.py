@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from bowerbird.core.errors import NotFound, WorkspaceError
 from bowerbird.core.lines import lines_of
 from bowerbird.core.threads import to_thread
+from bowerbird.workspace.paths import lexical
 
 if TYPE_CHECKING:
     from bowerbird.workspace import Branch
@@ -37,7 +38,15 @@ class Remark(Protocol):
 
 
 async def comment_text(branch: "Branch", comments: Sequence[Remark]) -> str:
-    """Return one message that says review comments, each with path, lines and a quote (SV-28)."""
+    """Return one message that says review comments, each with path, lines and a quote (SV-28).
+
+    Raises:
+        NotFound: the branch neither has nor deletes what a comment is about.
+    """
+    deleted = set((await to_thread(branch.changes))["deleted"])
+    for path in dict.fromkeys(comment.path for comment in comments):
+        if await branch.stat(path, follow=False) is None and lexical(path, branch.root) not in deleted:
+            raise NotFound(f"there is no {path} to comment on", path)
     parts = ["Review comments on your changes:"]
     for comment in comments:
         last = max(comment.line, comment.end_line or comment.line)

@@ -14,6 +14,7 @@ from sqlalchemy import Connection
 from bowerbird.core.errors import (
     AlreadyAnswered,
     InvalidArgument,
+    MessageTooLarge,
     NoPendingRequest,
     NotQueued,
     QueueFull,
@@ -319,8 +320,9 @@ def content_of(body: str | Mapping[str, Any], limits: SessionSettings) -> tuple[
         raise InvalidArgument("the message is empty")
     size = len(text.encode("utf-8", "surrogateescape"))
     if size > limits.message_bytes:
-        raise InvalidArgument(
-            f"the message has {size} bytes of text; limits.message_mb allows {limits.message_bytes}"
+        raise MessageTooLarge(
+            f"the message has {size / (1 << 20):.2f} MiB of text; limits.message_mb allows "
+            f"{limits.message_bytes / (1 << 20):g} MiB"
         )
     if images > MAX_IMAGES:
         raise InvalidArgument(f"the message has {images} images; at most {MAX_IMAGES} are allowed")

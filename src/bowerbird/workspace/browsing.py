@@ -135,6 +135,14 @@ class Browse:
         seen = os.fstat(fd)
         return OpenFile(shown(found.path), fd, seen.st_size, seen.st_mtime_ns)
 
+    def has_directory(self, path: str) -> bool:
+        """Whether a directory stands at a path, or where links at it lead."""
+        try:
+            entry = resolve(self._view, path).entry
+        except WorkspaceError:
+            return False
+        return entry is not None and entry.kind == "dir"
+
     def _file_behind(self, link: str) -> Entry | None:
         try:
             found = resolve(self._view, link)

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 from starlette.responses import Response
 
+from bowerbird.server.context import Caller, ServerContext
 from bowerbird.server.conversations import (
     EFFORTS,
     conversation,
@@ -18,6 +19,7 @@ from bowerbird.server.conversations import (
     new_session,
     settings_of,
 )
+from bowerbird.server.errors import invalid
 from bowerbird.server.ownership import owned_session
 from bowerbird.server.routes.common import (
     Body,
@@ -30,8 +32,9 @@ from bowerbird.server.routes.common import (
     User,
     Viewer,
 )
-from bowerbird.server.wire import NOT_BLANK, answer, clean
+from bowerbird.server.wire import NOT_BLANK, answer, clean, is_id
 from bowerbird.sessions.threads import root_of
+from bowerbird.store.threads import find_session
 from bowerbird.store.turns import threads_waiting_for
 
 router = APIRouter(prefix="/api", tags=["conversations"])
@@ -152,12 +155,21 @@ async def conversations(
     q: Annotated[str | None, Query(max_length=500, description="Title or id contains this.")] = None,
 ) -> Response:
     """The caller's own; all of them for an admin."""
+    if before is not None:
+        await _known(context, caller, before)
     found = await context.sessions.list(
         before=before, query=clean(q) if q else None, owner=hidden_owner(caller), limit=limit
     )
     waiting = await context.store.read(lambda c: threads_waiting_for(c, "approval"))
     asking = {root_of(thread_id) for thread_id in waiting}  # a subagent's question is its conversation's
     return answer([listed(info, asked=info.thread_id in asking) for info in found])
+
+
+async def _known(context: ServerContext, caller: Caller, before: str) -> None:
+    """Refuse a place in the list that there is not: an empty page would read as its end."""
+    row = await context.store.read(lambda c: find_session(c, before, deleted=True)) if is_id(before) else None
+    if row is None or not caller.owns(row.owner):
+        raise invalid(("query", "before"), "there is no such conversation; begin again without `before`")
 
 
 @router.get("/conversations/{conversation_id}", response_model=Conversation, summary="One conversation")
@@ -208,7 +220,9 @@ async def change(
     return answer(await described(context, await context.sessions.row(row.thread_id)))
 
 
-@router.post("/conversations/{conversation_id}/fork", response_model=Made, summary="Go on apart")
+@router.post(
+    "/conversations/{conversation_id}/fork", status_code=201, response_model=Made, summary="Go on apart"
+)
 async def fork(
     conversation_id: ConversationId, context: Context, caller: User, point: ForkPoint | None = None
 ) -> Response:
@@ -218,4 +232,4 @@ async def fork(
     title = clean(asked.title) if asked.title else None
     child = await context.sessions.fork(row.thread_id, asked.turn_id, title)
     context.presence.touched(child.thread_id)
-    return answer({"conversation_id": child.thread_id})
+    return answer({"conversation_id": child.thread_id}, 201)

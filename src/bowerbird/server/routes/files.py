@@ -3,21 +3,38 @@
 Here: the routes. Not here: the view rule (`files.py`), bodies (`multipart.py`), landing uploads.
 """
 
+import os
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
+from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.responses import Response
 
 from bowerbird.core.threads import to_thread
-from bowerbird.server.downloads import FileAnswer
+from bowerbird.server.downloads import file_answer, is_known, validators
 from bowerbird.server.files import list_files, open_file, shown_file, virtual
 from bowerbird.server.multipart import receive_files
 from bowerbird.server.ownership import owned_session
 from bowerbird.server.review import branch_of
 from bowerbird.server.routes.common import Context, ConversationId, Shown, User, Viewer
-from bowerbird.server.uploads import land_upload, placed, put_on_branch, staging, workspace_of_uploads
+from bowerbird.server.uploads import (
+    land_upload,
+    placed,
+    put_on_branch,
+    staging,
+    upload_place,
+    workspace_of_uploads,
+)
 from bowerbird.server.wire import answer
 
+
+class _Anything(PathConvertor):
+    """As `path`, and a file's name may hold a line break."""
+
+    regex = r"[\s\S]*"
+
+
+register_url_convertor("anything", _Anything())
 router = APIRouter(prefix="/api", tags=["files"])
 
 Which = Annotated[
@@ -32,7 +49,10 @@ At = Annotated[
 
 
 class FileRow(Shown):
-    """A file of a listing; `conversation_id` null = it is in the workspace."""
+    """A file of a listing, its path without a leading slash.
+
+    `conversation_id` null = it is in the workspace.
+    """
 
     name: str
     path: str
@@ -42,7 +62,7 @@ class FileRow(Shown):
 
 
 class FileShown(Shown):
-    """A file with its text, null for a binary one."""
+    """A file, its path without a leading slash, with its text, null for a binary one."""
 
     path: str
     name: str
@@ -54,7 +74,7 @@ class FileShown(Shown):
 
 
 class UploadShown(Shown):
-    """Where uploaded files are now."""
+    """Where uploaded files are now, without a leading slash."""
 
     uploaded: list[str]
 
@@ -107,13 +127,17 @@ async def files(
     return answer(rows, headers={"X-Truncated": "true"} if more else None)
 
 
-@router.get("/workspace/file/{path:path}", response_model=FileShown, summary="One file's text")
+@router.get("/workspace/file/{path:anything}", response_model=FileShown, summary="One file's text")
 async def file(
-    path: str, context: Context, caller: Viewer, conversation: Which = None, at: At = None
+    path: str, request: Request, context: Context, caller: Viewer, conversation: Which = None, at: At = None
 ) -> Response:
-    """The same view rule; text is cut at 102,400 bytes. Links never lead outside."""
+    """The same view rule; text is cut at 102,400 bytes. Links never lead outside. 304 as for downloads."""
     opened = await open_file(context, caller, path, conversation, at)
-    return answer(await to_thread(shown_file, opened))
+    headers = validators(opened)
+    if is_known(request.headers, headers):
+        os.close(opened.fd)
+        return Response(status_code=304, headers=headers)
+    return answer(await to_thread(shown_file, opened), headers=headers)
 
 
 @router.post("/workspace/upload", response_model=UploadShown, openapi_extra=_UPLOAD, summary="Upload files")
@@ -121,7 +145,13 @@ async def upload(
     request: Request,
     context: Context,
     caller: User,
-    subdir: Annotated[str, Query(max_length=4096)] = "",
+    subdir: Annotated[
+        str,
+        Query(
+            max_length=4096,
+            description="From the workspace's top; with a leading slash only where it exists.",
+        ),
+    ] = "",
     conversation: Annotated[str | None, Query(max_length=200)] = None,
     accept: Annotated[list[str] | None, Query(max_length=1000, description="Paths accepted by name.")] = None,
 ) -> Response:
@@ -130,12 +160,13 @@ async def upload(
     409 `landing_refused` for a path that programs would run or obey unless it is named in `accept`.
     """
     row = None if conversation is None else await owned_session(context, caller, conversation)
-    placed(subdir, ())
+    base = None if row is None else (await branch_of(context, row)).browse()
+    above = await upload_place(context, subdir, base)
     context.store.require_space()
     async with staging(context.data_dir) as directory:
         kind = request.headers.get("content-type", "")
         received = await receive_files(request.stream(), kind, directory, context.settings)
-        targets = placed(subdir, received)
+        targets = placed(above, received)
         if row is not None:
             paths = await put_on_branch(await branch_of(context, row), targets)
             await context.sessions.note_changes(row.thread_id)
@@ -144,7 +175,7 @@ async def upload(
     return answer({"uploaded": paths})
 
 
-@router.get("/files/{conversation_id}/{path:path}", responses=_BYTES, response_class=Response,
+@router.get("/files/{conversation_id}/{path:anything}", responses=_BYTES, response_class=Response,
             summary="Download a file")  # fmt: skip
 async def download(
     conversation_id: ConversationId,
@@ -157,7 +188,8 @@ async def download(
 ) -> Response:
     """From the conversation's branch, always as an attachment; one byte range is served as 206.
 
-    `version=old`: as the file was before the branch changed it.
+    `version=old`: as the file was before the branch changed it. 304 when `If-None-Match` has its `ETag`, or
+    nothing changed since `If-Modified-Since`.
     """
     row = await owned_session(context, caller, conversation_id)
     if version == "old":
@@ -165,5 +197,4 @@ async def download(
         opened = await to_thread(branch.open_base, virtual(path))
     else:
         opened = await open_file(context, caller, path, row.thread_id, at)
-    header = None if "if-range" in request.headers else request.headers.get("range")
-    return FileAnswer(opened, header)
+    return file_answer(opened, request.headers)

@@ -9,14 +9,17 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BeforeValidator, Field
 from starlette.responses import Response
 
+from bowerbird.core.errors import LandingRefused
 from bowerbird.core.threads import to_thread
 from bowerbird.server.errors import problem
+from bowerbird.server.files import virtual, virtual_paths
 from bowerbird.server.ownership import owned_session
 from bowerbird.server.review import (
     branch_of,
     landing_by_id,
     landings_of,
     require_branch,
+    shown_landing,
     snapshot_of,
 )
 from bowerbird.server.routes.common import (
@@ -36,13 +39,24 @@ from bowerbird.sessions.review import NO_CHECK, ToLand
 
 router = APIRouter(prefix="/api", tags=["review"])
 
-PathText = Annotated[str, Field(min_length=1, max_length=4096)]
+PathText = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=4096,
+        description="From the workspace's top; a leading slash may be left out.",
+    ),
+]
 Paths = list[PathText]  # how many: as the body may hold
 Hunks = list[Annotated[str, Field(max_length=200)]]
 _LINE = Field(ge=1, le=10_000_000)
 Line = Annotated[int, BeforeValidator(whole, json_schema_input_type=Annotated[int, _LINE]), _LINE]
 PathsQuery = Annotated[
-    list[str], Query(default_factory=list, description="Only these files or directories; none = all.")
+    list[str],
+    Query(
+        default_factory=list,
+        description="Only these files or directories; none = all. A leading slash may be left out.",
+    ),
 ]
 
 
@@ -94,7 +108,7 @@ class Comments(StrictBody):
 
 
 class Diff(Shown):
-    """Changes with their hunks."""
+    """Changes with their hunks; paths begin with a slash."""
 
     written: list[dict[str, Any]]
     deleted: list[str]
@@ -103,9 +117,9 @@ class Diff(Shown):
 class PlanRow(Shown):
     """What a landing would do to one path.
 
-    `grade`: `needs_accept` lands only when the path is in `accept`; `held` is taken by this landing and left
-    by automatic ones; `free` is neither. `reasons`: a sentence for each of `flags`. `taint`: what had been
-    read from outside when it was written.
+    `path` begins with a slash. `grade`: `needs_accept` lands only when the path is in `accept`; `held` is
+    taken by this landing and left by automatic ones; `free` is neither. `reasons`: a sentence for each of
+    `flags`. `taint`: what had been read from outside when it was written.
     """
 
     path: str
@@ -131,7 +145,7 @@ class Plan(Shown):
 
 
 class LandingShown(Shown):
-    """The record of a landing or an undo."""
+    """The record of a landing or an undo; paths begin with a slash."""
 
     id: str
     kind: str
@@ -158,7 +172,7 @@ class CheckShown(Shown):
 
 
 class Discarded(Shown):
-    """What was thrown away, and where it can be found for 7 days."""
+    """What was thrown away (paths begin with a slash), and where it can be found for 7 days."""
 
     status: str
     paths: list[str]
@@ -181,10 +195,11 @@ async def diff(
     row = await owned_session(context, caller, conversation_id)
     branch = await branch_of(context, row)
     snapshot = await snapshot_of(context, row, since)
+    paths = virtual_paths(path) or None
     if format == "unified":
-        patch = await to_thread(branch.unified, path or None, 3, snapshot)
+        patch = await to_thread(branch.unified, paths, 3, snapshot)
         return Response(patch.encode("utf-8", "surrogateescape"), media_type="text/x-diff")
-    return answer(await to_thread(branch.diff, path or None, snapshot))
+    return answer(await to_thread(branch.diff, paths, snapshot))
 
 
 @router.get("/conversations/{conversation_id}/landing-plan", response_model=Plan, summary="What would land")
@@ -194,7 +209,7 @@ async def landing_plan(
     """With the drift of each path against the workspace; changes nothing."""
     row = await owned_session(context, caller, conversation_id)
     require_branch(row)
-    return answer(await context.sessions.review.plan(row.thread_id, path))
+    return answer(await context.sessions.review.plan(row.thread_id, virtual_paths(path)))
 
 
 @router.post("/conversations/{conversation_id}/land", response_model=LandingShown, summary="Land changes")
@@ -205,11 +220,16 @@ async def land(
     with the refused paths on a conflict or a flag that is not accepted; then nothing has changed."""
     row = await owned_session(context, caller, conversation_id)
     require_branch(row)
-    asked = ToLand(**(wanted or Land()).model_dump())
+    given = (wanted or Land()).model_dump()
+    accept = [path if path == "*" else virtual(path) for path in given["accept"]]
+    asked = ToLand(**{**given, "paths": virtual_paths(given["paths"]), "accept": accept})
     landing = await context.sessions.review.land(row.thread_id, asked, actor=caller.user_id, door=DOOR)
-    if not landing.entries and not landing.refused:
+    if not landing.entries:
+        if landing.refused:  # all of it, by `partial`: nothing was done, and no landing is kept
+            text = f"nothing landed: {len(landing.refused)} paths are refused, and there are no others"
+            raise LandingRefused(text, landing.refused)
         raise problem("conflict", "there is nothing to land: the conversation changes no such path")
-    return answer(landing.record)
+    return answer(shown_landing(landing))
 
 
 @router.get("/conversations/{conversation_id}/check", response_model=CheckShown, summary="What a check found")
@@ -240,14 +260,14 @@ async def begin_check(conversation_id: ConversationId, context: Context, caller:
 async def landings(context: Context, caller: Viewer, limit: Limit = 100) -> Response:
     """Of the caller's conversations and uploads."""
     found = await landings_of(context, caller)
-    return answer([landing.record for _, landing in found[:limit]])
+    return answer([shown_landing(landing) for _, landing in found[:limit]])
 
 
 @router.get("/landings/{landing_id}/diff", response_model=Diff, summary="What a landing did")
 async def landing_diff(landing_id: str, context: Context, caller: Viewer, path: PathsQuery) -> Response:
     """In the form of a conversation's diff; only files are named in `path`."""
     _, landing = await landing_by_id(context, caller, landing_id)
-    return answer(await to_thread(landing.diff, path or None))
+    return answer(await to_thread(landing.diff, virtual_paths(path) or None))
 
 
 @router.post("/landings/{landing_id}/undo", response_model=LandingShown, summary="Take a landing back")
@@ -255,10 +275,11 @@ async def undo(landing_id: str, context: Context, caller: User, wanted: Undo | N
     """409 `landing_refused` where files were edited since, unless `force`."""
     directory, landing = await landing_by_id(context, caller, landing_id)
     asked = (wanted or Undo()).model_dump()
+    asked["paths"] = virtual_paths(asked["paths"])
     undone = await context.sessions.review.undo(
         directory, landing.id, **asked, actor=caller.user_id, door=DOOR
     )
-    return answer(undone.record)
+    return answer(shown_landing(undone))
 
 
 @router.post("/landings/{landing_id}/fix", response_model=LandingShown, summary="Fix a stuck landing")
@@ -266,7 +287,7 @@ async def fix(landing_id: str, context: Context, caller: User, wanted: FixLandin
     """For one whose state is `needs_attention`; its `troubles` say where and why."""
     directory, landing = await landing_by_id(context, caller, landing_id)
     fixed = await context.sessions.review.fix(directory, landing.id, wanted.how)
-    return answer(fixed.record)
+    return answer(shown_landing(fixed))
 
 
 @router.post("/conversations/{conversation_id}/discard", response_model=Discarded, summary="Discard changes")
@@ -279,7 +300,7 @@ async def discard(
     """
     row = await owned_session(context, caller, conversation_id)
     require_branch(row)
-    gone = await context.sessions.review.discard(row.thread_id, (wanted or Discard()).paths)
+    gone = await context.sessions.review.discard(row.thread_id, virtual_paths((wanted or Discard()).paths))
     return answer(gone.record())
 
 
@@ -293,6 +314,7 @@ async def comment(
     """Becomes one message that quotes path and lines; its turn is queued."""
     row = await owned_session(context, caller, conversation_id)
     require_branch(row)
+    virtual_paths([one.path for one in wanted.comments])  # refuses what leads outside
     text = await context.sessions.review.comment(row.thread_id, wanted.comments)
     receipt = await submit(context, caller, row.thread_id, text, request)
     return answer(receipt, 202)

@@ -17,6 +17,7 @@ from bowerbird.delegation.tournament import LEAST, MOST
 from bowerbird.server.context import ServerContext
 from bowerbird.server.conversations import known_model
 from bowerbird.server.errors import problem, said
+from bowerbird.server.files import virtual
 from bowerbird.server.ownership import owned_session
 from bowerbird.server.routes.common import (
     Context,
@@ -152,7 +153,8 @@ async def merge(
     """
     row = await owned_session(context, caller, conversation_id)
     asked = wanted or Merge()
-    found = await context.subagents.merge(row.thread_id, _handle(handle), asked.paths, force=asked.force)
+    paths = None if asked.paths is None else [virtual(path) for path in asked.paths]
+    found = await context.subagents.merge(row.thread_id, _handle(handle), paths, force=asked.force)
     await context.sessions.note_changes(row.thread_id)
     text = f"merged {len(found['written']) + len(found['deleted'])} paths of {handle}"
     _tell(context, row.thread_id, text)
