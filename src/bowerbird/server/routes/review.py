@@ -220,9 +220,15 @@ async def land(
     with the refused paths on a conflict or a flag that is not accepted; then nothing has changed."""
     row = await owned_session(context, caller, conversation_id)
     require_branch(row)
-    given = (wanted or Land()).model_dump()
-    accept = [path if path == "*" else virtual(path) for path in given["accept"]]
-    asked = ToLand(**{**given, "paths": virtual_paths(given["paths"]), "accept": accept})
+    given = wanted or Land()
+    asked = ToLand(
+        paths=virtual_paths(given.paths),
+        hunks=given.hunks,
+        accept=[path if path == "*" else virtual(path) for path in given.accept],
+        force=given.force,
+        partial=given.partial,
+        plan=given.plan,
+    )
     landing = await context.sessions.review.land(row.thread_id, asked, actor=caller.user_id, door=DOOR)
     if not landing.entries:
         if landing.refused:  # all of it, by `partial`: nothing was done, and no landing is kept
