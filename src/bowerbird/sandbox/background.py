@@ -188,14 +188,19 @@ class BackgroundRuns:
 
     async def _follow(self, task_id: str, live: RunningCommand, started_ns: int, turn: str | None) -> None:
         finished: Finished | None = None
+        failed = ""
         try:
             finished = await live.wait()
         except BowerbirdError:
             pass  # the sandbox died under it; what it printed is in its spill
         finally:
             del self._commands[task_id]
-            await self._sandbox.end(live, started_ns, turn=turn, call=task_id)
-            self._tasks.pop(task_id, None)
+            try:
+                await self._sandbox.end(live, started_ns, turn=turn, call=task_id)
+            except (OSError, BowerbirdError) as error:  # a full disk, say: it ended all the same
+                failed = f"[what it changed could not be taken into the branch: {error}]\n"
+            finally:
+                self._tasks.pop(task_id, None)
         run = self._runs[task_id]
         if finished is None or self._closing:
             live.output.close()
@@ -206,10 +211,10 @@ class BackgroundRuns:
         self._put(
             msgspec.structs.replace(
                 run,
-                state=_state(finished.ending),
+                state="error" if failed else _state(finished.ending),
                 exit_code=exit_code(finished.ending),
                 duration_ms=finished.duration_ms,
-                output=output.text,
+                output=_with_note(output.text, failed),
                 total_bytes=output.total_bytes,
                 truncated=output.truncated,
                 spill=output.spill,
@@ -251,6 +256,10 @@ class BackgroundRuns:
             truncated=collected.total_bytes > OUTPUT_BYTES,
             duration_ms=live.running_ms,
         )
+
+
+def _with_note(output: str, note: str) -> str:
+    return f"{output}{'' if output.endswith(chr(10)) or not output else chr(10)}{note}" if note else output
 
 
 def _state(ending: Ending) -> RunState:

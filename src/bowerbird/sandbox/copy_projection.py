@@ -99,10 +99,11 @@ class CopyProjection:
 
     def capture(self, started_ns: int, turn: str | None, call: str | None, *, last: bool) -> Captured:
         """See `Projection.capture`; compares the copy with what was last seen of it."""
-        captured = self._view.take_back(self._mirror, turn=turn, call=call)
-        if last:
-            self._live.close()
-        return captured
+        try:
+            return self._view.take_back(self._mirror, turn=turn, call=call)
+        finally:
+            if last:  # after an error too, or the branch would be held for ever; the copy keeps what it has
+                self._live.close()
 
     def undo(self, before: BeforeCall) -> bool:
         """See `Projection.undo`; the copy is given up, and made anew by the next `ready`."""

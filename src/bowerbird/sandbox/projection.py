@@ -164,10 +164,11 @@ class OverlayProjection:
 
     def capture(self, started_ns: int, turn: str | None, call: str | None, *, last: bool) -> Captured:
         """See `Projection.capture`; reads the upper directory only."""
-        captured = self._view.capture(started_ns, turn=turn, call=call)
-        if last:
-            self._live.close()
-        return captured
+        try:
+            return self._view.capture(started_ns, turn=turn, call=call)
+        finally:
+            if last:  # after an error too, or the branch would be held for ever
+                self._live.close()
 
     def undo(self, before: BeforeCall) -> bool:
         """See `Projection.undo`; the next `ready` mounts the layers that are left."""

@@ -65,9 +65,9 @@ def without(trees: Sequence[str], kept: Iterable[Path], workspaces: Iterable[Pat
                 continue
             for entry in reversed(entries):
                 full = f"{path.rstrip('/')}/{entry}"
-                if Path(full).is_symlink():
+                try:
                     links.append((full, str(Path(full).readlink())))
-                else:
+                except OSError:  # no link; looking first would leave a moment to become one
                     todo.append(full)
     return Shown(tuple(shown), tuple(links), tuple(dict.fromkeys(notes)))
 

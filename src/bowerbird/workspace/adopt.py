@@ -114,7 +114,7 @@ def _copy_one(fd: int, name: str, status: os.stat_result, target: int) -> None:
         os.mkdir(name, 0o700, dir_fd=target)
         os.chmod(name, stat.S_IMODE(status.st_mode) & 0o777 | 0o700, dir_fd=target)  # nobody swaps it here
     elif stat.S_ISLNK(status.st_mode):
-        os.symlink(os.readlink(name, dir_fd=fd), name, dir_fd=target)
+        os.symlink(handles.read_link(fd, name), name, dir_fd=target)
     else:
         owned.copy_file(fd, name, target, name)
 

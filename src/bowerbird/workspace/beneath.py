@@ -20,7 +20,7 @@ import msgspec
 
 from bowerbird.core.errors import InvalidWorkspace
 from bowerbird.workspace.content import Content
-from bowerbird.workspace.handles import DIRECTORY, FILE, open_beneath
+from bowerbird.workspace.handles import DIRECTORY, FILE, look, open_beneath
 from bowerbird.workspace.nodes import kind_of
 from bowerbird.workspace.threeway import Side
 
@@ -163,15 +163,16 @@ class Beneath:
 
     def side(self, path: bytes) -> Side | None:
         """Return what stands at `path` as one side of a merge; bytes are read when needed."""
-        found = self.lstat(path)
+        found, target = self.lstat(path), None
+        if found is not None and stat.S_ISLNK(found.st_mode):  # once more, with its target: both of one thing
+            found, target = look(*self.parent(path)) or (None, None)
         if found is None:
             return None
         kind = kind_of(found.st_mode)
         if kind == "file":
             return Side("file", stat.S_IMODE(found.st_mode), Content(lambda: self.open(path), found.st_size))
         if kind == "symlink":
-            fd, name = self.parent(path)
-            return Side("symlink", 0, None, os.fsdecode(os.readlink(name, dir_fd=fd)))
+            return Side("symlink", 0, None, target)
         return Side(kind)
 
     def version(self, path: bytes) -> Version | None:

@@ -183,7 +183,7 @@ class Capture:
     ) -> bool:
         try:
             if stat.S_ISLNK(status.st_mode):
-                return old.kind == "symlink" and old.target == os.readlink(name, dir_fd=fd)
+                return old.kind == "symlink" and old.target == handles.read_link(fd, name)
             if (old.kind, old.size, old.mode) != ("file", status.st_size, stat.S_IMODE(status.st_mode)):
                 return False
             mine = owned.open_file(fd, name)
@@ -254,7 +254,7 @@ class _Below:
             return None
         try:
             seen = os.stat(name, dir_fd=self._fd, follow_symlinks=False)
-            target = os.readlink(name, dir_fd=self._fd) if stat.S_ISLNK(seen.st_mode) else None
+            seen, target = handles.with_target(self._fd, name, seen)
         except FileNotFoundError:
             return None
         return entry_of(seen, None, None, target)

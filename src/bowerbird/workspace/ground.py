@@ -6,7 +6,6 @@ Here: looking, listing and opening below the workspace directory. Not here: laye
 
 import errno
 import os
-import stat
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -152,11 +151,10 @@ class Ground:
 
     def _entry(self, item: "os.DirEntry[str]", fd: int, path: str) -> Entry | None:
         try:
-            seen = item.stat(follow_symlinks=False)
-            target = os.readlink(item.name, dir_fd=fd) if stat.S_ISLNK(seen.st_mode) else None
+            seen, target = handles.with_target(fd, item.name, item.stat(follow_symlinks=False))
         except OSError as error:
-            if error.errno in handles.ABSENT or error.errno == errno.EINVAL:
-                return None  # gone, or no longer a link, since the directory was read
+            if error.errno in handles.ABSENT:
+                return None  # gone since the directory was read
             raise
         root = self.root or Path("/")
         return entry_of(seen, root / path[1:] / item.name, None, target)

@@ -18,6 +18,8 @@ from functools import cache
 
 ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENXIO})
 """Error numbers that mean: no entry is reachable at this path without a link."""
+SWAPPED = ABSENT | {errno.EISDIR, errno.EEXIST, errno.ENOTEMPTY, errno.ESTALE}
+"""Error numbers that mean, in a tree that processes write: another thing stands there than a moment ago."""
 
 _O_PATH: int = getattr(os, "O_PATH", os.O_RDONLY)
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -70,6 +72,46 @@ def look(handle: int, path: bytes) -> tuple[os.stat_result, str | None] | None:
         if not stat.S_ISLNK(seen.st_mode):
             return seen, None
         return seen, os.fsdecode(os.readlink(b"", dir_fd=fd))
+    finally:
+        os.close(fd)
+
+
+def swapped(name: bytes | str) -> FileNotFoundError:
+    """Return the error of an entry that became another thing between a look at it and its use."""
+    return FileNotFoundError(errno.ENOENT, "it became another thing just now", os.fsdecode(name))
+
+
+def read_link(handle: int, name: bytes | str) -> str:
+    """Return the target of what was a link when it was last looked at.
+
+    Raises:
+        FileNotFoundError: it is gone, or no link any more.
+    """
+    try:
+        return os.fsdecode(os.readlink(os.fsencode(name), dir_fd=handle))
+    except OSError as error:
+        if error.errno == errno.EINVAL:  # the kernel's word for "no link"
+            raise swapped(name) from error
+        raise
+
+
+def with_target(handle: int, name: bytes | str, seen: os.stat_result) -> tuple[os.stat_result, str | None]:
+    """Return `seen` with the target where it is a link's, both anew when something else stands there by now.
+
+    Raises:
+        FileNotFoundError: it is gone.
+    """
+    if not stat.S_ISLNK(seen.st_mode):
+        return seen, None
+    try:
+        return seen, os.fsdecode(os.readlink(os.fsencode(name), dir_fd=handle))
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+    fd = os.open(name, LOOK, dir_fd=handle)  # holds one thing, so that both are told of the same
+    try:
+        seen = os.fstat(fd)
+        return seen, os.fsdecode(os.readlink(b"", dir_fd=fd)) if stat.S_ISLNK(seen.st_mode) else None
     finally:
         os.close(fd)
 

@@ -176,7 +176,7 @@ def _scan_one(
                     continue
                 if marks is not None and path in marks.deleted:
                     continue
-                target = os.readlink(item.name, dir_fd=fd) if stat.S_ISLNK(seen.st_mode) else None
+                seen, target = handles.with_target(fd, item.name, seen)
             except OSError as error:
                 if error.errno in handles.ABSENT:
                     continue  # a running process removed it between two looks

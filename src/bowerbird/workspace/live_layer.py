@@ -10,8 +10,8 @@ carried over by handles: what is swapped makes a call fail or change the view, n
 
 import os
 import stat
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 
@@ -46,7 +46,8 @@ class LiveLayer(OpenLayer):
 
     def put(self, path: str, staged: Path, mode_of: Callable[[str], int], *, opaque: bool = False) -> None:
         """Switch a staged file, link or directory in; `opaque` follows from what stood there."""
-        parent, name = self.parent(path, mode_of), os.fsencode(path.rpartition("/")[2])
+        with _told(path):
+            parent, name = self.parent(path, mode_of), os.fsencode(path.rpartition("/")[2])
         passing = f"{_STAGED_PREFIX}{os.getpid()}-{next(_staged)}".encode()
         try:
             folder = os.open(staged.parent, handles.DIRECTORY)
@@ -54,12 +55,10 @@ class LiveLayer(OpenLayer):
                 owned.copy_entry(folder, os.fsencode(staged.name), self._view_fd, passing)
             finally:
                 os.close(folder)
-            os.rename(passing, name, src_dir_fd=self._view_fd, dst_dir_fd=parent)
-        except BaseException as error:
+            with _told(path):
+                os.rename(passing, name, src_dir_fd=self._view_fd, dst_dir_fd=parent)
+        except BaseException:
             owned.remove_tree(self._view_fd, passing)
-            if isinstance(error, NotADirectoryError | IsADirectoryError):
-                said = f"{path[1:]} was changed by a process while it was written; look again"
-                raise Stale(said, path) from error
             raise
         finally:
             os.close(parent)
@@ -71,7 +70,7 @@ class LiveLayer(OpenLayer):
         """Delete what the view shows at `path`; `hide` follows from what lies below."""
         if keep is not None:
             self._copy_own(path, keep)
-        with suppress(FileNotFoundError):  # a process was faster
+        with suppress(FileNotFoundError), _told(path, FileNotFoundError):  # a process was faster
             parent = self.parent(path, mode_of)
             try:
                 owned.remove_tree(parent, os.fsencode(path.rpartition("/")[2]))
@@ -98,6 +97,17 @@ class LiveLayer(OpenLayer):
                 owned.remove_tree(self._view_fd, name)
 
 
+@contextmanager
+def _told(path: str, *passing: type[OSError]) -> Generator[None]:
+    """Say of what a process swapped on the way that it did; `passing` are left as they are."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in handles.SWAPPED or isinstance(error, passing):
+            raise
+        raise Stale(f"{path[1:]} was changed by a process while it was written; look again", path) from error
+
+
 def _copy_layer(source: int, keep: Path) -> None:
     """Copy a directory of a layer, marks included, to where no process reaches."""
     _copy_directory(source, keep)
@@ -113,7 +123,7 @@ def _copy_layer(source: int, keep: Path) -> None:
                 finally:
                     os.close(inner)
             elif stat.S_ISLNK(status.st_mode):
-                to.symlink_to(os.readlink(name, dir_fd=above))
+                to.symlink_to(handles.read_link(above, name))
             elif stat.S_ISREG(status.st_mode):
                 folder = os.open(to.parent, handles.DIRECTORY)
                 try:

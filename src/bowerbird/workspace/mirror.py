@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from bowerbird.core.errors import LimitExceeded, WorkspaceError
+from bowerbird.core.errors import LimitExceeded, NotFound, SpecialFile, WorkspaceError
 from bowerbird.workspace import handles, owned, presence
 from bowerbird.workspace.adopt import adopt
 from bowerbird.workspace.nodes import Entry, kind_of
@@ -79,11 +79,7 @@ class Mirror:
         return None if seen is None else (seen.st_ino, seen.st_mtime_ns)
 
     def check(self, stack: Stack, most_files: int, most_bytes: int) -> None:
-        """Refuse a branch that is too large to copy.
-
-        Raises:
-            LimitExceeded: names both counts and both settings.
-        """
+        """Refuse a branch that is too large to copy; LimitExceeded names both counts and both settings."""
         entries = stack.view.subtree("/").values()
         files, size = len(entries), sum(e.size for e in entries if e.kind == "file")
         if files > most_files or size > most_bytes:
@@ -108,10 +104,8 @@ class Mirror:
         with self._root() as root:
             for path in gone:
                 self._remove(root, path)
-                self._rows.pop(path, None)
             for path in changed:
-                entry = wanted[path]
-                self._rows[path] = self._put(stack, root, path, entry)
+                self._put(stack, root, path, wanted[path])
         self._save()
         self._unsure.unlink(missing_ok=True)
 
@@ -119,18 +113,20 @@ class Mirror:
         row = self._rows.get(path)
         return row is None or row.branch != _branch_sign(entry)
 
-    def _put(self, stack: Stack, root: int, path: str, entry: Entry) -> Row:
+    def _put(self, stack: Stack, root: int, path: str, entry: Entry) -> None:
         """Put one entry in; the row says what the copy then has, `_UNKNOWN` where a process was faster."""
         sign = _branch_sign(entry)
         try:
             with _parent(root, path) as (above, name):
-                if entry.kind == "dir":
-                    return Row(_make_directory(above, name, entry.mode), sign)
-                return self._switch(stack, above, name, path, entry)
+                is_dir = entry.kind == "dir"
+                made = Row(_make_directory(above, name, entry.mode), sign) if is_dir else None
+                self._rows[path] = made or self._switch(stack, above, name, path, entry)
+        except (NotFound, SpecialFile):  # the user took it away meanwhile
+            self._remove(root, path)
         except OSError as error:
-            if error.errno not in handles.ABSENT:
+            if error.errno not in handles.SWAPPED:
                 raise
-            return Row(_UNKNOWN, sign)  # a process took its directory away; `take_back` will say so
+            self._rows[path] = Row(_UNKNOWN, sign)  # a process swapped something; `take_back` will say so
 
     def _switch(self, stack: Stack, above: int, name: str, path: str, entry: Entry) -> Row:
         self._staging.mkdir(mode=0o700, exist_ok=True)
@@ -159,11 +155,12 @@ class Mirror:
         return Row(_sign(seen) if untouched else _UNKNOWN, _branch_sign(entry), digest)
 
     def _remove(self, root: int, path: str) -> None:
+        self._rows.pop(path, None)
         try:
             with _parent(root, path) as (above, name):
                 owned.remove_tree(above, name)
         except OSError as error:
-            if error.errno not in handles.ABSENT:
+            if error.errno not in handles.SWAPPED:
                 raise
 
     # ------------------------------------------------------------ copy → branch
@@ -256,7 +253,7 @@ class Mirror:
             stack.put_dir(path, mode)
             return True
         if stat.S_ISLNK(status.st_mode):
-            target = os.readlink(name, dir_fd=above)
+            target = handles.read_link(above, name)
             if old is not None and old.kind == "symlink" and old.target == target:
                 return False
             stack.put_symlink(path, target)

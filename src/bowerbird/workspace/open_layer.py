@@ -123,7 +123,7 @@ class OpenLayer:
     def _leaf(self, seen: os.stat_result, fd: int, path: str) -> Node:
         if self.marks_file is None and is_whiteout(seen):
             return WHITEOUT
-        target = os.readlink(path.rpartition("/")[2], dir_fd=fd) if stat.S_ISLNK(seen.st_mode) else None
+        seen, target = handles.with_target(fd, path.rpartition("/")[2], seen)
         return Node(entry_of(seen, self.path / path[1:], self.number, target), cut=True)
 
     def scan(self) -> Node:

@@ -74,7 +74,10 @@ def remove_tree(parent: int, name: bytes | str) -> None:
             here = os.fstat(fd)
             try:
                 deeper = _open_to_empty(fd, inner)
-            except FileNotFoundError:
+            except OSError as error:
+                if error.errno not in handles.ABSENT:
+                    raise
+                _unlinked(fd, inner)  # a process put something else there, or took it away
                 continue
             os.close(fd)
             above.append(((here.st_dev, here.st_ino), inner, left))
@@ -139,13 +142,21 @@ def open_beneath(root: int, path: str) -> int:
 
 
 def open_file(parent: int, name: bytes | str) -> int:
-    """Open a file for reading, even one that a process closed to everyone."""
+    """Open a regular file for reading, even one that a process closed to everyone.
+
+    Raises:
+        OSError: of `handles.ABSENT` when something else stands there.
+    """
     try:
-        return os.open(name, handles.FILE, dir_fd=parent)
+        fd = os.open(name, handles.FILE, dir_fd=parent)
     except PermissionError:
         if not make_accessible(parent, name, 0o400):
             raise
-        return os.open(name, handles.FILE, dir_fd=parent)
+        fd = os.open(name, handles.FILE, dir_fd=parent)
+    if not stat.S_ISREG(os.fstat(fd).st_mode):  # a directory opens for reading, and so does a FIFO
+        os.close(fd)
+        raise handles.swapped(name)
+    return fd
 
 
 class Descent:
@@ -247,7 +258,7 @@ def copy_entry(source: int, name: bytes, target: int, to: bytes) -> None:
     """
     seen = os.stat(name, dir_fd=source, follow_symlinks=False)
     if stat.S_ISLNK(seen.st_mode):
-        os.symlink(os.readlink(name, dir_fd=source), to, dir_fd=target)
+        os.symlink(handles.read_link(source, name), to, dir_fd=target)
     elif stat.S_ISDIR(seen.st_mode):
         inner = open_directory(source, name)
         try:

@@ -243,14 +243,22 @@ class Stack(Layering):
             return None
         number = state.open.number
         # A kill after this rename and before the manifest is written is completed by load().
-        state.open.path.rename(self.directory / "layers" / str(number))
-        layer = FrozenLayer(self.directory / "layers" / str(number))
-        nodes = [node for _, node in walk(layer.node)]
-        sizes = [node.entry.size for node in nodes if node.entry and node.entry.kind == "file"]
-        opened = self._open_layer(number + 1)
-        record = LayerRecord(number, snapshot, turn, len(nodes), sum(sizes), now_iso())
-        manifest = self._manifest.value
-        self._manifest.update(layers=(*manifest.layers, record), open=number + 1)
+        frozen = self.directory / "layers" / str(number)
+        state.open.path.rename(frozen)
+        try:
+            layer = FrozenLayer(frozen)
+            nodes = [node for _, node in walk(layer.node)]
+            sizes = [node.entry.size for node in nodes if node.entry and node.entry.kind == "file"]
+            opened = self._open_layer(number + 1)
+            record = LayerRecord(number, snapshot, turn, len(nodes), sum(sizes), now_iso())
+            self._manifest.update(layers=(*self._manifest.value.layers, record), open=number + 1)
+        except BaseException:
+            if self._manifest.changed():  # the record names the layer already
+                self.reload()
+            else:  # as if nothing had been tried: what is remembered here expects the open layer in its place
+                discard(state.open.path)
+                frozen.rename(state.open.path)
+            raise
         self._layers[number] = layer
         self._state = LayerState(self.ground, opened, state.own.plus(layer), state.lower)
         return number
