@@ -4,6 +4,7 @@ The sizes are small; `benchmarks/bombs.py` measures by how much the limits are o
 """
 
 import errno
+import os
 from dataclasses import replace
 
 import pytest
@@ -84,3 +85,40 @@ async def test_a_burst_that_ends_by_itself_is_over_the_limit_all_the_same(tmp_pa
         result = await desk.run("head -c 7M /dev/zero > a; head -c 7M /dev/zero > b")
         assert result.reason == "disk" and desk.branch.changes()["written"] == []
         await desk.assert_usable()
+
+
+IN_A_SOCKET = (
+    "import os, socket, sys, time\n"
+    "near, far = socket.socketpair()\n"
+    "kept = os.memfd_create('m') if sys.argv[1] == 'memory' else os.open('f', os.O_CREAT | os.O_RDWR)\n"
+    "if sys.argv[1] == 'disk': os.unlink('f')\n"
+    "os.write(kept, bytes(1 << 20)); socket.send_fds(near, [b'x'], [kept]); os.close(kept)\n"
+    "open('up', 'w').close()\n"
+    "while not os.path.exists('go'): time.sleep(0.02)\n"
+    "time.sleep(0.6); print('unharmed')\n"
+)
+
+
+@pytest.mark.parametrize("tier", TIERS)
+@pytest.mark.parametrize(("held", "others"), [("disk", "memory"), ("memory", "disk")])
+async def test_what_others_take_meanwhile_ends_no_command(tmp_path, tier: str, held: str, others: str):
+    """D-8: the machine's figures say when to look; what is in a socket is counted by what it is, so the reason
+    is the branch's own. A neighbour that fills memory or the disk ended commands that had a file on its way."""
+    async with desk_of(tmp_path, tier, limits=LIMITS) as desk:
+        run = desk.sandbox.background
+        with desk.sandbox.shown_file("held.py", IN_A_SOCKET) as path:
+            task = await run.start(["python3", path, held])
+            while await desk.branch.stat("/up") is None and task in run.running:
+                pass
+            other = (
+                os.memfd_create("m") if others == "memory" else os.open(tmp_path, os.O_TMPFILE | os.O_RDWR)
+            )
+            try:
+                for _ in range(100):
+                    os.write(other, bytes(4 * MIB))
+                await desk.branch.write_file("go", "")
+                await run.finished()
+            finally:
+                os.close(other)
+        row = run.poll(task)
+        assert (row["status"], row["output"]) == ("completed", "unharmed\n"), row

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bowerbird.core.errors import SandboxUnavailable
 from bowerbird.core.threads import to_thread
-from bowerbird.sandbox.gauges import DiskGauge, disk_gauge, memory_gauge
+from bowerbird.sandbox.gauges import DiskGauge, MemoryGauge, disk_gauge, memory_gauge
 from bowerbird.sandbox.run_limits import RunLimits
 from bowerbird.sandbox.warm import Usage, WarmSandbox
 
@@ -22,6 +22,7 @@ _WORTH_A_LOOK = 16 << 20
 _FILES_WORTH_A_LOOK = 1_000
 _MANY_HOLDERS = 32
 """So few sockets and pipes hold no memory to speak of; an ordinary program has that many."""
+_MOST_HELD = 8 << 20  # bytes in one of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,10 @@ class LimitWatch:
         worth = min(_WORTH_A_LOOK, self._limits.memory_bytes // 8)
         deep = now.shared - then.shared > worth or now.kernel - then.kernel > worth
         used = await self._sandbox.usage(deep=deep)
+        # What others give back must not make room for what this one takes.
+        self._memory_then = MemoryGauge(
+            then.available, min(then.shared, now.shared), min(then.kernel, now.kernel)
+        )
         self._memory_looked, self._memory_at = now, time.monotonic()
         self._memory_used = used.memory_bytes + self._hidden_memory(used)
         if self._memory_used > self._limits.memory_bytes:
@@ -107,6 +112,7 @@ class LimitWatch:
     def _hidden_memory(self, used: Usage) -> int:
         """Return the most that no process's figures show: memory files on their way, what sockets hold.
 
+        What could be looked into is in the sandbox's own figures, and others' memory cannot end it.
         Only as much as the machine's own figures have grown by since the command started, and only where the
         sandbox has something that could hold it.
         """
@@ -115,7 +121,7 @@ class LimitWatch:
         if used.in_flight:
             hidden += max(0, now.shared - then.shared - used.shared_bytes)
         if used.holders > _MANY_HOLDERS:
-            hidden += max(0, now.kernel - then.kernel)
+            hidden += max(0, min(now.kernel - then.kernel, used.holders * _MOST_HELD))
         return hidden
 
     # ------------------------------------------------------------ disk

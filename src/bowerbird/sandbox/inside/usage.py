@@ -3,14 +3,20 @@
 Not here: limits and what happens at them (`bowerbird.sandbox.running`).
 """
 
+import array
 import contextlib
 import os
 import resource
+import socket
+
+from . import kernel
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .channel import Message
 
+_SYS_PIDFD_GETFD = 438
+_MOST_AT_ONCE = 253  # descriptors of one message
 _WORTH_A_LOOK = 64 << 20  # shared memory is counted exactly from here on; that costs milliseconds
 
 
@@ -94,11 +100,12 @@ class Held:
 
     Attributes:
         memory: bytes of memory files. nameless: bytes on disk of files without a name.
-        in_flight: descriptors in the queues of their sockets. holders: sockets and pipes, those included.
+        in_flight: descriptors in the queues of their sockets that nobody could look at. holders: sockets
+            and pipes, and all that is in queues.
     """
 
     def __init__(self, pids: "list[int]") -> None:
-        self.in_flight = 0
+        self.in_flight = self._queued = 0
         self._memory: dict[tuple[int, int], int] = {}
         self._nameless: dict[tuple[int, int], int] = {}
         self._holders: set[str] = set()
@@ -109,7 +116,7 @@ class Held:
                 self._look_at_mappings(pid)
         self.memory = sum(self._memory.values())
         self.nameless = sum(self._nameless.values())
-        self.holders = len(self._holders) + self.in_flight
+        self.holders = len(self._holders) + self._queued
 
     def _look_at_descriptors(self, pid: int) -> None:
         for name in os.listdir(f"/proc/{pid}/fd"):
@@ -117,15 +124,37 @@ class Held:
             with contextlib.suppress(OSError):
                 where = os.readlink(link)
                 if where.startswith("socket:") and where not in self._holders:
-                    self.in_flight += _in_queue(pid, name)
+                    self._look_into_queue(pid, name)
                 if where.startswith(("socket:", "pipe:")):
                     self._holders.add(where)
                 elif where.endswith(" (deleted)"):
-                    seen = os.stat(link)
-                    in_memory = where.startswith(("/memfd:", "/dev/shm/"))
-                    kept = self._memory if in_memory else self._nameless
-                    if seen.st_nlink == 0:
-                        kept[seen.st_dev, seen.st_ino] = seen.st_blocks * 512
+                    self._count(where, os.stat(link))
+
+    def _count(self, where: str, seen: os.stat_result) -> None:
+        kept = self._memory if where.startswith(("/memfd:", "/dev/shm/")) else self._nameless
+        if seen.st_nlink == 0:
+            kept[seen.st_dev, seen.st_ino] = seen.st_blocks * 512
+
+    def _look_into_queue(self, pid: int, name: str) -> None:
+        """Count what is on its way in a socket, by a copy of its first message, which stays there."""
+        queued = _in_queue(f"/proc/{pid}/fdinfo/{name}")
+        self._queued += queued
+        self.in_flight += queued
+        if not queued:
+            return
+        with contextlib.suppress(OSError):  # then the machine's own figures must do
+            for descriptor in _first_message(pid, int(name)):
+                self._look_at_one_queued(descriptor)
+
+    def _look_at_one_queued(self, descriptor: int) -> None:
+        with contextlib.suppress(OSError):
+            inner = _in_queue(f"/proc/self/fdinfo/{descriptor}")  # a socket's own queue is not looked into
+            self._queued += inner
+            self.in_flight += inner - 1
+            where = os.readlink(f"/proc/self/fd/{descriptor}")
+            if where.endswith(" (deleted)"):
+                self._count(where, os.fstat(descriptor))
+        os.close(descriptor)
 
     def _look_at_mappings(self, pid: int) -> None:
         """Count files without a name that are mapped and not open: at most what is mapped of them."""
@@ -141,10 +170,27 @@ class Held:
                     self._nameless[key] = int(last, 16) - int(first, 16)
 
 
-def _in_queue(pid: int, descriptor: str) -> int:
+def _in_queue(about: str) -> int:
     """Return how many descriptors lie in a socket's queue (Linux 5.11 and newer tell)."""
-    with open(f"/proc/{pid}/fdinfo/{descriptor}", encoding="ascii") as file:
+    with open(about, encoding="ascii") as file:
         for line in file:
             if line.startswith("scm_fds:"):
                 return int(line.split()[1])
     return 0
+
+
+def _first_message(pid: int, descriptor: int) -> "array.array[int]":
+    """Return copies of the descriptors in the first message that waits in a process's socket."""
+    found = array.array("i")
+    process = os.pidfd_open(pid)
+    try:
+        mine = kernel.syscall("pidfd_getfd", _SYS_PIDFD_GETFD, process, descriptor, 0)
+    finally:
+        os.close(process)
+    flags = socket.MSG_PEEK | socket.MSG_DONTWAIT | socket.MSG_CMSG_CLOEXEC
+    with socket.socket(fileno=mine) as queue:
+        _, told, _, _ = queue.recvmsg(1, socket.CMSG_SPACE(_MOST_AT_ONCE * found.itemsize), flags)
+    for level, kind, data in told:
+        if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+            found.frombytes(data[: len(data) - len(data) % found.itemsize])
+    return found
