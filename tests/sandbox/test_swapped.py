@@ -166,3 +166,19 @@ async def test_changes_that_cannot_be_taken_leave_no_process_and_no_branch_held(
         assert await shown_of(bench.branch) == {
             "/a": "file", "/made": "dir", "/made/x": "file", "/z": "file"
         }  # fmt: skip
+
+
+async def test_a_command_may_end_while_a_tool_changes_the_branch(tmp_path):
+    """SB-37: the thread of the tool's call found no copy any more, and its change was an AttributeError."""
+    with branch_of(tmp_path, {"kept": "1"}) as branch:
+        view = branch.processes()
+        mirror = view.mirror()
+        view.bring_in(mirror, 100, 10_000)
+        live = view.live_copy(mirror)
+        live.__enter__()
+        with branch._state.writing() as stack:  # what every change of a tool does
+            live.__exit__(None, None, None)
+            stack.put_symlink("/link", "kept")
+        view.bring_in(mirror, 100, 10_000)
+        assert await shown_of(branch) == {"/kept": "file", "/link": "symlink"}
+        assert (mirror.tree / "link").is_symlink()

@@ -126,12 +126,13 @@ class BranchState:
                 self._swept = self._looked = True
                 self.stack.sweep()
                 self._pick_up()
-            if self.mirror is None:
+            mirror = self.mirror  # the last command may end while this thread changes the branch
+            if mirror is None:
                 yield self.stack
                 return
-            self.mirror.take_back(self.stack)
+            mirror.take_back(self.stack)
             yield self.stack
-            self.mirror.bring_in(self.stack)
+            mirror.bring_in(self.stack)
 
     def _pick_up(self) -> None:
         """Take what commands of a killed process left in their copy, before anything builds on the branch."""
@@ -152,10 +153,11 @@ class BranchState:
             if CopyUse(self.directory / "copy").was_killed:
                 with contextlib.suppress(BranchBusy), self.writing():  # busy: its process lives
                     pass
-        if self.mirror is not None:
+        mirror = self.mirror
+        if mirror is not None:
             with self.lock.hold():  # what processes changed in their copy comes in first
                 self.stack.refresh()
-                self.mirror.take_back(self.stack)
+                mirror.take_back(self.stack)
                 return self.stack
         # While a thread of ours changes the branch, nobody else does, and it says itself what it made.
         if self.lock.is_quiet():
