@@ -1,12 +1,17 @@
-"""The order of the files: those that take longest first.
+"""The order of the files, those that take longest first, and when a test counts as hung.
 
 A worker takes whole files; a long one that is taken last would keep the others waiting for it. Wants
 `--no-loadscope-reorder`, which leaves the order of files as it is here.
 """
 
+import os
 from pathlib import Path
 
 import pytest
+from support.patience import patience
+
+# For hangs only: a machine beside other work is several times slower, and more where it says so.
+os.environ.setdefault("PYTEST_TIMEOUT", str(patience(60)))
 
 LONGEST = (
     "test_serve_kills.py", "test_kill_drill.py", "test_serve_takeover.py", "test_quality.py", "test_developer_story.py",

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from support.agent_turns import call, result_of, results
+from support.patience import HANG_S
 
 from bowerbird.core.events import ToolOutcome
 
@@ -66,7 +67,7 @@ async def test_a_cancelled_run_kills_the_command_and_shows_how_far_it_came(sandb
             events.extend([event async for event in agent.stream("go")])
 
         task = asyncio.create_task(consume())
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(HANG_S):
             while await agent.branch.stat("up") is None:
                 await asyncio.sleep(0.01)
         task.cancel()

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from support.agent_turns import call
 from support.fake_models import FakeModels
+from support.patience import HANG_S
 
 import bowerbird
 from bowerbird import Agent, Workspace
@@ -244,7 +245,7 @@ def test_kill_9_loses_nothing(fake: FakeModels, home: Path, project: Path) -> No
     }
     ran = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(project)],
-        env=env, capture_output=True, text=True, timeout=60, check=False,
+        env=env, capture_output=True, text=True, timeout=HANG_S, check=False,
     )  # fmt: skip
     assert ran.returncode == -signal.SIGKILL, ran.stderr
     with bowerbird.Workspace(project, data_dir=home / ".bowerbird" / "data") as workspace:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.patience import patience
 
 RIGHT = """
 import asyncio
@@ -95,7 +96,9 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> Said:
     (place / "wrong.py").write_text(WRONG)
     (place / "pyrightconfig.json").write_text('{"typeCheckingMode": "basic"}')
     command = [sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable, "-p", "."]
-    ran = subprocess.run(command, cwd=place, capture_output=True, text=True, timeout=300, check=False)
+    ran = subprocess.run(
+        command, cwd=place, capture_output=True, text=True, timeout=patience(60), check=False
+    )
     found: list[dict[str, Any]] = json.loads(ran.stdout)["generalDiagnostics"]
     errors = [row for row in found if row["severity"] == "error"]
     return Said(

@@ -13,6 +13,7 @@ import pytest
 from support.agent_turns import result_of, results, texts
 from support.fake_models import FakeModels
 from support.killed_app import application, killed_turn
+from support.patience import HANG_S
 
 from bowerbird.app import Application, open_application
 from bowerbird.config import load_settings
@@ -50,7 +51,7 @@ async def new_thread(app: Application, directory: Path, name: str = "project") -
 
 async def ask(app: Application, thread: str, text: str = "go") -> Any:
     receipt = await app.sessions.submit(thread, text)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(HANG_S):
         turn = await app.sessions.wait(receipt.turn_id)
     assert turn.state == "done", turn
     return turn
@@ -67,7 +68,7 @@ async def bodies(app: Application, thread: str, kind: str) -> list[dict[str, Any
 async def until(events: Any, wanted: Any) -> list[Published]:
     """Take events up to and with the first for which `wanted` is true."""
     seen: list[Published] = []
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(HANG_S):
         async for published in events:
             seen.append(published)
             if wanted(published.event):
@@ -282,7 +283,7 @@ async def test_killing_the_server_leaves_no_process_and_the_state_lost_told_once
     )
     flags = {"provider.api_key": "k", "provider.base_url": fake.anthropic_url, "store.min_free_mb": 0}
     await killed_turn(fake, tmp_path, flags, MODEL, thread, requests=3)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(HANG_S):
         while alive(marker):
             await asyncio.sleep(0.05)
     fake.script({"text": "I see"})
@@ -294,7 +295,7 @@ async def test_killing_the_server_leaves_no_process_and_the_state_lost_told_once
         async with open_application(loaded, model=MODEL, attended=True, drives_all=True) as app:
             with app.sessions.subscribe(thread) as events:
                 await app.start()
-                async with asyncio.timeout(60):
+                async with asyncio.timeout(HANG_S):
                     while (await app.sessions.turns(thread))[-1].state in ("queued", "running"):
                         await asyncio.sleep(0.05)
                 await ask(app, thread)

@@ -10,6 +10,7 @@ from support.agent_turns import call
 from support.children import play
 from support.fake_models import FakeModels
 from support.killed_app import application
+from support.patience import HANG_S
 
 from bowerbird.sessions import NewSession
 
@@ -54,7 +55,7 @@ async def test_eight_parallel_subagents_never_spend_more_than_the_limit_and_a_re
         made = await opened.sessions.create(NewSession(workspace=str(tmp_path / "project")))
         await opened.drive(made.thread_id)
         receipt = await opened.sessions.submit(made.thread_id, "lead")
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(HANG_S):
             turn = await opened.sessions.wait(receipt.turn_id)
         assert (turn.state, turn.waiting_for) == ("waiting", "budget")
     before, asked = spent(tmp_path), fake.request_count
@@ -62,14 +63,14 @@ async def test_eight_parallel_subagents_never_spend_more_than_the_limit_and_a_re
     async with application(tmp_path, flags, MODEL) as again:
         await again.drive(made.thread_id)
         await again.sessions.tidy()
-        async with asyncio.timeout(60):  # it may ask its question once more
+        async with asyncio.timeout(HANG_S):  # it may ask its question once more
             turn = await again.sessions.wait(receipt.turn_id)
         assert (turn.state, turn.waiting_for) == ("waiting", "budget")
         [request] = await again.sessions.pending(made.thread_id)
         assert request.kind == "budget"
         assert (spent(tmp_path), fake.request_count) == (before, asked)
         await again.sessions.answer(request.request_id, "stop", thread_id=made.thread_id)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(HANG_S):
             while (await again.sessions.turn(receipt.turn_id)).state in ("waiting", "queued", "running"):
                 await asyncio.sleep(0.02)
     assert spent(tmp_path) == before

@@ -13,6 +13,7 @@ from sqlalchemy import text
 from support.agent_turns import texts
 from support.fake_models import FakeModels
 from support.killed_app import application, killed_turn
+from support.patience import HANG_S
 
 from bowerbird.app import Application
 from bowerbird.sessions import NewSession
@@ -37,14 +38,14 @@ async def new_thread(opened: Application, directory: Path) -> str:
 async def asked(opened: Application, thread: str, said: str) -> Any:
     await opened.drive(thread)
     receipt = await opened.sessions.submit(thread, said)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(HANG_S):
         return await opened.sessions.wait(receipt.turn_id)
 
 
 async def resumed(opened: Application, thread: str) -> Any:
     """Go on with the turn that died, whose lease its dead process may still hold for a while."""
     await opened.drive(thread)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(HANG_S):
         while True:
             turn = (await opened.sessions.turns(thread))[-1]
             if turn.state in ("done", "failed"):
@@ -168,7 +169,7 @@ async def test_an_interrupt_stops_what_runs_and_its_text_is_the_next_turn(
         await opened.drive(thread)
         first = await opened.sessions.submit(thread, "go")
         with opened.sessions.subscribe(thread) as news:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(HANG_S):
                 wanted = "text_delta" if busy == "stream" else "tool_intent"
                 while getattr((await anext(news)).event, "type", "") != wanted:
                     pass
@@ -176,7 +177,7 @@ async def test_an_interrupt_stops_what_runs_and_its_text_is_the_next_turn(
             await until(lambda: sleeping() > 0)
         began = time.monotonic()
         second = await opened.sessions.submit(thread, "stop that", kind="interrupt")
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(HANG_S):
             await fake.wait_requests(2)
             took = time.monotonic() - began
             ended = await opened.sessions.wait(second.turn_id)
@@ -202,6 +203,6 @@ def sleeping() -> int:
 
 
 async def until(condition: Any) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(HANG_S):
         while not condition():
             await asyncio.sleep(0.02)

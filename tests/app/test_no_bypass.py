@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from support.fake_models import FakeModels
+from support.patience import HANG_S
 from support.permission_rules import ROWS, all_calls, expected
 
 import bowerbird
@@ -127,7 +128,7 @@ async def test_what_is_called_runs_only_if_the_rules_say_so(
             enable_approval=policy.get("approval", False),
             enable_plan_mode=mode == "plan",
         )
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(HANG_S):
             await application.sessions.wait(receipt.turn_id)
         outcomes = await bodies(application, thread, "tool_outcome")
         intents = await bodies(application, thread, "tool_intent")
@@ -182,7 +183,7 @@ async def test_a_person_is_asked_about_exactly_what_asks_and_is_obeyed(
     async with opened(tmp_path, fake, attended=True) as application:
         thread, receipt = await session_turn(application, tmp_path, enable_approval=True)
         sessions = application.sessions
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(HANG_S):
             while not (requests := await bodies(application, thread, "request")):
                 await asyncio.sleep(0.02)
             [request] = requests
@@ -219,7 +220,7 @@ async def test_approval_for_the_rest_of_the_session_loosens_neither_plan_mode_no
             thread, receipt = await session_turn(
                 application, tmp_path, enable_plan_mode=plan, enable_approval=True
             )
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(HANG_S):
                 if not plan:
                     while not (requests := await bodies(application, thread, "request")):
                         await asyncio.sleep(0.02)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from support.agent_turns import result_of, results, texts
 from support.fake_models import FakeModels
+from support.patience import HANG_S
 
 from bowerbird.app import Application, open_application
 from bowerbird.app.sandboxes import git_identity, sandbox_settings
@@ -30,7 +31,7 @@ class Place:
             self.thread = (await sessions.create(NewSession(workspace=str(self.project)))).thread_id
         await self.application.drive(self.thread)
         receipt = await sessions.submit(self.thread, text)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(HANG_S):
             return await sessions.wait(receipt.turn_id)
 
     async def bodies(self, kind: str) -> list[dict[str, Any]]:
@@ -128,7 +129,7 @@ async def test_a_background_run_goes_on_over_turns_and_its_end_is_told_once(tmp_
         task = outcome["data"]["task_id"]
         with here.application.sessions.subscribe(here.thread) as news:
             await here.ask()
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(HANG_S):
                 async for published in news:
                     if isinstance(published.event, BackgroundResult):
                         break
@@ -150,7 +151,7 @@ async def test_runs_that_a_restart_ended_are_lost_and_told_once(tmp_path, fake):
         thread = here.thread
         branch = await here.application.sessions.branch(thread)
         runs = (await here.application.sandboxes.sandbox(branch)).background
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(HANG_S):
             while "begun" not in runs.poll_all()[0]["output"]:
                 await asyncio.sleep(0.01)
     async with place(tmp_path, fake) as again:
@@ -177,7 +178,7 @@ async def test_an_allow_list_in_settings_reaches_its_host_and_its_requests_are_e
         here.thread = thread
         with here.application.sessions.subscribe(thread) as news:
             await here.ask()
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(HANG_S):
                 async for published in news:
                     seen.append(published.event)
                     if isinstance(published.event, Egress):

@@ -11,6 +11,7 @@ from support.agent_turns import call, result_of, results
 from support.children import last_result, play, requests_of, said, wrote
 from support.fake_models import FakeModels
 from support.killed_app import application, killed_turn
+from support.patience import HANG_S
 
 from bowerbird.app import Application
 from bowerbird.core.errors import UnknownSession
@@ -43,14 +44,14 @@ async def new_thread(opened: Application, directory: Path, **new: Any) -> str:
 async def ask(opened: Application, thread: str, text: str) -> Any:
     await opened.drive(thread)
     receipt = await opened.sessions.submit(thread, text)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(HANG_S):
         return await opened.sessions.wait(receipt.turn_id)
 
 
 async def resumed(opened: Application, thread: str) -> Any:
     """Go on with the turn that died, whose lease its dead process may still hold for a while."""
     await opened.drive(thread)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(HANG_S):
         while True:
             turn = (await opened.sessions.turns(thread))[-1]
             if turn.state in ("done", "failed"):
@@ -223,7 +224,7 @@ async def test_cancelling_a_turn_cancels_its_children_and_says_so(fake: FakeMode
 
 
 async def settled(opened: Application, thread: str) -> Any:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(HANG_S):
         while True:
             children = await opened.maker.children.records.of(thread)
             if all(child.state != "running" for child in children):

@@ -13,6 +13,7 @@ import pytest
 from sqlalchemy import text
 from support.fake_models import FakeModels
 from support.killed_app import application
+from support.patience import HANG_S
 
 from bowerbird.app import Application
 from bowerbird.app.logs import log_to_stderr
@@ -47,7 +48,7 @@ def log(monkeypatch: pytest.MonkeyPatch) -> Iterator[io.StringIO]:
 async def turn(opened: Application, thread: str) -> None:
     await opened.drive(thread)
     receipt = await opened.sessions.submit(thread, f"my key is {KEY}")
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(HANG_S):
         await opened.sessions.wait(receipt.turn_id)
 
 

@@ -16,9 +16,10 @@ def models() -> Iterator[FakeModels]:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, models: FakeModels) -> Desk:
+def desk(tmp_path: Path, models: FakeModels) -> Iterator[Desk]:
     models.reset()
-    return Desk(tmp_path, models)
+    with Desk(tmp_path, models) as made:
+        yield made
 
 
 def write(path: str, content: str) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import time
 
 import pytest
 from support.desk import Desk
+from support.patience import HANG_S
 
 
 @pytest.fixture(scope="module")
@@ -226,7 +227,7 @@ def test_an_answer_typed_before_the_plan_is_there_is_neither_feedback_nor_approv
     seen = threading.Event()
     steps = [{"text": "The plan."}, {"text": "As approved."}]
     before = desk.fake.request_count
-    desk.fake.answer(lambda _body, n: seen.wait(30) and steps[n])
+    desk.fake.answer(lambda _body, n: seen.wait(HANG_S) and steps[n])
     chat.send("think\r")
     desk.fake.wait_requests(before + 1)
     chat.send("y\r")
@@ -287,7 +288,7 @@ def test_what_was_being_typed_is_no_answer_to_a_question(desk, written):
     with ready(desk, "--approval", columns=80) as chat:
         typed = threading.Event()
         steps = [{"tools": [written("b.txt", "hi\n")]}, {"text": "Written."}, {"text": "Sent whole."}]
-        desk.fake.answer(lambda _body, n: typed.wait(30) and steps[n])
+        desk.fake.answer(lambda _body, n: typed.wait(HANG_S) and steps[n])
         chat.send("make b\r")
         desk.fake.wait_requests(1)
         chat.send("yes, and then")
@@ -333,7 +334,7 @@ def test_ctrl_c_takes_a_waiting_message_back_and_stops_no_turn_of_another_door(d
     desk.fake.script({"text": "one"}, {"hang": True})
     desk.ok("begin", "-q")
     with desk.start("think long", "--resume=", "-q") as other:
-        desk.fake.wait_requests(2, timeout=60)
+        desk.fake.wait_requests(2, timeout=HANG_S)
         with ready(desk, "--resume=", columns=80) as chat:
             chat.send("mine\r")
             chat.wait_for("starting")

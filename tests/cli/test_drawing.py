@@ -5,6 +5,7 @@ import time
 
 from hypothesis import given
 from hypothesis import strategies as st
+from support.patience import HANG_S
 
 from bowerbird.cli.asking import details, question_lines
 from bowerbird.cli.drawing import MarkdownPainter
@@ -64,7 +65,7 @@ def test_a_landing_of_many_files_shows_how_far_it_is():
     steps = steps_of(shown.append, 10**9, width=60)
     assert steps is not None
     steps("prepared")
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + HANG_S
     number = 0
     while not shown and time.monotonic() < deadline:
         steps(f"stage {number}")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.desk import Desk
+from support.patience import HANG_S
 
 from bowerbird.cli.saying import sentence
 from bowerbird.core.errors import StorageFull
@@ -62,7 +63,7 @@ def test_a_taken_port_is_named(desk: Desk) -> None:
         taken.listen()
         port = taken.getsockname()[1]
         with desk.start("serve", "--port", str(port)) as process:
-            _, raw = process.communicate(timeout=60)
+            _, raw = process.communicate(timeout=HANG_S)
     err = raw.decode()
     assert process.returncode == 1 and f"127.0.0.1:{port}" in err and "--port" in err
     assert "Traceback" not in err
@@ -74,7 +75,7 @@ def test_a_closed_pipe_ends_quietly(desk: Desk) -> None:
     os.close(read)
     with desk.start("tools", "--json", stdout=write) as process:
         os.close(write)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=HANG_S)
     assert process.returncode == 141 and err == b""
 
 

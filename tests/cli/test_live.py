@@ -4,6 +4,7 @@ import json
 import signal
 
 from support.desk import Desk
+from support.patience import HANG_S, patience
 
 
 def only_session(desk: Desk) -> str:
@@ -37,7 +38,7 @@ def test_tail_shows_what_another_process_does_and_stops_nothing(desk):
         cursors = [event["cursor"] for event in seen]
         assert cursors == sorted(cursors)
         follower.send_signal(signal.SIGINT)
-        assert follower.wait(90) == 130
+        assert follower.wait(patience(18)) == 130
         assert "Traceback" not in follower.stderr.read()
 
 
@@ -51,9 +52,9 @@ def test_tail_refuses_a_place_that_the_journal_does_not_have(desk):
 def test_cancel_stops_a_turn_of_another_process(desk):
     desk.fake.script({"hang": True})
     with desk.start("think long", "--json") as running:
-        desk.fake.wait_requests(1, timeout=30)
+        desk.fake.wait_requests(1, timeout=HANG_S)
         desk.ok("cancel", only_session(desk))
-        out, _ = running.communicate(timeout=30)
+        out, _ = running.communicate(timeout=HANG_S)
         assert json.loads(out)["state"] == "cancelled"
     code, _, err = desk.run("cancel", only_session(desk))
     assert code == 2 and "nothing runs" in err

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 from support.children import play
+from support.patience import HANG_S, patience
 from support.terminals import COMMAND
 
 
@@ -204,7 +205,7 @@ def test_sigterm_stops_the_turn_and_leaves_it_resumable(desk):
     process = desk.start("speak on")
     desk.fake.wait_requests(1)
     process.send_signal(signal.SIGTERM)
-    out, err = process.communicate(timeout=90)
+    out, err = process.communicate(timeout=patience(18))
     assert process.returncode == 143 and out == b"" and b"Traceback" not in err
     desk.fake.wait_closed(1)
     desk.fake.script({"text": "Again."})
@@ -216,7 +217,7 @@ def test_ctrl_c_ends_with_130(desk):
     process = desk.start("speak on")
     desk.fake.wait_requests(1)
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=90)
+    _, err = process.communicate(timeout=patience(18))
     assert process.returncode == 130 and b"Traceback" not in err
 
 
@@ -228,7 +229,7 @@ def test_a_closed_pipe_ends_quietly(desk):
     process.stdout.readline()
     process.stdout.close()
     process.stdout = None
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=HANG_S)
     assert process.returncode == 141 and b"Traceback" not in err and b"BrokenPipe" not in err
 
 

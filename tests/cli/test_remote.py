@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from support.desk import Desk
+from support.patience import HANG_S
 from support.servers import free_port
 from support.terminals import Terminal
 
@@ -19,7 +20,7 @@ from support.terminals import Terminal
 def serve(desk: Desk, port: int) -> "subprocess.Popen[bytes]":
     """Start a server and wait until it answers."""
     process = desk.start("serve", "--port", str(port), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + HANG_S
     while True:
         with closing(socket.socket()) as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
@@ -54,17 +55,15 @@ class Away:
 
 @pytest.fixture(scope="module")
 def away(tmp_path_factory, models) -> Iterator[Away]:
-    desk = Desk(tmp_path_factory.mktemp("remote"), models)
-    (desk.home / ".bowerbird").mkdir()
-    (desk.home / ".bowerbird" / "config.yaml").write_text("server:\n  auth: token\n")
-    token = desk.ok("token", "create", "ann", "--role", "admin").split()[-1]
-    port = free_port()
-    process = serve(desk, port)
-    try:
+    with Desk(tmp_path_factory.mktemp("remote"), models) as desk:
+        (desk.home / ".bowerbird").mkdir()
+        (desk.home / ".bowerbird" / "config.yaml").write_text("server:\n  auth: token\n")
+        token = desk.ok("token", "create", "ann", "--role", "admin").split()[-1]
+        port = free_port()
+        process = serve(desk, port)
         yield Away(desk, port, token)
-    finally:
         process.terminate()
-        process.wait(30)
+        process.wait(HANG_S)
 
 
 def test_a_job_over_a_server_from_the_prompt_to_undo(away, models, written):
@@ -103,7 +102,7 @@ def test_a_turn_there_is_followed_stopped_and_answered_from_here(away, models, w
         follower.wait_for("✓ write_file c.txt")
         follower.wait_for("second")
         away.ok("send", session, "think long")
-        models.wait_requests(4, timeout=30)
+        models.wait_requests(4, timeout=HANG_S)
         assert "told t_" in away.ok("cancel", session)
         follower.send("\x03")
         assert follower.wait() == 130
@@ -131,34 +130,30 @@ def test_a_silent_model_there_is_not_waited_for_longer_than_asked(away, models):
     code, _, err = away.run("think", "--timeout", "2")
     assert code == 124 and "stopped after 2 s" in err, err
     [row] = [row for row in json.loads(away.ok("sessions", "--json")) if row["title"] == "think"]
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + HANG_S
     while "cancelled" not in away.ok("show", row["id"], "--json"):
         assert time.monotonic() < deadline, "the turn went on"
         time.sleep(0.05)
 
 
-def test_a_tail_outlives_a_restart_of_its_server(tmp_path, models):
+def test_a_tail_outlives_a_restart_of_its_server(desk):
     """UI-46."""
-    models.reset()
-    models.script({"text": "before"}, {"text": "afterwards"})
-    desk = Desk(tmp_path, models)
+    desk.fake.script({"text": "before"}, {"text": "afterwards"})
     port = free_port()
     process = serve(desk, port)
     away = Away(desk, port, "")
-    try:
-        session = json.loads(away.ok("one", "--json"))["conversation_id"]
-        with Terminal(["tail", session], cwd=away.home, environment=away.environment) as follower:
-            follower.wait_for("Ctrl+C ends that")
-            process.send_signal(signal.SIGKILL)
-            process.wait(30)
-            follower.wait_for("waiting for the server")
-            process = serve(desk, port)
-            follower.wait_for("connected again")
-            away.ok("send", session, "two")
-            follower.wait_for("afterwards")
-    finally:
-        process.terminate()
-        process.wait(30)
+    session = json.loads(away.ok("one", "--json"))["conversation_id"]
+    with Terminal(["tail", session], cwd=away.home, environment=away.environment) as follower:
+        follower.wait_for("Ctrl+C ends that")
+        process.send_signal(signal.SIGKILL)
+        process.wait(HANG_S)
+        follower.wait_for("waiting for the server")
+        process = serve(desk, port)
+        follower.wait_for("connected again")
+        away.ok("send", session, "two")
+        follower.wait_for("afterwards")
+    process.terminate()
+    process.wait(HANG_S)
 
 
 def test_what_would_ask_somebody_is_denied_where_nobody_sits(away, models, written):

@@ -9,13 +9,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.patience import HANG_S
 
 
 def bowerbird(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     env = {"HOME": str(directory), "PATH": os.environ["PATH"]}
     return subprocess.run(
         [sys.executable, "-m", "bowerbird", "token", *arguments],
-        cwd=directory, env=env, capture_output=True, text=True, timeout=60, check=False,
+        cwd=directory, env=env, capture_output=True, text=True, timeout=HANG_S, check=False,
     )  # fmt: skip
 
 

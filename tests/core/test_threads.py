@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.patience import HANG_S
 from support.stores import opened
 
 from bowerbird.core.errors import StoreError
@@ -15,7 +16,7 @@ from bowerbird.core.threads import ThreadDefect, in_thread, to_thread
 from bowerbird.workspace import Workspace
 
 # A fixed bound: a hang is what is looked for.
-SOON_S = 5.0
+SOON_S = HANG_S
 ENDS: tuple[BaseException, ...] = (
     StopIteration(),
     StopIteration(7),

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from support.agent_turns import call, events_of, results
 from support.children import last_result, play, said
 from support.fake_models import FakeModels
+from support.patience import HANG_S
 
 from bowerbird.agent.limits import Limits
 from bowerbird.agent.stop import StopSignal
@@ -63,7 +64,7 @@ async def test_a_model_that_spawns_without_end_is_stopped_with_the_reason(
 
     fake.answer(answer)
     agent = make(max_subagent_depth=2, max_iterations=3)
-    result = await asyncio.wait_for(agent.run("start"), 60)
+    result = await asyncio.wait_for(agent.run("start"), HANG_S)
     assert result.stop_reason == "completed" and result.text == "enough"
     # 32 subagents in all: the cap counts over every depth.
     assert {said(body) for body in fake.requests} == {"start", "more"}
@@ -142,7 +143,7 @@ async def test_a_slot_lent_is_taken_back_only_when_one_is_free() -> None:
             await asyncio.gather(inner(), inner())
         order.append("outer")
     assert order == ["inner", "inner", "outer"]
-    async with asyncio.timeout(5), slots.held(stop):
+    async with asyncio.timeout(HANG_S), slots.held(stop):
         pass
 
 

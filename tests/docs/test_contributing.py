@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from support.fake_models import FakeModels
+from support.patience import patience
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -90,7 +91,7 @@ def test_each_of_the_four_changes_takes_the_one_file_that_is_named(
     def bowerbird(*arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "bowerbird", *arguments], cwd=project, env=environment, text=True,
-            stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=90,
+            stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=patience(18),
         )  # fmt: skip
 
     ran = bowerbird("--model", "acme:model-1", "count the words")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from support.fake_models import FakeModels
+from support.patience import HANG_S
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -37,7 +38,7 @@ def test_an_example_of_the_manual_runs_as_it_stands(code, tmp_path):
         }
         ran = subprocess.run(
             [sys.executable, "-c", code],
-            cwd=here, env=env, capture_output=True, text=True, timeout=60, check=False,
+            cwd=here, env=env, capture_output=True, text=True, timeout=HANG_S, check=False,
         )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
     assert "Traceback" not in ran.stderr

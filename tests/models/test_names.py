@@ -6,6 +6,7 @@ import sys
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.patience import patience
 
 from bowerbird.core.errors import ConfigError, NoModel
 from bowerbird.core.model_presets import PRESETS
@@ -116,7 +117,7 @@ def test_opening_models_imports_no_http_library_and_asking_them_no_sdk(fake):
         capture_output=True,
         text=True,
         check=True,
-        timeout=120,
+        timeout=patience(24),
     )
     assert done.stdout.split("\n")[:3] == ["[]", "ok ok", "[]"]
 

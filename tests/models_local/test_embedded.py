@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.patience import patience
 
 from bowerbird.api import Agent
 from bowerbird.core.messages import ToolUseBlock, user_text
@@ -26,7 +27,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 PROJECT = EXAMPLES / "bakery"
 JOBS = runpy.run_path(str(EXAMPLES / "jobs.py"))["JOBS"]
 
-pytestmark = [pytest.mark.embedded, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.embedded, pytest.mark.timeout(patience(180))]
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ from contextlib import aclosing
 from pathlib import Path
 
 import pytest
+from support.patience import HANG_S
 
 from bowerbird.core.errors import ConfigError, ModelError
 from bowerbird.models.local import opening
@@ -223,6 +224,6 @@ async def main():
 asyncio.run(main())
 """
     ended = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=HANG_S, check=False
     )
     assert (ended.returncode, ended.stderr) == (0, "")

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from support.mcp_servers import PNG, http_server, noted, raw_spec, sdk_server, sdk_spec
+from support.patience import HANG_S
 
 from bowerbird.core.messages import ImageBlock, TextBlock
 from bowerbird.protocols.mcp_client import McpClient, ServerSpec
@@ -32,7 +33,7 @@ def said(result: ToolResult) -> str:
 
 
 async def until_noted(notes: Path, key: str, count: int = 1) -> list[Any]:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(HANG_S):
         while len(found := noted(notes, key)) < count:
             await asyncio.sleep(0.01)
     return found

@@ -12,6 +12,7 @@ import pytest
 from support.fake_models import FakeModels
 from support.killed_app import application
 from support.mcp_servers import RAW, is_running
+from support.patience import patience
 
 from bowerbird.app import Application
 from bowerbird.core.events import Notice
@@ -54,7 +55,7 @@ async def turn(application_: Application, directory: Path, thread: str = "") -> 
 
         watching = asyncio.create_task(watch())
         receipt = await sessions.submit(thread, "go")
-        async with asyncio.timeout(90):
+        async with asyncio.timeout(patience(18)):
             assert (await sessions.wait(receipt.turn_id)).state == "done"
         watching.cancel()
     return thread, [event for event in seen if isinstance(event, Notice)]

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from support.mcp_servers import http_server, is_running, noted, raw_spec, sdk_server, until
+from support.patience import HANG_S
 
 from bowerbird.core.errors import ConfigError
 from bowerbird.protocols.mcp_client import ServerSpec
@@ -78,7 +79,7 @@ async def test_a_failed_server_is_tried_again_in_the_background(connect: Any, tm
     notes = tmp_path / "notes"
     client = await connect(raw_spec(notes, "hang-once", start_timeout_s=1.0))
     assert (await client.gather()).tools == ()
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(HANG_S):
         while not (found := await client.gather()).tools:
             await asyncio.sleep(0.05)
     assert len(noted(notes, "started")) == 2 and not [w for w in found.warnings if "left out of this" in w]
@@ -110,7 +111,7 @@ async def test_a_changed_list_is_heard_over_the_subscription_of_2026(connect: An
     with http_server(sdk_server()) as url:
         client = await connect(ServerSpec(name="sdk", transport="streamable_http", url=url))
         grow = next(tool for tool in (await client.gather()).tools if tool.name == "mcp__sdk__grow")
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(HANG_S):
             while "mcp__sdk__grown" not in [tool.name for tool in (await client.gather()).tools]:
                 await grow.call({}, ToolContext())  # again, until the subscription is open
                 await asyncio.sleep(0.05)

@@ -12,6 +12,7 @@ from sqlalchemy import text
 from support.agent_turns import NAME, Told, settings_for
 from support.fake_models import FakeModels
 from support.mcp_servers import noted, raw_spec
+from support.patience import HANG_S
 from support.sessions import Place, place
 
 import bowerbird
@@ -143,7 +144,7 @@ async def test_a_turn_that_waits_for_a_server_can_be_stopped(
     stop = StopSignal()
     client = await connect(raw_spec(tmp_path / "notes", "hang", start_timeout_s=60.0))
     running = asyncio.create_task(turn(fake, client, stop=stop))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(HANG_S):
         while not noted(tmp_path / "notes", "started"):
             await asyncio.sleep(0.01)
         stop.set("cancelled")

@@ -18,6 +18,7 @@ from fastapi.openapi.models import OpenAPI
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
+from support.patience import HANG_S
 from support.servers import TestServer, begin, free_port, serve, until
 
 from bowerbird.store.tokens import make_token
@@ -231,14 +232,14 @@ def test_the_command_serves_what_the_environment_says_and_ends_on_a_signal(tmp_p
             DATABASE_URL=f"sqlite+aiosqlite:///{tmp_path}/state/x.db", BOWERBIRD_STORE__MIN_FREE_MB="0",
         )  # fmt: skip
         try:
-            with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as http:
+            with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=HANG_S) as http:
                 until(lambda: _answers(http), "it serves", 60)
                 assert http.get("/health").json()["model"] == "gpt-x"
                 conversation = begin(http)
                 http.post(f"/api/conversations/{conversation}/messages", json={"content": "hang"})
                 fake.wait_requests(1)
             process.send_signal(signal.SIGTERM)
-            said, _ = process.communicate(timeout=30)
+            said, _ = process.communicate(timeout=HANG_S)
         finally:
             process.kill()
             process.wait()
@@ -257,7 +258,7 @@ def _answers(http: httpx.Client) -> bool:
 def test_an_open_address_without_auth_is_refused_with_both_remedies(tmp_path: Path) -> None:
     """SV-57: exit 78."""
     process = serve_command(tmp_path, free_port(), BOWERBIRD_SERVER__HOST="0.0.0.0")
-    said, _ = process.communicate(timeout=60)
+    said, _ = process.communicate(timeout=HANG_S)
     assert process.returncode == 78
     assert "server.auth" in said and "server.insecure" in said
 
@@ -265,7 +266,7 @@ def test_an_open_address_without_auth_is_refused_with_both_remedies(tmp_path: Pa
 def test_an_address_that_is_taken_is_said(tmp_path: Path, server: TestServer) -> None:
     port = int(server.url.rpartition(":")[2])
     process = serve_command(tmp_path, port, ANTHROPIC_API_KEY="k")
-    said, _ = process.communicate(timeout=60)
+    said, _ = process.communicate(timeout=HANG_S)
     assert process.returncode == 1 and f"127.0.0.1:{port}" in said and "Traceback" not in said
 
 
@@ -348,7 +349,7 @@ def _failures(operation: Any, headers: dict[str, str]) -> list[str]:
         )  # fmt: skip
         @given(case=operation.as_strategy(generation_mode=mode))
         def check(case: Any) -> None:
-            case.call_and_validate(timeout=30, headers=headers)
+            case.call_and_validate(timeout=HANG_S, headers=headers)
 
         try:
             check()

@@ -18,6 +18,7 @@ import httpx
 import pytest
 from support.databases import postgres
 from support.fake_models import FakeModels
+from support.patience import HANG_S
 from support.postgres import PostgresServer
 from support.servers import TestServer, begin, say, serve
 
@@ -107,12 +108,12 @@ def test_a_postgresql_locked_for_5_s_delays_turns_and_loses_nothing(
 
         thread = threading.Thread(target=lambda: asyncio.run(hold()))
         thread.start()
-        assert held.wait(20)
+        assert held.wait(HANG_S)
         try:
             yield
         finally:
             free.set()
-            thread.join(20)
+            thread.join(HANG_S)
 
     with serve(tmp_path, flags={"store.url": url}) as server, server.http as client:
         server.fake.answer(answer)

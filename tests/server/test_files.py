@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
+from support.patience import HANG_S
 from support.servers import TestServer, begin, say, until
 
 
@@ -296,7 +297,7 @@ def test_an_endless_upload_is_refused_early_and_costs_no_memory(server: TestServ
         f"Content-Type: multipart/form-data; boundary=b\r\nContent-Length: {1 << 30}\r\n\r\n"
         '--b\r\nContent-Disposition: form-data; name="files"; filename="big"\r\n\r\n'
     ).encode()
-    with socket.create_connection((host, int(port)), timeout=30) as stream:
+    with socket.create_connection((host, int(port)), timeout=HANG_S) as stream:
         stream.sendall(head)
         for _ in range(11 * 16 + 1):
             stream.sendall(b"x" * 65536)

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from support.fake_models import FakeModels
 from support.live_server import LiveServer, live_server
+from support.patience import patience
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(patience(60))
 
 NOTE = {"name": "write_file", "input": {"path": "/note.txt", "content": "a note\n"}}
 CHECK = "test -f note.txt && echo it is here && touch left-behind.txt"
@@ -33,7 +34,7 @@ async def judged(tmp_path: Path, fake: FakeModels) -> AsyncIterator[LiveServer]:
 
 async def found(live: LiveServer, base: str) -> dict[str, Any]:
     """What the check that was begun found."""
-    async with asyncio.timeout(90):
+    async with asyncio.timeout(patience(18)):
         while True:
             shown = (await live.http.get(f"{base}/check")).json()
             if shown["state"] != "running":

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from support.patience import HANG_S
 from support.servers import begin, say, serve, until
 
 
@@ -29,7 +30,7 @@ def memory_command(directory: Path, *arguments: str) -> subprocess.CompletedProc
     return subprocess.run(
         [sys.executable, "-m", "bowerbird", "memory", *arguments, "--data-dir", str(directory / "data")],
         cwd=directory / "ws", env={"HOME": str(directory), "PATH": os.environ["PATH"]},
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True, text=True, timeout=HANG_S, check=False,
     )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import httpx
 import pytest
+from support.patience import HANG_S
 from support.servers import TestServer, begin, say, serve, until
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
@@ -24,7 +25,7 @@ def of(server: TestServer, name: str, role: str) -> httpx.Client:
     """A client that comes as this user."""
     store = server.serving.context.store
     _, secret = server.run(store.write(lambda c: make_token(c, f"{name}-{role}", role, user=name)))  # type: ignore[arg-type]
-    return httpx.Client(base_url=server.url, timeout=60, headers={"Authorization": f"Bearer {secret}"})
+    return httpx.Client(base_url=server.url, timeout=HANG_S, headers={"Authorization": f"Bearer {secret}"})
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from support.patience import HANG_S
 
 from bowerbird.server.presence import Presence, Verdict
 
@@ -33,10 +34,10 @@ async def test_only_the_last_viewer_starts_the_delay_and_coming_back_calls_it_of
     presence.joined("a")
     other = Presence(0.05, Releases())
     other.touched("b")
-    await asyncio.wait_for(other._release.done.wait(), 10)  # type: ignore[attr-defined]
+    await asyncio.wait_for(other._release.done.wait(), HANG_S)  # type: ignore[attr-defined]
     assert releases.seen == [], "the later delay is over, the earlier one was called off"
     presence.left("a")
-    await asyncio.wait_for(releases.done.wait(), 10)
+    await asyncio.wait_for(releases.done.wait(), HANG_S)
     assert releases.seen == ["a"]
     await presence.aclose()
     await other.aclose()
@@ -46,7 +47,7 @@ async def test_a_busy_conversation_is_looked_at_again() -> None:
     releases = Releases(busy=2)
     presence = Presence(0.0, releases)
     presence.touched("a")
-    await asyncio.wait_for(releases.done.wait(), 10)
+    await asyncio.wait_for(releases.done.wait(), HANG_S)
     assert releases.seen == ["a", "a", "a"]
     await presence.aclose()
 
@@ -60,19 +61,19 @@ async def test_a_deleted_conversation_is_not_released(forgotten: bool) -> None:
         presence.forget("a")
         assert not presence._timers
     else:
-        await asyncio.wait_for(releases.done.wait(), 10)
+        await asyncio.wait_for(releases.done.wait(), HANG_S)
     await presence.aclose()
 
 
 async def test_deserted_waits_for_the_last_viewer() -> None:
     presence = Presence(60.0, Releases())
-    await asyncio.wait_for(presence.deserted(), 10)
+    await asyncio.wait_for(presence.deserted(), HANG_S)
     presence.joined("a")
     waiting = asyncio.create_task(presence.deserted())
     await asyncio.sleep(0)
     assert not waiting.done()
     presence.left("a")
-    await asyncio.wait_for(waiting, 10)
+    await asyncio.wait_for(waiting, HANG_S)
     await presence.aclose()
 
 
@@ -84,5 +85,5 @@ async def test_whoever_waits_for_somebody_hears_of_the_first_viewer() -> None:
     await asyncio.sleep(0)
     assert not waiting.done()
     presence.joined("a")
-    await asyncio.wait_for(waiting, 10)
+    await asyncio.wait_for(waiting, HANG_S)
     await presence.aclose()

@@ -15,6 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 from support.fake_models import FakeModels
+from support.patience import HANG_S
 from support.servers import begin, free_port, say, until
 
 from bowerbird.config import load_settings
@@ -53,7 +54,7 @@ def serving(directory: Path, port: int) -> Iterator[tuple[subprocess.Popen[str],
     """A server of the directory's settings, a client, and what it said once it has ended."""
     process, said = command(directory, "serve", "--port", str(port)), list[str]()
     try:
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60, trust_env=False) as http:
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=HANG_S, trust_env=False) as http:
 
             def up() -> bool:
                 assert process.poll() is None, process.communicate()[0]
@@ -64,7 +65,7 @@ def serving(directory: Path, port: int) -> Iterator[tuple[subprocess.Popen[str],
             until(up, "it serves", 60)
             yield process, http, said
         process.terminate()
-        said.append(process.communicate(timeout=60)[0])
+        said.append(process.communicate(timeout=HANG_S)[0])
     finally:
         process.kill()
         process.communicate()
@@ -115,7 +116,7 @@ def test_the_command_says_what_applies_and_what_needs_a_restart(tmp_path: Path, 
         more += "providers: {extra: {base_url: 'http://127.0.0.1:9'}}\nskills: {enabled: false}\n"
         write(tmp_path, fake, more)
         asked = command(tmp_path, "config", "reload")
-        told, _ = asked.communicate(timeout=60)
+        told, _ = asked.communicate(timeout=HANG_S)
         assert asked.returncode == 0, told
         lines = told.splitlines()
         assert "applies from the next turn: agent.temperature" in lines
@@ -135,7 +136,7 @@ def test_the_command_says_what_applies_and_what_needs_a_restart(tmp_path: Path, 
         assert any("demo" in tool["name"] for tool in fake.requests[-1]["tools"])
         write(tmp_path, fake, more + "sandbox: {tier: none}\n")  # twice the same key
         broken = command(tmp_path, "config", "reload")
-        told, _ = broken.communicate(timeout=60)
+        told, _ = broken.communicate(timeout=HANG_S)
         assert broken.returncode == 78 and "nothing was changed" in told
 
 
@@ -164,7 +165,7 @@ def test_a_server_whose_terminal_is_closed_ends_as_at_any_signal(tmp_path: Path,
     finally:
         os.close(ours)
     try:
-        process.wait(60)
+        process.wait(HANG_S)
     finally:
         process.kill()
         process.wait()
@@ -172,7 +173,7 @@ def test_a_server_whose_terminal_is_closed_ends_as_at_any_signal(tmp_path: Path,
 
 def test_a_server_that_is_not_there_is_said(tmp_path: Path, fake: FakeModels) -> None:
     asked = command(tmp_path, "config", "reload", "--server", f"http://127.0.0.1:{free_port()}")
-    told, _ = asked.communicate(timeout=60)
+    told, _ = asked.communicate(timeout=HANG_S)
     assert asked.returncode == 1 and "no server answers" in told and "Traceback" not in told
 
 

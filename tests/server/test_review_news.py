@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from support.fake_models import FakeModels
 from support.live_server import LiveServer, events, live_server
+from support.patience import patience
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(patience(60))
 
 
 def written(path: str) -> dict[str, Any]:

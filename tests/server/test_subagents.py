@@ -11,6 +11,7 @@ from support.agent_turns import call
 from support.children import play, replaced, wrote
 from support.fake_models import FakeModels
 from support.live_server import LiveServer, events, live_server, one, say, types
+from support.patience import HANG_S, patience
 
 SPAWN = {"tools": [call("spawn_subagents", tasks=["paint red", "paint blue"])]}
 PAINTERS = {
@@ -132,7 +133,7 @@ async def test_nothing_is_merged_into_a_branch_that_a_turn_works_on(live: LiveSe
     assert (refused.status_code, refused.json()["code"]) == (409, "turn_running")
     key = {"Idempotency-Key": "merge-once"}
     await live.http.post(f"/api/conversations/{conversation}/cancel")
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(HANG_S):
         while (merged := await live.http.post(url, headers=key)).status_code == 409:
             key = {"Idempotency-Key": key["Idempotency-Key"] + "x"}
     assert merged.json()["written"] == ["/red.txt"]
@@ -145,7 +146,7 @@ async def test_nothing_is_merged_into_a_branch_that_a_turn_works_on(live: LiveSe
 async def frames_until_done(socket: Any, decisions: list[str]) -> list[dict[str, Any]]:
     """Read to the end, answering each question as a client that knows no ids does."""
     seen: list[dict[str, Any]] = []
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(HANG_S):
         while not seen or seen[-1]["type"] != "done":
             seen.append(json.loads(await socket.recv()))
             if seen[-1]["type"] == "tool_approval_request":
@@ -198,7 +199,7 @@ async def test_another_door_answers_and_a_late_viewer_is_asked(asking: LiveServe
     conversation = await asking.conversation()
     url = f"/api/conversations/{conversation}/messages"
     await asking.http.post(url, json={"content": "make"})
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(HANG_S):
         while not (waiting := (await asking.http.get("/api/approvals")).json()):
             await asyncio.sleep(0.02)
     (question,) = waiting
@@ -271,7 +272,7 @@ def compete(fake: FakeModels, *attempts: list[dict[str, Any]]) -> None:
 
 
 async def ended(live: LiveServer, conversation: str, tournament: str) -> dict[str, Any]:
-    async with asyncio.timeout(90):
+    async with asyncio.timeout(patience(18)):
         while True:
             shown = (await live.http.get(f"/api/conversations/{conversation}/attempts/{tournament}")).json()
             if shown["state"] != "running":
@@ -320,7 +321,7 @@ async def test_a_tournament_goes_on_after_a_restart_and_repeats_no_finished_atte
         base = f"/api/conversations/{conversation}"
         asked = {"task": "make right.txt", "attempts": 2, "checks": ["test -f right.txt"]}
         tournament = (await live.http.post(f"{base}/attempts", json=asked)).json()["id"]
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(HANG_S):
             while (await live.http.get(f"{base}/subagents/subagent_0")).json()["state"] != "finished":
                 await asyncio.sleep(0.02)
         await fake.wait_requests(3)

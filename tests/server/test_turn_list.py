@@ -6,6 +6,7 @@ from typing import Any
 
 import httpx
 import pytest
+from support.patience import HANG_S, patience
 from support.servers import TestServer
 
 from bowerbird.server.errors import problem_response
@@ -20,7 +21,11 @@ def say(
 ) -> httpx.Response:
     params = {} if wait is None else {"wait": wait}
     return client.post(
-        f"/api/conversations/{thread}/messages", json={"content": text}, params=params, timeout=90, **more
+        f"/api/conversations/{thread}/messages",
+        json={"content": text},
+        params=params,
+        timeout=patience(18),
+        **more,
     )
 
 
@@ -32,7 +37,7 @@ def test_a_turn_is_found_by_its_id_and_waited_for(server: TestServer, client: ht
     assert accepted.status_code == 202
     place = f"/api/conversations/{thread}/turns/{accepted.json()['turn_id']}"
     assert client.get(place).json()["state"] in ("queued", "running")
-    shown = client.get(place, params={"wait": 60}, timeout=90).json()
+    shown = client.get(place, params={"wait": 60}, timeout=patience(18)).json()
     assert (shown["state"], shown["stop_reason"], shown["text"], shown["request"]) == (
         "done", "end_turn", "slowly", None,
     )  # fmt: skip
@@ -105,7 +110,7 @@ def test_an_event_stream_can_end_with_its_turn(server: TestServer, client: httpx
             types = [json.loads(line)["type"] for line in got.iter_lines()]
         assert types.count("done") == 1 and types[-1] == "done" and "text_delta" in types
     started = time.monotonic()
-    with client.stream("GET", place, params={"until": "done"}, headers=lines, timeout=30) as got:
+    with client.stream("GET", place, params={"until": "done"}, headers=lines, timeout=HANG_S) as got:
         assert list(got.iter_lines()) == []
     assert time.monotonic() - started < 10
 
@@ -120,7 +125,9 @@ def test_over_a_budget_a_plain_client_hears_done(server: TestServer, client: htt
     place = f"/api/conversations/{thread}/events"
     lines = {"Accept": "application/x-ndjson"}
     started = time.monotonic()
-    with client.stream("GET", place, params={"after": 0, "until": "done"}, headers=lines, timeout=30) as got:
+    with client.stream(
+        "GET", place, params={"after": 0, "until": "done"}, headers=lines, timeout=HANG_S
+    ) as got:
         events = [json.loads(line) for line in got.iter_lines()]
     assert time.monotonic() - started < 20
     assert any(e["type"] == "error" and e["code"] == "budget_exceeded" for e in events)
@@ -129,7 +136,9 @@ def test_over_a_budget_a_plain_client_hears_done(server: TestServer, client: htt
     request = shown["request"]["request_id"]
     answered = client.post(f"/api/approvals/{request}", json={"decision": "raise", "amount": 5})
     assert answered.status_code == 200
-    shown = client.get(f"/api/conversations/{thread}/turns/{turn}", params={"wait": 60}, timeout=90).json()
+    shown = client.get(
+        f"/api/conversations/{thread}/turns/{turn}", params={"wait": 60}, timeout=patience(18)
+    ).json()
     assert (shown["state"], shown["text"]) == ("done", "hello")
 
 

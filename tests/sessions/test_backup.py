@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.fake_models import FakeModels
+from support.patience import HANG_S
 from support.sessions import Place, place, writes
 from support.stores import URL, opened
 
@@ -57,7 +58,7 @@ async def test_turns_that_run_during_a_backup_are_whole_in_it(
             if thread in record.working:
                 assert turn.state == "failed", "a session that never rested waits for a person"
                 await other.service.resume(turn_id=turn.turn_id)
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(HANG_S):
                 ended = await other.service.wait(turn.turn_id)
             assert ended.state == "done"
             assert [b["status"] for b in await other.bodies(thread, "tool_outcome")] == ["ok"] * STEPS
@@ -85,7 +86,7 @@ async def test_a_session_that_never_rests_waits_for_a_person_after_a_restore(
         assert (await other.service.branch(thread)).changes()["written"]
         fake.script({"text": "finished"})
         await other.service.resume(turn_id=turn)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(HANG_S):
             assert (await other.service.wait(turn)).state == "done"
 
 

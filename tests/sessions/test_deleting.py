@@ -5,6 +5,7 @@ import random
 
 import pytest
 from sqlalchemy import select
+from support.patience import HANG_S
 from support.sessions import Place, writes
 
 from bowerbird.core.errors import UnknownSession
@@ -27,7 +28,7 @@ async def test_a_turn_that_begins_while_its_session_is_deleted_does_nothing_afte
     for _ in range(chance.randrange(40)):
         await asyncio.sleep(0)
     await asyncio.sleep(chance.choice((0, 0, 0.002, 0.01, 0.05)))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(HANG_S):
         await home.service.delete(thread)
     deleted = now_iso()
     with pytest.raises(UnknownSession):
@@ -51,7 +52,7 @@ async def test_deleting_cancels_what_waits_behind_a_running_turn(home: Place) ->
     first = await home.service.submit(thread, "hangs")
     await home.fake.wait_requests(1)
     second = await home.service.submit(thread, "waits")
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(HANG_S):
         await home.service.delete(thread)
     for receipt in (first, second):
         assert (await home.service.turn(receipt.turn_id)).state == "cancelled"

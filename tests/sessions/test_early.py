@@ -6,6 +6,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection, select
 from support.fake_models import FakeModels
+from support.patience import HANG_S
 from support.sessions import Place, changed, place
 
 from bowerbird.sessions.early import EarlyStarts
@@ -144,7 +145,7 @@ async def test_an_answer_whose_end_a_shutdown_cuts_off_is_not_asked_for_again(
         home.maker.turn_ended = hangs  # type: ignore[method-assign]
         thread = await home.session()
         receipt = await home.service.submit(thread, "go")
-        await asyncio.wait_for(reached.wait(), 20)
+        await asyncio.wait_for(reached.wait(), HANG_S)
         await home.service.stop(0.0)
     async with place(tmp_path, fake) as home:
         turn = await home.service.wait(receipt.turn_id)

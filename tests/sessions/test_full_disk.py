@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import support.full_disk
+from support.patience import patience
 
 PROGRAM = Path(support.full_disk.__file__)
 ALONE = ["unshare", "--user", "--map-root-user", "--mount"]
@@ -33,7 +34,7 @@ def test_a_full_disk_stops_the_turn_with_its_name_and_nothing_is_lost(
     done = subprocess.run(
         [*ALONE, sys.executable, str(PROGRAM), str(disk), str(min_free_mb)],
         env={**os.environ, "PYTHONPATH": f"{tests}{os.pathsep}{tests.parent / 'src'}"},
-        capture_output=True, text=True, timeout=120, check=False,
+        capture_output=True, text=True, timeout=patience(24), check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-4000:]
     seen = json.loads(done.stdout)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from support.fake_models import FakeModels
+from support.patience import HANG_S
 from support.sessions import Place, changed, place
 
 from bowerbird.agent.limits import Limits
@@ -53,7 +54,7 @@ async def settled(home: Place, thread: str) -> None:
         open_ones = [t for t in turns if t.state in ("queued", "running", "waiting")]
         return not open_ones or (open_ones[0].state == "waiting" and open_ones[0].stop_reason is not None)
 
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(HANG_S):
         while not await over():
             await asyncio.sleep(0.02)
 

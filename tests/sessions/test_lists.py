@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from support.fake_models import FakeModels
+from support.patience import HANG_S
 from support.sessions import Place, place, writes
 
 from bowerbird.agent.policy import Policy
@@ -100,7 +101,7 @@ async def test_settings_are_stored_recorded_and_told_to_every_viewer(home: Place
     await asyncio.sleep(0)
     changes = {"enable_plan_mode": True, "title": "T", "thinking_effort": "max", "model": "p:m"}
     await home.service.set_flags(thread, changes)
-    seen = await asyncio.wait_for(first, 10)
+    seen = await asyncio.wait_for(first, HANG_S)
     assert isinstance(seen.event, ModeChange)
     assert (seen.seq, seen.event.changes) == (1, changes)
     await events.aclose()
@@ -165,7 +166,7 @@ async def test_a_late_viewer_gets_the_text_so_far_once(home: Place) -> None:
     await asyncio.sleep(0.05)
     text, whole = "", ""
     events = home.service.follow(thread, after=0)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(HANG_S):
         async for published in events:
             if isinstance(published.event, TextLive):
                 text += published.event.content

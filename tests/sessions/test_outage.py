@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from support.fake_models import FakeModels
+from support.patience import HANG_S
 from support.postgres import PostgresServer, postgres_server
 from support.sessions import changed, gapless, place, writes
 
@@ -33,7 +34,7 @@ async def test_a_turn_pauses_while_the_server_is_away_and_goes_on(
         await asyncio.sleep(1.5)  # longer than the lease
         assert not late.done()
         await asyncio.to_thread(restless.start)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(HANG_S):
             turn = await home.service.wait(receipt.turn_id)
             second = await home.service.wait((await late).turn_id)
         assert (turn.state, second.state) == ("done", "done")

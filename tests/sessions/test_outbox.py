@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.fake_models import FakeModels
+from support.patience import HANG_S
 from support.sessions import Place, place, writes
 
 from bowerbird.agent.policy import Policy
@@ -153,7 +154,7 @@ async def test_a_request_is_delivered_with_its_id_while_the_turn_waits(
         home.service.outbox.serve(Asked())
         thread = await home.session(**CHAT)
         receipt = await home.service.submit(thread, "go")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(HANG_S):
             while not asked:
                 await asyncio.sleep(0.01)
         assert asked[0].kind == "request"

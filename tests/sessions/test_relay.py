@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from support.fake_models import FakeModels
+from support.patience import HANG_S
 from support.sessions import place
 
 from bowerbird.core.events import AssistantStep, Notice, TextLive, ToolProgress
@@ -54,8 +55,8 @@ async def test_a_viewer_in_another_process_sees_deltas_and_every_record_once(
             events = watcher.service.follow(thread, after=0)
             first = asyncio.ensure_future(anext(events))
             receipt = await driver.service.submit(thread, "go", kind="message")
-            published = await asyncio.wait_for(first, 20)
-            async with asyncio.timeout(30):
+            published = await asyncio.wait_for(first, HANG_S)
+            async with asyncio.timeout(HANG_S):
                 while True:
                     if published.seq is not None:
                         seqs.append(published.seq)

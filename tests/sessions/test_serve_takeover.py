@@ -15,6 +15,7 @@ from typing import Any
 import httpx
 import pytest
 from support.crashes import effective_content
+from support.patience import HANG_S, patience
 from support.postgres import PostgresServer
 from support.serve_checker import rows
 from support.serve_drill import ServeDrill
@@ -43,10 +44,10 @@ def two() -> Iterator[tuple[Serves, Serves]]:
 
 def ask(address: str, method: str, path: str, **more: Any) -> Any:
     """Send a request to a server that may still be starting."""
-    end = time.monotonic() + 30
+    end = time.monotonic() + HANG_S
     while True:
         try:
-            answer = httpx.request(method, f"{address}{path}", timeout=30, trust_env=False, **more)
+            answer = httpx.request(method, f"{address}{path}", timeout=HANG_S, trust_env=False, **more)
         except httpx.TransportError:
             assert time.monotonic() < end, "the server does not answer"
             time.sleep(0.02)
@@ -55,7 +56,7 @@ def ask(address: str, method: str, path: str, **more: Any) -> Any:
 
 
 def until(condition: Any, what: str) -> None:
-    end = time.monotonic() + 120
+    end = time.monotonic() + patience(24)
     while not condition():
         assert time.monotonic() < end, what
         time.sleep(0.05)

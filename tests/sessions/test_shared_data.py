@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 from support.fake_models import FakeModels
+from support.patience import patience
 from support.shared_data import Shared
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = pytest.mark.timeout(patience(36))
 
 
 @pytest.mark.parametrize("database", ["sqlite", "postgresql"])

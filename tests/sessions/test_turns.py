@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from support.fake_models import FakeModels
+from support.patience import HANG_S
 from support.sessions import Place, gapless, place, writes
 
 from bowerbird.core.errors import SessionError, StorageFull, UnknownSession
@@ -250,7 +251,7 @@ async def test_lost_audit_lines_are_written_at_the_next_start(tmp_path: Path, fa
     async with place(tmp_path, fake) as home:
         fake.script({"text": "next"})
         await home.ask(thread, "at once")  # the log is compared beside it, and the torn line is no part of it
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(HANG_S):
             while "answer" not in path.read_text():
                 await asyncio.sleep(0.01)
         lines = [json.loads(line) for line in path.read_text().splitlines()]

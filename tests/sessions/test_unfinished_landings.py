@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.fake_models import FakeModels
+from support.patience import HANG_S
 from support.sessions import place
 
 from bowerbird.sessions import retention
@@ -45,7 +46,7 @@ async def test_a_landing_whose_process_died_is_finished_while_the_server_runs(
     async with place(tmp_path, fake) as home:
         await asyncio.sleep(0.2)  # the first pass is over
         await asyncio.to_thread(killed_in_the_middle, root, home.data)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(HANG_S):
             while {path.read_text() for path in root.glob("[abc]")} != {"new"}:
                 await asyncio.sleep(0.02)
             while list(root.glob(".bowerbird*")):

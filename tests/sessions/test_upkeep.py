@@ -6,6 +6,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection, event
 from support.fake_models import FakeModels
+from support.patience import HANG_S
 from support.sessions import Place, place
 
 from bowerbird.store.usage import MoneyScope, standings
@@ -24,7 +25,7 @@ async def test_logs_that_are_gone_are_written_again_after_the_start(tmp_path: Pa
     async with place(tmp_path, fake) as home:
         new = await home.session()
         assert (await home.ask(new)).state == "done"
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(HANG_S):
             while not all((logs / name).exists() for name in before):
                 await asyncio.sleep(0.01)
     after = {path.name: path.read_bytes() for path in logs.glob("*.jsonl")}

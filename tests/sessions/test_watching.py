@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 
 from support.fake_models import FakeModels
+from support.patience import HANG_S
 from support.sessions import Place, changed, place, writes
 
 from bowerbird.core.events import AssistantStep, ToolOutcome
@@ -40,7 +41,7 @@ async def test_following_from_a_cursor_has_no_gap_and_no_duplicate(home: Place) 
     first = await anext(events)
     seqs.append(first.seq or 0)
     receipt = await home.service.submit(thread, "again")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(HANG_S):
         async for published in events:
             if published.seq is not None:
                 seqs.append(published.seq)
@@ -63,7 +64,7 @@ async def test_what_another_process_commits_is_seen_too(tmp_path: Path, fake: Fa
             events = watcher.service.follow(thread, after=0)
             task = asyncio.ensure_future(anext(events))
             await driver.ask(thread)
-            first = await asyncio.wait_for(task, 5)
+            first = await asyncio.wait_for(task, HANG_S)
             assert first.seq is not None
             await events.aclose()
             assert (

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from support.patience import HANG_S
 from support.postgres import PostgresServer, postgres_server
 from support.stores import THREAD, opened, say, with_lease
 
@@ -307,7 +308,7 @@ async def test_notices_reach_the_other_process_and_not_the_sender(postgres_url: 
         await two.start(heard.put_nowait)
         await one.start(own.append)
         one.send("hello")
-        assert await asyncio.wait_for(heard.get(), 10) == "hello"
+        assert await asyncio.wait_for(heard.get(), HANG_S) == "hello"
         assert one.has_listeners
         assert own == []
     finally:

@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from support.patience import HANG_S
+
 THREAD = "0123456789ab"
 CHILD = Path(__file__).with_name("crash_child.py")
 
@@ -89,7 +91,7 @@ class Forks:
         assert self._server.stdin is not None
         assert self._server.stdout is not None
         self._server.stdin.close()
-        self._server.wait(10)
+        self._server.wait(HANG_S)
         self._server.stdout.close()
 
 

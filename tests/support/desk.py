@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 from support.fake_models import FakeModels
@@ -41,10 +42,20 @@ def _standing_in(
         sys.stdin, sys.stdout, sys.stderr = kept[2:]
 
 
+class _Started(subprocess.Popen[bytes]):
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self.kill()
+        super().__exit__(kind, value, traceback)
+
+
 class Desk:
-    """A project directory and the command run in it."""
+    """A project directory and the command run in it; as a context manager, no process outlives it."""
 
     def __init__(self, place: Path, fake: FakeModels) -> None:
+        self._started: list[subprocess.Popen[bytes]] = []
         self.project = place / "project"
         self.home = place / "home"
         self.project.mkdir()
@@ -55,13 +66,26 @@ class Desk:
             self.home, ANTHROPIC_API_KEY="sk-planted-0123456789", ANTHROPIC_BASE_URL=fake.anthropic_url
         )
 
+    def __enter__(self) -> "Desk":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self._started:
+            process.kill()  # only where a test failed: the others have ended
+            process.wait()
+            for pipe in (process.stdin, process.stdout, process.stderr):
+                if pipe is not None:
+                    pipe.close()
+
     def start(self, *arguments: str, **options: Any) -> subprocess.Popen[bytes]:
-        """Start the command with pipes."""
+        """Start the command with pipes; in a `with` block that fails it is killed, not waited for."""
         options = {
             "stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE,
             "cwd": self.project, "env": self.environment,
         } | options  # fmt: skip
-        return subprocess.Popen([*COMMAND, *arguments], **options)
+        process = _Started([*COMMAND, *arguments], **options)
+        self._started.append(process)
+        return process
 
     def run(self, *arguments: str, stdin: bytes = b"", **options: Any) -> tuple[int, str, str]:
         """Run the command to its end: exit code, standard output, standard error.

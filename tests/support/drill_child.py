@@ -25,6 +25,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from support.patience import HANG_S
+
 if not __package__:
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -212,7 +214,7 @@ async def delivered(service: SessionService) -> None:
     """Wait until nothing is owed."""
     from bowerbird.store.outbox import OPEN, parcels
 
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(HANG_S):
         while await service.store.read(lambda c: parcels(c, states=OPEN)):
             service.outbox.look()
             await asyncio.sleep(0.005)

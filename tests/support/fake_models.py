@@ -43,6 +43,8 @@ from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from support.patience import HANG_S
+
 if not __package__:  # run as a program: `python tests/support/fake_models.py`
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -94,7 +96,7 @@ class FakeModels:
             target=lambda: asyncio.run(self._serve(ready)), daemon=True, name="fake-models"
         )
         self._thread.start()
-        if not ready.wait(10):
+        if not ready.wait(HANG_S):
             raise TimeoutError("the fake model server did not start")
         return self
 
@@ -103,7 +105,7 @@ class FakeModels:
         if loop and stopping and thread:
             with contextlib.suppress(RuntimeError):  # the loop is gone when serving failed
                 loop.call_soon_threadsafe(stopping.set)
-            thread.join(10)
+            thread.join(HANG_S)
         self._thread = None
 
     @property
@@ -143,11 +145,11 @@ class FakeModels:
         """How many model requests arrived."""
         return len(self.requests)
 
-    def wait_requests(self, n: int, timeout: float = 10) -> Any:
+    def wait_requests(self, n: int, timeout: float = HANG_S) -> Any:
         """Wait until `n` requests arrived (see the class for use in coroutines)."""
         return self._wait(lambda: self.request_count >= n, f"{n} requests", timeout)
 
-    def wait_closed(self, n: int = 1, timeout: float = 10) -> Any:
+    def wait_closed(self, n: int = 1, timeout: float = HANG_S) -> Any:
         """Wait until clients closed `n` answers before their end."""
         return self._wait(lambda: self.closed >= n, f"{n} closed streams", timeout)
 

@@ -13,6 +13,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from support.patience import HANG_S
+
 if not __package__:
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -75,7 +77,7 @@ async def scenario(home: Place, disk: Path) -> dict[str, Any]:
     receipt = await service.submit(thread, "go")
     await fake.wait_requests(first + 2)
     filler = fill(disk)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(HANG_S):
         turn = await service.wait(receipt.turn_id)
     seen["turn"] = [turn.state, (turn.error or {}).get("type"), (turn.error or {}).get("message")]
     fill(disk)  # what the reserve gave back, too
@@ -85,7 +87,7 @@ async def scenario(home: Place, disk: Path) -> dict[str, Any]:
     filler.unlink()
     fake.script({**writes("b.txt", "b" * 200_000)}, {"text": "done"})
     await service.resume(turn.turn_id)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(HANG_S):
         turn = await service.wait(turn.turn_id)
     seen["resumed"] = [turn.state, turn.stop_reason]
     branch = await service.branch(thread)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from support.fake_models import FakeModels
+from support.patience import HANG_S
 
 from bowerbird.app import Application, open_application
 from bowerbird.config import load_settings
@@ -48,7 +49,7 @@ async def killed_turn(
         env={**os.environ, "PYTHONPATH": f"{tests}{os.pathsep}{tests.parent / 'src'}"},
     )
     try:
-        await fake.wait_requests(requests, timeout=60)
+        await fake.wait_requests(requests, timeout=HANG_S)
     finally:
         child.send_signal(signal.SIGKILL)
         child.wait()

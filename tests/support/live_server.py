@@ -15,6 +15,7 @@ from unittest.mock import patch
 
 import httpx
 from support.fake_models import FakeModels
+from support.patience import HANG_S
 from websockets.asyncio.client import ClientConnection, connect
 
 from bowerbird.app.door import listening_config
@@ -22,7 +23,7 @@ from bowerbird.app.serving import Listening, Serving, bind, open_server
 from bowerbird.config import load_settings
 from bowerbird.server.context import ServerSettings
 
-WAIT_S = 60.0
+WAIT_S = HANG_S
 
 
 @dataclass

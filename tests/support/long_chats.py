@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from support.heartbeat import heartbeat
+from support.patience import HANG_S, patience
 from support.sessions import QUICK, PlainMaker
 from support.stores import opened
 
@@ -59,7 +60,7 @@ def model_server() -> Iterator[str]:
         yield f"http://127.0.0.1:{found[1]}"
     finally:
         server.terminate()
-        server.wait(10)
+        server.wait(HANG_S)
 
 
 def turn_records(n: int, size: int) -> list[NewRecord]:
@@ -111,7 +112,7 @@ class Chats:
 
     async def turn(self, thread: str) -> None:
         receipt = await self.service.submit(thread, QUESTION)
-        async with asyncio.timeout(600):
+        async with asyncio.timeout(patience(120)):
             ended = await self.service.wait(receipt.turn_id)
         assert ended.state == "done", ended
 

@@ -24,6 +24,7 @@ from mcp.server.mcpserver import (
 )
 from mcp_types import ToolAnnotations
 from pydantic import BaseModel
+from support.patience import HANG_S
 
 from bowerbird.protocols.mcp_client import ServerSpec
 
@@ -119,7 +120,7 @@ def is_running(pid: int) -> bool:
     return status.rpartition(")")[2].split()[0] != "Z"
 
 
-def until(condition: Callable[[], Any], timeout_s: float = 30.0) -> None:
+def until(condition: Callable[[], Any], timeout_s: float = HANG_S) -> None:
     """Wait until `condition` holds."""
     end = time.monotonic() + timeout_s
     while not condition():
@@ -150,7 +151,7 @@ def http_server(server: MCPServer, seen: list[dict[str, str]] | None = None, por
         yield f"http://127.0.0.1:{port}/mcp"
     finally:
         running.should_exit = True
-        thread.join(20)
+        thread.join(HANG_S)
 
 
 if __name__ == "__main__":

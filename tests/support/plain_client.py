@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import httpx
+from support.patience import HANG_S
 from websockets.asyncio.client import ClientConnection, connect
 
 # Type → the fields that are always there (SV-41).
@@ -43,7 +44,7 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     "error": ("message",),
 }
 USAGE = ("input_tokens", "output_tokens", "last_input_tokens", "plan_mode")
-WAIT_S = 30.0
+WAIT_S = HANG_S
 
 
 class PlainChat:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import asyncpg
 from sqlalchemy import make_url
+from support.patience import HANG_S
 
 USER = "bower"
 TEMPLATE = "bower_template"
@@ -58,7 +59,7 @@ class PostgresServer:
                  "-c", "shared_buffers=32MB", "-c", "full_page_writes=off", "-c", "autovacuum=off"],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, **self._identity(),
             )  # fmt: skip
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + HANG_S
         while True:
             try:
                 self._run("pg_isready", "-h", self._directory, "-p", str(self.port), "-U", USER)
@@ -75,7 +76,7 @@ class PostgresServer:
         if process is not None:
             # QUIT is an immediate shutdown: sessions are cut, the next start recovers. INT is a fast one.
             process.send_signal(3 if crash else 2)
-            process.wait(30)
+            process.wait(HANG_S)
 
     def url(self, database: str) -> str:
         return f"postgresql://{USER}@/{database}?host={self._directory}&port={self.port}"

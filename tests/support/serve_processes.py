@@ -13,8 +13,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+from support.patience import HANG_S
+
 CHILD = Path(__file__).with_name("serve_child.py")
-WAIT_S = 60.0
+WAIT_S = HANG_S
 
 
 class Serves:
@@ -41,7 +43,7 @@ class Serves:
     def close(self) -> None:
         assert self._server.stdin is not None and self._server.stdout is not None
         self._server.stdin.close()
-        self._server.wait(20)
+        self._server.wait(HANG_S)
         self._server.stdout.close()
 
 

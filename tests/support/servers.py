@@ -18,12 +18,13 @@ from typing import Any
 
 import httpx
 from support.fake_models import FakeModels
+from support.patience import HANG_S
 
 from bowerbird import __version__
 from bowerbird.app.serving import Listening, Serving, bind, listen, open_server
 from bowerbird.config import load_settings
 
-START_S = 30.0
+START_S = HANG_S
 FAST = (1e6, 1e6)  # tests ask more often than a person may
 
 
@@ -43,9 +44,9 @@ class TestServer:
     @property
     def http(self) -> httpx.Client:
         """A client without credentials; close it."""
-        return httpx.Client(base_url=self.url, timeout=60)
+        return httpx.Client(base_url=self.url, timeout=HANG_S)
 
-    def run(self, work: Any, timeout: float = 30) -> Any:
+    def run(self, work: Any, timeout: float = HANG_S) -> Any:
         """Run a coroutine in the server's loop and return its result."""
         return asyncio.run_coroutine_threadsafe(work, self.loop).result(timeout)
 
@@ -113,7 +114,7 @@ class _Runner(threading.Thread):
     def stop(self) -> None:
         if self._server is not None:
             self._server.should_exit = True
-        self.join(30)
+        self.join(HANG_S)
         assert not self.is_alive(), "the server did not end"
 
     def run(self) -> None:
@@ -157,7 +158,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def until(condition: Any, what: str, timeout: float = 20) -> Any:
+def until(condition: Any, what: str, timeout: float = HANG_S) -> Any:
     """Wait until `condition()` is true and return it; polls, because it looks from outside."""
     end = time.monotonic() + timeout
     while time.monotonic() < end:

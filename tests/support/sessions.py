@@ -9,6 +9,7 @@ from typing import Any
 
 from support.agent_turns import NAME, settings_for
 from support.fake_models import FakeModels
+from support.patience import HANG_S
 from support.stores import URL, opened
 
 from bowerbird.agent.limits import Limits
@@ -86,7 +87,7 @@ class Place:
 
     async def ask(self, thread: str, text: str | dict[str, Any] = "go", **options: Any) -> Any:
         receipt = await self.service.submit(thread, text, **options)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(HANG_S):
             return await self.service.wait(receipt.turn_id)
 
     async def types(self, thread: str) -> list[str]:
@@ -97,7 +98,7 @@ class Place:
 
     async def until(self, condition: Callable[[], Any]) -> None:
         """Wait until `condition`, a coroutine function, is true of what is committed."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(HANG_S):
             while not await condition():
                 await asyncio.sleep(0.01)
 

@@ -22,6 +22,7 @@ from typing import Any
 
 import httpx
 from support.fake_models import FakeModels
+from support.patience import HANG_S, patience
 from support.servers import free_port
 
 _WORD = re.compile(r"\[\[add (\w+) (\d+)\]\]")
@@ -107,7 +108,7 @@ class Shared:
             process.terminate()
         for _, process in self.servers.values():
             try:
-                process.wait(20)
+                process.wait(HANG_S)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
@@ -180,7 +181,7 @@ class Shared:
 
     def _request(self, door: str, method: str, path: str, body: Any) -> dict[str, Any]:
         address, _ = self.servers[door]
-        found = httpx.request(method, address + path, json=body, timeout=90, trust_env=False)
+        found = httpx.request(method, address + path, json=body, timeout=patience(18), trust_env=False)
         if found.status_code >= 400:
             self.refused.append(f"{door} {method} {path}: {found.status_code} {found.text[:500]}")
         return found.json()
@@ -188,7 +189,7 @@ class Shared:
     def _run(self, *words: str) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
             [*self._command(), *words], cwd=self.project, env=self._environment(), capture_output=True,
-            text=True, stdin=subprocess.DEVNULL, timeout=120, check=False,
+            text=True, stdin=subprocess.DEVNULL, timeout=patience(24), check=False,
         )  # fmt: skip
 
     def _command(self) -> list[str]:
@@ -200,10 +201,10 @@ class Shared:
 
     def _until_ready(self, door: str) -> None:
         address, process = self.servers[door]
-        until = time.monotonic() + 60
+        until = time.monotonic() + HANG_S
         while time.monotonic() < until and process.poll() is None:
             try:
-                if httpx.get(f"{address}/health", timeout=5, trust_env=False).status_code == 200:
+                if httpx.get(f"{address}/health", timeout=HANG_S, trust_env=False).status_code == 200:
                     return
             except httpx.TransportError:
                 time.sleep(0.05)

@@ -16,6 +16,7 @@ from typing import Any
 from support import killed_app
 from support.fake_models import FakeModels
 from support.killed_app import application
+from support.patience import HANG_S
 
 from bowerbird.app import Application
 from bowerbird.sessions import NewSession
@@ -91,7 +92,7 @@ async def new_lead(app: Application, directory: Path, **flags: Any) -> str:
 async def ask(app: Application, thread: str, text: str = "go") -> Any:
     """One turn of the lead, to its end."""
     receipt = await app.sessions.submit(thread, text)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(HANG_S):
         return await app.sessions.wait(receipt.turn_id)
 
 

@@ -22,6 +22,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
+from support.patience import HANG_S
+
 COMMAND = [sys.executable, "-m", "bowerbird.cli.main"]
 _ESCAPES = re.compile(rb"\x1b\[[0-9;?<>=]*[ -/]*[@-~]|\x1b\][^\x07]*\x07|\x1b[()][A-Z0-9]|\x1b[=>78]")
 
@@ -71,8 +73,8 @@ class Terminal:
     ) -> None:
         if self.process.poll() is None:
             self.process.kill()
-        self.process.wait(10)
-        self._reader.join(10)
+        self.process.wait(HANG_S)
+        self._reader.join(HANG_S)
         os.close(self._master)
 
     @property
@@ -90,7 +92,7 @@ class Terminal:
         """Type `text`; "\\r" is Enter."""
         os.write(self._master, text.encode())
 
-    def wait_for(self, text: str, *, timeout: float = 30) -> None:
+    def wait_for(self, text: str, *, timeout: float = HANG_S) -> None:
         """Wait until `text` was written after what was waited for last."""
         deadline = time.monotonic() + timeout
         with self._changed:
@@ -106,7 +108,7 @@ class Terminal:
                     raise AssertionError(f"{text!r} did not appear; the end of the screen:\n{end}")
                 self._changed.wait(min(left, 0.5))
 
-    def wait(self, timeout: float = 20) -> int:
+    def wait(self, timeout: float = HANG_S) -> int:
         """Wait for the end of the process; return its exit code."""
         code = self.process.wait(timeout)
         self._reader.join(timeout)

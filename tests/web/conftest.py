@@ -15,8 +15,9 @@ import pytest
 from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
 from support.fake_models import FakeModels
 from support.live_server import LiveServer, live_server
+from support.patience import HANG_S
 
-expect.set_options(timeout=20_000)  # a busy machine is slow, not wrong
+expect.set_options(timeout=HANG_S * 1000)  # a busy machine is slow, not wrong
 
 ROOT = Path(__file__).resolve().parents[2]
 REPORT = '''"""Counts orders."""
@@ -113,7 +114,7 @@ async def browser(chromium: str) -> AsyncIterator[Browser]:
 async def context(browser: Browser, server: LiveServer) -> AsyncIterator[BrowserContext]:
     """A person's browser; whatever a page complains about fails the test."""
     opened = await browser.new_context(base_url=server.address, viewport={"width": 1280, "height": 860})
-    opened.set_default_timeout(20_000)
+    opened.set_default_timeout(HANG_S * 1000)
     complaints: list[str] = []
     opened.on("weberror", lambda error: complaints.append(str(error.error)))
     opened.on(

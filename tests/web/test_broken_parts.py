@@ -6,9 +6,10 @@ import pytest
 from playwright.async_api import Page, WebSocketRoute, expect
 from support.fake_models import FakeModels
 from support.live_server import LiveServer
+from support.patience import patience
 from support.web_actions import log
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(patience(60))
 
 NO_ADDRESSES = (
     "Look: ![boom](http://) and ![bang](https://[) and [a link](http://[::) and ![pix](http:// x)\n\nThe end."

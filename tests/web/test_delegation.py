@@ -7,9 +7,10 @@ import pytest
 from playwright.async_api import Page, expect
 from support.fake_models import FakeModels
 from support.live_server import LiveServer
+from support.patience import patience
 from support.web_actions import is_idle, log
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(patience(60))
 
 TASKS = [
     {"task": "Note what the report counts", "agent_type": "general"},

@@ -6,12 +6,13 @@ import pytest
 from playwright.async_api import Browser, BrowserContext, Page, expect
 from support.fake_models import FakeModels
 from support.live_server import LiveServer, live_server
+from support.patience import patience
 from support.web_actions import is_idle, log, say
 
 from bowerbird.store.memory import add_memory
 from bowerbird.store.tokens import make_token, revoke
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(patience(60))
 
 NOTED = """
 window.noted = [];

@@ -7,8 +7,9 @@ import pytest
 from playwright.async_api import Page, expect
 from support.fake_models import FakeModels
 from support.live_server import LiveServer
+from support.patience import patience
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(patience(60))
 
 MOST_STOPS = 120
 # What has the focus: its words, and whether a ring or a glow around it, or around its box, says so.

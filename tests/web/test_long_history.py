@@ -7,9 +7,10 @@ import pytest
 from playwright.async_api import Page, WebSocketRoute, expect
 from support.fake_models import FakeModels
 from support.live_server import LiveServer
+from support.patience import patience
 from support.web_actions import is_idle, log
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(patience(60))
 
 CALLS = 40
 STEPS = 18

@@ -10,6 +10,7 @@ import pytest
 from playwright.async_api import Browser, expect
 from support.fake_models import FakeModels
 from support.live_server import LiveServer, live_server
+from support.patience import patience
 from support.web_actions import log, say
 
 from bowerbird.server.errors import Problem
@@ -55,7 +56,7 @@ def test_without_a_build_the_page_says_what_to_do(tmp_path: Path) -> None:
     assert shown.status_code == 503 and b"make web" in bytes(shown.body)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(patience(60))
 async def test_every_deep_link_is_a_page_and_unknown_ones_are_json(server: LiveServer) -> None:
     """UI-1, SV-4, SV-59."""
     for path in (
@@ -82,7 +83,7 @@ async def test_every_deep_link_is_a_page_and_unknown_ones_are_json(server: LiveS
         assert unknown.status_code == 404 and unknown.headers["content-type"] == "application/json"
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(patience(60))
 async def test_pages_are_open_and_a_token_is_asked_for_in_them(
     tmp_path: Path, fake: FakeModels, browser: Browser, built_ui: Path
 ) -> None:
@@ -114,7 +115,7 @@ def test_types_are_made_from_the_servers_own_description() -> None:
     assert script.text() == script.TARGET.read_text(encoding="utf-8")
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(patience(60))
 def test_the_pure_parts_pass_their_own_tests(builder: ModuleType, built_ui: Path) -> None:
     """The fold over frames and the review's choices (web/tests)."""
     del built_ui

@@ -8,9 +8,10 @@ import pytest
 from playwright.async_api import Page, expect
 from support.fake_models import FakeModels
 from support.live_server import LiveServer
+from support.patience import patience
 from support.web_actions import is_idle, serious_findings
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(patience(60))
 
 MOST_SCRIPT = 300_000
 

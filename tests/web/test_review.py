@@ -14,12 +14,13 @@ import pytest
 from playwright.async_api import Browser, Locator, Page, expect
 from support.fake_models import FakeModels
 from support.live_server import LiveServer, live_server
+from support.patience import HANG_S, patience
 from support.web_actions import log, serious_findings
 
 from bowerbird.core.events import Notice
 from bowerbird.sessions.live import Published
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(patience(60))
 
 
 def edit(path: str, old: str, new: str) -> dict[str, Any]:
@@ -300,7 +301,7 @@ async def test_the_land_bar_says_what_the_check_found(
         first = {"tools": [edit("/report.py", "found = 0", "found = 1")]}
         conversation = await worked(server, fake, first, {"text": "Done."}, again, {"text": "Changed."})
         page = await browser.new_page(base_url=server.address)
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(HANG_S * 1000)
         await page.goto(f"/dev/c/{conversation}/diff")
         check = page.get_by_test_id("landing-check")
         await check.get_by_role("button", name="Check", exact=True).click()

@@ -4,9 +4,10 @@ import pytest
 from playwright.async_api import Page, expect
 from support.fake_models import FakeModels
 from support.live_server import LiveServer
+from support.patience import patience
 from support.web_actions import conversation_of, is_idle, log, say
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(patience(60))
 
 
 async def test_sessions_are_renamed_found_deleted_and_brought_back(

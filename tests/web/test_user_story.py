@@ -6,9 +6,10 @@ import pytest
 from playwright.async_api import BrowserContext, Page, expect
 from support.fake_models import FakeModels
 from support.live_server import LiveServer
+from support.patience import patience
 from support.web_actions import Sockets, conversation_of, is_idle, log, say
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(patience(60))
 
 EDIT = {
     "name": "edit_file",

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from support.branches import branch_of, view_of
+from support.patience import HANG_S
 
 from bowerbird.core.errors import BranchBusy, InvalidWorkspace
 from bowerbird.workspace.journal import Journal, Step
@@ -177,7 +178,7 @@ def _in_another_process(tmp_path: Path, branch_id: str, body: str) -> "subproces
         check=False,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG_S,
     )
 
 

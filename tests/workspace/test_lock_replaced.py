@@ -55,7 +55,7 @@ class Holder:
 
     def close(self) -> None:
         os.kill(self.pid, signal.SIGCONT)
-        self._process.communicate(timeout=20)
+        self._process.communicate(timeout=HANG_S)
 
 
 @pytest.fixture

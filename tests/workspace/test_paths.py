@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 from support.branches import branch_of
+from support.patience import HANG_S
 
 from bowerbird.core.errors import (
     InvalidPath,
@@ -247,7 +248,7 @@ async def test_a_sparse_terabyte_costs_nothing(tmp_path):
             file.write(b"\nlast line\n")
         os.mkfifo(tmp_path / "ws/pipe")
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(HANG_S):
             assert (await branch.list_files())["total"] == 3
             found = await branch.search_files("needle")
             assert [m["path"] for m in found["matches"]] == ["/a.txt"]

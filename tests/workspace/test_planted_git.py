@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.patience import HANG_S
 
 from bowerbird.core.errors import LandingRefused
 from bowerbird.workspace import Branch, Workspace
@@ -82,7 +83,7 @@ class Plants:
         environment = {"HOME": str(self.home), "PATH": os.environ["PATH"], "GIT_TERMINAL_PROMPT": "0"}
         return subprocess.run(
             [*GIT, *arguments], cwd=at or self.root, env=environment, check=False, capture_output=True,
-            stdin=subprocess.DEVNULL, timeout=20,
+            stdin=subprocess.DEVNULL, timeout=HANG_S,
         )  # fmt: skip
 
     def write(self, files: dict[str, str]) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.branches import branch_of
+from support.patience import HANG_S
 
 from bowerbird.core.errors import InvalidArgument, InvalidPattern, SearchTimeout
 from bowerbird.workspace.python_search import PythonSearch
@@ -202,7 +203,7 @@ async def test_a_trap_pattern_ends_while_others_go_on(tmp_path):
                 ticks += 1
 
         ticking = asyncio.create_task(tick())
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(HANG_S):
             assert (await branch.search_files("(a+)+$"))["total"] == 0
         ticking.cancel()
 
@@ -234,7 +235,7 @@ async def test_a_cancelled_search_leaves_no_process(tmp_path):
 
 
 async def _until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(HANG_S):
         while not condition():  # the state of another process has no event
             await asyncio.sleep(0.01)
 

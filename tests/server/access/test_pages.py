@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from support.fake_models import FakeModels
 from support.live_server import live_server, one, say
+from support.patience import HANG_S
 
 from bowerbird.server.access.gate import Gate
 from bowerbird.server.access.origins import Names, is_loopback
@@ -178,7 +179,7 @@ async def test_a_loop_that_lags_again_and_again_refuses_new_work_until_it_keeps_
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         assert (overload.reason() is None) is (stalls < 3)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(HANG_S):
         while overload.reason() is not None:
             await asyncio.sleep(0.05)
     overload.close()

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from support.fake_models import FakeModels
 from support.live_server import LiveServer, events, live_server, one, say, text_of
+from support.patience import HANG_S
 from websockets.exceptions import ConnectionClosed
 
 from bowerbird.core.errors import InvalidArgument
@@ -27,7 +28,7 @@ async def token(server: LiveServer, name: str, role: Any = "user", **more: Any) 
 
 async def close_code(socket: Any) -> int | None:
     with pytest.raises(ConnectionClosed) as closed:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(HANG_S):
             while True:
                 await socket.recv()
     return closed.value.rcvd.code if closed.value.rcvd is not None else None

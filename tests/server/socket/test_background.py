@@ -8,8 +8,9 @@ import pytest
 from support.agent_turns import call
 from support.fake_models import FakeModels
 from support.live_server import LiveServer
+from support.patience import HANG_S, patience
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = pytest.mark.timeout(patience(24))
 
 
 async def begun(server: LiveServer, fake: FakeModels) -> tuple[str, str]:
@@ -23,7 +24,7 @@ async def begun(server: LiveServer, fake: FakeModels) -> tuple[str, str]:
     path = f"/api/conversations/{conversation}"
     said = await server.http.post(f"{path}/messages?wait=60", json={"content": "go"})
     assert said.json()["state"] == "done", said.text
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(HANG_S):
         while True:
             [run] = (await server.http.get(f"{path}/background")).json()
             if run["tail"]:
@@ -66,7 +67,7 @@ async def test_a_socket_lists_and_cancels_them(server: LiveServer, fake: FakeMod
 
         async def asked(frame: dict[str, Any]) -> dict[str, Any]:
             await socket.send(json.dumps(frame))
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(HANG_S):
                 while True:
                     event = json.loads(await socket.recv())
                     if event["type"] in ("background_runs", "error"):

@@ -17,12 +17,13 @@ import pytest
 from support.databases import postgres
 from support.fake_models import FakeModels
 from support.live_server import LiveServer, live_server
+from support.patience import HANG_S, patience
 from support.postgres import PostgresServer, postgres_server
 from support.servers import free_port
 
 __all__ = ("postgres",)
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = pytest.mark.timeout(patience(36))
 
 
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
@@ -43,17 +44,19 @@ def test_a_signal_closes_everything_in_order(tmp_path: Path, fake: FakeModels, s
         cwd=tmp_path, stderr=subprocess.PIPE, env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)},
     )  # fmt: skip
     try:
-        until = time.monotonic() + 60
+        until = time.monotonic() + HANG_S
         while time.monotonic() < until:
             try:
-                made = httpx.post(f"http://127.0.0.1:{port}/api/chat", json={}, timeout=10, trust_env=False)
+                made = httpx.post(
+                    f"http://127.0.0.1:{port}/api/chat", json={}, timeout=HANG_S, trust_env=False
+                )
                 break
             except httpx.TransportError:
                 time.sleep(0.05)
         assert made.status_code == 200
         assert [path.name for path in (tmp_path / "data").glob("reserve.*")] == [f"reserve.{server.pid}"]
         server.send_signal(sent)
-        _, said = server.communicate(timeout=30)
+        _, said = server.communicate(timeout=HANG_S)
         assert server.returncode == 0, said.decode()[-2000:]
     finally:
         server.kill()
@@ -115,9 +118,9 @@ async def test_reads_are_answered_while_the_database_is_away(
         await server.conversation()
         await asyncio.to_thread(restless.stop, crash=True)
         begun = time.monotonic()
-        away = await server.http.get("/api/conversations", timeout=60)
+        away = await server.http.get("/api/conversations", timeout=HANG_S)
         assert (away.status_code, away.headers.get("retry-after")) == (503, "2")
         assert time.monotonic() - begun < 12
         await asyncio.to_thread(restless.start)
-        back = await server.http.get("/api/conversations", timeout=60)
+        back = await server.http.get("/api/conversations", timeout=HANG_S)
         assert back.status_code == 200

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from support.fake_models import FakeModels
 from support.live_server import LiveServer, events, live_server, one, say, text_of, types
+from support.patience import HANG_S
 from websockets.exceptions import ConnectionClosed
 
 from bowerbird.server.socket import viewer as viewer_module
@@ -16,7 +17,7 @@ LONG = {"deltas": 4, "hang_after": 2}
 
 async def ended(server: LiveServer, conversation: str) -> tuple[str, str | None]:
     """Wait until the newest turn has ended; return its state and why."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(HANG_S):
         while True:
             turns = await server.sessions.turns(conversation)
             if turns and turns[-1].state not in ("queued", "running"):
@@ -122,7 +123,7 @@ async def test_a_viewer_that_never_reads_is_closed_and_continues_by_cursor(
         assert all(viewer.backlog.size <= (1 << 20) + 400_000 for viewer in hub._viewers)
         seen = []
         with pytest.raises(ConnectionClosed) as closed:
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(HANG_S):
                 while True:
                     seen.append(json.loads(await stalls.recv()))
         assert closed.value.rcvd is not None

@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 from support.live_server import LiveServer, events, one, say, text_of, types
+from support.patience import HANG_S
 from websockets.exceptions import ConnectionClosed
 
 from bowerbird.server.socket import audience as audience_module
@@ -63,7 +64,7 @@ async def test_a_hundred_connections_leave_nothing_behind(server: LiveServer) ->
         async with AsyncExitStack() as stack:
             for _ in range(5):
                 await stack.enter_async_context(server.socket(conversation))
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(HANG_S):
         while hub.viewers._viewers or hub.viewers._seats:
             await asyncio.sleep(0.02)
     assert server.context.presence.viewers(conversation) == 0

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from support.live_server import LiveServer, events, one, say, text_of, types
+from support.patience import HANG_S
 
 TOOL = {"tools": [{"name": "write_file", "input": {"path": "a.txt", "content": "x"}}]}
 
@@ -131,7 +132,7 @@ async def stream(
 ) -> list[tuple[str, dict[str, Any]]]:
     seen: list[tuple[str, dict[str, Any]]] = []
     place = ""
-    async with asyncio.timeout(60), server.http.stream("GET", path, headers=headers) as answer:
+    async with asyncio.timeout(HANG_S), server.http.stream("GET", path, headers=headers) as answer:
         assert answer.status_code == 200
         async for line in answer.aiter_lines():
             if line.startswith("id: "):

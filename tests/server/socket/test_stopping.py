@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 from support.fake_models import FakeModels
 from support.live_server import LiveServer, events, say, text_of, types
+from support.patience import HANG_S
 from websockets.asyncio.client import ClientConnection
 
 BOUND_S, TRIES = 0.5, 3
-WAIT_S = 60.0
+WAIT_S = HANG_S
 
 
 def bash(command: str) -> dict[str, Any]:
