@@ -18,7 +18,7 @@ from bowerbird.server.errors import Guard, handle_errors
 from bowerbird.server.heads import Heads
 from bowerbird.server.idempotency import Idempotency
 from bowerbird.server.metrics import Measured
-from bowerbird.server.openapi import describe
+from bowerbird.server.openapi import describe, operation_id
 from bowerbird.server.pages import router as pages_router
 from bowerbird.server.routes import routers
 from bowerbird.server.socket import router as socket_router
@@ -48,6 +48,7 @@ def create_server(context: "ServerContext") -> FastAPI:
         middleware=layers,
         redirect_slashes=False,
         docs_url=None,
+        generate_unique_id_function=operation_id,
         redoc_url=None,
     )
     app.state.context = context

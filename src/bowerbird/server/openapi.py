@@ -14,6 +14,7 @@ from bowerbird.server.routes.common import InvalidShown, ProblemShown
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
+    from fastapi.routing import APIRoute
 
     from bowerbird.server.context import ServerContext
 
@@ -71,6 +72,8 @@ def build(app: "FastAPI", context: "ServerContext") -> dict[str, Any]:
 
 def _complete(operation: dict[str, Any], method: str, *, is_open: bool) -> None:
     del is_open
+    for content in operation.get("requestBody", {}).get("content", {}).values():
+        content["schema"] = _as_text(content["schema"])  # a body may be left out; it is never null
     for parameter in operation.get("parameters", ()):
         parameter["schema"] = (
             _as_text(parameter["schema"]) if parameter["in"] == "query" else parameter["schema"]
@@ -89,6 +92,11 @@ def _complete(operation: dict[str, Any], method: str, *, is_open: bool) -> None:
             "schema": {"type": "string", "minLength": 1, "maxLength": MAX_KEY, "pattern": "^[!-~]+$"},
         }
         operation.setdefault("parameters", []).append(key)
+
+
+def operation_id(route: "APIRoute") -> str:
+    """Return the name of a route in generated clients, such as `conversations_fork`."""
+    return f"{route.tags[0] if route.tags else 'server'}_{route.name}"
 
 
 def _as_text(schema: dict[str, Any]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 Here: the routes. Not here: what an answer does (`sessions`).
 """
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query
 from pydantic import Field
@@ -19,11 +19,11 @@ from bowerbird.server.routes.common import (
     Context,
     ConversationId,
     Limit,
-    Shown,
     StatusShown,
     User,
     Viewer,
 )
+from bowerbird.server.routes.shapes import Question, TraceRecord
 from bowerbird.server.submitting import DOOR, question
 from bowerbird.server.wire import answer
 from bowerbird.sessions.answers import DECISIONS
@@ -34,20 +34,6 @@ from bowerbird.store.traces import traces_of
 router = APIRouter(prefix="/api", tags=["approvals"])
 
 WORDS = sorted({word for words in DECISIONS.values() for word in words})
-
-
-class Question(Shown):
-    """What waits for a decision; `subagent_id` names the subagent or teammate that asks, if one does."""
-
-    request_id: str
-    conversation_id: str
-    subagent_id: str | None
-    turn_id: str
-    kind: str
-    tools: list[dict[str, Any]]
-    text: str
-    asked_at: str
-    expires_at: str | None
 
 
 class Decision(Body):
@@ -104,7 +90,7 @@ async def _pending(context: ServerContext, caller: Caller, request_id: str) -> t
 
 
 @router.get(
-    "/conversations/{conversation_id}/traces", response_model=list[dict[str, Any]], summary="Model calls"
+    "/conversations/{conversation_id}/traces", response_model=list[TraceRecord], summary="Model calls"
 )
 async def traces(
     conversation_id: ConversationId,

@@ -3,7 +3,7 @@
 Here: the routes. Not here: their messages and turns (`turns.py`), what a list row holds (`shown.py`).
 """
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query
 from pydantic import Field
@@ -32,6 +32,7 @@ from bowerbird.server.routes.common import (
     User,
     Viewer,
 )
+from bowerbird.server.routes.shapes import BranchShown, QueuedShown
 from bowerbird.server.wire import NOT_BLANK, answer, clean, is_id
 from bowerbird.sessions.threads import root_of
 from bowerbird.store.threads import find_session
@@ -130,8 +131,8 @@ class Conversation(Shown):
     total_input_tokens: int
     total_output_tokens: int
     cursor: int
-    queued: list[dict[str, Any]]
-    branch: dict[str, Any] | None
+    queued: list[QueuedShown]
+    branch: BranchShown | None
     parent: str | None
     cost: float | None
 

@@ -32,6 +32,7 @@ from bowerbird.server.routes.common import (
     Viewer,
     whole,
 )
+from bowerbird.server.routes.shapes import Diff, LandedPath, RefusedPath
 from bowerbird.server.routes.turns import Accepted
 from bowerbird.server.submitting import DOOR, submit
 from bowerbird.server.wire import NOT_BLANK, answer
@@ -107,13 +108,6 @@ class Comments(StrictBody):
     comments: Annotated[list[Comment], Field(min_length=1, max_length=100)]
 
 
-class Diff(Shown):
-    """Changes with their hunks; paths begin with a slash."""
-
-    written: list[dict[str, Any]]
-    deleted: list[str]
-
-
 class PlanRow(Shown):
     """What a landing would do to one path.
 
@@ -152,8 +146,8 @@ class LandingShown(Shown):
     state: str
     at: str
     branch: str
-    entries: list[dict[str, Any]]
-    refused: list[dict[str, Any]]
+    entries: list[LandedPath]
+    refused: list[RefusedPath]
 
 
 class CheckShown(Shown):
@@ -182,7 +176,7 @@ class Discarded(Shown):
 _PATCH: dict[int | str, dict[str, Any]] = {200: {"content": {"text/x-diff": {"schema": {"type": "string"}}}}}
 
 
-@router.get("/conversations/{conversation_id}/diff", response_model=Diff, responses=_PATCH, summary="Changes")
+@router.get("/conversations/{conversation_id}/diff", response_model=Diff, summary="Changes")
 async def diff(
     conversation_id: ConversationId,
     context: Context,
@@ -191,15 +185,39 @@ async def diff(
     since: Annotated[str | None, Query(max_length=200, description="A snapshot, or a turn.")] = None,
     format: Literal["json", "unified"] = "json",  # noqa: A002 - the member's name on the wire
 ) -> Response:
-    """Against the fork point, or against an earlier state; non-empty `flags` is the red lane."""
+    """Against the fork point, or against an earlier state; non-empty `flags` is the red lane.
+
+    With `format=unified` the answer is that of `GET …/patch`.
+    """
+    if format == "unified":
+        return await patch(conversation_id, context, caller, path, since)
     row = await owned_session(context, caller, conversation_id)
     branch = await branch_of(context, row)
-    snapshot = await snapshot_of(context, row, since)
-    paths = virtual_paths(path) or None
-    if format == "unified":
-        patch = await to_thread(branch.unified, paths, 3, snapshot)
-        return Response(patch.encode("utf-8", "surrogateescape"), media_type="text/x-diff")
-    return answer(await to_thread(branch.diff, paths, snapshot))
+    return answer(
+        await to_thread(branch.diff, virtual_paths(path) or None, await snapshot_of(context, row, since))
+    )
+
+
+@router.get(
+    "/conversations/{conversation_id}/patch",
+    response_class=Response,
+    responses=_PATCH,
+    summary="Changes as a patch",
+)
+async def patch(
+    conversation_id: ConversationId,
+    context: Context,
+    caller: Viewer,
+    path: PathsQuery,
+    since: Annotated[str | None, Query(max_length=200, description="A snapshot, or a turn.")] = None,
+) -> Response:
+    """The same changes as `git apply` takes them."""
+    row = await owned_session(context, caller, conversation_id)
+    branch = await branch_of(context, row)
+    text = await to_thread(
+        branch.unified, virtual_paths(path) or None, 3, await snapshot_of(context, row, since)
+    )
+    return Response(text.encode("utf-8", "surrogateescape"), media_type="text/x-diff")
 
 
 @router.get("/conversations/{conversation_id}/landing-plan", response_model=Plan, summary="What would land")

@@ -31,6 +31,7 @@ from bowerbird.server.routes.common import (
     whole,
 )
 from bowerbird.server.routes.review import Paths
+from bowerbird.server.routes.shapes import Diff, Ranked, SaidOrDone, UsageNumbers
 from bowerbird.server.wire import NOT_BLANK, answer, clean, is_id
 from bowerbird.sessions.live import Published
 from bowerbird.sessions.tournaments import Tournament
@@ -56,7 +57,7 @@ class SubagentShown(Shown):
     state: str
     result: str | None
     error: str | None
-    usage: dict[str, Any]
+    usage: UsageNumbers
     depth: int
     created: str
     ended: str | None
@@ -65,8 +66,8 @@ class SubagentShown(Shown):
 class SubagentWhole(SubagentShown):
     """The same, with what it changed and what it said and did."""
 
-    diff: dict[str, Any] | None
-    transcript: list[dict[str, Any]]
+    diff: Diff | None
+    transcript: list[SaidOrDone]
 
 
 class Merge(StrictBody):
@@ -108,9 +109,9 @@ class TournamentShown(Shown):
     task: str
     checks: list[str]
     merge: str
-    attempts: list[dict[str, Any]]
+    attempts: list[SubagentShown]
     winner: str | None
-    ranking: list[dict[str, Any]]
+    ranking: list[Ranked]
     error: str | None
 
 

@@ -13,6 +13,7 @@ from bowerbird.core.errors import UnknownTurn
 from bowerbird.server.context import ServerContext
 from bowerbird.server.ownership import owned_session
 from bowerbird.server.routes.common import Context, ConversationId, Limit, ProblemShown, Shown, Viewer
+from bowerbird.server.routes.shapes import Question, Sender, TurnError, UsageNumbers
 from bowerbird.server.submitting import answered
 from bowerbird.server.turn_views import messages_page, turn_row
 from bowerbird.server.wire import answer
@@ -31,10 +32,10 @@ class TurnRow(Shown):
     waiting_for: str | None
     stop_reason: str | None
     attempt: int
-    usage: dict[str, Any] | None
+    usage: UsageNumbers | None
     cost: float | None
     snapshot_id: str | None
-    error: dict[str, Any] | None
+    error: TurnError | None
     started_at: str | None
     ended_at: str | None
 
@@ -43,7 +44,7 @@ class OneTurn(TurnRow):
     """The same with its answer so far, and the question that waits, if one does."""
 
     text: str
-    request: dict[str, Any] | None
+    request: Question | None
 
 
 class Turns(Shown):
@@ -74,7 +75,7 @@ class MessageRow(Shown):
     role: str
     content: str
     created_at: str
-    sender: dict[str, Any] | None = None
+    sender: Sender | None = None
     tool_calls: list[CallRow] | None = None
 
 

@@ -25,6 +25,7 @@ from bowerbird.server.routes.common import (
     User,
     Viewer,
 )
+from bowerbird.server.routes.shapes import Question, QueuedShown, TurnError, UsageNumbers
 from bowerbird.server.submitting import answered, submit
 from bowerbird.server.wire import NOT_BLANK, answer, clean
 
@@ -48,10 +49,10 @@ class Answered(Accepted):
     state: str
     stop_reason: str | None
     text: str
-    usage: dict[str, Any] | None
+    usage: UsageNumbers | None
     cost: float | None
-    error: dict[str, Any] | None
-    request: dict[str, Any] | None
+    error: TurnError | None
+    request: Question | None
 
 
 class TurnShown(Shown):
@@ -80,16 +81,6 @@ class CallShown(Shown):
     total: int
     truncated: bool
     tainted: bool
-
-
-class QueuedShown(Shown):
-    """An input that waits."""
-
-    inbox_id: str
-    turn_id: str
-    position: int
-    kind: str
-    content: str
 
 
 _MESSAGE_BODY = {

@@ -15,6 +15,7 @@ from bowerbird.server.context import Caller, ServerContext
 from bowerbird.server.conversations import hidden_owner
 from bowerbird.server.ownership import owned_session
 from bowerbird.server.routes.common import Context, Shown, StrictBody, User, Viewer
+from bowerbird.server.routes.shapes import UsageRow
 from bowerbird.server.wire import answer, clean
 from bowerbird.sessions.limits import set_limit
 from bowerbird.store.usage import MoneyScope, standings
@@ -32,7 +33,7 @@ class UsageShown(Shown):
     """Sums by key; cost null = some call has no price."""
 
     by: str
-    rows: list[dict[str, Any]]
+    rows: list[UsageRow]
 
 
 class BudgetShown(Shown):

@@ -1,0 +1,193 @@
+"""Forms that several answers share, for the description of the routes (SV-4).
+
+Here: models of what is shown. Not here: who makes it; members of one route's own answer.
+"""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from bowerbird.server.routes.common import Shown
+
+
+class UsageNumbers(Shown):
+    """What model calls used; `cost` in USD, null where a price is unknown."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    reasoning_tokens: int = 0
+    model_calls: int = 0
+    tool_calls: int = 0
+    cost: float | None = None
+    estimated: bool = False
+
+
+class TurnError(Shown):
+    """Why a turn failed; `retryable`: the same again may work."""
+
+    type: str = ""
+    message: str = ""
+    retryable: bool = False
+
+
+class Sender(Shown):
+    """Who said something, and through which door."""
+
+    id: str | None = None
+    name: str | None = None
+    door: str | None = None
+
+
+class ToolAsked(Shown):
+    """A tool call that waits for a decision."""
+
+    id: str = ""
+    name: str = ""
+    input: Any = None
+
+
+class Question(Shown):
+    """What waits for a decision; `subagent_id` names the subagent or teammate that asks, if one does."""
+
+    request_id: str
+    conversation_id: str
+    subagent_id: str | None
+    turn_id: str
+    kind: str
+    tools: list[ToolAsked]
+    text: str
+    asked_at: str
+    expires_at: str | None
+
+
+class QueuedShown(Shown):
+    """An input that waits."""
+
+    inbox_id: str
+    turn_id: str
+    position: int
+    kind: str
+    content: str
+
+
+class BranchShown(Shown):
+    """A conversation's branch, and the last name of the directory it is a branch of."""
+
+    id: str
+    changed_files: int
+    workspace: str | None
+
+
+class HunkShown(Shown):
+    """Lines that changed together; `text` as in a unified diff."""
+
+    id: str
+    old_start: int
+    old_lines: int
+    new_start: int
+    new_lines: int
+    text: str
+
+
+class ChangedFile(Shown):
+    """A path that was created or modified; `hunks` null = too large to compare.
+
+    `flags`, `grade`, `reasons`, `tainted` and `taint` are those of the landing plan.
+    """
+
+    path: str
+    kind: Literal["create", "modify"]
+    type: str
+    size: int
+    mode: int | None
+    old_mode: int | None
+    binary: bool
+    added: int
+    removed: int
+    renamed_from: str | None
+    base: str
+    hunks: list[HunkShown] | None
+    flags: list[str] = Field(default_factory=list)
+    grade: str = "free"
+    reasons: list[str] = Field(default_factory=list)
+    tainted: bool = False
+    taint: list[str] = Field(default_factory=list)
+
+
+class Diff(Shown):
+    """Changes with their hunks; paths begin with a slash."""
+
+    written: list[ChangedFile]
+    deleted: list[str]
+
+
+class LandedPath(Shown):
+    """What a landing did to one path; `before` and `after` null = nothing stood there."""
+
+    path: str
+    op: str
+    before: str | None
+    after: str | None
+    mode: int | None
+    hunks: list[str]
+    flags: list[str]
+    merged: bool
+    tainted: bool
+    taint: list[str]
+
+
+class RefusedPath(Shown):
+    """A path that did not land, and why."""
+
+    path: str
+    reason: str
+
+
+class SaidOrDone(Shown):
+    """A message of a subagent; `role` is `user`, `assistant` or `tool`."""
+
+    cursor: int
+    at: str
+    role: str
+    content: str
+
+
+class Ranked(Shown):
+    """An attempt in its place."""
+
+    handle: str
+    rank: int
+    status: str
+    passed: int
+    failed: int
+    files: int
+    added: int
+    removed: int
+    touched_checks: bool
+    cost: float | None
+    tokens: int
+    seconds: float
+    error: str | None
+
+
+class UsageRow(Shown):
+    """A sum; `cost` null = some call has no price."""
+
+    key: str
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    cache_read_tokens: int
+    cache_write_tokens: int
+    unpriced_calls: int
+    cost: float | None
+
+
+class TraceRecord(Shown):
+    """A model call's request or answer, as stored while tracing was on."""
+
+    n: int
+    at: str
+    turn_id: str | None
