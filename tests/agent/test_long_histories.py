@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bowerbird.agent.compaction import estimate_tokens, plan_summary, sent_view
+from bowerbird.agent.compaction import estimate_tokens, plan_summary, sent_tokens, sent_view
 from bowerbird.agent.history import History, HistoryBuilder
 from bowerbird.core.events import (
     AssistantStep,
@@ -162,3 +162,58 @@ def test_a_message_more_is_sent_without_looking_at_those_before() -> None:
         return least(more)
 
     assert growing(20_000) < growing(200) + 20 * 0.002  # lists of pointers are copied, no more
+
+
+@given(STEPS, st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), max_size=4), st.booleans())
+def test_a_summary_of_anything_is_sent_as_if_the_history_were_looked_at_anew(
+    steps: list[str], summaries: list[tuple[int, int]], from_the_first: bool
+) -> None:
+    """AG-56: summaries that end at any message, results too, one over the other, before and after more is said."""
+    events = [event for event in played(steps) if not isinstance(event, Compaction)]
+    grows = HistoryBuilder(History())
+    for at, event in enumerate(events):
+        grows.add(event)
+        for number, (when, last) in enumerate(summaries):
+            if when == at and grows.messages and not grows.pending_calls:
+                first = 0 if from_the_first else when % len(grows.messages)
+                ids = grows.messages[first].id, grows.messages[last % len(grows.messages)].id
+                grows.build()
+                grows.add(Compaction(*ids, f"summary {number}", "auto"))
+        history = grows.build()
+        at_once = replace(history, sending=None)
+        assert sent_view(history) == sent_view(at_once)
+        assert sent_tokens(history) == sent_view(at_once).tokens
+        asked = replace(history, compactions=(*history.compactions, Compaction("m0", f"m{at}", "s", "auto")))
+        assert sent_view(asked) == sent_view(replace(asked, sending=None))  # as a summary is tried out
+
+
+def test_a_summary_of_a_long_history_costs_what_is_kept_of_it_and_not_all() -> None:
+    """Issue 10, Must show 6: the view after a summary of 20,000 messages held the event loop for 20 ms, twice."""
+
+    messages = tuple(user_text(f"word {i}") for i in range(40_000))
+    base = HistoryBuilder(History(messages)).build()
+    made = Compaction(messages[0].id, messages[-100].id, "said", "auto")
+    whole = replace(base, compactions=(made,), sending=None)
+
+    def once() -> None:
+        builder = HistoryBuilder(base)
+        builder.add(made)
+        sent_view(builder.build())
+
+    assert least(once) * 2 < least(lambda: sent_view(whole))  # a fifth of it: lists of pointers are copied
+
+
+def test_what_a_history_holds_never_changes() -> None:
+    """A turn goes on from a value: two that go on from the same one do not meet."""
+    first = HistoryBuilder(History((user_text("a"),)))
+    began = first.build()
+    view, started, calls = sent_view(began), began.started, set(first.calls)
+    others = [HistoryBuilder(began), HistoryBuilder(began), first]
+    for n, other in enumerate(others):
+        use = ToolUseBlock(f"c{n}", "ls", {})
+        other.add(AssistantStep(Message("assistant", (use,)), "tool_use", "m", Usage()))
+        other.add(ToolIntent(use.id, "ls", {}, "read"))
+        other.add(ToolOutcome(use.id, "ls", "ok", "x" * 300))
+        assert other.build().started == {use.id}
+        assert other.calls == {use.id}
+    assert (sent_view(began), began.started, calls) == (view, started, set())

@@ -50,19 +50,33 @@ def sent_view(history: History) -> SentView:
 
     A result that is replaced stays replaced in every longer history.
     """
-    known = history.sending
+    known = _sending_of(history)
+    marks = {i for i in (known.shortened, len(known.sent) - 1) if i >= 0}
+    return SentView(tuple(known.sent), tuple(sorted(marks)), known.size)
+
+
+def sent_tokens(history: History) -> int:
+    """Return roughly how many tokens what is sent of `history` is."""
+    return _sending_of(history).size // CHARS_PER_TOKEN
+
+
+def _sending_of(history: History) -> Sending:
+    """Return what is sent of `history`, for reading only: it may be the one that was made with it."""
+    known, messages = history.sending, history.messages
+    is_older = known is not None and known.compactions != history.compactions
+    if known is not None and is_older and messages and known.unsent == history.unsent:
+        known = known.summed_up(history.compactions, messages[0].id) or known
     if (
         known is None
         or known.compactions != history.compactions
         or known.unsent != history.unsent
-        or known.taken > len(history.messages)
+        or known.taken > len(messages)
     ):
-        known = Sending.of(history.messages, history.compactions, history.unsent, history.started)
-    elif known.taken < len(history.messages):
+        return Sending.of(messages, history.compactions, history.unsent, history.started)
+    if known.taken < len(messages):
         known = known.copy()
-        known.extend(history.messages[known.taken :], history.started)
-    marks = {i for i in (known.shortened, len(known.sent) - 1) if i >= 0}
-    return SentView(tuple(known.sent), tuple(sorted(marks)), known.size)
+        known.extend(messages[known.taken :], history.started)
+    return known
 
 
 def introduced(view: SentView, identity: str, history: History) -> SentView:

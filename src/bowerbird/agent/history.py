@@ -78,21 +78,22 @@ class HistoryBuilder:
     base: History = field(default_factory=History)
     messages: list[Message] = field(init=False)
     compactions: list[Compaction] = field(init=False)
-    started: set[str] = field(init=False)
-    injected: set[str] = field(init=False)
+    started: "_Ids" = field(init=False)
+    injected: "_Ids" = field(init=False)
     last_context: int = field(init=False)
     unsent: frozenset[str] = field(init=False)
     _sending: Sending | None = field(init=False)
+    _is_shared: bool = True  # a history holds it too: copied before it grows
     _built: History | None = None
 
     def __post_init__(self) -> None:
         self.messages = list(self.base.messages)
         self.compactions = list(self.base.compactions)
-        self.started = set(self.base.started)
-        self.injected = set(self.base.injected)
+        self.started = _Ids(self.base.started)
+        self.injected = _Ids(self.base.injected)
         self.last_context = self.base.last_context
         self.unsent = self.base.unsent
-        self._sending = self.base.sending.copy() if self.base.sending is not None else None
+        self._sending = self.base.sending
 
     def add(self, event: RunEvent) -> None:
         """Fold one event in; events that are no part of the dialogue change nothing."""
@@ -123,9 +124,9 @@ class HistoryBuilder:
             self._built = History(
                 messages=tuple(self.messages),
                 compactions=tuple(self.compactions),
-                started=frozenset(self.started),
+                started=self.started.all,
                 unsent=self.unsent,
-                injected=frozenset(self.injected),
+                injected=self.injected.all,
                 last_context=self.last_context,
                 sending=self._sent_so_far(),
             )
@@ -145,7 +146,8 @@ class HistoryBuilder:
 
     def _sent_so_far(self) -> Sending | None:
         known = self._grown()
-        return known.copy() if known is not None else None
+        self._is_shared = self._is_shared or known is not None
+        return known
 
     def _grown(self) -> Sending | None:
         """Return the sent form of all but a batch whose results are still coming."""
@@ -154,18 +156,32 @@ class HistoryBuilder:
         if known is not None and known.unsent < self.unsent:
             added = self.unsent - known.unsent
             if not any(message.id in added for message in self.messages[: known.taken]):
+                known = self._own(known)
                 known.unsent = self.unsent  # nothing of it was taken yet
         if known is None or known.compactions != compactions or known.unsent != self.unsent:
             if pending:
                 return None  # a summary may stand for a part of what is still coming
-            self._sending = Sending.of(self.messages, compactions, self.unsent, self.started)
-            return self._sending
+            summed = None
+            if known is not None and known.unsent == self.unsent and self.messages:
+                summed = known.summed_up(compactions, self.messages[0].id)
+            self._sending = known = summed or Sending.of(
+                self.messages, compactions, self.unsent, self.started.all
+            )
+            self._is_shared = False
         end = len(self.messages)
         while pending and not self.messages[end - 1].tool_uses:
             end -= 1
         end -= bool(pending)
-        known.extend(self.messages[known.taken : end], self.started)
+        if known.taken < end:
+            known = self._own(known)
+            known.extend(self.messages[known.taken : end], self.started.all)
         return known
+
+    def _own(self, known: Sending) -> Sending:
+        """Return the sent form as one that may change: what a history holds never does."""
+        if self._is_shared:
+            self._sending, self._is_shared = known.copy(), False
+        return self._sending or known
 
     @property
     def pending_calls(self) -> tuple[ToolUseBlock, ...]:
@@ -196,6 +212,26 @@ class HistoryBuilder:
             self.messages[at + 1] = Message("user", tuple(blocks), following.id, following.ts)
         else:
             self.messages.insert(at + 1, Message("user", (block,), results_id(asker), asker.ts))
+
+
+class _Ids:
+    """A growing set whose frozen form is made once for many readers, not once per reader."""
+
+    def __init__(self, known: frozenset[str]) -> None:
+        self._known = known
+        self._new: set[str] = set()
+
+    def add(self, one: str) -> None:
+        """Take one more."""
+        self._new.add(one)
+
+    @property
+    def all(self) -> frozenset[str]:
+        """All of them, as a value."""
+        if self._new:
+            self._known |= self._new
+            self._new.clear()
+        return self._known
 
 
 def result_block(outcome: ToolOutcome) -> ToolResultBlock:

@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from bowerbird.agent.compaction import sent_view
+from bowerbird.agent.compaction import sent_tokens
 from bowerbird.agent.continuation import ASK_AGAIN, CONTINUE, next_after
 from bowerbird.agent.endings import summary_without_tools
 from bowerbird.agent.flow import Flow, flatten
@@ -111,7 +111,7 @@ async def _room(turn: Turn) -> Flow:
         yield compact(turn, "tool" if turn.rounds else "user", focus)
         return
     threshold = turn.run.limits.compact_threshold * turn.window
-    if turn.history.last_context > threshold or sent_view(turn.view()).tokens > threshold:
+    if turn.history.last_context > threshold or sent_tokens(turn.view()) > threshold:
         yield compact(turn, "auto")
 
 

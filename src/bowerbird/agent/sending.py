@@ -77,6 +77,31 @@ class Sending:
         other._open, other._said, other._names = self._open.copy(), self._said, self._names
         return other
 
+    def summed_up(self, compactions: tuple[Compaction, ...], first_id: str) -> "Sending | None":
+        """Return what is sent once one more summary stands for the beginning; the rest is not looked at.
+
+        Args:
+            compactions: all of them. first_id: of the history's first message.
+
+        Returns None where only a look at the whole history tells: the summary is not of its beginning, or
+        ends where something else begins that is not sent by itself.
+        """
+        if not compactions or self.compactions != compactions[:-1] or compactions[-1].from_id != first_id:
+            return None
+        made = compactions[-1]
+        end = next((i for i in range(len(self.sent) - 1, -1, -1) if self.sent[i].id == made.to_id), None)
+        if end is None or self.sent[end].tool_uses:
+            return None
+        kept = self.sent[end + 1 :]
+        other = Sending(compactions, self.unsent)
+        other.sent = [summary_message(made, self.sent[end].ts), *kept]
+        other.size = sum(message.size for message in other.sent)
+        other.taken, other.calls = self.taken, set(self.calls)
+        other.shortened = self.shortened - end if self.shortened > end else -1
+        other._open = deque(each._replace(at=each.at - end) for each in self._open if each.at > end)
+        other._said, other._names = (self._said - end if self._said > end else -1), self._names
+        return other
+
     def extend(self, messages: Sequence[Message], started: Collection[str]) -> None:
         """Take the messages that follow; the results of a call in them are among them, or never come."""
         if messages:

@@ -156,9 +156,8 @@ class WireModel:
         if self._missing_key is not None:
             raise ConfigError(self._missing_key)
         traits = self._traits
-        blobs = await self._read_blobs(request)
         refused = self._refusals.fields
-        body, notes = await self._encoded(request, blobs, refused)
+        body, notes = await self._encoded(request, refused)
         optional = self._wire.optional_fields - refused
         try:
             async with self._connection.answer(body, request.deadline_s, optional) as raw:
@@ -199,23 +198,17 @@ class WireModel:
         text = f"the answer of {asked.provider} cannot be read: {error}"
         return asked.error("server", text, retryable=False)
 
-    async def _encoded(
-        self, request: ModelRequest, blobs: Mapping[str, bytes], refused: frozenset[str]
-    ) -> tuple[bytes, tuple[str, ...]]:
+    async def _encoded(self, request: ModelRequest, refused: frozenset[str]) -> tuple[bytes, tuple[str, ...]]:
         """Return the body and notes; of a long conversation made in a thread, so that others go on."""
+        blobs = _Blobs(request.read_blob or self._blobs)
 
         def made() -> tuple[bytes, tuple[str, ...]]:
             body, notes = self._wire.body(request, self._traits, blobs, refused)
             return encode_body(body), notes
 
-        return await to_thread(made) if len(request.messages) > MANY_MESSAGES else made()
-
-    async def _read_blobs(self, request: ModelRequest) -> dict[str, bytes]:
-        names = {image.source.blob for image in images_in(request.messages)}
-        read = request.read_blob or self._blobs
-        if not names or read is None:
-            return {}
-        return await to_thread(_read_all, read, sorted(names))
+        if len(request.messages) > MANY_MESSAGES or images_in(request.messages):
+            return await to_thread(made)
+        return made()
 
 
 def _events(fold: Fold, payloads: Sequence[bytes]) -> Iterator[ModelEvent]:
@@ -249,11 +242,29 @@ def _events(fold: Fold, payloads: Sequence[bytes]) -> Iterator[ModelEvent]:
         yield kind("".join(pieces))
 
 
-def _read_all(read: BlobReader, names: Sequence[str]) -> dict[str, bytes]:
-    found: dict[str, bytes] = {}
-    for name in names:
-        try:
-            found[name] = read(name)
-        except (BowerbirdError, OSError):
-            continue  # a lost file is described by its type; it must not stop the conversation
-    return found
+class _Blobs(Mapping[str, bytes]):
+    """The files of one request, each read when it is translated: most of a long history is not, once more.
+
+    A lost file is not in it: it is described by its type, and must not stop the conversation.
+    """
+
+    def __init__(self, read: BlobReader | None) -> None:
+        self._read = read
+        self._found: dict[str, bytes | None] = {}
+
+    def __getitem__(self, name: str) -> bytes:
+        if name not in self._found:
+            try:
+                self._found[name] = self._read(name) if self._read is not None else None
+            except (BowerbirdError, OSError):
+                self._found[name] = None
+        content = self._found[name]
+        if content is None:
+            raise KeyError(name)
+        return content
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name, content in self._found.items() if content is not None)
+
+    def __len__(self) -> int:
+        return sum(content is not None for content in self._found.values())

@@ -130,7 +130,7 @@ class Fold:
         self._history.unsent = self._partials.unsent(turn_id)
         history = self._history.build()
         # A driver adds to its places what it commits, under the names of its own messages.
-        return Loaded(history, _turn_state(self._turns.get(turn_id, ())), self._seqs.copy())
+        return Loaded(history, _turn_state(self._turns.get(turn_id, ())), self._seqs.over())
 
 
 class _Partials:

@@ -77,12 +77,16 @@ def ledger_class(effect: EffectClass, key: str | None) -> LedgerClass:
 
 @dataclass(slots=True)
 class MessageSeqs:
-    """Which record holds which message, for compactions; owned by one driver."""
+    """Which record holds which message, for compactions; owned by one driver.
+
+    A driver's are its own over the session's, which only grow: so beginning a turn copies nothing.
+    """
 
     _first: dict[str, int] = field(default_factory=dict[str, int])
     _last: dict[str, int] = field(default_factory=dict[str, int])
     _asker: dict[str, str] = field(default_factory=dict[str, str])
     _name: dict[int, str] = field(default_factory=dict[int, str])
+    _under: "MessageSeqs | None" = None
 
     def add(self, event: StepEvent, seq: int) -> None:
         """Note that `event` is record `seq`."""
@@ -90,23 +94,34 @@ class MessageSeqs:
             self._note(event.message.id, seq)
             for use in event.message.tool_uses:
                 self._asker[use.id] = results_id(event.message)
-        elif isinstance(event, ToolOutcome) and event.call in self._asker:
-            self._note(self._asker[event.call], seq)
+        elif isinstance(event, ToolOutcome) and (asker := self._asker_of(event.call)) is not None:
+            self._note(asker, seq)
 
-    def copy(self) -> "MessageSeqs":
+    def over(self) -> "MessageSeqs":
         """Return places that can be added to without changing these."""
-        return MessageSeqs(dict(self._first), dict(self._last), dict(self._asker), dict(self._name))
+        return MessageSeqs(_under=self)
 
     def span(self, from_id: str, to_id: str) -> tuple[int, int]:
         """Return the first and last record of the messages `from_id` … `to_id`; 0 when unknown."""
-        return self._first.get(from_id, 0), self._last.get(to_id, 0)
+        first, last = self._first.get(from_id), self._last.get(to_id)
+        if self._under is not None and (first is None or last is None):
+            below = self._under.span(from_id, to_id)
+            return first or below[0], last or below[1]
+        return first or 0, last or 0
 
     def id_of(self, seq: int) -> str:
         """Return the id of the message that record `seq` is part of, "" when there is none."""
-        return self._name.get(seq, "")
+        name = self._name.get(seq, "")
+        return name or (self._under.id_of(seq) if self._under is not None else "")
+
+    def _asker_of(self, call: str) -> str | None:
+        asker = self._asker.get(call)
+        return self._under._asker_of(call) if asker is None and self._under is not None else asker
 
     def _note(self, message_id: str, seq: int) -> None:
-        self._first.setdefault(message_id, seq)
+        if message_id not in self._first:
+            below = self._under.span(message_id, message_id)[0] if self._under is not None else 0
+            self._first[message_id] = below or seq
         self._last[message_id] = seq
         self._name[seq] = message_id
 

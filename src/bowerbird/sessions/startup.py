@@ -14,6 +14,7 @@ from bowerbird.core.threads import to_thread
 from bowerbird.core.timestamps import from_iso
 from bowerbird.sessions.audit import AuditLog, audit_lines
 from bowerbird.sessions.threads import chat_of_thread
+from bowerbird.store.journal import Record
 from bowerbird.store.store import Store
 from bowerbird.store.threads import SessionRow, list_sessions, raise_counter, thread_ids
 
@@ -56,9 +57,13 @@ async def mend_audit_logs(store: Store, audit: AuditLog, late: Sequence[SessionR
         _log.info("%d sessions changed after their audit logs; their journals are read", len(late))
     for row in late:
         records = await store.records(row.thread_id, after=row.parent_seq or 0)
-        lines = audit_lines(records, row.channel or row.kind)
-        mended += await to_thread(audit.repair, row.thread_id, lines)
+        # In the thread too: the lines of a long journal would hold the event loop for 40 ms.
+        mended += await to_thread(_mend_one, audit, row, records)
     return mended
+
+
+def _mend_one(audit: AuditLog, row: SessionRow, records: Sequence[Record]) -> int:
+    return audit.repair(row.thread_id, audit_lines(records, row.channel or row.kind))
 
 
 def _older_than_session(audit: AuditLog, rows: list[SessionRow]) -> list[SessionRow]:
