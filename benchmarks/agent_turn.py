@@ -17,14 +17,14 @@ from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from pathlib import Path
 
-from bowerbird.agent.loop import run_turn
 from bowerbird.agent.turn import TurnRun
+from bowerbird.agent.turn_loop.loop import run_turn
 from bowerbird.core.events import TextLive
 from bowerbird.core.messages import user_text
 from bowerbird.core.requests import ModelRequest, TextDelta
 from bowerbird.models import Model, ModelSettings, ProviderSettings, open_model
 from bowerbird.tools import Toolset
-from bowerbird.tools.files import file_tools
+from bowerbird.tools.files.file_tools import file_tools
 from bowerbird.tools.plan import plan_tools
 from bowerbird.tools.think import think_tools
 

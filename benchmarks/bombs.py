@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from support.abuse import TIERS, desk_of
 from support.bombs import BOMBS, MIB, meter, program
 
-from bowerbird.sandbox.run_limits import RunLimits
+from bowerbird.sandbox.run.limits import RunLimits
 
 _SPARE = 900 * MIB
 _FILES = 20_000

@@ -1,7 +1,7 @@
 """What strangers without a credential can do to a server by connecting only (D-11; security finding 4).
 
 Here: the attacks, one after the other, on a real `bowerbird serve` with `auth: token`, and the printed table.
-Not here: the limits (`src/bowerbird/server/doorstep.py`).
+Not here: the limits (`src/bowerbird/server/common/doorstep.py`).
 
     python benchmarks/half_open.py [--connections 5000] [--endless 64] [--seconds 15] [--limit 1.0] [--memory 50]
 

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from bowerbird.store import Append, NewRecord, Store, StoreOptions
-from bowerbird.store.leases import heartbeat, take_lease, this_executor
-from bowerbird.store.threads import SessionRow, insert_session
+from bowerbird.store.rows.leases import heartbeat, take_lease, this_executor
+from bowerbird.store.rows.sessions import SessionRow, insert_session
 
 TEXT = "The quick brown fox jumps over the lazy dog. " * 4
 BODY = {"content": [{"type": "text", "text": TEXT}], "stop_reason": "end_turn", "model": "p:m", "usage": {}}

@@ -17,28 +17,14 @@ from typing import Any
 
 import pyseccomp
 
-from bowerbird.sandbox import (
-    allowed,
-    branch_sandbox,
-    copy_projection,
-    egress_proxy,
-    host,
-    monty,
-    network,
-    probe,
-    projection,
-    proxy_http,
-    proxy_wire,
-    python_run,
-    python_sessions,
-    python_steps,
-    running,
-    warden,
-    warm,
-)
-from bowerbird.sandbox.egress_policy import EgressPolicy, normal_name
-from bowerbird.sandbox.output import OutputCollector
-from bowerbird.workspace import capture, mirror
+from bowerbird.sandbox import branch_sandbox, copy_projection, host, probe, projection
+from bowerbird.sandbox.network import egress_proxy, network, proxy_http, proxy_wire
+from bowerbird.sandbox.network.egress_policy import EgressPolicy, normal_name
+from bowerbird.sandbox.python import monty, run, sessions, steps
+from bowerbird.sandbox.run import running, warden, warm_sandbox
+from bowerbird.sandbox.run.output import OutputCollector
+from bowerbird.sandbox.shell import allowed
+from bowerbird.workspace.processes import capture, mirror
 
 BASE = os.environ.get("BOWERBIRD_BASE", "")
 _PARTS = Path(warden.__file__).parent / "inside"
@@ -51,7 +37,7 @@ def inside(file: str, *changes: tuple[str, str]) -> None:
         folder = tempfile.TemporaryDirectory(prefix="bowerbird-guards-")
         _kept.append(folder)
         shutil.copytree(_PARTS, Path(folder.name) / "inside", ignore=shutil.ignore_patterns("__pycache__"))
-        for module in (warden, warm, projection, probe):
+        for module in (warden, warm_sandbox, projection, probe):
             module.PACKAGE = Path(folder.name)
     path = warden.PACKAGE / "inside" / file
     text = path.read_text()
@@ -126,7 +112,7 @@ def inherited() -> None:
             os.set_inheritable(descriptor, True)
         return subprocess.Popen(*words, close_fds=False, **options)
 
-    for module in (warden, warm):
+    for module in (warden, warm_sandbox):
         module.subprocess = types.SimpleNamespace(Popen=start, DEVNULL=subprocess.DEVNULL)
     inside("zygote.py", ("os.closerange(first, end)", "pass"))
 
@@ -282,17 +268,17 @@ def path_rule() -> None:
 
 def python_limits(**more: Any) -> Callable[[], None]:
     def remove() -> None:
-        original = python_steps.PythonLimits
+        original = steps.PythonLimits
 
         def made(**given: Any) -> Any:
             return original(**{**given, **more})
 
         bounded_memory()
         for module in (
-            python_sessions,
+            sessions,
             monty,
-            python_run,
-            python_steps,
+            run,
+            steps,
             __import__("bowerbird.sandbox").sandbox,
         ):
             if hasattr(module, "PythonLimits"):

@@ -18,12 +18,12 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from support.time_lines import Counts, Difference, run_time_line
 
 from bowerbird.core.errors import BowerbirdError
-from bowerbird.workspace import shelf
+from bowerbird.workspace.history import layer_shelf
 
 
 def run(place: str, seed: int, turns: int, layers: int, after: int) -> tuple[Counts, str | None]:
     """Run one time line; return what was done and what differed."""
-    shelf.MOST_LAYERS, shelf.LAYERS_AFTER = layers, after
+    layer_shelf.MOST_LAYERS, layer_shelf.LAYERS_AFTER = layers, after
     try:
         return run_time_line(Path(place) / str(seed), seed, turns), None
     except Difference as difference:

@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from support.trees import project
 
 from bowerbird.workspace.branch import Branch
-from bowerbird.workspace.ripgrep import find_ripgrep
+from bowerbird.workspace.find.ripgrep import find_ripgrep
 from bowerbird.workspace.workspace import Workspace
 
 PATTERNS = {

@@ -28,7 +28,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 from support.fake_models import FakeModels  # noqa: E402  the path is set first
 from support.servers import free_port, serve  # noqa: E402  likewise
 
-from bowerbird.store.tokens import make_token  # noqa: E402  likewise
+from bowerbird.store.rows.tokens import make_token  # noqa: E402  likewise
 
 START_S = 60.0
 

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from bowerbird.core import errors
     from bowerbird.core.events import ApprovalAnswer, ApprovalRequest
     from bowerbird.core.usage import Usage
-    from bowerbird.sandbox.allowed import ALLOWED_COMMANDS
-    from bowerbird.sandbox.shell_backend import ExecuteResponse, WorkspaceShellBackend
+    from bowerbird.sandbox.shell.allowed import ALLOWED_COMMANDS
+    from bowerbird.sandbox.shell.shell_backend import ExecuteResponse, WorkspaceShellBackend
     from bowerbird.tools import Tool, ToolContext, ToolResult, Toolset, tool
     from bowerbird.workspace import Branch, Landing, Workspace
 
@@ -71,9 +71,9 @@ _HOMES = {
     "ApprovalAnswer": "core.events",
     "ApprovalRequest": "core.events",
     "Approver": "agent.delegates",
-    "ALLOWED_COMMANDS": "sandbox.allowed",
+    "ALLOWED_COMMANDS": "sandbox.shell.allowed",
     "Branch": "workspace",
-    "ExecuteResponse": "sandbox.shell_backend",
+    "ExecuteResponse": "sandbox.shell.shell_backend",
     "Landing": "workspace",
     "Limits": "agent.limits",
     "Policy": "agent.policy",
@@ -87,7 +87,7 @@ _HOMES = {
     "Toolset": "tools",
     "Usage": "core.usage",
     "Workspace": "workspace",
-    "WorkspaceShellBackend": "sandbox.shell_backend",
+    "WorkspaceShellBackend": "sandbox.shell.shell_backend",
     "create_agent": "api",
     "get_default_instructions": "agent.prompt",
     "get_subagent_instructions": "agent.prompt",

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from bowerbird.config import AppConfig, Loaded
     from bowerbird.models.protocol import Model
     from bowerbird.sessions.values import Receipt, TurnInfo
-    from bowerbird.tools.process_family import ProcessSetup
+    from bowerbird.tools.processes.family import ProcessSetup
     from bowerbird.workspace import Workspace
 
 __all__ = ["Agent", "Checkpointer", "ThreadAgent", "create_agent"]
@@ -94,7 +94,7 @@ def _setup_from_settings(workdir: Path | None) -> "ProcessSetup":
     """Return how the settings for `workdir` say that processes are run."""
     from bowerbird.app.sandboxes import process_settings, sandbox_settings
     from bowerbird.config import load_settings
-    from bowerbird.tools.process_family import ProcessSetup
+    from bowerbird.tools.processes.family import ProcessSetup
 
     loaded = load_settings(workspace=workdir)
     return ProcessSetup(sandbox_settings(loaded.settings, loaded.files), process_settings(loaded.settings))
@@ -104,8 +104,8 @@ def _delegation_from_settings(agent: Agent[Any], setup: "ProcessSetup | None") -
     """Return what runs the subagents of `agent` as the settings for its directory say."""
     from bowerbird.app.subagents import subagent_rules
     from bowerbird.config import load_settings
-    from bowerbird.delegation.delegation import LibraryDelegation
-    from bowerbird.delegation.in_process import InProcessRunner
+    from bowerbird.subagents.in_process import InProcessRunner
+    from bowerbird.subagents.offers import LibraryDelegation
 
     options = agent._options  # pyright: ignore[reportPrivateUsage] - this module is the class's second half
     settings = load_settings(workspace=options.workdir).settings
@@ -270,7 +270,7 @@ class ThreadAgent:
 
     async def _ensure(self, thread_id: str, given: Mapping[str, Any]) -> None:
         from bowerbird.sessions.values import NewSession
-        from bowerbird.store.threads import get_session
+        from bowerbird.store.rows.sessions import get_session
 
         async with self._making:  # two first messages of one thread make it once
             sessions = self._application.sessions
@@ -291,7 +291,7 @@ class ThreadAgent:
 
     async def _messages(self, thread_id: str, turn_id: str | None = None) -> list[dict[str, Any]]:
         """Return the messages of a thread, or of one turn of it."""
-        from bowerbird.sessions.history import load
+        from bowerbird.sessions.journal.history import load
 
         records = await self._application.sessions.history(thread_id)
         mine = [r for r in records if turn_id is None or r.turn == turn_id]

@@ -10,8 +10,8 @@ from support.agent_turns import NAME, Told, settings_for
 from support.fake_models import FakeModels
 
 from bowerbird.agent.agent import Agent
-from bowerbird.agent.loop import run_turn
 from bowerbird.agent.turn import TurnRun
+from bowerbird.agent.turn_loop.loop import run_turn
 from bowerbird.core.messages import user_text
 from bowerbird.models import Model, open_model
 from bowerbird.tools import Toolset

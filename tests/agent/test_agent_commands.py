@@ -12,7 +12,7 @@ from bowerbird.core.events import ToolOutcome
 
 @pytest.fixture
 async def sandboxed(make: Any) -> None:
-    from bowerbird.tools.process_family import ProcessSetup, processes_of_run
+    from bowerbird.tools.processes.family import ProcessSetup, processes_of_run
 
     with make() as agent:
         async with processes_of_run(agent.branch, ProcessSetup()) as found:

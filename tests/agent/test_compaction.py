@@ -3,14 +3,14 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bowerbird.agent.compaction import (
+from bowerbird.agent.context.compaction import (
     estimate_tokens,
     plan_summary,
     sent_view,
     standing_messages,
     summary_text,
 )
-from bowerbird.agent.history import EFFECT_UNKNOWN, NOT_EXECUTED, History
+from bowerbird.agent.context.history import EFFECT_UNKNOWN, NOT_EXECUTED, History
 from bowerbird.core.events import (
     AssistantStep,
     Compaction,

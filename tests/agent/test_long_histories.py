@@ -7,8 +7,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bowerbird.agent.compaction import estimate_tokens, plan_summary, sent_tokens, sent_view
-from bowerbird.agent.history import History, HistoryBuilder
+from bowerbird.agent.context.compaction import estimate_tokens, plan_summary, sent_tokens, sent_view
+from bowerbird.agent.context.history import History, HistoryBuilder
 from bowerbird.core.events import (
     AssistantStep,
     Compaction,

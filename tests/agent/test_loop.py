@@ -9,7 +9,7 @@ import pytest
 from support.agent_turns import ADD, NAME, READ, add, call, result_of, results, settings_for, texts
 from support.fake_models import FakeModels
 
-from bowerbird.agent.history import History
+from bowerbird.agent.context.history import History
 from bowerbird.agent.turn import Limits, Policy
 from bowerbird.core.events import (
     AssistantStep,

@@ -9,9 +9,9 @@ from typing import Any
 from support.agent_turns import ADD, NAME, READ, call, settings_for
 from support.fake_models import FakeModels
 
-from bowerbird.agent.history import PARTIAL
-from bowerbird.agent.loop import run_turn
+from bowerbird.agent.context.history import PARTIAL
 from bowerbird.agent.turn import Limits, StopSignal, TurnRun
+from bowerbird.agent.turn_loop.loop import run_turn
 from bowerbird.core.events import AssistantStep, MessageRestart, TextLive, ToolIntent, ToolOutcome
 from bowerbird.core.messages import user_text
 from bowerbird.models import Model, RetryPolicy, open_model

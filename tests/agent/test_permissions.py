@@ -12,7 +12,7 @@ from bowerbird.agent.policy import Policy
 from bowerbird.core.errors import InvalidArgument
 from bowerbird.core.events import EffectClass
 from bowerbird.tools.names import SAFE_TOOLS
-from bowerbird.tools.shell_words import read_line
+from bowerbird.tools.processes.shell_words import read_line
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from bowerbird.core.errors import InvalidArgument
 from bowerbird.core.requests import ModelInfo
 from bowerbird.models import Model
 from bowerbird.tools import Toolset
-from bowerbird.tools.files import file_tools
+from bowerbird.tools.files.file_tools import file_tools
 from bowerbird.workspace import Workspace
 
 Run = Callable[..., Any]

@@ -10,8 +10,8 @@ import pytest
 from support.agent_turns import texts
 from support.fake_models import FakeModels
 
-from bowerbird.agent.structured import check_answer, output_spec
 from bowerbird.agent.turn import OutputSpec
+from bowerbird.agent.turn_loop.structured import check_answer, output_spec
 
 Run = Callable[..., Any]
 SCHEMA = {

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bowerbird.agent.stuck import Round, judge, round_of
+from bowerbird.agent.turn_loop.stuck import Round, judge, round_of
 from bowerbird.core.events import ToolOutcome
 from bowerbird.core.messages import ToolUseBlock
 

@@ -8,7 +8,7 @@ import pytest
 from support.agent_turns import call, result_of, results, texts
 from support.fake_models import FakeModels
 
-from bowerbird.agent.history import History
+from bowerbird.agent.context.history import History
 from bowerbird.agent.turn import Limits, Policy
 from bowerbird.core.events import (
     ApprovalAnswer,

@@ -16,9 +16,9 @@ from support.killed_app import application, killed_turn
 from support.patience import HANG_S
 
 from bowerbird.app import Application, open_application
+from bowerbird.boards.boards import board_at
 from bowerbird.config import load_settings
 from bowerbird.core.events import BackgroundResult, Notice, TaskUpdate, ToolOutcome
-from bowerbird.delegation.boards import board_at
 from bowerbird.sessions import NewSession, Published
 
 MODEL = "anthropic:claude-sonnet-4-5"

@@ -12,7 +12,7 @@ from support.patience import HANG_S
 from bowerbird.agent.permissions import decide
 from bowerbird.agent.policy import Policy
 from bowerbird.app.named_hosts import hosts_in
-from bowerbird.tools.web import web_tools
+from bowerbird.tools.web.web_tools import web_tools
 
 FETCH = next(tool for tool in web_tools() if tool.name == "web_fetch")
 

@@ -165,7 +165,7 @@ def without_processes(here: set[str]) -> set[str]:
 
 
 async def changes(application: Application, thread: str) -> list[str]:
-    from bowerbird.store.threads import get_session
+    from bowerbird.store.rows.sessions import get_session
 
     row = await application.store.read(lambda c: get_session(c, thread))
     branch = await application.branches.of(row)

@@ -78,7 +78,7 @@ async def test_a_file_tool_whose_thread_stops_oddly_wakes(
     (tmp_path / "w").mkdir()
     with Workspace(tmp_path / "w", data_dir=tmp_path / "data") as workspace:
         branch = workspace.branch()
-        monkeypatch.setattr("bowerbird.workspace.state.BranchState.writing", _stops)
+        monkeypatch.setattr("bowerbird.workspace.registry.state.BranchState.writing", _stops)
         with pytest.raises(ThreadDefect):
             async with asyncio.timeout(SOON_S):
                 await branch.write_file("a.txt", "a")

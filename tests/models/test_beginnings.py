@@ -18,12 +18,12 @@ from bowerbird.core.messages import (
     user_text,
 )
 from bowerbird.core.requests import ModelRequest
-from bowerbird.models import anthropic_wire, beginnings, openai_wire
 from bowerbird.models.catalog import traits_of
-from bowerbird.models.encoding import encode_body
 from bowerbird.models.names import preset_of
+from bowerbird.models.providers import anthropic_wire, beginnings, openai_wire
+from bowerbird.models.providers.encoding import encode_body
+from bowerbird.models.providers.sse import SseParser
 from bowerbird.models.settings import ModelOverride
-from bowerbird.models.sse import SseParser
 
 PICTURE = ImageBlock("image/png", BlobSource("sha256:aa"))
 

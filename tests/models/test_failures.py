@@ -15,10 +15,10 @@ from yarl import URL
 
 from bowerbird.core.errors import ConfigError, ModelError
 from bowerbird.models import ModelSettings, ProviderSettings, RetryPolicy, Timeouts, complete, open_model
-from bowerbird.models.connection import Endpoint
 from bowerbird.models.failures import Asked, error_from_status, quoted, refused_field, retry_after_s
+from bowerbird.models.providers.connection import Endpoint
+from bowerbird.models.providers.transport import Transport
 from bowerbird.models.redact import Redactor
-from bowerbird.models.transport import Transport
 
 ASKED = Asked("openai", "gpt-x", "https://api.openai.com/v1", "OPENAI_API_KEY")
 PLAIN = Redactor()

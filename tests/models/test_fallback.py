@@ -10,7 +10,7 @@ from bowerbird.core.errors import ConfigError, ModelError
 from bowerbird.core.messages import Message, ToolResultBlock, ToolUseBlock, user_text
 from bowerbird.core.requests import End, ModelFallback, ModelRequest
 from bowerbird.models import ModelOverride, ModelSettings, ProviderSettings, complete, open_model
-from bowerbird.models.fallback import Failures, turn_key
+from bowerbird.models.wrappers.fallback import Failures, turn_key
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bowerbird.models.fitting import expected_parameters, fit_to_schema
+from bowerbird.models.answers.fitting import expected_parameters, fit_to_schema
 
 SCHEMA = {
     "type": "object",

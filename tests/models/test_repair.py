@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bowerbird.models.repair import repair_arguments
+from bowerbird.models.answers.repair import repair_arguments
 
 FENCE, STRING, CONTROL = "code fence or whitespace", "string containing JSON", "control characters"
 COMMA, PYTHON, EMPTY = "trailing commas", "Python literals", "empty arguments"

@@ -14,7 +14,7 @@ from support.model_settings import HELLO, QUICK
 from bowerbird.core.errors import InvalidArgument, ModelError
 from bowerbird.core.requests import End, Retrying
 from bowerbird.models import RetryingModel, RetryPolicy, complete
-from bowerbird.models.retry import next_delay
+from bowerbird.models.wrappers.retry import next_delay
 
 OVERLOADED = ModelError("busy", kind="overloaded", status=529, retryable=True)
 

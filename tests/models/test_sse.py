@@ -9,10 +9,10 @@ from support.fake_wire import Plan, anthropic_events, openai_events
 from bowerbird.core.errors import ModelError
 from bowerbird.core.messages import user_text
 from bowerbird.core.requests import End, ModelRequest
-from bowerbird.models.answer import Answer
-from bowerbird.models.anthropic_fold import AnthropicFold
-from bowerbird.models.openai_fold import OpenAIFold
-from bowerbird.models.sse import SseParser
+from bowerbird.models.answers.answer import Answer
+from bowerbird.models.providers.anthropic_fold import AnthropicFold
+from bowerbird.models.providers.openai_fold import OpenAIFold
+from bowerbird.models.providers.sse import SseParser
 
 STEP = {
     "thinking": "Grübeln, 考える",

@@ -11,7 +11,7 @@ from support.model_settings import HELLO, KEY
 
 from bowerbird.core.errors import ModelError
 from bowerbird.models import Redactor, complete
-from bowerbird.models.telemetry import TelemetryModel
+from bowerbird.models.wrappers.telemetry import TelemetryModel
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bowerbird.models.think_tags import ThinkTags
+from bowerbird.models.providers.think_tags import ThinkTags
 
 
 def divide(pieces: list[str]) -> tuple[str, str]:

@@ -26,10 +26,9 @@ from bowerbird.models import (
     RetryPolicy,
     Timeouts,
     complete,
-    connection,
     open_model,
-    transport,
 )
+from bowerbird.models.providers import connection, transport
 
 
 def settings(wire: str, url: str, timeouts: Timeouts) -> ModelSettings:

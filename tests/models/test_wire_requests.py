@@ -25,10 +25,11 @@ from bowerbird.core.messages import (
 )
 from bowerbird.core.model_presets import PRESETS
 from bowerbird.core.requests import ModelRequest, Thinking, ToolSpec
-from bowerbird.models import anthropic_wire, openai_wire, parse_effort
+from bowerbird.models import parse_effort
 from bowerbird.models.catalog import Traits, traits_of
-from bowerbird.models.encoding import encode_body
 from bowerbird.models.names import preset_of
+from bowerbird.models.providers import anthropic_wire, openai_wire
+from bowerbird.models.providers.encoding import encode_body
 from bowerbird.models.settings import ModelOverride
 
 PNG = b"\x89PNG....bytes"

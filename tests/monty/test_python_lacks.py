@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from bowerbird.sandbox.python_run import NoSuchCall
-from bowerbird.sandbox.python_sessions import PythonSessions
-from bowerbird.tools.python import shown
+from bowerbird.sandbox.python.run import NoSuchCall
+from bowerbird.sandbox.python.sessions import PythonSessions
+from bowerbird.tools.processes.python_tools import shown
 
 HINT = "run_python runs full CPython with installed packages; use it for this."
 
@@ -63,8 +63,8 @@ async def test_what_python_itself_would_run_ends_with_the_hint(code: str, hint: 
 
 _SERVER = """
 import asyncio, sys
-from bowerbird.sandbox.python_sessions import PythonSessions
-from bowerbird.sandbox.python_steps import PythonLimits
+from bowerbird.sandbox.python.sessions import PythonSessions
+from bowerbird.sandbox.python.steps import PythonLimits
 from support.python_workers import workers
 async def main():
     sessions = PythonSessions(PythonLimits(timeout_s=25))

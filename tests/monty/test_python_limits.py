@@ -14,7 +14,7 @@ from support.abuse import patience, pulse
 from support.python_workers import workers
 
 from bowerbird.sandbox import PythonLimits, PythonRecord, PythonSessions
-from bowerbird.sandbox.monty import available
+from bowerbird.sandbox.python.monty import available
 
 
 @pytest.fixture

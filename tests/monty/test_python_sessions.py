@@ -10,8 +10,8 @@ import pytest
 from support.python_workers import workers
 
 from bowerbird.sandbox import DumpFiles, PythonLimits, PythonSessions
-from bowerbird.sandbox.monty import ENGINE_VERSION, MISSING, MODULES, available
-from bowerbird.sandbox.python_sessions import pack, unpack
+from bowerbird.sandbox.python.monty import ENGINE_VERSION, MISSING, MODULES, available
+from bowerbird.sandbox.python.sessions import pack, unpack
 
 KEYS = ["ok", "stdout", "stderr", "result", "error", "line", "traceback", "truncated", "duration_ms", "state",
         "engine"]  # fmt: skip
@@ -152,7 +152,7 @@ class _Opens:
     """File calls that open anything and hold nothing."""
 
     async def call(self, name: str, args: tuple[Any, ...], kwargs: Any) -> object:
-        from bowerbird.sandbox.monty import OpenedFile
+        from bowerbird.sandbox.python.monty import OpenedFile
 
         return OpenedFile(str(args[0]), str(args[1])) if name == "open" else None
 

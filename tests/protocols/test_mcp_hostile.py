@@ -9,11 +9,11 @@ from support.fake_models import FakeModels
 from support.heartbeat import heartbeat
 from support.mcp_servers import raw_spec
 
-from bowerbird.agent.history import History
+from bowerbird.agent.context.history import History
 from bowerbird.agent.policy import Policy, Rule
 from bowerbird.core.events import Notice
 from bowerbird.core.messages import Message, ToolUseBlock, user_text
-from bowerbird.models.bounded_fitting import is_plain
+from bowerbird.models.answers.bounded_fitting import is_plain
 from bowerbird.protocols.mcp_client.schemas import MOST_PARTS, schema_problem
 from bowerbird.protocols.mcp_client.transport import is_readable, read_message, without_depths
 

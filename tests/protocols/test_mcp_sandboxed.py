@@ -67,7 +67,7 @@ async def outcomes(application_: Application, thread: str) -> list[str]:
 
 
 async def branch_of(application_: Application, thread: str) -> Any:
-    from bowerbird.store.threads import get_session
+    from bowerbird.store.rows.sessions import get_session
 
     return await application_.branches.of(await application_.store.read(lambda c: get_session(c, thread)))
 

@@ -17,10 +17,10 @@ from support.sessions import Place, place
 
 import bowerbird
 from bowerbird.agent.limits import Limits
-from bowerbird.agent.loop import run_turn
 from bowerbird.agent.policy import Policy
 from bowerbird.agent.stop import StopSignal
 from bowerbird.agent.turn import TurnRun
+from bowerbird.agent.turn_loop.loop import run_turn
 from bowerbird.config import load_settings
 from bowerbird.core.events import Notice, ToolOutcome, UsageStep
 from bowerbird.core.messages import user_text

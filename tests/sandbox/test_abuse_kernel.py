@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support.abuse import Desk, Host, pulse
 
-from bowerbird.sandbox import seccomp
+from bowerbird.sandbox.run import seccomp
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 HAS_CC = Path("/usr/bin/cc").exists()

@@ -9,10 +9,11 @@ from support.sandboxes import bench_of
 
 from bowerbird.sandbox.host import SandboxHost
 from bowerbird.sandbox.settings import SandboxSettings
-from bowerbird.tools import ToolContext, Toolset, process_family
-from bowerbird.tools import python as python_module
-from bowerbird.tools.process_family import processes_of
-from bowerbird.tools.processes import ProcessSettings
+from bowerbird.tools import ToolContext, Toolset
+from bowerbird.tools.processes import family
+from bowerbird.tools.processes import python_tools as python_module
+from bowerbird.tools.processes.family import processes_of
+from bowerbird.tools.processes.process_tools import ProcessSettings
 
 
 async def test_names_persist_and_the_record_is_that_of_the_tools(tmp_path):
@@ -91,7 +92,7 @@ async def test_without_monty_the_tools_run_here_and_without_both_they_are_absent
     tmp_path, monkeypatch
 ):
     """Acceptance 13, 15."""
-    for module in (python_module, process_family):
+    for module in (python_module, family):
         monkeypatch.setattr(module, "python_unavailable", lambda: "Monty has no wheel for this host")
     async with bench_of(tmp_path, {"s.py": "z = x + 1\n"}) as bench:
         tools = Toolset((await processes_of(bench.host, ProcessSettings(), bench.branch)).tools)

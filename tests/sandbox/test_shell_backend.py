@@ -14,9 +14,9 @@ import pytest
 
 from bowerbird import ExecuteResponse, WorkspaceShellBackend
 from bowerbird.core.errors import InvalidArgument, InvalidWorkspace, PathEscape
-from bowerbird.sandbox.command import CommandResult
+from bowerbird.sandbox.run.command import CommandResult
 from bowerbird.sandbox.settings import SandboxSettings
-from bowerbird.sandbox.shell_backend import response_of
+from bowerbird.sandbox.shell.shell_backend import response_of
 
 
 @pytest.fixture

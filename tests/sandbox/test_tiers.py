@@ -13,7 +13,7 @@ from support.abuse import TIERS, desk_of, patience
 from bowerbird.core.errors import SandboxUnavailable
 from bowerbird.sandbox.host import SandboxHost
 from bowerbird.sandbox.probe import Bubblewrap
-from bowerbird.sandbox.run_limits import RunLimits
+from bowerbird.sandbox.run.limits import RunLimits
 from bowerbird.sandbox.settings import SandboxSettings
 from bowerbird.workspace import Workspace
 

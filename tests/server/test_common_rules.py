@@ -21,7 +21,7 @@ from schemathesis import GenerationMode
 from support.patience import HANG_S
 from support.servers import TestServer, begin, free_port, serve, until
 
-from bowerbird.store.tokens import make_token
+from bowerbird.store.rows.tokens import make_token
 
 MALFORMED: list[tuple[str, str, bytes, str]] = [
     ("POST", "/api/chat", body, kind)

@@ -11,7 +11,7 @@ from support.patience import HANG_S
 from support.servers import TestServer, begin, say, serve, until
 from websockets.sync.client import connect
 
-from bowerbird.store.tokens import make_token
+from bowerbird.store.rows.tokens import make_token
 
 SPENT = {"text": "hello", "usage": {"input": 1000, "output": 1000}}
 
@@ -71,7 +71,7 @@ def test_an_answer_raises_nobodys_limit_but_by_an_admin(
     team: Team, caplog: pytest.LogCaptureFixture, scope: str, key: str
 ) -> None:
     """Ben's question was his to answer: his own limit became 50.001, the deployment's 1000.2."""
-    caplog.set_level(logging.INFO, "bowerbird.sessions.limits")
+    caplog.set_level(logging.INFO, "bowerbird.sessions.money_limits")
     assert team.limit(team.root, scope, key, 0.000001).status_code == 200
     conversation, question = team.stopped()
     refused = team.raised(team.ben, question, 50)

@@ -11,7 +11,7 @@ from support.servers import TestServer, begin, say, serve, until
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
-from bowerbird.store.tokens import make_token
+from bowerbird.store.rows.tokens import make_token
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from support.patience import HANG_S
 
-from bowerbird.server.presence import Presence, Verdict
+from bowerbird.server.common.presence import Presence, Verdict
 
 
 class Releases:

@@ -9,7 +9,7 @@ import pytest
 from support.patience import HANG_S, patience
 from support.servers import TestServer
 
-from bowerbird.server.errors import problem_response
+from bowerbird.server.common.errors import problem_response
 
 
 def begin(client: httpx.Client, **options: Any) -> str:

@@ -8,14 +8,14 @@ from support.sessions import Place, place, writes
 
 from bowerbird.sessions import NewSession
 from bowerbird.sessions.forks import DELETING, finish_deletions
-from bowerbird.store.threads import get_session, update_session
+from bowerbird.store.rows.sessions import get_session, update_session
 from bowerbird.tools import Tool, ToolResult
 from bowerbird.workspace.branch import Branch
 
 
 async def discard(home: Place, thread: str) -> str:
     """As `bowerbird discard` does it: the branch to the trash, a fresh one for the session."""
-    branches = home.service._house.branches
+    branches = home.service._context.branches
     row = await home.store.read(lambda c: get_session(c, thread))
     await branches.discard(row)
     fresh = await branches.create(row.workspace, name=None, policy="review", hide=())
@@ -78,7 +78,9 @@ async def test_a_turn_whose_branch_was_discarded_can_still_be_forked_with_its_fi
     files = await home.service.branch(child.thread_id)
     assert (await files.read_bytes("a.txt")) == b"1"
     assert not any("b.txt" in row["path"] for row in files.journal())
-    assert old in {info.id for info in home.service._house.branches._workspace(str(home.project)).discarded()}
+    assert old in {
+        info.id for info in home.service._context.branches._workspace(str(home.project)).discarded()
+    }
     by_default = await home.service.fork(thread)
     assert (await home.service.branch(by_default.thread_id)).changes() == {"written": [], "deleted": []}
     assert [m.content for m in await home.service.messages(by_default.thread_id)][-1] == "two"
@@ -88,8 +90,8 @@ async def test_a_deletion_that_was_cut_short_is_finished_at_the_next_start(home:
     """SE-49, SE-56."""
     thread = (await home.service.create(NewSession(workspace=str(home.project)))).thread_id
     await home.store.write(lambda c: update_session(c, thread, deleted_at="2026", status=DELETING))
-    house = home.service._house
-    assert await finish_deletions(house) == 1
-    assert await finish_deletions(house) == 0
+    context = home.service._context
+    assert await finish_deletions(context) == 1
+    assert await finish_deletions(context) == 0
     assert (await home.service.restore(thread)).status == "idle"
     assert (await home.service.branch(thread)).changes() == {"written": [], "deleted": []}

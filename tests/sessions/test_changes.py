@@ -14,13 +14,13 @@ from support.sessions import Place, place
 from support.stores import opened
 
 from bowerbird.agent.policy import Policy
-from bowerbird.delegation.board_changes import all_shown, create_task
-from bowerbird.delegation.board_desk import BoardDesk
-from bowerbird.delegation.boards import Boards, board_at
-from bowerbird.store.todos import session_todos
+from bowerbird.boards.boards import Boards, board_at
+from bowerbird.boards.changes import all_shown, create_task
+from bowerbird.boards.tool_calls import BoardToolCalls
+from bowerbird.store.rows.todos import session_todos
 from bowerbird.tools import Tool, ToolContext, ToolResult
-from bowerbird.tools.board import board_tools
 from bowerbird.tools.result import to_result
+from bowerbird.tools.together.board import board_tools
 
 OPEN = Policy()
 STEPS = (
@@ -86,7 +86,7 @@ async def test_each_change_is_made_once_wherever_the_process_is_killed(
 async def boarded(tmp_path: Path, fake: FakeModels, database_url: str) -> Any:
     tools: list[Any] = []
     async with place(tmp_path, fake, url=database_url, tools=tools) as home:
-        tools += board_tools(BoardDesk(Boards(home.store)))
+        tools += board_tools(BoardToolCalls(Boards(home.store)))
         yield home
 
 

@@ -10,8 +10,8 @@ from support.sessions import Place, writes
 
 from bowerbird.core.errors import UnknownSession
 from bowerbird.core.timestamps import now_iso
-from bowerbird.store.leases import lease_is_free
-from bowerbird.store.tables import inbox, journal, turns
+from bowerbird.store.rows.leases import lease_is_free
+from bowerbird.store.sql.tables import inbox, journal, turns
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -9,11 +9,11 @@ from support.fake_models import FakeModels
 from support.patience import HANG_S
 from support.sessions import Place, changed, place
 
-from bowerbird.sessions.early import EarlyStarts
-from bowerbird.sessions.inputs import Accepted, Offered
+from bowerbird.sessions.inbox.accept import Accepted, Offered
+from bowerbird.sessions.turn.begin_on_accept import EarlyStarts
 from bowerbird.store import Store
-from bowerbird.store.tables import leases
-from bowerbird.store.turns import TurnRow, get_turn
+from bowerbird.store.rows.turns import TurnRow, get_turn
+from bowerbird.store.sql.tables import leases
 
 
 async def turn_row(store: Store, turn_id: str) -> TurnRow:
@@ -36,7 +36,7 @@ def offer(thread: str, text: str = "go") -> Offered:
 
 
 async def accept_early(home: Place, early: EarlyStarts, thread: str, room: int = 1) -> Accepted:
-    return await early.accept(home.service._house, offer(thread), room)
+    return await early.accept(home.service._context, offer(thread), room)
 
 
 async def test_a_receipt_for_a_session_at_rest_finds_its_turn_begun(home: Place) -> None:
@@ -70,7 +70,7 @@ async def test_what_another_process_took_meanwhile_is_not_put_back(home: Place) 
     turn = accepted.receipt.turn_id
 
     def take_over(connection: Connection) -> None:
-        from bowerbird.store.turns import update_turn
+        from bowerbird.store.rows.turns import update_turn
 
         update_turn(connection, turn, epoch=get_turn(connection, turn).epoch + 1)
 
@@ -82,8 +82,8 @@ async def test_what_another_process_took_meanwhile_is_not_put_back(home: Place) 
 async def test_without_room_a_message_is_accepted_and_its_turn_waits(home: Place) -> None:
     """SE-18: a lease is taken for no more turns than may run."""
     first, second, early = await home.session(), await home.session(), EarlyStarts()
-    one = await early.accept(home.service._house, offer(first, "1"), 1)
-    two = await early.accept(home.service._house, offer(second, "2"), 1)
+    one = await early.accept(home.service._context, offer(first, "1"), 1)
+    two = await early.accept(home.service._context, offer(second, "2"), 1)
     assert (await turn_row(home.store, one.receipt.turn_id)).state == "running"
     assert (await turn_row(home.store, two.receipt.turn_id)).state == "queued"
 

@@ -16,7 +16,7 @@ from support.sessions import Place, changed, place
 from bowerbird.agent.limits import Limits
 from bowerbird.core.errors import BowerbirdError
 from bowerbird.sessions.values import InputKind
-from bowerbird.store.turns import MESSAGE_KINDS, inputs_of
+from bowerbird.store.rows.turns import MESSAGE_KINDS, inputs_of
 from bowerbird.tools import Tool
 from bowerbird.tools.plan import plan_tools
 

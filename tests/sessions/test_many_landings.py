@@ -14,8 +14,8 @@ SESSIONS, TURNS = 5, 8
 
 async def test_turns_that_land_side_by_side_all_end(home: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """The kept number is small, so that every landing finds something old while others look, too."""
-    monkeypatch.setattr("bowerbird.workspace.landings.KEPT_LANDINGS", 4)
-    monkeypatch.setattr("bowerbird.workspace.landings.ALWAYS_KEPT", 2)
+    monkeypatch.setattr("bowerbird.workspace.landing.landings.KEPT_LANDINGS", 4)
+    monkeypatch.setattr("bowerbird.workspace.landing.landings.ALWAYS_KEPT", 2)
 
     def answer(body: dict[str, Any], number: int) -> dict[str, Any]:
         if body["messages"][-1]["role"] == "user" and isinstance(body["messages"][-1]["content"], list):

@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bowerbird.sessions.resume import (
+from bowerbird.sessions.resume_decision import (
     AskPerson,
     Close,
     Decision,

@@ -291,7 +291,7 @@ async def test_what_teammates_use_counts_in_the_usage_of_the_leads_turns_and_ses
         counted = [t.usage["subagents"]["input_tokens"] for t in turns if t.usage.get("subagents")]
         assert counted == [100]
         assert turn.usage["input_tokens"] in (100, 200)
-        from bowerbird.store.usage import session_usage
+        from bowerbird.store.rows.usage import session_usage
 
         total = await app.store.read(lambda c: session_usage(c, lead))
         assert total.calls == 4 and total.input_tokens == 400

@@ -40,7 +40,7 @@ async def checked(app: Application, lead: str, request_id: str) -> dict[str, Any
 
 async def decided(app: Application, lead: str, request_id: str, status: str) -> dict[str, Any]:
     """Wait until a request has a state, without asking a model."""
-    from bowerbird.store.team_mail import requests_of as rows_of
+    from bowerbird.store.rows.team_mail import requests_of as rows_of
 
     async def there() -> bool:
         rows = await app.store.read(lambda c: rows_of(c, lead))
@@ -157,7 +157,7 @@ def planner(body: dict[str, Any]) -> dict[str, Any]:
 
 async def plan_of(app: Application, lead: str, nth: int) -> dict[str, Any]:
     """The record of the `nth` plan request, once it is there."""
-    from bowerbird.store.team_mail import requests_of as rows_of
+    from bowerbird.store.rows.team_mail import requests_of as rows_of
 
     async def there() -> Any:
         rows = await app.store.read(lambda c: rows_of(c, lead))

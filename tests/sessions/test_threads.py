@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bowerbird.core.errors import InvalidThreadId
-from bowerbird.sessions.threads import (
+from bowerbird.sessions.thread_ids import (
     chat_of_thread,
     thread_of_chat,
     thread_of_subagent,

@@ -10,7 +10,7 @@ from support.fake_models import FakeModels
 from support.patience import HANG_S
 from support.sessions import place
 
-from bowerbird.sessions import retention
+from bowerbird.sessions.upkeep import retention
 from bowerbird.workspace import Workspace
 
 

@@ -9,7 +9,7 @@ from support.fake_models import FakeModels
 from support.patience import HANG_S
 from support.sessions import Place, place
 
-from bowerbird.store.usage import MoneyScope, standings
+from bowerbird.store.rows.usage import MoneyScope, standings
 
 
 async def test_logs_that_are_gone_are_written_again_after_the_start(tmp_path: Path, fake: FakeModels) -> None:

@@ -15,8 +15,8 @@ from bowerbird.core.errors import ConfigError, StoreCorrupt, StoreTooNew
 from bowerbird.store import Store, StoreOptions
 from bowerbird.store.migrate import known_revisions
 from bowerbird.store.migrations import HEAD
-from bowerbird.store.sqlite import database_file, filesystem_of, refuse_unusable
-from bowerbird.store.tables import metadata
+from bowerbird.store.sql.sqlite import database_file, filesystem_of, refuse_unusable
+from bowerbird.store.sql.tables import metadata
 
 GOLDEN = Path(__file__).parent / "golden"
 SECTION_2 = (

@@ -11,8 +11,8 @@ from support.stores import THREAD, opened, say, with_lease
 
 from bowerbird.core.errors import StoreBusy, StoreError, UnknownSession
 from bowerbird.store import Append, NewRecord, Store
-from bowerbird.store.threads import SessionRow, get_session, insert_session
-from bowerbird.store.writer import GroupCommit, Job
+from bowerbird.store.journal.group_commit import GroupCommit, Job
+from bowerbird.store.rows.sessions import SessionRow, get_session, insert_session
 
 
 class Gate:

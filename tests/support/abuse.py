@@ -21,11 +21,11 @@ from typing import Any
 from support.trees import read_tree, write_tree
 
 from bowerbird.sandbox.branch_sandbox import BranchSandbox
-from bowerbird.sandbox.command import CommandResult
 from bowerbird.sandbox.host import SandboxHost
 from bowerbird.sandbox.probe import write_accounts
+from bowerbird.sandbox.run.command import CommandResult
+from bowerbird.sandbox.run.status import SandboxStatus
 from bowerbird.sandbox.settings import SandboxSettings
-from bowerbird.sandbox.status import SandboxStatus
 from bowerbird.workspace import Branch, Workspace
 
 TIERS = ("overlay", "copy")

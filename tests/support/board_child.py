@@ -11,16 +11,16 @@ from support.agent_turns import NAME
 from support.crash_child import Killer, arm, serve
 from support.sessions import PlainMaker
 
+from bowerbird.boards.boards import Boards
+from bowerbird.boards.todos import Todos
+from bowerbird.boards.tool_calls import BoardToolCalls
 from bowerbird.core.errors import SessionError
-from bowerbird.delegation.board_desk import BoardDesk
-from bowerbird.delegation.boards import Boards
-from bowerbird.delegation.todos import Todos
 from bowerbird.models import ModelSettings, ProviderSettings, RetryPolicy
 from bowerbird.models.registry import open_model
 from bowerbird.sessions import NewSession, SessionService, SessionSettings
 from bowerbird.store import Store, StoreOptions
-from bowerbird.tools.board import board_tools
-from bowerbird.tools.todo import todo_tools
+from bowerbird.tools.together.board import board_tools
+from bowerbird.tools.together.todo import todo_tools
 
 
 async def drive(config: dict[str, Any]) -> None:
@@ -34,7 +34,7 @@ async def drive(config: dict[str, Any]) -> None:
     store = await Store.open(
         "sqlite:///agent.db", data_dir=Path(config["data"]), options=StoreOptions(min_free_mb=0)
     )
-    tools = (*board_tools(BoardDesk(Boards(store))), *todo_tools(Todos(store)))
+    tools = (*board_tools(BoardToolCalls(Boards(store))), *todo_tools(Todos(store)))
     maker = PlainMaker(settings, tools, model=open_model(NAME, settings))
     try:
         async with SessionService(store, maker, settings=SessionSettings(), attended=False) as service:

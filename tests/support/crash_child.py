@@ -38,14 +38,15 @@ from bowerbird.core.errors import SessionError
 from bowerbird.models import ModelSettings, ProviderSettings, RetryPolicy
 from bowerbird.models.registry import open_model
 from bowerbird.sessions import NewSession, SessionService, SessionSettings
-from bowerbird.sessions import early as session_early
-from bowerbird.sessions import inputs as session_inputs
-from bowerbird.store import Store, StoreOptions, journal
+from bowerbird.sessions.inbox import accept as session_inputs
+from bowerbird.sessions.turn import begin_on_accept as session_early
+from bowerbird.store import Store, StoreOptions
+from bowerbird.store.journal import journal
+from bowerbird.store.journal.group_commit import SqliteCommitter
 from bowerbird.store.postgres import PgCommitter
-from bowerbird.store.writer import SqliteCommitter
 from bowerbird.tools import Tool
 from bowerbird.workspace.branch import Branch
-from bowerbird.workspace.file_branch import BranchFiles
+from bowerbird.workspace.files.file_branch import BranchFiles
 
 
 class Killer:
@@ -141,7 +142,7 @@ def sender(outside: Path) -> Tool:
 
 def point_landings(killer: Killer) -> None:
     """Landings take their checkpoint as a default value, bound when the module was imported."""
-    from bowerbird.workspace.landings import Landings
+    from bowerbird.workspace.landing.landings import Landings
 
     original = Landings.__init__
 

@@ -35,9 +35,9 @@ from support.agent_turns import NAME
 from support.crash_child import Killer, arm, point_landings, sender
 from support.sessions import PlainMaker
 
-from bowerbird.agent import summarise
 from bowerbird.agent.policy import Policy
 from bowerbird.agent.turn import TurnRun
+from bowerbird.agent.turn_loop import summarise
 from bowerbird.models import ModelSettings, ProviderSettings, RetryPolicy
 from bowerbird.models.registry import open_model
 from bowerbird.sessions import (
@@ -46,16 +46,14 @@ from bowerbird.sessions import (
     SessionService,
     SessionSettings,
     TurnContext,
-    beginning,
     catalogue,
-    closing,
-    ending,
     forks,
-    importing,
-    lease,
 )
-from bowerbird.sessions import outbox as outbox_module
-from bowerbird.sessions.branches import Branches
+from bowerbird.sessions.branches.branches import Branches
+from bowerbird.sessions.delivery import outbox as outbox_module
+from bowerbird.sessions.dispatch import lease
+from bowerbird.sessions.transfer import importing
+from bowerbird.sessions.turn import begin_transaction, end_transaction, finish
 from bowerbird.store import Store, StoreOptions
 
 THREAD = "telegram_5"
@@ -99,9 +97,9 @@ def _after(owner: Any, name: str, hit: Any) -> None:
 
 def arm_more(killer: Killer) -> None:
     """Put the further kill points where they belong."""
-    _after(beginning, "take_lease", lambda: killer.at("lease"))
-    _after(ending, "insert_snapshot", lambda: killer.at("snapshot"))
-    _after(closing, "insert_parcels", lambda: killer.at("outbox"))
+    _after(begin_transaction, "take_lease", lambda: killer.at("lease"))
+    _after(end_transaction, "insert_snapshot", lambda: killer.at("snapshot"))
+    _after(finish, "insert_parcels", lambda: killer.at("outbox"))
     _after(catalogue, "raise_counter", lambda: killer.at("counter"))
     _after(catalogue, "insert_session", lambda: killer.at("new session"))
     _after(importing, "insert_dialogue", lambda: killer.at("imported"))
@@ -212,7 +210,7 @@ def undo(config: dict[str, Any]) -> None:
 
 async def delivered(service: SessionService) -> None:
     """Wait until nothing is owed."""
-    from bowerbird.store.outbox import OPEN, parcels
+    from bowerbird.store.rows.outbox import OPEN, parcels
 
     async with asyncio.timeout(HANG_S):
         while await service.store.read(lambda c: parcels(c, states=OPEN)):

@@ -14,7 +14,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from bowerbird.workspace import handles, statx
+from bowerbird.workspace.landing import statx
+from bowerbird.workspace.tree import handles
 
 NAMES = (
     "open", "close", "read", "write", "pread", "pwrite", "lseek", "ftruncate", "fsync", "fdatasync",

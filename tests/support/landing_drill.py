@@ -21,7 +21,7 @@ from support.failing_calls import FailingCalls
 
 from bowerbird.core.errors import BowerbirdError
 from bowerbird.workspace import Branch, Workspace
-from bowerbird.workspace.landings import Landings
+from bowerbird.workspace.landing.landings import Landings
 
 Phase = Literal["land", "undo", "recover"]
 PHASES: tuple[Phase, ...] = ("land", "undo", "recover")

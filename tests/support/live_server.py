@@ -21,7 +21,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from bowerbird.app.door import listening_config
 from bowerbird.app.serving import Listening, Serving, bind, open_server
 from bowerbird.config import load_settings
-from bowerbird.server.context import ServerSettings
+from bowerbird.server.common.context import ServerSettings
 
 WAIT_S = HANG_S
 

@@ -94,7 +94,7 @@ class PostgresServer:
 
     async def give_back(self, url: str) -> None:
         """Empty a database for the next test: cheaper than making one."""
-        from bowerbird.store.tables import metadata
+        from bowerbird.store.sql.tables import metadata
 
         name = make_url(url).database or ""
         tables = ", ".join(f'"{table}"' for table in metadata.tables if table != "meta")

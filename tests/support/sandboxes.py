@@ -15,8 +15,8 @@ from support.trees import write_tree
 from bowerbird.core.events import Egress, SandboxTier
 from bowerbird.sandbox.background_record import BackgroundRun
 from bowerbird.sandbox.branch_sandbox import BranchSandbox
-from bowerbird.sandbox.egress_proxy import Resolver, system_resolver
 from bowerbird.sandbox.host import SandboxHost
+from bowerbird.sandbox.network.egress_proxy import Resolver, system_resolver
 from bowerbird.sandbox.settings import SandboxSettings
 from bowerbird.workspace import Branch, Workspace
 

@@ -32,7 +32,7 @@ from support.drill_child import Door, arm_more
 
 from bowerbird.cli.main import YOUNG_OBJECTS, run_command
 from bowerbird.sessions import SessionService
-from bowerbird.sessions import outbox as outbox_module
+from bowerbird.sessions.delivery import outbox as outbox_module
 
 
 class TellingKiller(Killer):

@@ -20,9 +20,9 @@ from bowerbird.models.protocol import Model
 from bowerbird.models.registry import open_model
 from bowerbird.sessions import NewSession, SessionService, SessionSettings, TurnContext
 from bowerbird.store import Record, Store
-from bowerbird.store.threads import SessionRow
+from bowerbird.store.rows.sessions import SessionRow
 from bowerbird.tools import Tool, Toolset
-from bowerbird.tools.files import file_tools
+from bowerbird.tools.files.file_tools import file_tools
 
 QUICK = SessionSettings(heartbeat_s=1.0, sweep_s=1.0, grace_s=2.0)
 

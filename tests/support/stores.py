@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from bowerbird.store import Append, NewRecord, Record, Store, StoreOptions
-from bowerbird.store.leases import heartbeat, take_lease, this_executor
-from bowerbird.store.threads import SessionRow, insert_session
-from bowerbird.store.turns import TurnRow, insert_turn
+from bowerbird.store.rows.leases import heartbeat, take_lease, this_executor
+from bowerbird.store.rows.sessions import SessionRow, insert_session
+from bowerbird.store.rows.turns import TurnRow, insert_turn
 
 URL = "sqlite+aiosqlite:///./agent.db"
 THREAD = "0123456789ab"

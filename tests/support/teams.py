@@ -117,7 +117,7 @@ async def until(condition: Callable[[], Any], seconds: float = 60) -> Any:
 
 async def statuses(app: Application, lead: str) -> dict[str, str]:
     """The newest status of each teammate by name."""
-    from bowerbird.store.teams import members_of
+    from bowerbird.store.rows.teams import members_of
 
     rows = await app.store.read(lambda c: members_of(c, lead))
     return {row.name: row.status for row in rows}

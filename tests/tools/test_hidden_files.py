@@ -9,8 +9,8 @@ from support.sandboxes import bench_of
 from bowerbird.config.sections.ground import HIDE
 from bowerbird.sandbox.settings import SandboxSettings
 from bowerbird.tools import ReadTracker, ToolContext, ToolResult, Toolset
-from bowerbird.tools.files import file_tools
-from bowerbird.tools.processes import process_tools
+from bowerbird.tools.files.file_tools import file_tools
+from bowerbird.tools.processes.process_tools import process_tools
 
 SECRET = "SUPERSECRETVALUE42"
 FILES = {".env": f"KEY={SECRET}\n", "app/.env.local": SECRET, "tls/server.key": SECRET, "app/a.txt": "a\n",

@@ -9,8 +9,8 @@ from support.live_server import LiveServer, live_server
 from support.patience import patience
 from support.web_actions import is_idle, log, say
 
-from bowerbird.store.memory import add_memory
-from bowerbird.store.tokens import make_token, revoke
+from bowerbird.store.rows.memory import add_memory
+from bowerbird.store.rows.tokens import make_token, revoke
 
 pytestmark = pytest.mark.timeout(patience(60))
 

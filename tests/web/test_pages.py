@@ -13,10 +13,10 @@ from support.live_server import LiveServer, live_server
 from support.patience import patience
 from support.web_actions import log, say
 
-from bowerbird.server.errors import Problem
-from bowerbird.server.pages import asset
-from bowerbird.server.pages import page as page_at
-from bowerbird.store.tokens import make_token
+from bowerbird.server.common.errors import Problem
+from bowerbird.server.http.pages import asset
+from bowerbird.server.http.pages import page as page_at
+from bowerbird.store.rows.tokens import make_token
 
 ROOT = Path(__file__).resolve().parents[2]
 INDEX = '<meta name="bowerbird-base" content="" /><script src="./assets/a-1.js"></script>'

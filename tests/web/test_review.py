@@ -18,7 +18,7 @@ from support.patience import HANG_S, patience
 from support.web_actions import log, serious_findings
 
 from bowerbird.core.events import Notice
-from bowerbird.sessions.live import Published
+from bowerbird.sessions.live.hub import Published
 
 pytestmark = pytest.mark.timeout(patience(60))
 

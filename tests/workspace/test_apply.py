@@ -15,13 +15,13 @@ from support.places import memory_place
 
 from bowerbird.core.errors import WorkspaceError
 from bowerbird.core.timestamps import now_iso
-from bowerbird.workspace.acts import ordered
-from bowerbird.workspace.apply import Applier, Changed, recover, settle_nothing
-from bowerbird.workspace.beneath import Beneath, Version, version_of
-from bowerbird.workspace.content import Content
-from bowerbird.workspace.landing_lock import workspace_lock
-from bowerbird.workspace.landing_record import LandingFolder, LandingRecord, Step
-from bowerbird.workspace.threeway import Side
+from bowerbird.workspace.landing.acts import ordered
+from bowerbird.workspace.landing.apply import Applier, Changed, recover, settle_nothing
+from bowerbird.workspace.landing.lock import workspace_lock
+from bowerbird.workspace.landing.record import LandingFolder, LandingRecord, Step
+from bowerbird.workspace.tree.content import Content
+from bowerbird.workspace.tree.real_directory import Beneath, Version, version_of
+from bowerbird.workspace.tree.threeway import Side
 
 VERSIONS = st.sampled_from(
     [None, Version("file", 0o644, "sha256:a"), Version("file", 0o755, "sha256:a"), Version("dir"),

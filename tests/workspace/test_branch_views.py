@@ -13,8 +13,8 @@ from support.branches import branch_of, view_of
 from support.patience import HANG_S
 
 from bowerbird.core.errors import BranchBusy, InvalidWorkspace
-from bowerbird.workspace.journal import Journal, Step
-from bowerbird.workspace.manifest import ManifestFile
+from bowerbird.workspace.history.branch_journal import Journal, Step
+from bowerbird.workspace.tree.manifest import ManifestFile
 from bowerbird.workspace.workspace import Workspace
 
 TREE = {"a/x": "1", "a/y": "2", "b/z/w": "3", "top": "4"}
@@ -100,7 +100,7 @@ async def test_readers_always_see_one_state_while_the_branch_is_frozen_and_rolle
 
 
 def test_the_lock_is_not_inherited_by_a_forked_process(tmp_path):
-    from bowerbird.workspace.lock import WriterLock
+    from bowerbird.workspace.registry.lock import WriterLock
 
     lock = WriterLock(tmp_path / "lock")
     pin = lock.pin("tests it")
@@ -141,7 +141,7 @@ async def test_the_journal_tells_who_did_what_in_order(tmp_path):
 
 def test_the_journal_is_bounded_durable_and_survives_a_torn_line(tmp_path, monkeypatch):
     """WS-37"""
-    monkeypatch.setattr("bowerbird.workspace.journal.KEPT", 10)
+    monkeypatch.setattr("bowerbird.workspace.history.branch_journal.KEPT", 10)
     path = tmp_path / "journal.jsonl"
     journal = Journal(path)
     for number in range(40):

@@ -11,17 +11,17 @@ import pytest
 from support.failing_calls import FailingCalls
 
 from bowerbird.core.errors import BowerbirdError
-from bowerbird.store.leases import is_dead, this_executor
+from bowerbird.store.rows.leases import is_dead, this_executor
 from bowerbird.workspace import Branch, Workspace
-from bowerbird.workspace.copy_use import CopyUse
-from bowerbird.workspace.layers import is_opaque, make_opaque, probe_storage
-from bowerbird.workspace.lock import note_of
-from bowerbird.workspace.mounts import submounts
-from bowerbird.workspace.names import case_clashes
+from bowerbird.workspace.landing.case_clashes import case_clashes
+from bowerbird.workspace.landing.unfinished import folders_of, is_pending
 from bowerbird.workspace.presence import exists, is_directory
+from bowerbird.workspace.processes.copy_use import CopyUse
+from bowerbird.workspace.processes.mounts import submounts
 from bowerbird.workspace.raw_copy import make_equal
 from bowerbird.workspace.references import stood_on
-from bowerbird.workspace.unfinished import folders_of, is_pending
+from bowerbird.workspace.registry.lock import note_of
+from bowerbird.workspace.tree.layers import is_opaque, make_opaque, probe_storage
 
 NUMBERS = (errno.EIO, errno.EMFILE, errno.EACCES)
 Fits = Callable[[str, tuple[Any, ...]], bool]

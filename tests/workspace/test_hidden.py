@@ -10,8 +10,8 @@ from support.trees import read_tree, write_tree
 from bowerbird.config.sections.ground import HIDE, WorkspaceSection
 from bowerbird.core.errors import Hidden, InvalidPattern, LandingRefused, NotFound
 from bowerbird.workspace import Workspace
-from bowerbird.workspace.hiding import Hiding
-from bowerbird.workspace.mask import Mask
+from bowerbird.workspace.processes.mask import Mask
+from bowerbird.workspace.tree.hiding import Hiding
 
 SECRET = "SUPERSECRETVALUE42"
 

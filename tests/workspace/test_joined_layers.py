@@ -11,7 +11,7 @@ from support.time_lines import run_time_line
 
 from bowerbird.core.errors import Stale
 from bowerbird.workspace import Branch, Workspace
-from bowerbird.workspace.manifest import ManifestFile
+from bowerbird.workspace.tree.manifest import ManifestFile
 
 TIME_LINES = 12
 EACH = 4
@@ -21,8 +21,8 @@ TURNS = 20
 @pytest.fixture
 def joined_often(monkeypatch: pytest.MonkeyPatch) -> None:
     """More than 4 layers are joined to 2, so that 20 turns join several times."""
-    monkeypatch.setattr("bowerbird.workspace.shelf.MOST_LAYERS", 4)
-    monkeypatch.setattr("bowerbird.workspace.shelf.LAYERS_AFTER", 2)
+    monkeypatch.setattr("bowerbird.workspace.history.layer_shelf.MOST_LAYERS", 4)
+    monkeypatch.setattr("bowerbird.workspace.history.layer_shelf.LAYERS_AFTER", 2)
 
 
 @pytest.mark.usefixtures("joined_often")
@@ -105,9 +105,9 @@ def kill_at(point: str, patched: pytest.MonkeyPatch) -> None:
         raise Killed
 
     if point == "exchange":
-        patched.setattr("bowerbird.workspace.handles.exchange", die)
+        patched.setattr("bowerbird.workspace.tree.handles.exchange", die)
     elif point == "keep":
-        patched.setattr("bowerbird.workspace.shelf.LayerShelf.keep", die)
+        patched.setattr("bowerbird.workspace.history.layer_shelf.LayerShelf.keep", die)
     else:
         update = ManifestFile.update
 

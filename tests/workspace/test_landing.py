@@ -292,7 +292,7 @@ async def test_old_landings_are_forgotten_but_never_the_last_ten(
     workspace: Workspace, branch: Branch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """WS-56: 100 landings or 2 GiB, always the last 10."""
-    monkeypatch.setattr("bowerbird.workspace.landings.KEPT_BYTES", 0)
+    monkeypatch.setattr("bowerbird.workspace.landing.landings.KEPT_BYTES", 0)
     for number in range(13):
         await branch.write_file("b.txt", f"{number}\n")
         branch.land()

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from bowerbird.workspace.lock import WriterLock
-from bowerbird.workspace.open_layer import OpenLayer
+from bowerbird.workspace.registry.lock import WriterLock
+from bowerbird.workspace.tree.open_layer import OpenLayer
 
 _TAKE = "import fcntl, sys; fcntl.flock(open(sys.argv[1], 'r+'), fcntl.LOCK_EX | fcntl.LOCK_NB)"
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from bowerbird.workspace.flags import FlagRules
-from bowerbird.workspace.mark_page import page
-from bowerbird.workspace.mark_table import FLAGS, HELD, NEEDS_ACCEPT, ROWS, Grade, Row
-from bowerbird.workspace.threeway import Side
+from bowerbird.workspace.marks.flags import FlagRules
+from bowerbird.workspace.marks.page import page
+from bowerbird.workspace.marks.table import FLAGS, HELD, NEEDS_ACCEPT, ROWS, Grade, Row
+from bowerbird.workspace.tree.threeway import Side
 
 PLAIN = Side("file", 0o644)
 
@@ -127,7 +127,7 @@ def test_no_pattern_stands_twice() -> None:
 
 
 def test_the_manuals_page_is_made_from_the_table() -> None:
-    """Run `python -m bowerbird.workspace.mark_page > docs/reference/marked-paths.md`."""
+    """Run `python -m bowerbird.workspace.marks.page > docs/reference/marked-paths.md`."""
     root = Path(__file__).resolve().parents[2]
     assert (root / "docs/reference/marked-paths.md").read_text(encoding="utf-8") == page()
 
@@ -150,7 +150,7 @@ def _samples(pattern: str) -> list[str]:
 
 
 def _marks(name: str):
-    from bowerbird.workspace.surroundings import Surroundings
+    from bowerbird.workspace.marks.surroundings import Surroundings
 
     there = {
         "/.git/HEAD",

@@ -20,7 +20,7 @@ from bowerbird.core.errors import (
     TooManyLinks,
     WorkspaceError,
 )
-from bowerbird.workspace import handles
+from bowerbird.workspace.tree import handles
 
 
 @pytest.mark.parametrize(

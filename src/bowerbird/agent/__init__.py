@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bowerbird.agent.agent import Agent
-    from bowerbird.agent.history import History, HistoryBuilder
+    from bowerbird.agent.context.history import History, HistoryBuilder
     from bowerbird.agent.limits import Limits
-    from bowerbird.agent.loop import run_turn
     from bowerbird.agent.policy import Policy
     from bowerbird.agent.result import RunDone, RunResult, StepResult
     from bowerbird.agent.turn import StopSignal, TurnRun
+    from bowerbird.agent.turn_loop.loop import run_turn
 
 __all__ = [
     "Agent",
@@ -32,8 +32,8 @@ __all__ = [
 
 _HOMES = {
     "Agent": "agent",
-    "History": "history",
-    "HistoryBuilder": "history",
+    "History": "context.history",
+    "HistoryBuilder": "context.history",
     "Limits": "limits",
     "Policy": "policy",
     "RunDone": "result",
@@ -41,7 +41,7 @@ _HOMES = {
     "StepResult": "result",
     "StopSignal": "turn",
     "TurnRun": "turn",
-    "run_turn": "loop",
+    "run_turn": "turn_loop.loop",
 }
 
 

@@ -29,7 +29,7 @@ from bowerbird.core.threads import to_thread
 if TYPE_CHECKING:
     from bowerbird.models.protocol import Model
     from bowerbird.skills import SkillLibrary
-    from bowerbird.tools.process_family import Processes, ProcessSetup
+    from bowerbird.tools.processes.family import Processes, ProcessSetup
     from bowerbird.workspace import Branch, Workspace
 
 OtherT = TypeVar("OtherT")
@@ -227,7 +227,7 @@ class Agent(AgentValue, Delegating, Generic[OutputT]):
     async def stream_child(
         self, task: str, child: ChildRun, approver: Approver | None = None
     ) -> AsyncGenerator[AgentEvent[OutputT], None]:
-        """Yield the events of a run as somebody's subagent, as `stream`; for `bowerbird.delegation`."""
+        """Yield the events of a run as somebody's subagent, as `stream`; for `bowerbird.subagents`."""
         self._handle.setup = child.setup
         start = begin(self._options, task)
         async with aclosing(self._events(start, task, None, None, approver, child)) as events:
@@ -325,7 +325,7 @@ class Agent(AgentValue, Delegating, Generic[OutputT]):
 
     async def _enter_sandbox(self, stack: AsyncExitStack, branch: "Branch") -> "Processes":
         """Give a run its sandbox; what this host gives is found out once per agent."""
-        from bowerbird.tools.process_family import processes_of_run
+        from bowerbird.tools.processes.family import processes_of_run
 
         setup = self._handle.setup
         if setup is None:
@@ -342,7 +342,7 @@ class Agent(AgentValue, Delegating, Generic[OutputT]):
 
     async def _process_setup(self) -> "ProcessSetup":
         """Return how processes are run; `bowerbird.Agent` takes it from settings."""
-        from bowerbird.tools.process_family import ProcessSetup
+        from bowerbird.tools.processes.family import ProcessSetup
 
         return ProcessSetup()
 

@@ -1,7 +1,7 @@
 """What the loop knows of subagents: who asks for them, and the seam to whoever runs them.
 
 Here: `Caller`, the calling run as its children see it, `ChildRun`, how a child's run differs from any
-other, and the protocols. Not here: any implementation (`bowerbird.delegation`), the tools.
+other, and the protocols. Not here: any implementation (`bowerbird.subagents`), the tools.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,11 +14,11 @@ from bowerbird.agent.stop import StopSignal
 from bowerbird.core.events import ApprovalAnswer, ApprovalRequest, SubagentEnd, SubagentStart
 from bowerbird.core.usage import Usage
 from bowerbird.models.budget import Budget, PriceOf
-from bowerbird.tools.subagents import Subagents
+from bowerbird.tools.together.subagents import Subagents
 
 if TYPE_CHECKING:
     from bowerbird.models.protocol import Model
-    from bowerbird.tools.process_family import ProcessSetup
+    from bowerbird.tools.processes.family import ProcessSetup
     from bowerbird.workspace import Branch
 
 

@@ -1,6 +1,6 @@
 """Subagents of an `Agent` for programs (DE-20): the same records as the tools return.
 
-Here: the methods, and when they are refused. Not here: what they do (`bowerbird.delegation`).
+Here: the methods, and when they are refused. Not here: what they do (`bowerbird.subagents`).
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -13,7 +13,7 @@ from bowerbird.core.ids import new_call_id, new_id
 
 if TYPE_CHECKING:
     from bowerbird.agent.handle import Handle
-    from bowerbird.tools.subagents import Subagents
+    from bowerbird.tools.together.subagents import Subagents
     from bowerbird.workspace import Branch
 
 

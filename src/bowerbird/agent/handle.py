@@ -1,7 +1,7 @@
 """What an agent holds beside its parameters: its branch, interpreters' names, subagents.
 
 Here: opening each at first use, closing what was opened. Not here: the parameters (`options`), a run
-(`agent`), how subagents run (`bowerbird.delegation`).
+(`agent`), how subagents run (`bowerbird.subagents`).
 """
 
 import threading
@@ -14,7 +14,7 @@ from bowerbird.agent.options import AgentOptions
 from bowerbird.core.errors import InvalidArgument
 
 if TYPE_CHECKING:
-    from bowerbird.tools.process_family import ProcessSetup
+    from bowerbird.tools.processes.family import ProcessSetup
     from bowerbird.workspace import Branch, Workspace
 
 

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from bowerbird.tools.python import PythonLimits, PythonSessions
+from bowerbird.tools.processes.python_tools import PythonLimits, PythonSessions
 
 if TYPE_CHECKING:
     from bowerbird.workspace import Branch

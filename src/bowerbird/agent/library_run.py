@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from bowerbird.agent.branch_files import BranchStore
+from bowerbird.agent.context.history import History, HistoryBuilder
 from bowerbird.agent.delegates import Approver, ChildRun, Delegate
-from bowerbird.agent.history import History, HistoryBuilder
 from bowerbird.agent.inputs import (
     PromptParts,
     chat_messages,
@@ -20,11 +20,11 @@ from bowerbird.agent.inputs import (
     examples_text,
     is_chat,
 )
-from bowerbird.agent.loop import run_turn
 from bowerbird.agent.options import AgentOptions
 from bowerbird.agent.prompt import delegation_block, get_default_instructions, hidden_names, system_blocks
 from bowerbird.agent.result import AgentEvent, RunDone, RunResult
 from bowerbird.agent.turn import OutputSpec, TurnRun
+from bowerbird.agent.turn_loop.loop import run_turn
 from bowerbird.core.errors import InvalidArgument, LandingRefused, WorkspaceError
 from bowerbird.core.events import Done, Notice, ToolIntent, ToolOutcome, taint_source
 from bowerbird.core.ids import new_id
@@ -39,8 +39,8 @@ from bowerbird.tools.toolset import Toolset
 if TYPE_CHECKING:
     from bowerbird.models.protocol import Model
     from bowerbird.skills import SkillLibrary
-    from bowerbird.tools.process_family import Processes
-    from bowerbird.tools.python import PythonSessions
+    from bowerbird.tools.processes.family import Processes
+    from bowerbird.tools.processes.python_tools import PythonSessions
     from bowerbird.workspace import Branch
 
 
@@ -69,13 +69,13 @@ def agent_tools(
         python: the run's interpreters; None only to learn names. processes: the run's sandbox.
         answerable: a person can be asked. delegation: names of the tools for subagents.
     """
-    from bowerbird.tools.code import code_tools
-    from bowerbird.tools.files import file_tools
+    from bowerbird.tools.files.code import code_tools
+    from bowerbird.tools.files.file_tools import file_tools
     from bowerbird.tools.plan import plan_tools
-    from bowerbird.tools.python import python_tools
+    from bowerbird.tools.processes.python_tools import python_tools
     from bowerbird.tools.skills import skill_tools
-    from bowerbird.tools.subagents import subagent_tools
     from bowerbird.tools.think import think_tools
+    from bowerbird.tools.together.subagents import subagent_tools
 
     commands = processes.tools if processes is not None else ()
     built_in: list[Tool] = [

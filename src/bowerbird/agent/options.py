@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from bowerbird.agent.inputs import check_template
 from bowerbird.agent.limits import Limits, positive_number
 from bowerbird.agent.policy import Mode, Policy
-from bowerbird.agent.structured import output_spec
 from bowerbird.agent.turn import OutputSpec
+from bowerbird.agent.turn_loop.structured import output_spec
 from bowerbird.core.errors import InvalidArgument, InvalidWorkspace, ToolNameCollision
 from bowerbird.core.requests import Effort
 from bowerbird.tools.names import builtin_owner

@@ -1,7 +1,7 @@
 """May this call run? One pure decision, asked where the tool runs (AG-59 … AG-61, AG-64).
 
 Here: `decide` and how rules match. Not here: who is asked and for how long, what happens to a
-denied call (`tool_batch`), the policy's data (`policy`), shell grammar (`shell_words`).
+denied call (`turn_loop/tool_batch`), the policy's data (`policy`), shell grammar (`shell_words`).
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -13,7 +13,7 @@ from bowerbird.agent.policy import Mode, Policy, Rule
 from bowerbird.core.addresses import host_and_port
 from bowerbird.core.events import EffectClass
 from bowerbird.tools.names import SAFE_TOOLS
-from bowerbird.tools.shell_words import SimpleCommand, read_line
+from bowerbird.tools.processes.shell_words import SimpleCommand, read_line
 
 Action = Literal["allow", "ask", "deny"]
 

@@ -1,7 +1,7 @@
 """Stopping a run from outside: one signal, seen at every await of the loop (AG-45).
 
 Here: the signal and the guard that turns it into `Stopped`. Not here: what is closed and kept
-then (`model_step`, `tool_batch`), nor why someone stops.
+then (`turn_loop/model_step`, `turn_loop/tool_batch`), nor why someone stops.
 
 The guard cancels only the await it wraps, never the consumer of the loop's events: it is armed
 while the loop itself waits and disarmed before each event is handed out.

@@ -1,15 +1,15 @@
 """What one turn of the loop is given: values, and the few protocols its owner implements.
 
 Here: `TurnRun` and the seams towards sessions, doors and delegation. Not here: what the loop does
-with them (`loop`), and any implementation (`api`, `sessions`).
+with them (`turn_loop/loop`), and any implementation (`api`, `sessions`).
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from bowerbird.agent.context.history import History
 from bowerbird.agent.delegates import Approver, Delegate
-from bowerbird.agent.history import History
 from bowerbird.agent.limits import Limits
 from bowerbird.agent.policy import Mode, Policy
 from bowerbird.agent.stop import StopSignal

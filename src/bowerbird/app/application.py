@@ -31,16 +31,16 @@ from bowerbird.config import Loaded
 from bowerbird.core.errors import StoreError
 from bowerbird.core.threads import to_thread
 from bowerbird.sandbox.host import SandboxHost
-from bowerbird.sessions.background import BackgroundDesk
-from bowerbird.sessions.branches import Branches
+from bowerbird.sessions.branches.branches import Branches
 from bowerbird.sessions.service import SessionService
-from bowerbird.sessions.trash import Trash
+from bowerbird.sessions.turn.background_notices import CommandNotices
+from bowerbird.sessions.upkeep.trash import Trash
 from bowerbird.store.store import Store
 
 if TYPE_CHECKING:
-    from bowerbird.sessions.children import Children
-    from bowerbird.sessions.remembering import Remembering
-    from bowerbird.sessions.tournaments import Tournaments
+    from bowerbird.sessions.subagents.runner import Children
+    from bowerbird.sessions.subagents.tournaments import Tournaments
+    from bowerbird.sessions.upkeep.memory_rewriting import Remembering
 
 
 @dataclass(slots=True)
@@ -209,7 +209,7 @@ def _keep_records(application: Application, news: SandboxNews) -> None:
     store, service, maker = application.store, application.sessions, application.maker
     maker.records = SessionRecords(store, own_workspace(application.loaded))
     maker.records.connect(service.live)
-    desk = BackgroundDesk(store, service.live, lambda turn: service.resume(turn.turn_id))
+    desk = CommandNotices(store, service.live, lambda turn: service.resume(turn.turn_id))
     maker.background = BackgroundEnds(store, application.sandboxes, application.branches, desk)
     news.background = maker.background.heard
 

@@ -1,7 +1,7 @@
 """Background commands of sessions, from the sandboxes to their records (DE-29, DE-30).
 
 Here: ends as sandboxes report them, and those that a process which died could not report. Not here:
-running commands (`sandbox/`), what comes of an end (`sessions/background.py`).
+running commands (`sandbox/`), what comes of an end (`sessions/turn/background_notices.py`).
 """
 
 import asyncio
@@ -14,16 +14,16 @@ from bowerbird.core.errors import BowerbirdError, SandboxUnavailable
 from bowerbird.core.threads import to_thread
 from bowerbird.sandbox.background_record import BackgroundFile
 from bowerbird.sandbox.branch_sandbox import BACKGROUND_FILE
-from bowerbird.sessions.background import BackgroundDesk, CommandEnd, StoredNotices
-from bowerbird.store.owners import sessions_of_branches
-from bowerbird.store.threads import find_session
-from bowerbird.tools.background_notices import end_text
+from bowerbird.sessions.turn.background_notices import CommandEnd, CommandNotices, StoredNotices
+from bowerbird.store.rows.owners import sessions_of_branches
+from bowerbird.store.rows.sessions import find_session
+from bowerbird.tools.processes.background_notices import end_text
 
 if TYPE_CHECKING:
     from bowerbird.sandbox.background_record import BackgroundRun
     from bowerbird.sandbox.host import SandboxHost
-    from bowerbird.sessions.branches import Branches
-    from bowerbird.sessions.setup import TurnContext
+    from bowerbird.sessions.branches.branches import Branches
+    from bowerbird.sessions.turn_maker import TurnContext
     from bowerbird.store.store import Store
     from bowerbird.workspace import Branch
 
@@ -38,7 +38,7 @@ class BackgroundEnds:
     """
 
     def __init__(
-        self, store: "Store", host: "SandboxHost", branches: "Branches", desk: BackgroundDesk
+        self, store: "Store", host: "SandboxHost", branches: "Branches", desk: CommandNotices
     ) -> None:
         self._store = store
         self._host = host

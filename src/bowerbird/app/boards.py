@@ -1,7 +1,7 @@
 """Task boards and lists of a process's sessions: their tools, copies and events (DE-32 … DE-45).
 
 Here: what a turn gets of them, and who is shown a changed board. Not here: boards and lists themselves
-(`delegation/`), the tools' texts.
+(`bowerbird.boards`), the tools' texts.
 """
 
 import asyncio
@@ -13,20 +13,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bowerbird.boards.boards import BoardKey, Boards, BoardState, board_of
+from bowerbird.boards.rules import board_lines
+from bowerbird.boards.todos import Todos, todo_lines
+from bowerbird.boards.tool_calls import BoardToolCalls
 from bowerbird.core.errors import BowerbirdError
 from bowerbird.core.events import Notice, TaskUpdate
-from bowerbird.delegation.board_desk import BoardDesk
-from bowerbird.delegation.board_rules import board_lines
-from bowerbird.delegation.boards import BoardKey, Boards, BoardState, board_of
-from bowerbird.delegation.todos import Todos, todo_lines
-from bowerbird.sessions.live import Published
-from bowerbird.store.board import boards_of_threads, revisions
-from bowerbird.tools.board import board_tools
-from bowerbird.tools.todo import todo_tools
+from bowerbird.sessions.live.hub import Published
+from bowerbird.store.rows.board import boards_of_threads, revisions
+from bowerbird.tools.together.board import board_tools
+from bowerbird.tools.together.todo import todo_tools
 
 if TYPE_CHECKING:
-    from bowerbird.sessions.live import Live
-    from bowerbird.sessions.setup import TurnContext
+    from bowerbird.sessions.live.hub import Live
+    from bowerbird.sessions.turn_maker import TurnContext
     from bowerbird.store.store import Store
     from bowerbird.tools import Tool
 
@@ -219,7 +219,7 @@ class SessionRecords:
     @cached_property
     def tools(self) -> "tuple[Tool, ...]":
         """The tools, shared by all turns."""
-        return (*board_tools(BoardDesk(self.boards)), *todo_tools(self._todos))
+        return (*board_tools(BoardToolCalls(self.boards)), *todo_tools(self._todos))
 
     async def turn(self, context: "TurnContext") -> Notes:
         """Bring a session's copies up to date; return what its summaries must keep (AG-56)."""

@@ -1,7 +1,7 @@
 """How the server's door is made: uvicorn's configuration and the limits of connections (D-11).
 
-Here: from settings to what listens. Not here: what the limits do (`server/doorstep.py`), starting and ending
-(`serving.py`).
+Here: from settings to what listens. Not here: what the limits do (`server/common/doorstep.py`), starting and
+ending (`serving.py`).
 """
 
 import resource
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from bowerbird.config.sections.doors import ServerSection
 from bowerbird.server.access.proxies import Networks
-from bowerbird.server.connections import DoorConfig
-from bowerbird.server.doorstep import KIB, SPARE_FILES, DoorLimits, Doorstep
+from bowerbird.server.common.doorstep import KIB, SPARE_FILES, DoorLimits, Doorstep
+from bowerbird.server.http.connections import DoorConfig
 
 if TYPE_CHECKING:
     from bowerbird.app.serving import Serving

@@ -18,7 +18,7 @@ from bowerbird.tools import Tool
 if TYPE_CHECKING:
     from bowerbird.app.boards import SessionRecords
     from bowerbird.sandbox.host import SandboxHost
-    from bowerbird.sandbox.python_sessions import PythonSessions
+    from bowerbird.sandbox.python.sessions import PythonSessions
     from bowerbird.skills import SkillLibrary
 
 _MOST_LIBRARIES = 64
@@ -47,15 +47,15 @@ class ToolFamilies:
     @cached_property
     def files(self) -> tuple[Tool, ...]:
         """File and code tools."""
-        from bowerbird.tools.code import code_tools
-        from bowerbird.tools.files import file_tools
+        from bowerbird.tools.files.code import code_tools
+        from bowerbird.tools.files.file_tools import file_tools
 
         return (*file_tools(), *code_tools())
 
     @cached_property
     def python(self) -> tuple[Tool, ...]:
         """Tools that run Python apart, empty where there is no interpreter for it."""
-        from bowerbird.tools.python import python_tools
+        from bowerbird.tools.processes.python_tools import python_tools
 
         return tuple(python_tools(self._python))
 
@@ -69,7 +69,7 @@ class ToolFamilies:
     @cached_property
     def web(self) -> tuple[Tool, ...]:
         """Search and fetch."""
-        from bowerbird.tools.web import web_tools
+        from bowerbird.tools.web.web_tools import web_tools
 
         return tuple(web_tools(web_settings(self._settings)))
 
@@ -78,8 +78,8 @@ class ToolFamilies:
         """Task board and list."""
         if self._records is not None:
             return self._records.tools
-        from bowerbird.tools.board import board_tools
-        from bowerbird.tools.todo import todo_tools
+        from bowerbird.tools.together.board import board_tools
+        from bowerbird.tools.together.todo import todo_tools
 
         return (*board_tools(None), *todo_tools(None))
 
@@ -94,7 +94,7 @@ class ToolFamilies:
         """Tools that run commands in the sandboxes of `host`, for one mode of the network."""
         found = self._processes.get((host, network))
         if found is None:
-            from bowerbird.tools.process_family import tools_on
+            from bowerbird.tools.processes.family import tools_on
 
             found = self._processes[host, network] = tools_on(host, process_settings(self._settings), network)
         return found

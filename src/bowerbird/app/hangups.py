@@ -10,7 +10,7 @@ from typing import Any
 
 import uvicorn
 
-from bowerbird.server.context import ServerContext
+from bowerbird.server.common.context import ServerContext
 
 
 class Hangups:

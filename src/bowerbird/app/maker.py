@@ -28,7 +28,7 @@ from bowerbird.memory.rewriting import FILE as MEMORY_FILE
 from bowerbird.models.registry import ModelPool
 from bowerbird.skills import SkillLibrary, prompt_lines
 from bowerbird.tools import Tool, Toolset
-from bowerbird.tools.process_family import Processes
+from bowerbird.tools.processes.family import Processes
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
     from bowerbird.app.background import BackgroundEnds
     from bowerbird.app.boards import SessionRecords
     from bowerbird.app.tracing import Traces
-    from bowerbird.models.content import BlobReader
     from bowerbird.models.protocol import Model
+    from bowerbird.models.providers.content import BlobReader
     from bowerbird.sandbox.host import SandboxHost
-    from bowerbird.sandbox.python_sessions import PythonSessions
-    from bowerbird.sessions.children import Children
-    from bowerbird.sessions.setup import TurnContext
-    from bowerbird.sessions.teams import Teams
-    from bowerbird.store.threads import SessionRow
+    from bowerbird.sandbox.python.sessions import PythonSessions
+    from bowerbird.sessions.subagents.runner import Children
+    from bowerbird.sessions.teams.teams import Teams
+    from bowerbird.sessions.turn_maker import TurnContext
+    from bowerbird.store.rows.sessions import SessionRow
     from bowerbird.workspace import Branch
 
 _log = logging.getLogger(__name__)
@@ -242,7 +242,7 @@ class SettingsTurnMaker:
 
     def _interpreters(self) -> "PythonSessions":
         if self._python is None:
-            from bowerbird.sandbox.python_sessions import DumpFiles, PythonSessions
+            from bowerbird.sandbox.python.sessions import DumpFiles, PythonSessions
 
             kept = DumpFiles(Path(self.settings.agent.data_dir) / "python")
             self._python = PythonSessions(dumps=kept)

@@ -28,7 +28,7 @@ from bowerbird.sessions.settings import SessionSettings
 if TYPE_CHECKING:
     from bowerbird.config.sections.agent import ModelEntry, ProviderEntry
     from bowerbird.store import StoreOptions
-    from bowerbird.tools.web import WebSettings
+    from bowerbird.tools.web.web_tools import WebSettings
     from bowerbird.workspace import FlagRules, WorkspaceLimits
 
 EMBEDDED = "local:default"
@@ -194,8 +194,8 @@ def landing_rules(loaded: Loaded, workspace: Path | None) -> "FlagRules":
 
 def web_settings(settings: Settings) -> "WebSettings":
     """Return what the web tools need (CF-58)."""
-    from bowerbird.sandbox.egress_policy import EgressPolicy
-    from bowerbird.tools.web import WebSettings
+    from bowerbird.sandbox.network.egress_policy import EgressPolicy
+    from bowerbird.tools.web.web_tools import WebSettings
 
     # Whoever lists the hosts that commands may reach means what the agent fetches, too (TO-42, D-10).
     network = settings.sandbox.network

@@ -1,7 +1,7 @@
 """The memory that is kept by itself, bound to settings, models and files (SE-44).
 
-Here: that binding. Not here: the jobs (`sessions/remembering.py`), versions (`store/memory.py`), texts and
-copies (`memory/`).
+Here: that binding. Not here: the jobs (`sessions/upkeep/memory_rewriting.py`), versions
+(`store/rows/memory.py`), texts and copies (`memory/`).
 """
 
 import logging
@@ -12,13 +12,13 @@ from bowerbird.app.model_imports import import_for
 from bowerbird.app.own import is_made_by_us
 from bowerbird.core.threads import to_thread
 from bowerbird.memory.copies import copy_path, write_copy
-from bowerbird.sessions.remembering import MemoryRules, Remembering, scope_of
-from bowerbird.store.memory import newest_memory
+from bowerbird.sessions.upkeep.memory_rewriting import MemoryRules, Remembering, scope_of
+from bowerbird.store.rows.memory import newest_memory
 
 if TYPE_CHECKING:
     from bowerbird.app.application import Application
     from bowerbird.models.protocol import Model
-    from bowerbird.store.threads import SessionRow
+    from bowerbird.store.rows.sessions import SessionRow
 
 _log = logging.getLogger(__name__)
 

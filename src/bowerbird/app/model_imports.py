@@ -17,7 +17,7 @@ from bowerbird.models.registry import resolve_name
 if TYPE_CHECKING:
     from bowerbird.models.settings import ModelSettings
 
-_MODULES = ("bowerbird.models.assembly", "bowerbird.models.transport", "genai_prices")
+_MODULES = ("bowerbird.models.assembly", "bowerbird.models.providers.transport", "genai_prices")
 
 
 async def import_for(name: str, settings: "ModelSettings") -> None:

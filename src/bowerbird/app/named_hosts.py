@@ -16,8 +16,8 @@ import msgspec
 from sqlalchemy import Connection, select
 
 from bowerbird.core.addresses import host_and_port
-from bowerbird.sessions.audit import content_text
-from bowerbird.store.tables import journal
+from bowerbird.sessions.journal.audit_log import content_text
+from bowerbird.store.sql.tables import journal
 
 if TYPE_CHECKING:
     from bowerbird.store.store import Store

@@ -18,15 +18,15 @@ from bowerbird.core.errors import ConfigError, InvalidArgument
 from bowerbird.core.model_presets import PRESETS
 from bowerbird.core.threads import to_thread
 from bowerbird.models.registry import resolve_name
-from bowerbird.server.context import AgentOffered, Named
+from bowerbird.server.common.context import AgentOffered, Named
 from bowerbird.skills import SkillLibrary
 from bowerbird.tools import Toolset
-from bowerbird.tools.process_family import Processes
-from bowerbird.tools.processes import PROCESS_TOOLS, process_tools, processes_unavailable
+from bowerbird.tools.processes.family import Processes
+from bowerbird.tools.processes.process_tools import PROCESS_TOOLS, process_tools, processes_unavailable
 
 if TYPE_CHECKING:
     from bowerbird.sandbox.host import SandboxHost
-    from bowerbird.store.threads import SessionRow
+    from bowerbird.store.rows.sessions import SessionRow
 
 
 class SettingsOffers:

@@ -23,7 +23,7 @@ from bowerbird.config.keys import KeyInfo
 from bowerbird.core.errors import BowerbirdError, ConfigError, NoModel
 from bowerbird.core.threads import to_thread
 from bowerbird.models.registry import resolve_name
-from bowerbird.server.context import Reloaded
+from bowerbird.server.common.context import Reloaded
 
 _log = logging.getLogger(__name__)
 

@@ -16,11 +16,11 @@ from bowerbird.core.errors import SandboxUnavailable
 from bowerbird.core.events import Egress, SandboxTier
 from bowerbird.core.threads import to_thread
 from bowerbird.sandbox.host import SandboxHost
-from bowerbird.sandbox.run_limits import RunLimits
+from bowerbird.sandbox.run.limits import RunLimits
 from bowerbird.sandbox.settings import SandboxSettings
-from bowerbird.sessions.live import Published
-from bowerbird.tools.process_family import Processes, processes_of
-from bowerbird.tools.processes import (
+from bowerbird.sessions.live.hub import Published
+from bowerbird.tools.processes.family import Processes, processes_of
+from bowerbird.tools.processes.process_tools import (
     PROCESS_TOOLS,
     ProcessSettings,
     process_tools,
@@ -30,7 +30,7 @@ from bowerbird.tools.processes import (
 if TYPE_CHECKING:
     from bowerbird.sandbox.background_record import BackgroundRun
     from bowerbird.sandbox.branch_sandbox import BranchSandbox
-    from bowerbird.sessions.live import Live
+    from bowerbird.sessions.live.hub import Live
     from bowerbird.tools import Tool
     from bowerbird.workspace import Branch
 

@@ -34,14 +34,14 @@ from bowerbird.config.database import driver_of
 from bowerbird.core.errors import BowerbirdError, ConfigError
 from bowerbird.core.threads import to_thread
 from bowerbird.server.application import create_server
-from bowerbird.server.cleanup import Cleaner
-from bowerbird.server.context import Defaults, InForce, Life, ServerContext, ServerSettings
-from bowerbird.server.metrics import ServerMetrics
-from bowerbird.server.presence import Presence
-from bowerbird.server.uploads import remove_stale
-from bowerbird.sessions.door_subagents import DoorSubagents
-from bowerbird.store.traces import forget_traces
-from bowerbird.workspace.lock import introduced
+from bowerbird.server.common.context import Defaults, InForce, Life, ServerContext, ServerSettings
+from bowerbird.server.common.metrics import ServerMetrics
+from bowerbird.server.common.presence import Presence
+from bowerbird.server.conversations.cleanup import Cleaner
+from bowerbird.server.conversations.uploads import remove_stale
+from bowerbird.sessions.subagents.for_doors import DoorSubagents
+from bowerbird.store.rows.traces import forget_traces
+from bowerbird.workspace.registry.lock import introduced
 
 if TYPE_CHECKING:
     from fastapi import FastAPI

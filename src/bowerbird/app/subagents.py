@@ -1,6 +1,6 @@
 """Subagents from settings: caps, types, checks.
 
-Here: which key becomes which value. Not here: running subagents (`delegation`, `sessions.children`).
+Here: which key becomes which value. Not here: running subagents (`bowerbird.subagents`, `sessions.children`).
 """
 
 from typing import TYPE_CHECKING
@@ -9,16 +9,16 @@ from bowerbird.agent.limits import Limits
 from bowerbird.agent.policy import Policy
 from bowerbird.app.mapping import turn_limits, turn_policy
 from bowerbird.config import Settings
-from bowerbird.delegation.checks import TEST_GLOBS
-from bowerbird.delegation.roles import AgentType
-from bowerbird.delegation.tree import Rules
-from bowerbird.delegation.wanted import Caps
-from bowerbird.sessions.children import Children
-from bowerbird.sessions.tournaments import Tournaments
+from bowerbird.sessions.subagents.runner import Children
+from bowerbird.sessions.subagents.tournaments import Tournaments
+from bowerbird.subagents.checks import TEST_GLOBS
+from bowerbird.subagents.entries import Caps
+from bowerbird.subagents.roles import AgentType
+from bowerbird.subagents.session_tree import Rules
 
 if TYPE_CHECKING:
     from bowerbird.app.application import Application
-    from bowerbird.store.threads import SessionRow
+    from bowerbird.store.rows.sessions import SessionRow
 
 SESSION_DEPTH = 1  # DE-2: subagents of sessions have none of their own
 

@@ -1,18 +1,18 @@
 """Teams from settings (DE-46 … DE-67).
 
 Here: which key becomes which value, and binding teams to an application's sessions. Not here: running
-teammates (`sessions/teams.py`), their rules (`delegation/team_rules.py`).
+teammates (`sessions/teams/teams.py`), their rules (`teams/rules.py`).
 """
 
 from typing import TYPE_CHECKING
 
 from bowerbird.app.own import own_workspace
+from bowerbird.boards.boards import Boards
 from bowerbird.config import Settings
-from bowerbird.delegation.boards import Boards
-from bowerbird.delegation.team_rules import TeamRules
-from bowerbird.sessions.team_copies import TeamCopies
-from bowerbird.sessions.team_office import Office
-from bowerbird.sessions.teams import Teams
+from bowerbird.sessions.teams.hub import TeamHub
+from bowerbird.sessions.teams.readable_copies import TeamCopies
+from bowerbird.sessions.teams.teams import Teams
+from bowerbird.teams.rules import TeamRules
 
 if TYPE_CHECKING:
     from bowerbird.app.application import Application
@@ -35,7 +35,7 @@ def team_rules(settings: Settings) -> TeamRules:
 def session_teams(application: "Application", boards: Boards) -> Teams:
     """Return what runs the teammates of an application's sessions."""
     settings, maker, service = application.loaded.settings, application.maker, application.sessions
-    office = Office(
+    hub = TeamHub(
         application.store,
         application.branches,
         service,
@@ -47,7 +47,7 @@ def session_teams(application: "Application", boards: Boards) -> Teams:
         wake=lambda turn: service.resume(turn.turn_id),
     )
     return Teams(
-        office,
+        hub,
         runs=lambda lead: application.drives_all or lead in application.mine,
         model_of=maker.model_of,
         model=settings.agent.teammate_model,

@@ -1,7 +1,7 @@
 """Traces of model calls: recorded while a conversation wants it, shown live and kept (MO-34, SV-33, SV-41).
 
 Here: from a turn's model to one that leaves records, and where these go. Not here: the records
-(`models/tracing.py`), how long they stay (`store/traces.py`).
+(`models/wrappers/tracing.py`), how long they stay (`store/rows/traces.py`).
 """
 
 import asyncio
@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any
 from bowerbird.core.errors import BowerbirdError
 from bowerbird.core.events import Trace
 from bowerbird.models.redact import redactor_of
-from bowerbird.models.tracing import TracingModel
-from bowerbird.sessions.live import Published
-from bowerbird.sessions.threads import root_of
-from bowerbird.store.traces import add_trace, last_trace_seq
+from bowerbird.models.wrappers.tracing import TracingModel
+from bowerbird.sessions.live.hub import Published
+from bowerbird.sessions.thread_ids import root_of
+from bowerbird.store.rows.traces import add_trace, last_trace_seq
 
 if TYPE_CHECKING:
     from bowerbird.agent.turn import Router
     from bowerbird.models.protocol import Model
     from bowerbird.models.settings import ModelSettings
-    from bowerbird.sessions.live import Live
+    from bowerbird.sessions.live.hub import Live
     from bowerbird.store.store import Store
 
 _log = logging.getLogger(__name__)

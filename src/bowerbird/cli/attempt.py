@@ -1,6 +1,6 @@
 """`attempt` and `subagents …`: tournaments and the forks of subagents at a terminal (DE-6 … DE-8, DE-21).
 
-Here: printing of results. Not here: running attempts (`delegation`), picking sessions (`picking.py`).
+Here: printing of results. Not here: running attempts (`bowerbird.subagents`), picking sessions.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from bowerbird.core.events import SubagentEnd, SubagentStart
 
 if TYPE_CHECKING:
     from bowerbird.app.application import Application
-    from bowerbird.delegation.calls import Calls
+    from bowerbird.subagents.calls import Calls
 
 TAIL_LINES = 6
 
@@ -69,7 +69,7 @@ async def _watched(
     from bowerbird.cli.oneshot import OneShotSink
     from bowerbird.cli.painter import TurnPainter
     from bowerbird.cli.story import Story
-    from bowerbird.sessions.live import Published
+    from bowerbird.sessions.live.hub import Published
 
     sink = OneShotSink(shell.terminal)
     painter = TurnPainter(sink, Story(), None, quiet=shell.terminal.quiet)

@@ -1,7 +1,7 @@
 """`bowerbird backup DIR` and `bowerbird restore DIR` (D-21).
 
 Here: opening what the settings name, the report, the exit code. Not here: what is copied
-(`sessions/backup.py`).
+(`sessions/transfer/backup.py`).
 """
 
 import json as json_text
@@ -18,7 +18,7 @@ from bowerbird.cli.text import harmless, plural, size
 
 if TYPE_CHECKING:
     from bowerbird.config import Loaded
-    from bowerbird.sessions.backup import BackupRecord
+    from bowerbird.sessions.transfer.backup import BackupRecord
 
 
 def backup(shell: Shell, *, directory: str, force: bool, json: bool) -> int:
@@ -77,7 +77,7 @@ def _source(loaded: "Loaded") -> str:
 async def _backup(loaded: "Loaded", target: Path, force: bool) -> "BackupRecord":
     from bowerbird import __version__
     from bowerbird.app.mapping import store_options
-    from bowerbird.sessions.backup import make_backup
+    from bowerbird.sessions.transfer.backup import make_backup
     from bowerbird.store import Store
 
     data_dir = Path(loaded.settings.agent.data_dir)
@@ -90,7 +90,7 @@ async def _backup(loaded: "Loaded", target: Path, force: bool) -> "BackupRecord"
 
 async def _restore(loaded: "Loaded", source: Path) -> "BackupRecord":
     from bowerbird.app.mapping import store_options
-    from bowerbird.sessions.backup import restore_backup
+    from bowerbird.sessions.transfer.backup import restore_backup
     from bowerbird.store import Store
 
     data_dir = Path(loaded.settings.agent.data_dir)

@@ -1,7 +1,7 @@
 """`bowerbird comment FILE:LINE TEXT`: a review remark that goes back to the agent (UI-45).
 
 Here: reading the place, the message, the turn it starts. Not here: the message's form
-(`sessions/comments.py`), running a turn (`run_command.py`).
+(`sessions/inbox/comments.py`), running a turn (`run_command.py`).
 """
 
 import re

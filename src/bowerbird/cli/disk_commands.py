@@ -1,7 +1,7 @@
 """`bowerbird disk` and `bowerbird trash list|restore|empty` (D-22).
 
-Here: printing, asking. Not here: what takes room (`sessions/disk_use.py`), the trash
-(`sessions/trash.py`), what settings keep (`sessions/retention.py`).
+Here: printing, asking. Not here: what takes room (`sessions/upkeep/disk_use.py`), the trash
+(`sessions/upkeep/trash.py`), what settings keep (`sessions/upkeep/retention.py`).
 """
 
 import json as json_text
@@ -19,14 +19,14 @@ from bowerbird.core.timestamps import from_iso
 
 if TYPE_CHECKING:
     from bowerbird.app.application import Application
-    from bowerbird.sessions.disk_use import DiskUse
+    from bowerbird.sessions.upkeep.disk_use import DiskUse
 
 
 def disk(shell: Shell, *, free: bool, json: bool) -> int:
     """Show what takes room; with `free`, first remove what settings do not keep and pack the database."""
 
     async def work(application: "Application", _: Path) -> int:
-        from bowerbird.sessions.disk_use import disk_use
+        from bowerbird.sessions.upkeep.disk_use import disk_use
 
         before = await disk_use(application.store, application.branches)
         after = before

@@ -172,8 +172,8 @@ async def _database(loaded: "Loaded", data_dir: Path) -> list[Check]:
 
 async def _hidden(loaded: "Loaded") -> list[Check]:
     """Say what of this directory agents do not see (D-10)."""
-    from bowerbird.workspace.ground import Ground
-    from bowerbird.workspace.hiding import hidden_by
+    from bowerbird.workspace.tree.ground import Ground
+    from bowerbird.workspace.tree.hiding import hidden_by
 
     directory = Path(directory_of(None))
     ground = Ground(directory, hidden=hidden_by(loaded.settings.workspace.hidden))
@@ -187,7 +187,7 @@ async def _hidden(loaded: "Loaded") -> list[Check]:
 async def _sandbox(loaded: "Loaded", data_dir: Path) -> list[Check]:
     """Try whole sandboxes on the data directory (SB-4); commands below the minimum are refused (SB-5)."""
     from bowerbird.app.sandboxes import open_sandboxes
-    from bowerbird.tools.processes import processes_unavailable
+    from bowerbird.tools.processes.process_tools import processes_unavailable
 
     try:
         host = await to_thread(open_sandboxes, loaded.settings, data_dir, files=loaded.files)
@@ -215,7 +215,7 @@ async def _sandbox(loaded: "Loaded", data_dir: Path) -> list[Check]:
 
 
 async def _python() -> list[Check]:
-    from bowerbird.sandbox.monty import available
+    from bowerbird.sandbox.python.monty import available
 
     reason = available()
     if reason is None:
@@ -224,7 +224,7 @@ async def _python() -> list[Check]:
 
 
 async def _search() -> list[Check]:
-    from bowerbird.workspace.ripgrep import find_ripgrep
+    from bowerbird.workspace.find.ripgrep import find_ripgrep
 
     found = find_ripgrep()
     if found is not None:

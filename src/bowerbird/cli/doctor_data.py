@@ -14,7 +14,7 @@ from bowerbird.core.threads import in_thread
 
 if TYPE_CHECKING:
     from bowerbird.config import Loaded
-    from bowerbird.sessions.disk_use import DiskUse
+    from bowerbird.sessions.upkeep.disk_use import DiskUse
 
 Row = tuple[str, Literal["ok", "degraded", "broken"], str, str]
 """Name, state, what was found, what to do."""
@@ -26,8 +26,8 @@ async def look_at_data(loaded: "Loaded", data_dir: Path, redacted: Callable[[str
     """Return the rows about what is kept: database, landings, branches, room."""
     from bowerbird.app.mapping import store_options
     from bowerbird.config.fields import mask_url
-    from bowerbird.sessions.branches import Branches
-    from bowerbird.sessions.disk_use import disk_use
+    from bowerbird.sessions.branches.branches import Branches
+    from bowerbird.sessions.upkeep.disk_use import disk_use
     from bowerbird.store import Store
 
     options = store_options(loaded.settings)

@@ -1,7 +1,7 @@
 """`land --check`: the command of `landing.check` judges a branch before anything lands (UI-27).
 
 Here: running it, here or at the server, and saying what it found. Not here: landing; how a check runs
-(`bowerbird.sessions.landing_checks`).
+(`bowerbird.sessions.branches.landing_checks`).
 """
 
 import json as json_text

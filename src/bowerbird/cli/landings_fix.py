@@ -1,6 +1,6 @@
 """`bowerbird landings fix`: the way out of a landing that came neither to its end nor back (D-1).
 
-Here: which landing is meant, what is said. Not here: what is done (`workspace/landing_fix.py`), the same over
+Here: which landing is meant, what is said. Not here: what is done (`workspace/landing/fix.py`), the same over
 a server (`remote_review.py`).
 """
 
@@ -16,7 +16,7 @@ from bowerbird.cli.text import harmless
 if TYPE_CHECKING:
     from bowerbird.app.application import Application
     from bowerbird.cli.shell import Shell
-    from bowerbird.workspace.landing_fix import Fix
+    from bowerbird.workspace.landing.fix import Fix
 
 _SAID = {
     "done": "landed",

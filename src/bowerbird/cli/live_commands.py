@@ -18,7 +18,7 @@ from bowerbird.core.events import ApprovalRequest
 
 if TYPE_CHECKING:
     from bowerbird.app.application import Application
-    from bowerbird.sessions.live import Published
+    from bowerbird.sessions.live.hub import Published
 
 
 def tail(shell: Shell, *, session: str | None, after: int | None, json: bool, workspace: str | None) -> int:
@@ -140,7 +140,7 @@ async def _said(
     application: "Application", request: str | None, thread_id: str | None, decision: str
 ) -> tuple[str, str]:
     """Return the request's id and the word that answers a question of its kind."""
-    from bowerbird.sessions.answers import find_request
+    from bowerbird.sessions.inbox.answers import find_request
 
     _, found = await find_request(application.store, request, thread_id)
     return found.id, "reject" if found.kind == "plan" and decision == "deny" else decision

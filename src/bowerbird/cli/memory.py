@@ -1,7 +1,7 @@
 """`bowerbird memory log|restore`: what is remembered of this directory (UI-47, SE-44).
 
 Here: the commands over the server's own database. Not here: options (`memory_options.py`), the rows
-(`store/memory.py`), writing memory anew (`sessions/remembering.py`).
+(`store/rows/memory.py`), writing memory anew (`sessions/upkeep/memory_rewriting.py`).
 """
 
 import json as json_text
@@ -14,7 +14,7 @@ from bowerbird.cli.shell import run as run_async
 from bowerbird.cli.text import harmless, table
 
 if TYPE_CHECKING:
-    from bowerbird.store.memory import MemoryVersion
+    from bowerbird.store.rows.memory import MemoryVersion
 
 SHOWN = 60  # characters of a version's first line
 
@@ -61,7 +61,7 @@ def restore(shell: Shell, *, version: int, workspace: str | None) -> int:
     """
     from bowerbird.app.application import open_application
     from bowerbird.app.memory import keep_copy
-    from bowerbird.store.memory import restore_memory
+    from bowerbird.store.rows.memory import restore_memory
 
     path, loaded = _place(workspace), _load(shell)
 
@@ -79,7 +79,7 @@ def restore(shell: Shell, *, version: int, workspace: str | None) -> int:
 def _versions(shell: Shell, workspace: str | None) -> "list[MemoryVersion]":
     from bowerbird.app.application import make_data_dir
     from bowerbird.app.mapping import store_options
-    from bowerbird.store.memory import memory_log
+    from bowerbird.store.rows.memory import memory_log
     from bowerbird.store.store import Store
 
     path, loaded = _place(workspace), _load(shell)

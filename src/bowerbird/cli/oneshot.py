@@ -23,7 +23,7 @@ from bowerbird.cli.watching import Ask, Watch
 from bowerbird.core.errors import TurnRunning
 from bowerbird.core.events import ApprovalRequest
 from bowerbird.core.threads import to_thread
-from bowerbird.sessions.live import Published, TurnMark
+from bowerbird.sessions.live.hub import Published, TurnMark
 
 if TYPE_CHECKING:
     from bowerbird.app.application import Application
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _FRAME_S = 0.1
 
 
-def attendance(options: RunOptions) -> Ask | None:
+def who_answers(options: RunOptions) -> Ask | None:
     """Return who answers questions of a one-shot run: the person at the terminal, `--yes`, or nobody."""
     if options.yes:
         return approve_within_policy
@@ -157,7 +157,7 @@ class OneShot:
         return await self._watched(session, begin)
 
     async def _answer_pending(self, session: "SessionInfo", ask: Ask) -> None:
-        from bowerbird.sessions.records import events_of
+        from bowerbird.sessions.journal.events_as_records import events_of
 
         records = await self._application.sessions.history(session.thread_id)
         requests = [event for _, event in events_of(records) if isinstance(event, ApprovalRequest)]
@@ -253,7 +253,7 @@ class OneShot:
         if turn.stop_reason == "plan":
             return self._story.plan
         from bowerbird.core.events import AssistantStep
-        from bowerbird.sessions.records import events_of
+        from bowerbird.sessions.journal.events_as_records import events_of
 
         records = await self._application.sessions.history(session.thread_id)
         steps = [e for r, e in events_of(records) if r.turn == turn.turn_id and isinstance(e, AssistantStep)]

@@ -31,7 +31,7 @@ from bowerbird.core.events import (
 )
 from bowerbird.core.messages import text_of
 from bowerbird.core.requests import ModelFallback, Retrying
-from bowerbird.sessions.live import Lagged, Published, TurnMark
+from bowerbird.sessions.live.hub import Lagged, Published, TurnMark
 
 _COMMANDS = frozenset({"bash", "run_python", "check_background"})
 """Tools whose result is shown, in short: it is what a person would have seen at their own terminal."""

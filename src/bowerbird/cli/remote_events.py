@@ -29,7 +29,7 @@ from bowerbird.core.events import (
 from bowerbird.core.messages import Message, TextBlock, ToolUseBlock
 from bowerbird.core.requests import Retrying
 from bowerbird.core.usage import Usage
-from bowerbird.sessions.live import SessionEvent, TurnMark
+from bowerbird.sessions.live.hub import SessionEvent, TurnMark
 
 Frame = dict[str, Any]
 UNKNOWN = 4004

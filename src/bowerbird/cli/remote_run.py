@@ -17,7 +17,7 @@ from bowerbird.cli.asking import pending_lines
 from bowerbird.cli.comment_command import read_place
 from bowerbird.cli.drawing import MarkdownPainter
 from bowerbird.cli.exits import DONE, INTERRUPTED, TIMEOUT, USAGE, CliExit, code_of_turn
-from bowerbird.cli.oneshot import OneShotSink, attendance
+from bowerbird.cli.oneshot import OneShotSink, who_answers
 from bowerbird.cli.painter import TurnPainter
 from bowerbird.cli.remote import Server, no_workspace
 from bowerbird.cli.remote_events import Frame, Frames, Late, follow
@@ -27,7 +27,7 @@ from bowerbird.cli.shell import Shell
 from bowerbird.cli.story import Story
 from bowerbird.cli.text import count, money, plural
 from bowerbird.core.events import ApprovalRequest
-from bowerbird.sessions.live import Published, SessionEvent, TurnMark
+from bowerbird.sessions.live.hub import Published, SessionEvent, TurnMark
 
 LONGEST_RUN_S = 1800.0
 _UNKNOWN_THERE = ("no_memory", "max_turns", "land", "max_cost")
@@ -234,7 +234,7 @@ class _Turn:
             self.server.ask("POST", self.server.place(self.thread_id, "/cancel"))
 
     def _answer(self, request: ApprovalRequest) -> None:
-        ask = attendance(self.options)
+        ask = who_answers(self.options)
         if ask is None:
             self.denied += [str(tool.get("name")) for tool in request.tools] or [request.kind]
             said = {"plan": "reject", "budget": "stop"}.get(request.kind, "deny")

@@ -176,12 +176,12 @@ async def run_text(
         text_of: makes the message once the session is known.
     """
     from bowerbird.app import choose_model, open_application
-    from bowerbird.cli.oneshot import OneShot, attendance
+    from bowerbird.cli.oneshot import OneShot, who_answers
 
     chosen = choose_model(loaded, options.model or loaded.settings.cli.model)
     if chosen.note:
         shell.terminal.note(chosen.note, "yellow")
-    attended = attendance(options)
+    attended = who_answers(options)
     async with open_application(
         loaded, workspace=workspace, model=chosen.name, attended=attended is not None
     ) as application:
@@ -200,9 +200,9 @@ async def _one_turn(shell: Shell, loaded: "Loaded", options: RunOptions, workspa
 async def _resume_turn(shell: Shell, loaded: "Loaded", options: RunOptions, workspace: Path) -> int | None:
     """Go on with the unfinished turn of a session; None when there is none."""
     from bowerbird.app import choose_model, open_application
-    from bowerbird.cli.oneshot import OneShot, attendance
+    from bowerbird.cli.oneshot import OneShot, who_answers
 
-    attended = attendance(options)
+    attended = who_answers(options)
     async with open_application(loaded) as looking:
         session = await pick_session(looking.sessions, options.resume, workspace)
         turns = await looking.sessions.turns(session.thread_id)

@@ -21,7 +21,7 @@ from bowerbird.core.threads import to_thread
 
 if TYPE_CHECKING:
     from bowerbird.config import Loaded
-    from bowerbird.sandbox.command import CommandResult
+    from bowerbird.sandbox.run.command import CommandResult
     from bowerbird.workspace import Branch
 
 MAX_OUTPUT_BYTES = 16 << 20

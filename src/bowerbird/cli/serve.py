@@ -12,7 +12,7 @@ from bowerbird.cli.shell import Shell
 
 if TYPE_CHECKING:
     from bowerbird.config import Loaded
-    from bowerbird.server.context import ServerContext
+    from bowerbird.server.common.context import ServerContext
 
 
 def serve(shell: Shell, *, host: str | None, port: int | None, workspace: str | None) -> int:

@@ -93,7 +93,7 @@ def history_lines(records: Any, *, width: int, limit: int | None = None) -> list
         limit: the newest so many messages; None = all.
     """
     from bowerbird.core.events import AssistantStep, UserStep
-    from bowerbird.sessions.records import events_of
+    from bowerbird.sessions.journal.events_as_records import events_of
 
     blocks: list[list[str]] = []
     for _, event in events_of(records):

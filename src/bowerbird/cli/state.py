@@ -1,7 +1,7 @@
 """`bowerbird state export` and `bowerbird state import` (SE-45, SE-46).
 
 Here: opening the store of the settings, the report, the exit code. Not here: what is written and
-read (`sessions/exporting.py`, `sessions/importing.py`).
+read (`sessions/transfer/exporting.py`, `sessions/transfer/importing.py`).
 """
 
 import json as json_text
@@ -17,8 +17,8 @@ from bowerbird.cli.shell import run as run_async
 
 if TYPE_CHECKING:
     from bowerbird.config import Loaded
-    from bowerbird.sessions.exporting import Exported
-    from bowerbird.sessions.importing import ImportReport
+    from bowerbird.sessions.transfer.exporting import Exported
+    from bowerbird.sessions.transfer.importing import ImportReport
     from bowerbird.store import Store
 
 MOST_REASONS = 5  # shown per file; all of them are in --json and in the quarantine
@@ -51,7 +51,7 @@ def export_command(shell: Shell, *, directory: str, force: bool, json: bool) -> 
 
 def import_command(shell: Shell, *, directory: str, dry_run: bool, json: bool) -> int:
     """Read a directory into the store; returns 0, 3 when something was set aside, 1 when nothing was read."""
-    from bowerbird.sessions.importing import describe
+    from bowerbird.sessions.transfer.importing import describe
 
     loaded = load_server(shell)
     default = Path(loaded.settings.agent.workspace).absolute()
@@ -74,14 +74,14 @@ def import_command(shell: Shell, *, directory: str, dry_run: bool, json: bool) -
 
 
 async def _export(loaded: "Loaded", target: Path, force: bool) -> "Exported":
-    from bowerbird.sessions.exporting import export_state
+    from bowerbird.sessions.transfer.exporting import export_state
 
     async with _store(loaded) as store:
         return await export_state(store, target, force=force)
 
 
 async def _import(loaded: "Loaded", source: Path, dry_run: bool, workspace: str | None) -> "ImportReport":
-    from bowerbird.sessions.importing import import_state
+    from bowerbird.sessions.transfer.importing import import_state
 
     async with _store(loaded) as store:
         store.require_space()

@@ -10,7 +10,7 @@ from typing import Any
 from bowerbird.core.events import ApprovalRequest, AssistantStep, ToolIntent, ToolOutcome
 from bowerbird.core.messages import text_of
 from bowerbird.core.usage import Usage
-from bowerbird.sessions.live import Published, TurnMark
+from bowerbird.sessions.live.hub import Published, TurnMark
 
 MOST_RESULTS = 500  # of a session; older ones are in the journal
 

@@ -1,7 +1,7 @@
 """`bowerbird token create|list|revoke`: credentials of the server's users (SV-55).
 
 Here: the commands over the server's own database. Not here: options (`token_options.py`), the rows
-(`store/tokens.py`), checking them (`server/access`).
+(`store/rows/tokens.py`), checking them (`server/access`).
 """
 
 import json as json_text
@@ -17,7 +17,7 @@ from bowerbird.cli.shell import Shell
 from bowerbird.cli.shell import run as run_async
 from bowerbird.cli.text import harmless, table
 from bowerbird.core.timestamps import now_iso
-from bowerbird.store.tokens import ROLES, TokenRow, all_tokens, expiry, make_token, revoke
+from bowerbird.store.rows.tokens import ROLES, TokenRow, all_tokens, expiry, make_token, revoke
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

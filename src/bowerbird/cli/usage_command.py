@@ -1,6 +1,6 @@
 """`bowerbird usage`: tokens and money by day, model, user or conversation (UI-47, SV-32).
 
-Here: the table. Not here: the sums (`store/usage_report.py`).
+Here: the table. Not here: the sums (`store/rows/usage_report.py`).
 """
 
 import json as json_text
@@ -24,7 +24,7 @@ def usage(shell: Shell, *, by: str, since: str | None, until: str | None, json: 
         by: `day`, `model`, `user`, `conversation`.
         since, until: UTC days `2026-11-20`, both included.
     """
-    from bowerbird.store.usage_report import By, usage_rows
+    from bowerbird.store.rows.usage_report import By, usage_rows
 
     if by not in get_args(By):
         raise CliExit(USAGE, f"--by is {by!r}; use {', '.join(get_args(By))}")

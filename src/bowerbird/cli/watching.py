@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from bowerbird.core.errors import AlreadyAnswered, NoPendingRequest
 from bowerbird.core.events import ApprovalAnswer, ApprovalRequest
-from bowerbird.sessions.live import Published, TurnMark
+from bowerbird.sessions.live.hub import Published, TurnMark
 
 if TYPE_CHECKING:
     from bowerbird.sessions import SessionService

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bowerbird.server.socket.translate import Closing, Translator
-from bowerbird.sessions.live import Published
+from bowerbird.sessions.live.hub import Published
 
 
 class WireEvents:

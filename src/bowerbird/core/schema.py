@@ -2,7 +2,7 @@
 
 Here: TO-1 and TO-2: what a function must say to become a tool. Not here: tools, the
 runtime's context (a parameter hinted `ToolContext` is found by that name, so that this
-module need not know the class), repair of a model's arguments (`models/repair.py`).
+module need not know the class), repair of a model's arguments (`models/answers/repair.py`).
 
 msgspec describes plain types; hints that mention pydantic are described and checked by
 pydantic, which is imported only then.

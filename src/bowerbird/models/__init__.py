@@ -5,24 +5,22 @@ the embedded model; the wrappers for retries, fallback, tiers and traces; repair
 prices and the arithmetic of budgets; redaction.
 Must not be here: tools, the agent loop, databases, reading of settings files or the environment.
 
-Each wire is a pure module (`anthropic_wire`, `openai_wire`, and their `…_fold`), so that a provider
-can be read and tested without a network. Importing this package imports no HTTP library.
+Each wire is a pure module (`providers/anthropic_wire`, `providers/openai_wire`, and their `…_fold`), so that
+a provider can be read and tested without a network. Importing this package imports no HTTP library.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from bowerbird.models.answers.repair import Fitted, Repaired, fit_to_schema, repair_arguments
     from bowerbird.models.budget import Budget, BudgetRefusal, MemoryBudget, Reservation
-    from bowerbird.models.fallback import FallbackModel
     from bowerbird.models.names import ModelName, parse_model_name
     from bowerbird.models.prices import is_priced, price, pricer
     from bowerbird.models.protocol import Model, complete
+    from bowerbird.models.providers.thinking import parse_effort
     from bowerbird.models.redact import Redactor, redactor_of
     from bowerbird.models.registry import ModelPool, open_model, open_router, resolve_name
-    from bowerbird.models.repair import Fitted, Repaired, fit_to_schema, repair_arguments
-    from bowerbird.models.retry import RetryingModel
-    from bowerbird.models.router import RoutingChatModel, UnknownTier
     from bowerbird.models.settings import (
         LocalSettings,
         ModelOverride,
@@ -35,21 +33,23 @@ if TYPE_CHECKING:
         TierSettings,
         Timeouts,
     )
-    from bowerbird.models.thinking import parse_effort
     from bowerbird.models.tokens import estimate_request
-    from bowerbird.models.tracing import TracingModel
+    from bowerbird.models.wrappers.fallback import FallbackModel
+    from bowerbird.models.wrappers.retry import RetryingModel
+    from bowerbird.models.wrappers.router import RoutingChatModel, UnknownTier
+    from bowerbird.models.wrappers.tracing import TracingModel
 
 _HOME = {
     "budget": ("Budget", "BudgetRefusal", "MemoryBudget", "Reservation"),
-    "fallback": ("FallbackModel",),
+    "wrappers.fallback": ("FallbackModel",),
     "names": ("ModelName", "parse_model_name"),
     "prices": ("is_priced", "price", "pricer"),
     "protocol": ("Model", "complete"),
     "redact": ("Redactor", "redactor_of"),
     "registry": ("ModelPool", "open_model", "open_router", "resolve_name"),
-    "repair": ("Fitted", "Repaired", "fit_to_schema", "repair_arguments"),
-    "retry": ("RetryingModel",),
-    "router": ("RoutingChatModel", "UnknownTier"),
+    "answers.repair": ("Fitted", "Repaired", "fit_to_schema", "repair_arguments"),
+    "wrappers.retry": ("RetryingModel",),
+    "wrappers.router": ("RoutingChatModel", "UnknownTier"),
     "settings": (
         "LocalSettings",
         "ModelOverride",
@@ -62,9 +62,9 @@ _HOME = {
         "TierSettings",
         "Timeouts",
     ),
-    "thinking": ("parse_effort",),
+    "providers.thinking": ("parse_effort",),
     "tokens": ("estimate_request",),
-    "tracing": ("TracingModel",),
+    "wrappers.tracing": ("TracingModel",),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 

@@ -1,7 +1,7 @@
 """One model behind a wire, put together from settings.
 
 Here: address, key, traits and wire of one `provider:model`. Not here: wrappers and names
-(`registry`), the call itself (`adapter`). Imported when the first model is opened; HTTP is not
+(`registry`), the call itself (`providers/adapter`). Imported when the first model is opened; HTTP is not
 imported before the first call.
 """
 
@@ -9,15 +9,15 @@ from functools import partial
 from urllib.parse import urlsplit
 
 from bowerbird.core.model_presets import Preset
-from bowerbird.models import anthropic_model, openai_model
-from bowerbird.models.adapter import WireModel
 from bowerbird.models.catalog import Traits, traits_of
-from bowerbird.models.connection import Endpoint
-from bowerbird.models.content import BlobReader
 from bowerbird.models.failures import Asked
 from bowerbird.models.keys import base_url_of, missing_key_of, provider_of
 from bowerbird.models.names import ModelName, preset_of
 from bowerbird.models.prices import is_priced, pricer
+from bowerbird.models.providers import anthropic_model, openai_model
+from bowerbird.models.providers.adapter import WireModel
+from bowerbird.models.providers.connection import Endpoint
+from bowerbird.models.providers.content import BlobReader
 from bowerbird.models.redact import redactor_of
 from bowerbird.models.settings import ModelSettings
 

@@ -1,7 +1,7 @@
 """What went wrong at a provider, as `ModelError`s a user can act on (MO-13).
 
 Here: the decision from status, headers and body to an error, pure. Not here: connections that
-fail (`transport`), whether a request is repeated (`retry`).
+fail (`providers/transport`), whether a request is repeated (`wrappers/retry`).
 """
 
 import email.utils

@@ -7,14 +7,14 @@ wire. No HTTP library is imported before the first call.
 from dataclasses import replace
 
 from bowerbird.core.errors import BowerbirdError, ConfigError, NoModel
-from bowerbird.models.content import BlobReader
-from bowerbird.models.fallback import FallbackModel
 from bowerbird.models.names import ModelName, parse_model_name
 from bowerbird.models.protocol import Model
+from bowerbird.models.providers.content import BlobReader
 from bowerbird.models.redact import redactor_of
-from bowerbird.models.retry import RetryingModel
-from bowerbird.models.router import RoutingChatModel, TierModel, check_router
 from bowerbird.models.settings import ModelSettings, ProviderSettings, TierSettings
+from bowerbird.models.wrappers.fallback import FallbackModel
+from bowerbird.models.wrappers.retry import RetryingModel
+from bowerbird.models.wrappers.router import RoutingChatModel, TierModel, check_router
 
 _NO_MODEL = (
     "no model is configured: set MODEL=provider:model and that provider's key (say ANTHROPIC_API_KEY), "
@@ -134,7 +134,7 @@ def _with_retries(name: ModelName, settings: ModelSettings, blobs: BlobReader | 
 
     model: Model = open_wire(name, settings, blobs)
     if settings.telemetry.enabled:
-        from bowerbird.models.telemetry import TelemetryModel
+        from bowerbird.models.wrappers.telemetry import TelemetryModel
 
         model = TelemetryModel(model, content=settings.telemetry.content, redactor=redactor_of(settings))
     return RetryingModel(model, settings.retry)

@@ -4,8 +4,8 @@ Lives here: interpreters and, with them, the limits, isolation and capture of wh
 Must not be here: settings, the database, tools, permission.
 """
 
-from bowerbird.sandbox.python_record import PythonRecord
-from bowerbird.sandbox.python_sessions import DumpFiles, DumpStore, PythonSessions
-from bowerbird.sandbox.python_steps import PythonLimits
+from bowerbird.sandbox.python.record import PythonRecord
+from bowerbird.sandbox.python.sessions import DumpFiles, DumpStore, PythonSessions
+from bowerbird.sandbox.python.steps import PythonLimits
 
 __all__ = ["DumpFiles", "DumpStore", "PythonLimits", "PythonRecord", "PythonSessions"]

@@ -21,8 +21,8 @@ from bowerbird.sandbox.background_record import (
     RunState,
     lost,
 )
-from bowerbird.sandbox.command import Ending, check_command, exit_code
-from bowerbird.sandbox.running import Finished, RunningCommand
+from bowerbird.sandbox.run.command import Ending, check_command, exit_code
+from bowerbird.sandbox.run.running import Finished, RunningCommand
 
 if TYPE_CHECKING:
     from bowerbird.sandbox.branch_sandbox import BranchSandbox

@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from bowerbird.sandbox.output import HEAD_SHARE, readable, shorten
+from bowerbird.sandbox.run.output import HEAD_SHARE, readable, shorten
 
 RunState = Literal["running", "completed", "timeout", "error", "killed", "lost"]
 TAIL_BYTES = 500

@@ -1,7 +1,7 @@
 """The sandbox of one branch: its view mounted, its commands run, their changes captured (SB-7 … SB-20).
 
-Here: when to start, mount anew and capture, and in which order. Not here: how (`warm`, `running`,
-`bowerbird.workspace.process_view`), nor what is shared between branches (`host`).
+Here: when to start, mount anew and capture, and in which order. Not here: how (`run/warm_sandbox`,
+`run/running`, `bowerbird.workspace.process_view`), nor what is shared between branches (`host`).
 """
 
 import asyncio
@@ -16,8 +16,18 @@ from bowerbird.core.ids import new_id
 from bowerbird.core.threads import to_thread
 from bowerbird.sandbox.background import BackgroundRuns
 from bowerbird.sandbox.background_record import BackgroundRun
-from bowerbird.sandbox.branch_record import NOTHING_KEPT, disk_note, original_note, record_of, stragglers_note
-from bowerbird.sandbox.command import (
+from bowerbird.sandbox.copy_projection import CopyProjection
+from bowerbird.sandbox.network.network import BranchNetwork
+from bowerbird.sandbox.persistent_python import PersistentPython
+from bowerbird.sandbox.projection import OverlayProjection, Projection
+from bowerbird.sandbox.run.branch_record import (
+    NOTHING_KEPT,
+    disk_note,
+    original_note,
+    record_of,
+    stragglers_note,
+)
+from bowerbird.sandbox.run.command import (
     DEFAULT_TIMEOUT_S,
     CommandRequest,
     CommandResult,
@@ -25,15 +35,11 @@ from bowerbird.sandbox.command import (
     check_environment,
     check_timeout,
 )
-from bowerbird.sandbox.copy_projection import CopyProjection
-from bowerbird.sandbox.network import BranchNetwork
-from bowerbird.sandbox.persistent_python import PersistentPython
-from bowerbird.sandbox.profile import environment
-from bowerbird.sandbox.projection import OverlayProjection, Projection
-from bowerbird.sandbox.running import Finished, RunningCommand
-from bowerbird.sandbox.spill_files import prune_spills
-from bowerbird.sandbox.status import Tier
-from bowerbird.sandbox.watch import DiskPlace
+from bowerbird.sandbox.run.profile import environment
+from bowerbird.sandbox.run.running import Finished, RunningCommand
+from bowerbird.sandbox.run.spill_files import prune_spills
+from bowerbird.sandbox.run.status import Tier
+from bowerbird.sandbox.run.watch import DiskPlace
 from bowerbird.workspace import BeforeCall, Captured, ProcessView
 
 if TYPE_CHECKING:

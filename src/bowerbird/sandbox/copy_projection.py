@@ -1,7 +1,7 @@
 """The branch as a real copy, its commands under Landlock: for hosts without user namespaces (SB-2, SB-12).
 
 Here: the projection and the rules of what a command may reach. Not here: making and comparing the copy
-(`bowerbird.workspace.mirror`), the calls themselves (`inside/confined`).
+(`bowerbird.workspace.processes.mirror`), the calls themselves (`inside/confined`).
 """
 
 import contextlib
@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from bowerbird.core.errors import LimitExceeded, SandboxUnavailable
 from bowerbird.core.threads import to_thread
-from bowerbird.sandbox.profile import HostFacts
-from bowerbird.sandbox.seccomp import filter_program
-from bowerbird.sandbox.status import Tier
-from bowerbird.sandbox.warm import WarmSandbox
+from bowerbird.sandbox.run.profile import HostFacts
+from bowerbird.sandbox.run.seccomp import filter_program
+from bowerbird.sandbox.run.status import Tier
+from bowerbird.sandbox.run.warm_sandbox import WarmSandbox
 from bowerbird.workspace import BeforeCall, Captured, ProcessView
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import msgspec
 
 from bowerbird.core.errors import InvalidArgument
 from bowerbird.core.ids import new_id
-from bowerbird.sandbox.command import DEFAULT_TIMEOUT_S, CommandResult
+from bowerbird.sandbox.run.command import DEFAULT_TIMEOUT_S, CommandResult
 
 if TYPE_CHECKING:
     from bowerbird.sandbox.branch_sandbox import BranchSandbox

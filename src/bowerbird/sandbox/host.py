@@ -16,16 +16,15 @@ from bowerbird.core.threads import to_thread
 from bowerbird.core.timestamps import now_iso
 from bowerbird.sandbox.background_record import BackgroundFile, BackgroundRun
 from bowerbird.sandbox.branch_sandbox import BACKGROUND_FILE, BranchSandbox
-from bowerbird.sandbox.egress_proxy import Resolver, system_resolver
-from bowerbird.sandbox.network import BranchNetwork, NetworkRules, rules_of
+from bowerbird.sandbox.network.egress_proxy import Resolver, system_resolver
+from bowerbird.sandbox.network.network import BranchNetwork, NetworkRules, rules_of
+from bowerbird.sandbox.network.registries import package_hosts
 from bowerbird.sandbox.probe import Bubblewrap, find_bubblewrap, probe_copy, probe_overlay, write_accounts
-from bowerbird.sandbox.profile import HostFacts, host_facts
 from bowerbird.sandbox.projection import NET
-from bowerbird.sandbox.registries import package_hosts
 from bowerbird.sandbox.remembered import Remembered
-from bowerbird.sandbox.settings import SandboxSettings
-from bowerbird.sandbox.shown_trees import Workspaces
-from bowerbird.sandbox.status import (
+from bowerbird.sandbox.run.profile import HostFacts, host_facts
+from bowerbird.sandbox.run.shown_trees import Workspaces
+from bowerbird.sandbox.run.status import (
     COPY_ISOLATION,
     COPY_REST,
     NO_ALLOW_LIST,
@@ -34,7 +33,8 @@ from bowerbird.sandbox.status import (
     Tier,
     choose_tier,
 )
-from bowerbird.sandbox.warden import Warden
+from bowerbird.sandbox.run.warden import Warden
+from bowerbird.sandbox.settings import SandboxSettings
 
 if TYPE_CHECKING:
     from bowerbird.workspace import Branch

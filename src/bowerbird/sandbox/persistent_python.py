@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from bowerbird.core.ids import new_id
-from bowerbird.sandbox.output import HEAD_SHARE, readable, shorten
-from bowerbird.sandbox.python_record import RESULT_CHARS, PythonRecord, State
-from bowerbird.sandbox.running import RunningCommand
-from bowerbird.sandbox.warden import PACKAGE
+from bowerbird.sandbox.python.record import RESULT_CHARS, PythonRecord, State
+from bowerbird.sandbox.run.output import HEAD_SHARE, readable, shorten
+from bowerbird.sandbox.run.running import RunningCommand
+from bowerbird.sandbox.run.warden import PACKAGE
 
 if TYPE_CHECKING:
     from bowerbird.sandbox.branch_sandbox import BranchSandbox

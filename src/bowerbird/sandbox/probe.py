@@ -1,7 +1,7 @@
 """Finding out what works by doing it: a whole sandbox on the data directory, taken down again (SB-4).
 
 Here: the probe of the overlay tier. It reads no kernel knobs: it mounts, writes, deletes, reads back, tries
-what must be refused, and kills. Not here: the choice that follows (`status`).
+what must be refused, and kills. Not here: the choice that follows (`run/status`).
 """
 
 import asyncio
@@ -16,15 +16,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bowerbird.core.errors import SandboxUnavailable
-from bowerbird.sandbox.command import check_command
 from bowerbird.sandbox.copy_projection import landlock_rules
 from bowerbird.sandbox.inside import confined
-from bowerbird.sandbox.profile import HostFacts, Places, bubblewrap, environment
-from bowerbird.sandbox.seccomp import filter_program
-from bowerbird.sandbox.shown_trees import is_below
-from bowerbird.sandbox.warden import PACKAGE, Overlay, Warden
-from bowerbird.sandbox.warm import WarmSandbox
-from bowerbird.workspace.temporary import probe_place
+from bowerbird.sandbox.run.command import check_command
+from bowerbird.sandbox.run.profile import HostFacts, Places, bubblewrap, environment
+from bowerbird.sandbox.run.seccomp import filter_program
+from bowerbird.sandbox.run.shown_trees import is_below
+from bowerbird.sandbox.run.warden import PACKAGE, Overlay, Warden
+from bowerbird.sandbox.run.warm_sandbox import WarmSandbox
+from bowerbird.workspace.tree.temporary import probe_place
 
 OLDEST_BUBBLEWRAP = (0, 8)
 _STEP_S = 5.0

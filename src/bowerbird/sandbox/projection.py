@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Protocol
 
 from bowerbird.core.errors import SandboxUnavailable
 from bowerbird.core.threads import to_thread
-from bowerbird.sandbox.profile import BRANCH_OF_NOTHING, HOME, SPILLS, Places, bubblewrap
-from bowerbird.sandbox.seccomp import filter_program
-from bowerbird.sandbox.status import Tier
-from bowerbird.sandbox.warden import PACKAGE, Mounted, Overlay
-from bowerbird.sandbox.warm import WarmSandbox
+from bowerbird.sandbox.run.profile import BRANCH_OF_NOTHING, HOME, SPILLS, Places, bubblewrap
+from bowerbird.sandbox.run.seccomp import filter_program
+from bowerbird.sandbox.run.status import Tier
+from bowerbird.sandbox.run.warden import PACKAGE, Mounted, Overlay
+from bowerbird.sandbox.run.warm_sandbox import WarmSandbox
 from bowerbird.workspace import BeforeCall, Captured, OverlayDirs, ProcessView, ViewChanged
 
 if TYPE_CHECKING:

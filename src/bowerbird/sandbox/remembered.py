@@ -12,9 +12,9 @@ from pathlib import Path
 import msgspec
 
 from bowerbird.sandbox.probe import Bubblewrap
+from bowerbird.sandbox.run.status import SandboxStatus
+from bowerbird.sandbox.run.warden import PACKAGE
 from bowerbird.sandbox.settings import SandboxSettings
-from bowerbird.sandbox.status import SandboxStatus
-from bowerbird.sandbox.warden import PACKAGE
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from bowerbird.sandbox.run_limits import RunLimits
+from bowerbird.sandbox.run.limits import RunLimits
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,19 +12,19 @@ from starlette.middleware import Middleware
 
 from bowerbird.server.access import middleware_for
 from bowerbird.server.access import router as access_router
-from bowerbird.server.bodies import BodyLimit
-from bowerbird.server.docs_page import router as docs_router
-from bowerbird.server.errors import Guard, handle_errors
-from bowerbird.server.heads import Heads
-from bowerbird.server.idempotency import Idempotency
-from bowerbird.server.metrics import Measured
-from bowerbird.server.openapi import describe, operation_id
-from bowerbird.server.pages import router as pages_router
+from bowerbird.server.common.errors import Guard, handle_errors
+from bowerbird.server.common.metrics import Measured
+from bowerbird.server.http.bodies import BodyLimit
+from bowerbird.server.http.docs_page import router as docs_router
+from bowerbird.server.http.heads import Heads
+from bowerbird.server.http.idempotency import Idempotency
+from bowerbird.server.http.pages import router as pages_router
 from bowerbird.server.routes import routers
+from bowerbird.server.routes.openapi import describe, operation_id
 from bowerbird.server.socket import router as socket_router
 
 if TYPE_CHECKING:
-    from bowerbird.server.context import ServerContext
+    from bowerbird.server.common.context import ServerContext
 
 
 def create_server(context: "ServerContext") -> FastAPI:

@@ -13,14 +13,14 @@ Example:
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bowerbird.sessions.dispatcher import Dispatcher, Executor, LocalDispatcher, Signal, TurnRef
-    from bowerbird.sessions.live import InputMark, Lagged, Published, TurnMark
-    from bowerbird.sessions.outbox import Deliverer, DeliveryFailed, Outbox
-    from bowerbird.sessions.parcels import Parcel
+    from bowerbird.sessions.delivery.messages import Parcel
+    from bowerbird.sessions.delivery.outbox import Deliverer, DeliveryFailed, Outbox
+    from bowerbird.sessions.dispatch.dispatcher import Dispatcher, Executor, LocalDispatcher, Signal, TurnRef
+    from bowerbird.sessions.live.hub import InputMark, Lagged, Published, TurnMark
     from bowerbird.sessions.service import SessionService
     from bowerbird.sessions.settings import SessionSettings
-    from bowerbird.sessions.setup import TurnContext, TurnMaker
-    from bowerbird.sessions.threads import thread_of_chat
+    from bowerbird.sessions.thread_ids import thread_of_chat
+    from bowerbird.sessions.turn_maker import TurnContext, TurnMaker
     from bowerbird.sessions.values import (
         CallView,
         MessageView,
@@ -35,32 +35,32 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "CallView": "values",
-    "InputMark": "live",
-    "Lagged": "live",
+    "InputMark": "live.hub",
+    "Lagged": "live.hub",
     "MessageView": "values",
     "PendingRequest": "values",
     "QueuedInput": "values",
     "Tokens": "values",
     "TurnInfo": "values",
-    "TurnMark": "live",
-    "Deliverer": "outbox",
-    "DeliveryFailed": "outbox",
-    "Outbox": "outbox",
-    "Parcel": "parcels",
-    "Dispatcher": "dispatcher",
-    "Executor": "dispatcher",
-    "LocalDispatcher": "dispatcher",
+    "TurnMark": "live.hub",
+    "Deliverer": "delivery.outbox",
+    "DeliveryFailed": "delivery.outbox",
+    "Outbox": "delivery.outbox",
+    "Parcel": "delivery.messages",
+    "Dispatcher": "dispatch.dispatcher",
+    "Executor": "dispatch.dispatcher",
+    "LocalDispatcher": "dispatch.dispatcher",
     "NewSession": "values",
-    "Published": "live",
+    "Published": "live.hub",
     "Receipt": "values",
     "SessionInfo": "values",
     "SessionService": "service",
     "SessionSettings": "settings",
-    "Signal": "dispatcher",
-    "TurnContext": "setup",
-    "TurnMaker": "setup",
-    "TurnRef": "dispatcher",
-    "thread_of_chat": "threads",
+    "Signal": "dispatch.dispatcher",
+    "TurnContext": "turn_maker",
+    "TurnMaker": "turn_maker",
+    "TurnRef": "dispatch.dispatcher",
+    "thread_of_chat": "thread_ids",
 }
 
 __all__ = (

@@ -15,14 +15,13 @@ from bowerbird.core.events import ModeChange
 from bowerbird.core.ids import new_thread_id
 from bowerbird.core.threads import in_thread
 from bowerbird.sessions.forks import branch_of, fork_session, restore_session
-from bowerbird.sessions.house import House
-from bowerbird.sessions.live import Published
-from bowerbird.sessions.threads import chat_of_thread, thread_of_chat
+from bowerbird.sessions.live.hub import Published
+from bowerbird.sessions.thread_ids import chat_of_thread, thread_of_chat
+from bowerbird.sessions.turn.driver_context import DriverContext
 from bowerbird.sessions.values import NewSession, SessionInfo
 from bowerbird.sessions.views import session_by_prefix, session_info, session_infos
-from bowerbird.store.journal import Append, NewRecord, Record, append_one
-from bowerbird.store.store import Store
-from bowerbird.store.threads import (
+from bowerbird.store.journal.journal import Append, NewRecord, Record, append_one
+from bowerbird.store.rows.sessions import (
     SessionRow,
     counter_of,
     find_session,
@@ -33,9 +32,10 @@ from bowerbird.store.threads import (
     raise_counter,
     update_session,
 )
+from bowerbird.store.store import Store
 
 if TYPE_CHECKING:
-    from bowerbird.sessions.teams import Teams
+    from bowerbird.sessions.teams.teams import Teams
     from bowerbird.workspace import Branch
 
 LISTED = ("chat", "web", "cli", "scheduler")  # subagents and teammates belong to another session
@@ -45,18 +45,18 @@ _COLUMNS = ("title", "thinking_effort", "auto_approve", "system_prompt")
 class Catalogue:
     """The sessions of a store; the base of `SessionService`."""
 
-    _house: House
+    _context: DriverContext
     teams: "Teams | None" = None  # bound by whoever opens the service; None = sessions have no teammates
 
     @property
     def executor_id(self) -> str:
         """Who this process is in leases."""
-        return self._house.executor_id
+        return self._context.executor_id
 
     @property
     def store(self) -> Store:
         """The store all sessions are in."""
-        return self._house.store
+        return self._context.store
 
     async def create(self, new: NewSession | None = None) -> SessionInfo:
         """Make a session and its branch.
@@ -68,7 +68,7 @@ class Catalogue:
         thread_id = wanted.thread_id or new_thread_id()
         self.store.require_space()
         await self.store.read(lambda c: _require_new(c, thread_id))
-        branch = await self._house.branches.create(
+        branch = await self._context.branches.create(
             wanted.workspace, name=None, policy=wanted.policy, hide=wanted.hide
         )
         row = _new_row(wanted, thread_id, branch.id)
@@ -154,7 +154,7 @@ class Catalogue:
 
         record = await self.store.write(change)
         said = ModeChange(wanted, "tool" if by == "tool" else "user")
-        self._house.live.publish(Published(thread_id, None, record.seq, said))
+        self._context.live.publish(Published(thread_id, None, record.seq, said))
 
     async def require_owner(self, thread_id: str, owner: str | None) -> SessionInfo:
         """Return the session when it is this user's; another's is as unknown as none (SV-56).
@@ -175,7 +175,7 @@ class Catalogue:
         row = await self.store.read(lambda c: get_session(c, thread_id))
         count = 0
         if row.branch_id is not None:
-            branch = await self._house.branches.of(row)
+            branch = await self._context.branches.of(row)
             changes = await in_thread(branch.changes)
             count = len(changes["written"]) + len(changes["deleted"])
         await self.store.write(
@@ -191,14 +191,14 @@ class Catalogue:
             TurnRunning: that turn has not ended. UnknownSession: no such session or turn.
         """
         self.store.require_space()
-        child = await fork_session(self._house, thread_id, turn_id, title)
+        child = await fork_session(self._context, thread_id, turn_id, title)
         return await self.store.read(lambda c: session_info(c, child))
 
     async def reset(self, channel: str, chat_id: str, new: NewSession | None = None) -> SessionInfo:
         """Begin a chat anew: the counter rises and the next session exists, in one transaction (SE-3)."""
         base = thread_of_chat(channel, chat_id)
         wanted = new or NewSession(kind="chat")
-        branch = await self._house.branches.create(
+        branch = await self._context.branches.create(
             wanted.workspace, name=None, policy=wanted.policy, hide=wanted.hide
         )
 
@@ -221,13 +221,13 @@ class Catalogue:
 
     async def restore(self, thread_id: str) -> SessionInfo:
         """Bring a deleted session back."""
-        row = await restore_session(self._house, thread_id)
+        row = await restore_session(self._context, thread_id)
         return await self.store.read(lambda c: session_info(c, row))
 
     async def branch(self, thread_id: str) -> "Branch":
         """Return the session's open branch, for diff, landing and export; do not close it."""
         row = await self.store.read(lambda c: get_session(c, thread_id))
-        return await branch_of(self._house, row)
+        return await branch_of(self._context, row)
 
 
 def _require_new(connection: Connection, thread_id: str) -> None:

@@ -22,10 +22,10 @@ from bowerbird.core.errors import (
 from bowerbird.core.ids import new_thread_id
 from bowerbird.core.threads import in_thread
 from bowerbird.core.timestamps import now_iso
-from bowerbird.sessions.house import House
-from bowerbird.store.leases import lease_is_free
-from bowerbird.store.records import last_seq_of_turn
-from bowerbird.store.threads import (
+from bowerbird.sessions.turn.driver_context import DriverContext
+from bowerbird.store.journal.reading import last_seq_of_turn
+from bowerbird.store.rows.leases import lease_is_free
+from bowerbird.store.rows.sessions import (
     SessionRow,
     deleting_sessions,
     find_session,
@@ -34,7 +34,7 @@ from bowerbird.store.threads import (
     lock_session,
     update_session,
 )
-from bowerbird.store.turns import (
+from bowerbird.store.rows.turns import (
     ENDED,
     OPEN,
     SnapshotRow,
@@ -55,7 +55,9 @@ DELETING = "deleting"  # tombstoned, its branch not yet in the trash
 _log = logging.getLogger(__name__)
 
 
-async def fork_session(house: House, thread_id: str, turn_id: str | None, title: str | None) -> SessionRow:
+async def fork_session(
+    context: DriverContext, thread_id: str, turn_id: str | None, title: str | None
+) -> SessionRow:
     """Make a session that goes on from a turn's end, on a branch of its own.
 
     Records are referenced, files shared: the cost does not grow with either.
@@ -63,7 +65,7 @@ async def fork_session(house: House, thread_id: str, turn_id: str | None, title:
     Raises:
         TurnRunning: the turn has not ended. UnknownSession: no such session or turn.
     """
-    parent, turn, seq, row = await house.store.read(lambda c: _fork_point(c, thread_id, turn_id))
+    parent, turn, seq, row = await context.store.read(lambda c: _fork_point(c, thread_id, turn_id))
     child_id = new_thread_id()
     branch_id: str | None = None
     changed = 0
@@ -74,7 +76,7 @@ async def fork_session(house: House, thread_id: str, turn_id: str | None, title:
             # The last turn's files were discarded since: by default a fork goes on from what is there now.
             snapshot, of_branch = None, None
         name = f"fork of {thread_id}"
-        branch = await house.branches.fork(parent, snapshot, name, of_branch, carry=True)
+        branch = await context.branches.fork(parent, snapshot, name, of_branch, carry=True)
         pending = await in_thread(branch.changes)
         branch_id, changed = branch.id, len(pending["written"]) + len(pending["deleted"])
     now = now_iso()
@@ -99,7 +101,7 @@ async def fork_session(house: House, thread_id: str, turn_id: str | None, title:
         changed_files=changed,
         messages=parent.messages if turn is None else 2 * turn.n,
     )
-    await house.store.write(lambda c: insert_session(c, child))
+    await context.store.write(lambda c: insert_session(c, child))
     return child
 
 
@@ -126,11 +128,11 @@ def _fork_point(
     return session, chosen, row.seq, row
 
 
-async def branch_of(house: House, session: SessionRow) -> "Branch":
+async def branch_of(context: DriverContext, session: SessionRow) -> "Branch":
     """Return a session's open branch; an imported session without one gets its own now."""
     if session.branch_id is not None:
-        return await house.branches.of(session)
-    made = await house.branches.create(session.workspace, name=None, policy="review", hide=())
+        return await context.branches.of(session)
+    made = await context.branches.create(session.workspace, name=None, policy="review", hide=())
 
     def note(connection: Connection) -> SessionRow:
         present = lock_session(connection, session.thread_id)
@@ -138,10 +140,10 @@ async def branch_of(house: House, session: SessionRow) -> "Branch":
             update_session(connection, session.thread_id, branch_id=made.id, updated_at=present.updated_at)
         return get_session(connection, session.thread_id)
 
-    return await house.branches.of(await house.store.write(note))
+    return await context.branches.of(await context.store.write(note))
 
 
-async def delete_session(house: House, thread_id: str) -> bool:
+async def delete_session(context: DriverContext, thread_id: str) -> bool:
     """Tombstone a session and put its branch into the trash; both can be restored for a while.
 
     Returns:
@@ -168,26 +170,26 @@ async def delete_session(house: House, thread_id: str) -> bool:
         return session
 
     try:
-        buried = await house.store.write(bury)
+        buried = await context.store.write(bury)
     except StorageFull:
-        house.store.space.free_reserve()  # set aside for this, too: else a full disk stays full (SE-61)
-        buried = await house.store.write(bury)
+        context.store.space.free_reserve()  # set aside for this, too: else a full disk stays full (SE-61)
+        buried = await context.store.write(bury)
     if buried is None:
         return False
     try:
-        await _put_away(house, buried)
+        await _put_away(context, buried)
     except BranchBusy as error:  # deleted all the same; the branch goes when its process lets it go
         _log.warning("branch %s of deleted session %s: %s", buried.branch_id, thread_id, error)
     return True
 
 
-async def finish_deletions(house: House) -> int:
+async def finish_deletions(context: DriverContext) -> int:
     """Put away the branches of sessions whose deletion was cut short; returns how many."""
-    rows = await house.store.read(deleting_sessions)
+    rows = await context.store.read(deleting_sessions)
     done = 0
     for session in rows:
         try:
-            await _put_away(house, session)
+            await _put_away(context, session)
         except WorkspaceError as error:  # in use elsewhere, or gone: the next start looks again
             _log.warning("branch %s of deleted session %s: %s", session.branch_id, session.thread_id, error)
         else:
@@ -195,9 +197,9 @@ async def finish_deletions(house: House) -> int:
     return done
 
 
-async def _put_away(house: House, session: SessionRow) -> None:
+async def _put_away(context: DriverContext, session: SessionRow) -> None:
     try:
-        await house.branches.discard(session)
+        await context.branches.discard(session)
     except NotFound:
         _log.info("branch %s was in the trash already", session.branch_id)
 
@@ -206,10 +208,10 @@ async def _put_away(house: House, session: SessionRow) -> None:
         if present is not None and present.status == DELETING:
             update_session(connection, session.thread_id, status="deleted", updated_at=present.updated_at)
 
-    await house.store.write(note)
+    await context.store.write(note)
 
 
-async def restore_session(house: House, thread_id: str) -> SessionRow:
+async def restore_session(context: DriverContext, thread_id: str) -> SessionRow:
     """Bring a deleted session back, its branch included; raises UnknownSession when it is gone."""
 
     def dig_out(connection: Connection) -> SessionRow:
@@ -220,6 +222,6 @@ async def restore_session(house: House, thread_id: str) -> SessionRow:
         update_session(connection, thread_id, **values)
         return msgspec.structs.replace(found, **values)
 
-    session = await house.store.write(dig_out)
-    await house.branches.restore(session)
+    session = await context.store.write(dig_out)
+    await context.branches.restore(session)
     return session

@@ -4,7 +4,8 @@ Here: those operations. After each, the changed files of the session that it tou
 its viewers are told. Not here: what landing is (`workspace`), the questions and pictures of a door.
 
 Two landings do not come this way. A policy lands inside a turn by `land_by_policy`, and the turn's end
-counts in its own transaction (`closing.py`). `sandbox/shell_backend.py` works on a branch without a session.
+counts in its own transaction (`turn/finish.py`). `sandbox/shell/shell_backend.py` works on a branch without a
+session.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,16 +16,16 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from bowerbird.core.errors import InvalidArgument, WorkspaceError
 from bowerbird.core.events import Notice
 from bowerbird.core.threads import in_thread, to_thread
-from bowerbird.sessions.comments import Remark, comment_text
-from bowerbird.sessions.discarding import discard_changes
-from bowerbird.sessions.landing_checks import Finding, LandingChecks
-from bowerbird.sessions.live import Live, Published
+from bowerbird.sessions.branches.discard import discard_changes
+from bowerbird.sessions.branches.landing_checks import Finding, LandingChecks
+from bowerbird.sessions.inbox.comments import Remark, comment_text
+from bowerbird.sessions.live.hub import Live, Published
 from bowerbird.sessions.settings import SessionSettings
-from bowerbird.store.owners import sessions_of_branches
+from bowerbird.store.rows.owners import sessions_of_branches
 
 if TYPE_CHECKING:
-    from bowerbird.sessions.branches import Branches
-    from bowerbird.sessions.landing_checks import Checking
+    from bowerbird.sessions.branches.branches import Branches
+    from bowerbird.sessions.branches.landing_checks import Checking
     from bowerbird.store.store import Store
     from bowerbird.workspace import Branch, Landing
 

@@ -1,7 +1,7 @@
 """The session service: the one thing every door talks to (SE-17 … SE-24, 36, 49).
 
 Here: the calls of doors, in terms of sessions, turns and requests. Not here: how a turn is
-driven (`driver.py`), rules of acceptance (`inputs.py`), wire forms.
+driven (`turn/driver.py`), rules of acceptance (`inbox/accept.py`), wire forms.
 """
 
 import asyncio
@@ -13,34 +13,34 @@ from typing import Any
 
 from bowerbird.core.errors import InvalidArgument, SessionError
 from bowerbird.core.ids import new_id
-from bowerbird.sessions.answers import check_decision, find_request
-from bowerbird.sessions.audit import AuditLog
-from bowerbird.sessions.beginning import sender_of
-from bowerbird.sessions.branches import Branches
-from bowerbird.sessions.dispatcher import Dispatcher, LocalDispatcher, Signal, TurnRef
-from bowerbird.sessions.driver import Driver
-from bowerbird.sessions.early import EarlyStarts
+from bowerbird.sessions.branches.branches import Branches
+from bowerbird.sessions.branches.landing_checks import Checking
+from bowerbird.sessions.delivery.outbox import Outbox
+from bowerbird.sessions.dispatch.dispatcher import Dispatcher, LocalDispatcher, Signal, TurnRef
 from bowerbird.sessions.forks import delete_session, finish_deletions
-from bowerbird.sessions.house import House
-from bowerbird.sessions.inputs import Accepted, Offered, accept_answer, content_of, take_back
-from bowerbird.sessions.keepers import Keepers
-from bowerbird.sessions.landing_checks import Checking
-from bowerbird.sessions.limits import Authority, permit_raise
-from bowerbird.sessions.live import InputMark, Live, Published, TurnMark
-from bowerbird.sessions.outbox import Outbox
-from bowerbird.sessions.reader import Reader
-from bowerbird.sessions.recall import Recall
-from bowerbird.sessions.relay import Relay
-from bowerbird.sessions.retention import Removed, tidy
+from bowerbird.sessions.inbox.accept import Accepted, Offered, accept_answer, content_of, take_back
+from bowerbird.sessions.inbox.answers import check_decision, find_request
+from bowerbird.sessions.journal.audit_log import AuditLog
+from bowerbird.sessions.journal.history_cache import Recall
+from bowerbird.sessions.live.hub import InputMark, Live, Published, TurnMark
+from bowerbird.sessions.live.relay import Relay
+from bowerbird.sessions.money_limits import Authority, permit_raise
+from bowerbird.sessions.queries import Reader
 from bowerbird.sessions.review import Review
 from bowerbird.sessions.settings import SessionSettings
-from bowerbird.sessions.setup import TurnMaker
-from bowerbird.sessions.startup import raise_counters
-from bowerbird.sessions.stopping import cancel_paused, cancel_undriven, queue_again
+from bowerbird.sessions.turn.begin_on_accept import EarlyStarts
+from bowerbird.sessions.turn.begin_transaction import sender_of
+from bowerbird.sessions.turn.driver import Driver
+from bowerbird.sessions.turn.driver_context import DriverContext
+from bowerbird.sessions.turn.undriven_turns import cancel_paused, cancel_undriven, queue_again
+from bowerbird.sessions.turn_maker import TurnMaker
+from bowerbird.sessions.upkeep.keepers import Keepers
+from bowerbird.sessions.upkeep.retention import Removed, tidy
+from bowerbird.sessions.upkeep.startup import raise_counters
 from bowerbird.sessions.values import InputKind, Receipt, TurnInfo
 from bowerbird.sessions.views import input_mark, turn_info
+from bowerbird.store.rows.turns import OPEN, TurnRow, get_turn, turns_of
 from bowerbird.store.store import Store
-from bowerbird.store.turns import OPEN, TurnRow, get_turn, turns_of
 
 LOOK_AGAIN_S = 0.25
 LET_GO_S = 0.02  # until a driver that was stopped has given its lease back
@@ -91,7 +91,7 @@ class SessionService(Reader):
         self._dispatcher: Dispatcher = dispatcher or local
         self._room: Callable[[str], int] = local.room if dispatcher is None else lambda _: 0
         self._early = EarlyStarts()
-        self._house = House(
+        self._context = DriverContext(
             store=store,
             branches=branches or Branches(store.data_dir),
             maker=maker,
@@ -103,25 +103,25 @@ class SessionService(Reader):
             attended=attended,
             recall=Recall(store),
         )
-        self.review = Review(self, self._house.branches, checking)
+        self.review = Review(self, self._context.branches, checking)
 
     @property
     def outbox(self) -> Outbox:
         """What delivers to doors without a connection; a door calls `outbox.serve(deliverer)`."""
-        return self._house.outbox
+        return self._context.outbox
 
     def use(self, settings: SessionSettings) -> None:
         """Follow other limits and times with the next input and turn (CF-13)."""
         self.settings = settings
-        self._house = replace(self._house, settings=settings)
+        self._context = replace(self._context, settings=settings)
 
     # ------------------------------------------------------------ life
 
     async def start(self) -> None:
         """Mend what a crash left, then take queued and orphaned turns."""
-        await raise_counters(self.store, self._house.audit.directory)
-        await self.keepers.start(self._house.audit, self._house.branches.look_after)
-        await finish_deletions(self._house)
+        await raise_counters(self.store, self._context.audit.directory)
+        await self.keepers.start(self._context.audit, self._context.branches.look_after)
+        await finish_deletions(self._context)
         if self.store.notices is not None and not self._relayed:
             self._relayed = True
             await Relay(self.store.notices, self.live).start()
@@ -141,12 +141,12 @@ class SessionService(Reader):
         await self.outbox.stop()
         await self.keepers.aclose()
         self.live.close()
-        await self._house.branches.aclose()
+        await self._context.branches.aclose()
 
     async def tidy(self) -> Removed:
         """Remove what is older than settings keep it; runs by itself at start and every hour (SE-48)."""
-        house = self._house
-        return await tidy(self.store, house.audit, self.settings, self.delete, branches=house.branches)
+        context = self._context
+        return await tidy(self.store, context.audit, self.settings, self.delete, branches=context.branches)
 
     async def __aenter__(self) -> "SessionService":
         await self.start()
@@ -198,7 +198,7 @@ class SessionService(Reader):
             turn_kind=turn_kind,
         )
         room = self._room(thread_id)
-        work = asyncio.ensure_future(self._early.accept(self._house, offered, room))
+        work = asyncio.ensure_future(self._early.accept(self._context, offered, room))
         try:
             accepted = await asyncio.shield(work)
         except asyncio.CancelledError:
@@ -327,7 +327,7 @@ class SessionService(Reader):
         self.live.publish(Published(thread_id, None, None, TurnMark("cancelled", stop_reason="deleted")))
 
     async def _delete_one(self, thread_id: str) -> None:
-        while not await delete_session(self._house, thread_id):
+        while not await delete_session(self._context, thread_id):
             with contextlib.suppress(SessionError):  # it has ended by itself
                 await self.wait(await self.cancel(thread_id))
             await asyncio.sleep(LET_GO_S)
@@ -347,7 +347,7 @@ class SessionService(Reader):
     async def _drive(self, ref: TurnRef) -> None:
         if ref.turn_id in self._drivers:
             return
-        driver = Driver(self._house, ref, self._early.take(ref.turn_id))
+        driver = Driver(self._context, ref, self._early.take(ref.turn_id))
         self._drivers[ref.turn_id] = driver
         try:
             following = await driver.run()

@@ -1,6 +1,6 @@
 """Sessions and turns as doors show them. Functions of a connection or of rows; no changes.
 
-Not here: the model's history (`history.py`), wire forms of a door.
+Not here: the model's history (`journal/history.py`), wire forms of a door.
 """
 
 from collections.abc import Sequence
@@ -10,11 +10,11 @@ import msgspec
 from sqlalchemy import Connection
 
 from bowerbird.core.errors import UnknownSession
-from bowerbird.sessions.inputs import Offered
-from bowerbird.sessions.live import InputMark
+from bowerbird.sessions.inbox.accept import Offered
+from bowerbird.sessions.live.hub import InputMark
 from bowerbird.sessions.values import Receipt, SessionInfo, TurnInfo
-from bowerbird.store.threads import SessionRow, find_session, sessions_like
-from bowerbird.store.turns import TurnRow, TurnSums, last_turn_number, turn_sums, turns_of
+from bowerbird.store.rows.sessions import SessionRow, find_session, sessions_like
+from bowerbird.store.rows.turns import TurnRow, TurnSums, last_turn_number, turn_sums, turns_of
 
 LEAST_PREFIX = 4
 

@@ -13,17 +13,17 @@ Example:
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bowerbird.store.blobs import Blobs
-    from bowerbird.store.journal import Append, NewRecord, Record
+    from bowerbird.store.journal.blobs import Blobs
+    from bowerbird.store.journal.journal import Append, NewRecord, Record
     from bowerbird.store.store import Store, StoreOptions
 
 __all__ = ("Append", "Blobs", "NewRecord", "Record", "Store", "StoreOptions")
 
 _HOMES = {
-    "Append": "journal",
-    "Blobs": "blobs",
-    "NewRecord": "journal",
-    "Record": "journal",
+    "Append": "journal.journal",
+    "Blobs": "journal.blobs",
+    "NewRecord": "journal.journal",
+    "Record": "journal.journal",
     "Store": "store",
     "StoreOptions": "store",
 }

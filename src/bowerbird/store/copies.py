@@ -1,7 +1,7 @@
 """The whole database as one SQLite file, and such a file into an empty database.
 
 Here: a copy from one consistent view, of SQLite or PostgreSQL, while others write. Not here: files beside
-the database, which moment is kept (`sessions/backup.py`).
+the database, which moment is kept (`sessions/transfer/backup.py`).
 
 SQLite's own online backup is used for SQLite; rows of PostgreSQL are read in one repeatable-read
 transaction.
@@ -18,10 +18,10 @@ from sqlalchemy.engine import RowMapping
 from bowerbird.core.errors import Exists, StoreCorrupt
 from bowerbird.core.threads import in_thread, to_thread
 from bowerbird.store.migrate import is_current, upgrade
-from bowerbird.store.schema import metadata
-from bowerbird.store.sqlite import open_engine
+from bowerbird.store.sql.schema import metadata
+from bowerbird.store.sql.sqlite import open_engine
+from bowerbird.store.sql.tables import sessions
 from bowerbird.store.store import Store
-from bowerbird.store.tables import sessions
 
 _ROWS = 1000
 _BUSY_S = 30.0

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, inspect, text
 from bowerbird.core.errors import ConfigError, StoreTooNew
 from bowerbird.core.timestamps import now_iso
 from bowerbird.store.migrations import HEAD
-from bowerbird.store.tables import metadata
+from bowerbird.store.sql.tables import metadata
 
 _VERSION_TABLE = "alembic_version"
 

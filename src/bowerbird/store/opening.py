@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from sqlalchemy import Connection, Engine, event
 
 from bowerbird.core.threads import to_thread, waking
-from bowerbird.store.failures import translated
+from bowerbird.store.journal.group_commit import Committer, SqliteCommitter
 from bowerbird.store.migrate import is_current, upgrade
-from bowerbird.store.sqlite import database_file, open_engine, refuse_unusable
-from bowerbird.store.writer import Committer, SqliteCommitter
+from bowerbird.store.sql.failures import translated
+from bowerbird.store.sql.sqlite import database_file, open_engine, refuse_unusable
 
 if TYPE_CHECKING:
-    from bowerbird.store.notify import Notices
+    from bowerbird.store.sql.notify import Notices
     from bowerbird.store.store import Reads, StoreOptions
 
 T = TypeVar("T")
@@ -48,7 +48,6 @@ async def open_parts(url: str, data_dir: Path, options: "StoreOptions") -> Parts
 
 
 async def _open_postgres(url: str, options: "StoreOptions") -> Parts:
-    from bowerbird.store.notify import PgNotices
     from bowerbird.store.postgres import (
         OUTAGE_S,
         READERS,
@@ -61,6 +60,7 @@ async def _open_postgres(url: str, options: "StoreOptions") -> Parts:
         refuse_nul,
         refuse_pooler,
     )
+    from bowerbird.store.sql.notify import PgNotices
 
     parsed = postgres_url(url)
     name = name_of(parsed)

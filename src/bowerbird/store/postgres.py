@@ -2,7 +2,7 @@
 
 Here: asyncpg under SQLAlchemy's async engines, commits that survive a lost connection, reads
 from one consistent view. Not here: tables, queries, SQLite, notices to other processes
-(`notify.py`).
+(`sql/notify.py`).
 
 A connection may break after COMMIT was sent and before its answer came. Each batch knows its
 transaction's id, so after reconnecting the server itself says whether it was committed; only
@@ -21,11 +21,11 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from bowerbird.core.errors import ConfigError, StoreBusy
-from bowerbird.store.failures import Conflict, is_outage, is_race, store_error
-from bowerbird.store.leases import lengthen_all
+from bowerbird.store.journal.group_commit import Job, Result, Write, apply_alone, apply_batch
 from bowerbird.store.migrate import is_current, upgrade
-from bowerbird.store.patience import READ_PATIENCE_S
-from bowerbird.store.writer import Job, Result, Write, apply_alone, apply_batch
+from bowerbird.store.rows.leases import lengthen_all
+from bowerbird.store.sql.failures import Conflict, is_outage, is_race, store_error
+from bowerbird.store.sql.patience import READ_PATIENCE_S
 
 if TYPE_CHECKING:
     from bowerbird.store.store import StoreOptions

@@ -1,6 +1,6 @@
 """The store: one database, one writer, readers beside it, and the blobs (SE-6, 12 … 15, 60).
 
-Here: opening and closing, `write`, `append`, `read`, `records`. Not here: any table's queries
+Here: opening and closing, `write`, `append`, `read`, `journal/reading`. Not here: any table's queries
 (their own modules), what a record means.
 """
 
@@ -15,15 +15,15 @@ from sqlalchemy import Connection
 from bowerbird.core.errors import StorageFull, StoreError
 from bowerbird.core.threads import in_thread, to_thread
 from bowerbird.core.timestamps import now_iso
-from bowerbird.store.blobs import Blobs
-from bowerbird.store.journal import CORRUPT, Append, Record, encode_body
-from bowerbird.store.quarantine import set_aside
-from bowerbird.store.records import read_records
-from bowerbird.store.space import DiskSpace
-from bowerbird.store.writer import GroupCommit, Write
+from bowerbird.store.journal.blobs import Blobs
+from bowerbird.store.journal.group_commit import GroupCommit, Write
+from bowerbird.store.journal.journal import CORRUPT, Append, Record, encode_body
+from bowerbird.store.journal.quarantine import set_aside
+from bowerbird.store.journal.reading import read_records
+from bowerbird.store.sql.space import DiskSpace
 
 if TYPE_CHECKING:
-    from bowerbird.store.notify import Notices
+    from bowerbird.store.sql.notify import Notices
 
 T = TypeVar("T")
 
@@ -196,7 +196,7 @@ class Store:
         PostgreSQL does that by itself.
         """
         if self.dialect == "sqlite":
-            from bowerbird.store.sqlite import pack
+            from bowerbird.store.sql.sqlite import pack
 
             await in_thread(pack, Path(self.name), self.options.busy_timeout_s)
 

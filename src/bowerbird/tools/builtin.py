@@ -11,19 +11,19 @@ from bowerbird.tools.tool import Tool
 
 
 def _files() -> list[Tool]:
-    from bowerbird.tools.files import file_tools
+    from bowerbird.tools.files.file_tools import file_tools
 
     return file_tools()
 
 
 def _code() -> list[Tool]:
-    from bowerbird.tools.code import code_tools
+    from bowerbird.tools.files.code import code_tools
 
     return code_tools()
 
 
 def _python() -> list[Tool]:
-    from bowerbird.tools.python import python_tools
+    from bowerbird.tools.processes.python_tools import python_tools
 
     return python_tools()
 
@@ -47,7 +47,7 @@ def _skills() -> list[Tool]:
 
 
 def _web() -> list[Tool]:
-    from bowerbird.tools.web import web_tools
+    from bowerbird.tools.web.web_tools import web_tools
 
     return web_tools()
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bowerbird.workspace.branch import Branch
-    from bowerbird.workspace.flags import FlagRules
-    from bowerbird.workspace.history import Snapshot
-    from bowerbird.workspace.landings import Landing
-    from bowerbird.workspace.limits import WorkspaceLimits
+    from bowerbird.workspace.history.history import Snapshot
+    from bowerbird.workspace.landing.landings import Landing
+    from bowerbird.workspace.marks.flags import FlagRules
     from bowerbird.workspace.process_view import BeforeCall, Captured, OverlayDirs, ProcessView, ViewChanged
-    from bowerbird.workspace.registry import BranchInfo
+    from bowerbird.workspace.registry.limits import WorkspaceLimits
+    from bowerbird.workspace.registry.registry import BranchInfo
     from bowerbird.workspace.workspace import Workspace
 
 __all__ = [
@@ -24,17 +24,17 @@ __all__ = [
 
 _HOMES = {
     "Branch": "branch",
-    "BranchInfo": "registry",
+    "BranchInfo": "registry.registry",
     "BeforeCall": "process_view",
     "Captured": "process_view",
-    "FlagRules": "flags",
-    "Landing": "landings",
+    "FlagRules": "marks.flags",
+    "Landing": "landing.landings",
     "OverlayDirs": "process_view",
     "ProcessView": "process_view",
-    "Snapshot": "history",
+    "Snapshot": "history.history",
     "ViewChanged": "process_view",
     "Workspace": "workspace",
-    "WorkspaceLimits": "limits",
+    "WorkspaceLimits": "registry.limits",
 }
 
 

@@ -1,8 +1,8 @@
 """A branch: the one object that agents, tools and doors work with.
 
 Here: the plain calls of WS-2; the file tools come from `BranchFiles`. This file holds locks
-and passes on. Not here: how a call works: `changes.py`, `diff.py`, `family.py` (fork, merge),
-`history.py`, `landing.py`, `export.py`.
+and passes on. Not here: how a call works: `tree/changes.py`, `compare/diff.py`, `fork_and_merge.py` (fork,
+merge), `history/history.py`, `landing/landing.py`, `export.py`.
 """
 
 from collections.abc import Callable, Generator, Sequence
@@ -12,26 +12,26 @@ from typing import Any
 
 from bowerbird.core.errors import InvalidArgument, InvalidWorkspace
 from bowerbird.workspace import presence
-from bowerbird.workspace.apply import said_plainly
-from bowerbird.workspace.beneath import Beneath
-from bowerbird.workspace.carrying import taint, tainted_paths
-from bowerbird.workspace.changes import Change, changes_since, select
-from bowerbird.workspace.diff import PathPatch, branch_diff, path_patches, unified_patch
+from bowerbird.workspace.carry_pending import taint, tainted_paths
+from bowerbird.workspace.compare.diff import PathPatch, branch_diff, path_patches, unified_patch
 from bowerbird.workspace.export import Format, export_branch
-from bowerbird.workspace.family import fork, history_of, merge, pending
-from bowerbird.workspace.file_branch import BranchFiles
-from bowerbird.workspace.gitignored import GitIgnored
-from bowerbird.workspace.history import History, Snapshot
-from bowerbird.workspace.house import Held, House
-from bowerbird.workspace.journal import step_to
-from bowerbird.workspace.landed import LandedPaths, follow
-from bowerbird.workspace.landing import LandingGround, LandRequest, land, plan_landing
-from bowerbird.workspace.landings import Landing
-from bowerbird.workspace.paths import PathInput, chosen_path, shown
-from bowerbird.workspace.plan import plan_record
+from bowerbird.workspace.files.file_branch import BranchFiles
+from bowerbird.workspace.find.gitignored import GitIgnored
+from bowerbird.workspace.fork_and_merge import fork, history_of, merge, pending
+from bowerbird.workspace.history.branch_journal import step_to
+from bowerbird.workspace.history.history import History, Snapshot
+from bowerbird.workspace.landing.apply import said_plainly
+from bowerbird.workspace.landing.landed_paths import LandedPaths, follow
+from bowerbird.workspace.landing.landing import LandingContext, LandRequest, land, plan_landing
+from bowerbird.workspace.landing.landings import Landing
+from bowerbird.workspace.landing.plan import plan_record
 from bowerbird.workspace.policy import Policy, policy_of
 from bowerbird.workspace.process_view import ProcessView
-from bowerbird.workspace.state import BranchState
+from bowerbird.workspace.registry.state import BranchState
+from bowerbird.workspace.shared import Held, Shared
+from bowerbird.workspace.tree.changes import Change, changes_since, select
+from bowerbird.workspace.tree.paths import PathInput, chosen_path, shown
+from bowerbird.workspace.tree.real_directory import Beneath
 
 STEP_MARK = "step:"
 
@@ -52,11 +52,11 @@ class Branch(BranchFiles):
     """
 
     def __init__(
-        self, state: BranchState, house: House, *, turn: str | None = None, call: str | None = None
+        self, state: BranchState, shared: Shared, *, turn: str | None = None, call: str | None = None
     ) -> None:
         super().__init__(state, turn=turn, call=call)
         self._state = state
-        self._house = house
+        self._shared = shared
         self._turn, self._call = turn, call
 
     def bound(self, turn: str | None = None, call: str | None = None) -> "Branch":
@@ -64,7 +64,7 @@ class Branch(BranchFiles):
 
         With a call, what it changes can be taken back by `rollback(handle.call_mark())`.
         """
-        return Branch(self._state, self._house, turn=turn, call=call)
+        return Branch(self._state, self._shared, turn=turn, call=call)
 
     # ------------------------------------------------------------ facts
 
@@ -115,7 +115,7 @@ class Branch(BranchFiles):
         Raises:
             NotFound: there is no such snapshot.
         """
-        return branch_diff(self._state, self._selected(paths, since), self._house.rules)
+        return branch_diff(self._state, self._selected(paths, since), self._shared.rules)
 
     def unified(
         self, paths: Sequence[PathInput] | None = None, context: int = 3, since: str | None = None
@@ -173,10 +173,10 @@ class Branch(BranchFiles):
         Raises:
             NotFound: there is no such snapshot.
         """
-        state = fork(self._state, self._house.registry, name, snapshot, live=self._is_held(), carry=carry)
+        state = fork(self._state, self._shared.registry, name, snapshot, live=self._is_held(), carry=carry)
         if copy_repl:
             state.manifest.update(extra={**state.manifest.value.extra, "repl_of": self.id})
-        return Branch(state, self._house)
+        return Branch(state, self._shared)
 
     def merge(
         self,
@@ -195,7 +195,7 @@ class Branch(BranchFiles):
         Raises:
             NotRelated: it does not descend from this branch. BranchBusy: another process has it.
         """
-        registry = self._house.registry
+        registry = self._shared.registry
         if not isinstance(child, Branch | str):  # pyright: ignore[reportUnnecessaryIsInstance] - a caller without types
             raise InvalidArgument(f"child is {child!r}; give a branch, or the id of one")
         other = registry.open(child) if isinstance(child, str) else child._state
@@ -276,10 +276,10 @@ class Branch(BranchFiles):
             return [shown(path) for path in paths]
 
     def _history(self) -> History:
-        return history_of(self._state, self._house.registry)
+        return history_of(self._state, self._shared.registry)
 
     def _held(self) -> Held:
-        return self._house.held.setdefault(self.id, Held())
+        return self._shared.held.setdefault(self.id, Held())
 
     def _is_held(self) -> bool:
         return self._held().count > 0
@@ -346,12 +346,12 @@ class Branch(BranchFiles):
         chosen = None if hunks is None else tuple(hunks)
         named = self._paths(paths)
         request = LandRequest(named, chosen, accepted, force, partial, plan, actor, door, automatic)
-        self._house.landings.recover(self.id)
+        self._shared.landings.recover(self.id)
         with self._state.writing():
             point = self._history().freeze_live() if self._is_held() else self._history().freeze()
             record, folder = land(self._ground(point.id, told), root, request)
             self._state.account.forget()
-        return self._house.landings.made_one(folder, record)
+        return self._shared.landings.made_one(folder, record)
 
     def taint(self, turn: str | None = None, source: str = "") -> None:
         """Say that text from outside (`source`) is in the context of a turn: what it writes is tainted."""
@@ -364,26 +364,26 @@ class Branch(BranchFiles):
             raise InvalidWorkspace("this branch has no workspace to land in; export it, or rebind it")
         return self._state.workspace
 
-    def _ground(self, snapshot: str | None, told: Callable[[str], None] | None = None) -> LandingGround:
+    def _ground(self, snapshot: str | None, told: Callable[[str], None] | None = None) -> LandingContext:
         changes = pending(self._state)
         stack = self._state.stack
-        return LandingGround(
+        return LandingContext(
             branch=self.id,
             stack=stack,
             history=self._history(),
             changes=changes,
             snapshot=snapshot,
-            rules=self._house.rules,
+            rules=self._shared.rules,
             ignored_of=GitIgnored(stack.view),
             tainted=tainted_paths(self._state),
-            checkpoint=told or self._house.landings.checkpoint,
+            checkpoint=told or self._shared.landings.checkpoint,
         )
 
     # ------------------------------------------------------------ end
 
     def discard(self, *, keep: bool = True) -> None:
         """Move the branch to the trash for 7 days, or (`keep=False`) remove it; its forks go on (WS-44)."""
-        self._house.registry.discard(self.id, keep=keep)
+        self._shared.registry.discard(self.id, keep=keep)
 
     def rebind(self, path: str | Path) -> None:
         """Go on over another directory, for when the workspace moved (WS-60).
@@ -394,5 +394,5 @@ class Branch(BranchFiles):
         root = presence.given_directory(path)
         with self._state.writing():
             self._state.manifest.update(workspace=str(root))
-        self._state = self._house.registry.reopen(self.id)
+        self._state = self._shared.registry.reopen(self.id)
         BranchFiles.__init__(self, self._state, turn=self._turn, call=self._call)

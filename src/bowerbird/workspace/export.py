@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bowerbird.core.errors import Exists, InvalidArgument
-from bowerbird.workspace.changes import Change, parents_of
-from bowerbird.workspace.content import Content
-from bowerbird.workspace.diff import unified_patch
-from bowerbird.workspace.handles import copy_bytes
-from bowerbird.workspace.stack import Stack, open_regular
-from bowerbird.workspace.threeway import Side
+from bowerbird.workspace.compare.diff import unified_patch
+from bowerbird.workspace.tree.changes import Change, parents_of
+from bowerbird.workspace.tree.content import Content
+from bowerbird.workspace.tree.handles import copy_bytes
+from bowerbird.workspace.tree.stack import Stack, open_regular
+from bowerbird.workspace.tree.threeway import Side
 
 Format = Literal["patch", "tar", "dir"]
 WHITEOUT_PREFIX = ".wh."

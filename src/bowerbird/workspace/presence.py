@@ -1,7 +1,7 @@
 """Whether something is there, told apart from what cannot be seen at this moment.
 
 Here: looks that answer "no" only where the system says that nothing is there. Not here: handles and paths
-below a workspace (`handles.py`).
+below a workspace (`tree/handles.py`).
 
 A full table of open files, a failing disk or a missing permission says nothing about existence: taken for
 absence, they would make a landing unknown, a layer unneeded, a deletion undone. `os.path` answers "no" to
@@ -13,7 +13,7 @@ import stat
 from pathlib import Path
 
 from bowerbird.core.errors import InvalidWorkspace
-from bowerbird.workspace.handles import ABSENT
+from bowerbird.workspace.tree.handles import ABSENT
 
 
 def is_absence(error: OSError) -> bool:

@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import Protocol
 
 from bowerbird.core.errors import Stale
-from bowerbird.workspace import owned
-from bowerbird.workspace.capture import Capture, Captured, Told
-from bowerbird.workspace.copy_use import CopyUse, taken_back
-from bowerbird.workspace.live_layer import LiveLayer
-from bowerbird.workspace.mask import Mask
-from bowerbird.workspace.mirror import Mirror
-from bowerbird.workspace.mounts import submounts
-from bowerbird.workspace.stack import Stack
-from bowerbird.workspace.state import BranchState
+from bowerbird.workspace.processes.capture import Capture, Captured, Told
+from bowerbird.workspace.processes.copy_use import CopyUse, taken_back
+from bowerbird.workspace.processes.live_layer import LiveLayer
+from bowerbird.workspace.processes.mask import Mask
+from bowerbird.workspace.processes.mirror import Mirror
+from bowerbird.workspace.processes.mounts import submounts
+from bowerbird.workspace.registry.state import BranchState
+from bowerbird.workspace.tree import owned
+from bowerbird.workspace.tree.stack import Stack
 
 _AT_WORK = "runs commands on it"
 _WRITTEN = ("copy", "home", "tmp")

@@ -1,7 +1,7 @@
 """A directory of the data directory copied as it lies on disk, while others write in it.
 
 Here: making a copy equal to its source, again and again, reading only what differs. Not here: what the
-files mean, which moment of them is kept (`sessions/backup.py`), views of branches.
+files mean, which moment of them is kept (`sessions/transfer/backup.py`), views of branches.
 
 Everything that a branch directory may hold is kept as it is: links, hard links between layers, whiteouts
 (devices 0:0), the overlay's extended attributes, holes.

@@ -1,7 +1,7 @@
 """Which layers of a branch other branches stand on.
 
 Here: reading it from the records of all branches. Not here: what is removed because nothing stands on it
-(`shelf.py`, `registry.py`).
+(`history/layer_shelf.py`, `registry/registry.py`).
 """
 
 import json

@@ -1,7 +1,7 @@
 """A workspace: a directory of the user's, and the branches and landings of it.
 
 Here: `Workspace`, the way in. Not here: what a branch can do (`branch.py`), where branches
-lie (`registry.py`).
+lie (`registry/registry.py`).
 """
 
 import logging
@@ -10,21 +10,21 @@ from pathlib import Path
 
 from bowerbird.core.errors import InvalidWorkspace, WorkspaceError
 from bowerbird.workspace import presence
-from bowerbird.workspace.apply import said_plainly
 from bowerbird.workspace.branch import Branch
-from bowerbird.workspace.browsing import Browse
-from bowerbird.workspace.flags import FlagRules
-from bowerbird.workspace.ground import Ground
-from bowerbird.workspace.hiding import hidden_by
-from bowerbird.workspace.house import House
-from bowerbird.workspace.landing_fix import Fix
-from bowerbird.workspace.landings import Landing, Landings
-from bowerbird.workspace.limits import WorkspaceLimits
-from bowerbird.workspace.lock import WriterLock
-from bowerbird.workspace.nodes import EMPTY
+from bowerbird.workspace.find.browsing import Browse
+from bowerbird.workspace.landing.apply import said_plainly
+from bowerbird.workspace.landing.fix import Fix
+from bowerbird.workspace.landing.landings import Landing, Landings
+from bowerbird.workspace.marks.flags import FlagRules
 from bowerbird.workspace.policy import policy_of
-from bowerbird.workspace.registry import TRASH_DAYS, BranchInfo, BranchRegistry
-from bowerbird.workspace.view import MergedView
+from bowerbird.workspace.registry.limits import WorkspaceLimits
+from bowerbird.workspace.registry.lock import WriterLock
+from bowerbird.workspace.registry.registry import TRASH_DAYS, BranchInfo, BranchRegistry
+from bowerbird.workspace.shared import Shared
+from bowerbird.workspace.tree.ground import Ground
+from bowerbird.workspace.tree.hiding import hidden_by
+from bowerbird.workspace.tree.merged_view import MergedView
+from bowerbird.workspace.tree.nodes import EMPTY
 
 _log = logging.getLogger(__name__)
 
@@ -68,7 +68,7 @@ class Workspace:
         place = None if kept is None else Path(kept).expanduser().absolute()
         registry = BranchRegistry(place, root, limits if limits is not None else WorkspaceLimits())
         landings = Landings(registry)
-        self._house = House(registry, landings, rules if rules is not None else FlagRules())
+        self._shared = Shared(registry, landings, rules if rules is not None else FlagRules())
         landings.recover()
         if trash_days is not None:
             registry.empty_trash(days=trash_days)
@@ -82,17 +82,17 @@ class Workspace:
     @property
     def path(self) -> Path | None:
         """The directory, resolved; None for branches of nothing."""
-        return self._house.registry.root
+        return self._shared.registry.root
 
     @property
     def data_dir(self) -> Path:
         """Where the branches are."""
-        return self._house.registry.data_dir
+        return self._shared.registry.data_dir
 
     @property
     def storage_reason(self) -> str:
         """Why the data directory cannot hold overlay layers, "" when it can (WS-3)."""
-        return self._house.registry.storage.reason
+        return self._shared.registry.storage.reason
 
     def branch(
         self, name: str | None = None, policy: str = "review", hide: tuple[str, ...] | list[str] = ()
@@ -108,8 +108,8 @@ class Workspace:
             InvalidArgument: an unknown policy. InvalidPattern: a malformed glob.
         """
         both = tuple(dict.fromkeys((*self._hide, *hide)))
-        state = self._house.registry.create(name=name, policy=policy_of(policy), hide=both)
-        return Branch(state, self._house)
+        state = self._shared.registry.create(name=name, policy=policy_of(policy), hide=both)
+        return Branch(state, self._shared)
 
     def open(self, branch_id: str) -> Branch:
         """Return a branch by id; a broken manifest was set aside and rebuilt (WS-4).
@@ -118,31 +118,31 @@ class Workspace:
             NotFound: there is none, or it is in the trash.
             InvalidWorkspace: it belongs to another directory.
         """
-        return Branch(self._house.registry.open(branch_id), self._house)
+        return Branch(self._shared.registry.open(branch_id), self._shared)
 
     def forget(self, branch_id: str) -> None:
         """Close what is open of a branch; whoever uses it afterwards opens it again."""
-        self._house.registry.forget(branch_id)
+        self._shared.registry.forget(branch_id)
 
     def lock_of(self, branch_id: str) -> WriterLock:
         """Return the lock that says which process writes a branch; raises as `open` does."""
-        return self._house.registry.open(branch_id).lock
+        return self._shared.registry.open(branch_id).lock
 
     def branches(self) -> list[BranchInfo]:
         """Return the branches of this workspace, oldest first; `damaged` ones were repaired."""
-        return self._house.registry.infos()
+        return self._shared.registry.infos()
 
     def discarded(self) -> list[BranchInfo]:
         """Return the branches in the trash, with the time they went there."""
-        return self._house.registry.infos(trashed=True)
+        return self._shared.registry.infos(trashed=True)
 
     def trashed(self) -> dict[str, str]:
         """Return the ids of all branches in the trash, of any workspace, and when they went there."""
-        return self._house.registry.trashed()
+        return self._shared.registry.trashed()
 
     def restore_discarded(self, branch_id: str) -> Branch:
         """Take a branch out of the trash; raises NotFound when it is not there (any more)."""
-        return Branch(self._house.registry.restore_discarded(branch_id), self._house)
+        return Branch(self._shared.registry.restore_discarded(branch_id), self._shared)
 
     def empty_trash(self, days: float, keep: Collection[str] = (), now_s: float | None = None) -> list[str]:
         """Free the disk of branches, of any workspace, that were discarded long ago; return the ids.
@@ -152,7 +152,7 @@ class Workspace:
             keep: ids that stay. One that another branch stands on stays as well.
             now_s: the clock's when None.
         """
-        return self._house.registry.empty_trash(now_s, days=days, keep=keep)
+        return self._shared.registry.empty_trash(now_s, days=days, keep=keep)
 
     def browse(self) -> Browse:
         """Return a look at the directory itself, as branches see it; its calls block.
@@ -160,7 +160,7 @@ class Workspace:
         Raises:
             InvalidWorkspace: there is no directory.
         """
-        registry = self._house.registry
+        registry = self._shared.registry
         if registry.root is None:
             raise InvalidWorkspace("this workspace has no directory")
         ground = Ground(registry.root, masked=registry.masked, hidden=hidden_by(self._hide))
@@ -168,7 +168,7 @@ class Workspace:
 
     def landings(self) -> list[Landing]:
         """Return the landings and undos of this workspace, oldest first."""
-        return self._house.landings.all()
+        return self._shared.landings.all()
 
     def undo(
         self,
@@ -182,7 +182,7 @@ class Workspace:
     ) -> Landing:
         """Take a landing back; see `Landing.undo`. Raises NotFound for an unknown id."""
         with said_plainly():
-            landing = self._house.landings.find(landing_id)
+            landing = self._shared.landings.find(landing_id)
         return landing.undo(paths, force, hunks, actor=actor, door=door)
 
     def fix_landing(self, landing_id: str, how: Fix) -> Landing:
@@ -192,17 +192,17 @@ class Workspace:
             NotFound: there is no such landing. InvalidArgument: it needs no attention.
             LandingStuck: its files cannot be taken back now either; the message says which and why.
         """
-        return self._house.landings.fix(landing_id, how)
+        return self._shared.landings.fix(landing_id, how)
 
     @property
     def has_landed(self) -> bool:
         """Whether something landed or was undone here since old landings were last forgotten."""
-        return self._house.landings.made > 0
+        return self._shared.landings.made > 0
 
     def forget_landings(self) -> list[str]:
         """Remove the oldest landings beyond what is kept (WS-56), and return their ids; never raises."""
         try:
-            return self._house.landings.forget_old()
+            return self._shared.landings.forget_old()
         except (OSError, WorkspaceError) as error:
             _log.warning("old landings into %s were not forgotten: %s", self.path, error)
             return []
@@ -214,13 +214,13 @@ class Workspace:
             The ids of those that were finished. What needs a person's eyes is logged, and keeps its record;
             what could not even be looked at is tried again by the next call.
         """
-        return [record.id for record in self._house.landings.recover(everywhere=True)]
+        return [record.id for record in self._shared.landings.recover(everywhere=True)]
 
     def close(self) -> None:
         """Close all branches; those of a temporary data directory are removed.
 
         Others stay, and handles on them go on working: what is used is opened again.
         """
-        if self.has_landed and not self._house.registry.is_temporary:
+        if self.has_landed and not self._shared.registry.is_temporary:
             self.forget_landings()
-        self._house.registry.close()
+        self._shared.registry.close()

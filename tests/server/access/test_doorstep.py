@@ -18,7 +18,7 @@ from support.patience import HANG_S
 from support.servers import TestServer, serve, until
 from websockets.sync.client import connect
 
-from bowerbird.server.doorstep import DoorLimits, Doorstep, Place, group_of
+from bowerbird.server.common.doorstep import DoorLimits, Doorstep, Place, group_of
 
 LINE = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 POST = b"POST /api/chat HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"

@@ -18,7 +18,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from bowerbird.server.access import OPEN_PATHS
-from bowerbird.server.pages import is_ui
+from bowerbird.server.http.pages import is_ui
 
 CHAPTER = {"/health", "/health/live", "/health/ready", "/api/auth/config"}  # SV-54, besides files of the UI
 WRONG = {"Authorization": "Bearer bb_wrong"}

@@ -13,7 +13,7 @@ from bowerbird.server.access.gate import Gate
 from bowerbird.server.access.origins import Names, is_loopback
 from bowerbird.server.access.overload import Overload
 from bowerbird.server.access.rates import MOST_KEYS, Buckets, Rate
-from bowerbird.store.tokens import make_token
+from bowerbird.store.rows.tokens import make_token
 
 LOCAL = Names("127.0.0.1")
 PUBLIC = Names("0.0.0.0", hosts=("birds.example", "b.example:8443"), origins=("https://ui.example",))

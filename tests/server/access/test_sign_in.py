@@ -20,7 +20,7 @@ from websockets.exceptions import ConnectionClosed
 
 from bowerbird.server.access import oidc
 from bowerbird.server.access.oidc import Refused, SignIn
-from bowerbird.store.tokens import make_token
+from bowerbird.store.rows.tokens import make_token
 
 CLIENT = "client-1.apps.example"
 

@@ -12,7 +12,7 @@ from support.patience import HANG_S
 from websockets.exceptions import ConnectionClosed
 
 from bowerbird.core.errors import InvalidArgument
-from bowerbird.store.tokens import expiry, make_token, revoke
+from bowerbird.store.rows.tokens import expiry, make_token, revoke
 
 
 @pytest.fixture

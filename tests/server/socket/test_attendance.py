@@ -1,10 +1,10 @@
 """What a leaving viewer leaves behind (SV-49). Pure."""
 
-from bowerbird.server.socket.attendance import Attendance
+from bowerbird.server.socket.viewers_rule import ViewersRule
 
 
-def watch(*, kept: bool = False) -> Attendance:
-    attendance = Attendance()
+def watch(*, kept: bool = False) -> ViewersRule:
+    attendance = ViewersRule()
     attendance.submitted("t_1", 0, kept=kept)
     return attendance
 
@@ -25,21 +25,21 @@ def test_it_goes_on_when_somebody_asked_for_it_even_if_they_left() -> None:
 
 def test_a_turn_that_began_before_its_sender_heard_of_it_is_theirs() -> None:
     for kept, stopped in ((False, "t_1"), (True, None)):
-        attendance = Attendance()
+        attendance = ViewersRule()
         attendance.marked("t_1", "running", kept=False)
         attendance.submitted("t_1", 0, kept=kept)
         assert attendance.emptied() == stopped
 
 
 def test_a_message_that_joins_a_turn_of_others_does_not_make_it_theirs() -> None:
-    attendance = Attendance()
+    attendance = ViewersRule()
     attendance.marked("t_rest", "running", kept=False)
     attendance.submitted("t_rest", 0, kept=False, steers=True)
     assert attendance.emptied() is None
 
 
 def test_a_turn_that_came_another_way_is_not_touched() -> None:
-    attendance = Attendance()
+    attendance = ViewersRule()
     attendance.marked("t_rest", "running", kept=False)
     assert attendance.emptied() is None
 

@@ -77,7 +77,7 @@ async def test_what_the_system_refuses_is_named(
     server: LiveServer, monkeypatch: pytest.MonkeyPatch, number: int, status: int, code: str
 ) -> None:
     """Reliability 11, 12: a new conversation on a full disk was a 500."""
-    from bowerbird.workspace.manifest import ManifestFile
+    from bowerbird.workspace.tree.manifest import ManifestFile
 
     def full(*_: object) -> None:
         raise OSError(number, os.strerror(number))

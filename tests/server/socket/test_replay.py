@@ -113,7 +113,7 @@ async def test_a_turn_that_waits_says_so_again(server: LiveServer) -> None:
 
 async def test_what_another_process_commits_is_seen(server: LiveServer) -> None:
     """SE-33: records that nobody published here."""
-    from bowerbird.store.journal import Append, NewRecord
+    from bowerbird.store.journal.journal import Append, NewRecord
 
     conversation = await server.conversation()
     async with server.socket(conversation) as socket:

@@ -6,7 +6,7 @@ from bowerbird.core.events import AssistantStep, MessageRestart, TextLive
 from bowerbird.core.messages import Message, TextBlock
 from bowerbird.core.usage import Usage
 from bowerbird.server.socket.translate import Translator
-from bowerbird.sessions.live import Live, Published
+from bowerbird.sessions.live.hub import Live, Published
 
 
 def test_a_message_that_begins_again_keeps_its_id_and_loses_its_text() -> None:

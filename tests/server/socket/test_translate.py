@@ -33,7 +33,7 @@ from bowerbird.core.requests import ModelFallback, Retrying
 from bowerbird.core.usage import Usage
 from bowerbird.server.socket.frames import PLAIN_TYPES
 from bowerbird.server.socket.translate import Closing, Translator
-from bowerbird.sessions.live import InputMark, Lagged, Published, TurnMark
+from bowerbird.sessions.live.hub import InputMark, Lagged, Published, TurnMark
 
 
 def shown(translator: Translator, event: Any, seq: int | None = None, **more: Any) -> list[dict[str, Any]]:

@@ -37,7 +37,7 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import FileUrl
 
-from bowerbird.models.bounded_fitting import violations_within
+from bowerbird.models.answers.bounded_fitting import violations_within
 from bowerbird.protocols.mcp_client.child import Child, Ring
 from bowerbird.protocols.mcp_client.spec import ServerSpec
 from bowerbird.protocols.mcp_client.transport import Start, open_streams

@@ -22,7 +22,7 @@ from mcp_types import (
 
 from bowerbird.core.messages import BlobSource, Block, ImageBlock, TextBlock
 from bowerbird.tools.result import ToolResult, compact_json
-from bowerbird.tools.web import as_untrusted
+from bowerbird.tools.web.web_tools import as_untrusted
 
 MAX_IMAGE_BYTES = 5 << 20
 MAX_IMAGES = 20

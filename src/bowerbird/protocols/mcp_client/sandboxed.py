@@ -18,7 +18,7 @@ from bowerbird.protocols.mcp_client.spec import ServerSpec
 if TYPE_CHECKING:
     from bowerbird.sandbox.branch_sandbox import BranchSandbox
     from bowerbird.sandbox.host import SandboxHost
-    from bowerbird.sandbox.running import RunningCommand
+    from bowerbird.sandbox.run.running import RunningCommand
     from bowerbird.workspace import Branch
 
 # Its stdin is a socket; stdout is put on the same one, so that stderr is all the collector sees.

@@ -1,7 +1,7 @@
 """Would a model's provider take this schema? (PT-19) Pure.
 
 Here: the one check, with the strictest provider in mind. Not here: checking arguments against a schema
-(`agent/arguments.py`).
+(`agent/turn_loop/arguments.py`).
 """
 
 import json
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, cast
 from urllib.parse import unquote
 
-from bowerbird.tools.terminal_text import plain
+from bowerbird.tools.processes.terminal_text import plain
 
 LARGEST_SCHEMA = 65_536  # characters of JSON
 DEEPEST = 64

@@ -15,8 +15,8 @@ from bowerbird.protocols.mcp_client.schemas import plain_schema
 from bowerbird.protocols.mcp_client.spec import ServerSpec
 from bowerbird.tools.context import ToolContext
 from bowerbird.tools.names import mcp_name
+from bowerbird.tools.processes.terminal_text import plain
 from bowerbird.tools.result import ToolResult
-from bowerbird.tools.terminal_text import plain
 from bowerbird.tools.tool import Tool
 
 if TYPE_CHECKING:

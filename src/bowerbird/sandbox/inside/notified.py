@@ -2,11 +2,11 @@
 
 Landlock knows nothing of modes, owners, times, and connections to sockets that have a path: a command could
 change them on any file of its user. And no kernel limit holds root's processes back from multiplying; for
-other users there is one, but it counts what they run elsewhere too. The filter (`bowerbird.sandbox.seccomp`)
-hands these calls to this thread of the command's init. It opens what they name, looks where that is, and does
-the call itself on the handle it looked at; nothing the command writes to its memory meanwhile makes a
-difference. Outside the trees that the command may write, the answer is EPERM. New processes are counted and,
-up to a number, left to the kernel.
+other users there is one, but it counts what they run elsewhere too. The filter
+(`bowerbird.sandbox.run.seccomp`) hands these calls to this thread of the command's init. It opens what they
+name, looks where that is, and does the call itself on the handle it looked at; nothing the command writes to
+its memory meanwhile makes a difference. Outside the trees that the command may write, the answer is EPERM.
+New processes are counted and, up to a number, left to the kernel.
 
 Here: reading such calls and doing them. Not here: which calls are handed over.
 """

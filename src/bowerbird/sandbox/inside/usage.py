@@ -1,6 +1,6 @@
 """How much memory, nameless disk and processor time processes take; what is shared counts once.
 
-Not here: limits and what happens at them (`bowerbird.sandbox.running`).
+Not here: limits and what happens at them (`bowerbird.sandbox.run.running`).
 """
 
 import array

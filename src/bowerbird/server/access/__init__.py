@@ -15,7 +15,7 @@ from bowerbird.server.access.roles import require
 from bowerbird.server.access.routes import router
 
 if TYPE_CHECKING:
-    from bowerbird.server.context import ServerContext
+    from bowerbird.server.common.context import ServerContext
 
 __all__ = ("OPEN_PATHS", "Gate", "Overload", "middleware_for", "require", "router")
 

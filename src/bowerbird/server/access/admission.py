@@ -7,7 +7,7 @@ or a sign-in is valid (`identity.py`, `oidc.py`), what a role may do.
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from bowerbird.server.context import Caller, ServerSettings
+from bowerbird.server.common.context import Caller, ServerSettings
 
 
 @dataclass(frozen=True, slots=True)

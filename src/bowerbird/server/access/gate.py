@@ -19,17 +19,17 @@ from bowerbird.server.access.identity import Identity, Known, path_of, presented
 from bowerbird.server.access.origins import Names, is_loopback
 from bowerbird.server.access.overload import RETRY_S, Overload
 from bowerbird.server.access.rates import Buckets, Rate
-from bowerbird.server.context import NOBODY_ELSE
-from bowerbird.server.errors import problem_response
-from bowerbird.server.pages import is_ui
-from bowerbird.server.wire import encode
+from bowerbird.server.common.context import NOBODY_ELSE
+from bowerbird.server.common.errors import problem_response
+from bowerbird.server.common.json_answers import encode
+from bowerbird.server.http.pages import is_ui
 
 if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from bowerbird.server.access.identity import Presented
-    from bowerbird.server.context import ServerContext, ServerSettings
+    from bowerbird.server.common.context import ServerContext, ServerSettings
 
 # Open without a credential (SV-54). Whoever adds a path here opens a door: a test compares the list.
 OPEN_PATHS = frozenset(("/health", "/health/live", "/health/ready", "/api/auth/config"))

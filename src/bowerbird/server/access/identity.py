@@ -14,14 +14,14 @@ import msgspec
 
 from bowerbird.server.access.admission import Admission
 from bowerbird.server.access.oidc import Refused, SignIn
-from bowerbird.server.context import Caller
-from bowerbird.store.tokens import PREFIX, find_token, make_ticket, take_ticket
+from bowerbird.server.common.context import Caller
+from bowerbird.store.rows.tokens import PREFIX, find_token, make_ticket, take_ticket
 
 if TYPE_CHECKING:
     from starlette.types import Scope
 
-    from bowerbird.server.context import ServerContext
-    from bowerbird.store.tokens import TokenRow
+    from bowerbird.server.common.context import ServerContext
+    from bowerbird.store.rows.tokens import TokenRow
 
 _log = logging.getLogger(__name__)
 

@@ -1,7 +1,7 @@
 """Sign-in tokens of an OpenID provider (SV-55): signature, issuer, audience, time, verified e-mail.
 
 Here: the provider's keys, kept and fetched anew for an unknown key id; whether an address is admitted.
-Not here: our own tokens (`store/tokens.py`), what a caller may do.
+Not here: our own tokens (`store/rows/tokens.py`), what a caller may do.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any, cast
 
 from bowerbird.server.access.admission import Admission
-from bowerbird.server.context import Caller
+from bowerbird.server.common.context import Caller
 
 _log = logging.getLogger(__name__)
 

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 
 from starlette.requests import HTTPConnection
 
-from bowerbird.server.context import Caller, Role, caller_of
-from bowerbird.server.errors import problem
+from bowerbird.server.common.context import Caller, Role, caller_of
+from bowerbird.server.common.errors import problem
 
 
 def require(role: Role) -> Callable[[HTTPConnection], Awaitable[Caller]]:

@@ -1,6 +1,6 @@
 """The routes of `/api/auth`: sign-in, tickets for sockets, tokens (SV-18, SV-54, SV-55, SV-62).
 
-Here: those routes. Not here: checking credentials (`identity.py`), the rows (`store/tokens.py`).
+Here: those routes. Not here: checking credentials (`identity.py`), the rows (`store/rows/tokens.py`).
 """
 
 from typing import Annotated, Any
@@ -14,10 +14,10 @@ from bowerbird.core.errors import InvalidArgument
 from bowerbird.core.timestamps import now_iso
 from bowerbird.server.access.identity import new_ticket, shown_caller
 from bowerbird.server.access.roles import require
-from bowerbird.server.context import Caller, Role, ServerContext, context_of
-from bowerbird.server.errors import problem, said
-from bowerbird.server.wire import answer
-from bowerbird.store.tokens import TICKET_S, TokenRow, all_tokens, expiry, make_token, revoke
+from bowerbird.server.common.context import Caller, Role, ServerContext, context_of
+from bowerbird.server.common.errors import problem, said
+from bowerbird.server.common.json_answers import answer
+from bowerbird.store.rows.tokens import TICKET_S, TokenRow, all_tokens, expiry, make_token, revoke
 
 router = APIRouter(prefix="/api/auth", tags=["auth"])
 

@@ -9,10 +9,10 @@ from fastapi import APIRouter
 
 def routers() -> tuple[APIRouter, ...]:
     """Return every router in the order of the chapter."""
-    from bowerbird.server import board
     from bowerbird.server.routes import (
         approvals,
         background,
+        board,
         catalogue,
         conversations,
         files,

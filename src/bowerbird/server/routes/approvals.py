@@ -10,10 +10,12 @@ from pydantic import Field
 from starlette.responses import Response
 
 from bowerbird.core.errors import AlreadyAnswered
-from bowerbird.server.context import Caller, ServerContext
-from bowerbird.server.conversations import hidden_owner
-from bowerbird.server.errors import problem
-from bowerbird.server.ownership import owned_session
+from bowerbird.server.common.context import Caller, ServerContext
+from bowerbird.server.common.errors import problem
+from bowerbird.server.common.json_answers import answer
+from bowerbird.server.common.ownership import owned_session
+from bowerbird.server.conversations.conversations import hidden_owner
+from bowerbird.server.conversations.submitting import DOOR, question
 from bowerbird.server.routes.common import (
     Body,
     Context,
@@ -24,12 +26,10 @@ from bowerbird.server.routes.common import (
     Viewer,
 )
 from bowerbird.server.routes.shapes import Question, TraceRecord
-from bowerbird.server.submitting import DOOR, question
-from bowerbird.server.wire import answer
-from bowerbird.sessions.answers import DECISIONS
-from bowerbird.sessions.inputs import ANSWER_DOOR
-from bowerbird.store.owners import owner_of_answer
-from bowerbird.store.traces import traces_of
+from bowerbird.sessions.inbox.accept import ANSWER_DOOR
+from bowerbird.sessions.inbox.answers import DECISIONS
+from bowerbird.store.rows.owners import owner_of_answer
+from bowerbird.store.rows.traces import traces_of
 
 router = APIRouter(prefix="/api", tags=["approvals"])
 

@@ -9,10 +9,10 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from bowerbird.core.threads import to_thread
-from bowerbird.server.errors import problem
-from bowerbird.server.ownership import owned_session
+from bowerbird.server.common.errors import problem
+from bowerbird.server.common.json_answers import answer
+from bowerbird.server.common.ownership import owned_session
 from bowerbird.server.routes.common import Context, ConversationId, Shown, User, Viewer
-from bowerbird.server.wire import answer
 
 router = APIRouter(prefix="/api/conversations/{conversation_id}/background", tags=["background"])
 

@@ -11,12 +11,12 @@ from pydantic import Field
 from starlette.responses import Response
 
 from bowerbird.core.threads import to_thread
-from bowerbird.server.context import Named
-from bowerbird.server.errors import invalid, problem
-from bowerbird.server.ownership import owned_session
+from bowerbird.server.common.context import Named
+from bowerbird.server.common.errors import invalid, problem
+from bowerbird.server.common.json_answers import NOT_BLANK, answer
+from bowerbird.server.common.ownership import owned_session
+from bowerbird.server.conversations.skill_files import NAME, delete_skill, write_skill
 from bowerbird.server.routes.common import Admin, Body, Context, Shown, StatusShown, Viewer
-from bowerbird.server.skill_files import NAME, delete_skill, write_skill
-from bowerbird.server.wire import NOT_BLANK, answer
 
 router = APIRouter(prefix="/api", tags=["catalogue"])
 

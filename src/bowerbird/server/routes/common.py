@@ -9,8 +9,26 @@ from fastapi import Depends, Path, Query
 from pydantic import BaseModel, ConfigDict
 
 from bowerbird.server.access import require
-from bowerbird.server.context import Caller, ServerContext, context_of
-from bowerbird.server.wire import MAX_PAGE
+from bowerbird.server.common.context import Caller, ServerContext, context_of
+from bowerbird.server.common.forms import Body, StrictBody, whole
+from bowerbird.server.common.json_answers import MAX_PAGE
+
+__all__ = (
+    "Admin",
+    "Body",
+    "Context",
+    "ConversationId",
+    "InvalidShown",
+    "Limit",
+    "Place",
+    "ProblemShown",
+    "Shown",
+    "StatusShown",
+    "StrictBody",
+    "User",
+    "Viewer",
+    "whole",
+)
 
 Context = Annotated[ServerContext, Depends(context_of)]
 Viewer = Annotated[Caller, Depends(require("viewer"))]
@@ -19,23 +37,6 @@ Admin = Annotated[Caller, Depends(require("admin"))]
 
 ConversationId = Annotated[str, Path(description="Id of a conversation; opaque.")]
 Limit = Annotated[int, Query(ge=1, le=MAX_PAGE, description="At most so many.")]
-
-
-def whole(value: object) -> object:
-    """Take 3.0 for 3: JSON has one kind of number. For validators of integers."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-class Body(BaseModel):
-    """A request's JSON: types are exact, unknown members are ignored (SV-2)."""
-
-    model_config = ConfigDict(strict=True, extra="ignore")
-
-
-class StrictBody(BaseModel):
-    """A request's JSON where unknown members are an error (SV-2)."""
-
-    model_config = ConfigDict(strict=True, extra="forbid")
 
 
 class Shown(BaseModel):

@@ -9,8 +9,11 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 from starlette.responses import Response
 
-from bowerbird.server.context import Caller, ServerContext
-from bowerbird.server.conversations import (
+from bowerbird.server.common.context import Caller, ServerContext
+from bowerbird.server.common.errors import invalid
+from bowerbird.server.common.json_answers import NOT_BLANK, answer, clean, is_id
+from bowerbird.server.common.ownership import owned_session
+from bowerbird.server.conversations.conversations import (
     EFFORTS,
     conversation,
     described,
@@ -19,8 +22,6 @@ from bowerbird.server.conversations import (
     new_session,
     settings_of,
 )
-from bowerbird.server.errors import invalid
-from bowerbird.server.ownership import owned_session
 from bowerbird.server.routes.common import (
     Body,
     Context,
@@ -33,10 +34,9 @@ from bowerbird.server.routes.common import (
     Viewer,
 )
 from bowerbird.server.routes.shapes import BranchShown, QueuedShown
-from bowerbird.server.wire import NOT_BLANK, answer, clean, is_id
-from bowerbird.sessions.threads import root_of
-from bowerbird.store.threads import find_session
-from bowerbird.store.turns import threads_waiting_for
+from bowerbird.sessions.thread_ids import root_of
+from bowerbird.store.rows.sessions import find_session
+from bowerbird.store.rows.turns import threads_waiting_for
 
 router = APIRouter(prefix="/api", tags=["conversations"])
 

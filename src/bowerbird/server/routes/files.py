@@ -11,13 +11,11 @@ from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.responses import Response
 
 from bowerbird.core.threads import to_thread
-from bowerbird.server.downloads import file_answer, is_known, validators
-from bowerbird.server.files import list_files, open_file, shown_file, virtual
-from bowerbird.server.multipart import receive_files
-from bowerbird.server.ownership import owned_session
-from bowerbird.server.review import branch_of
-from bowerbird.server.routes.common import Context, ConversationId, Shown, User, Viewer
-from bowerbird.server.uploads import (
+from bowerbird.server.common.json_answers import answer
+from bowerbird.server.common.ownership import owned_session
+from bowerbird.server.conversations.files import list_files, open_file, shown_file, virtual
+from bowerbird.server.conversations.review import branch_of
+from bowerbird.server.conversations.uploads import (
     land_upload,
     placed,
     put_on_branch,
@@ -25,7 +23,9 @@ from bowerbird.server.uploads import (
     upload_place,
     workspace_of_uploads,
 )
-from bowerbird.server.wire import answer
+from bowerbird.server.http.downloads import file_answer, is_known, validators
+from bowerbird.server.http.multipart import receive_files
+from bowerbird.server.routes.common import Context, ConversationId, Shown, User, Viewer
 
 
 class _Anything(PathConvertor):

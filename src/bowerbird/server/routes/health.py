@@ -11,11 +11,11 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from bowerbird.core.errors import BowerbirdError, SandboxUnavailable
-from bowerbird.server.context import Caller, ServerContext
-from bowerbird.server.errors import problem
-from bowerbird.server.metrics import CONTENT_TYPE
+from bowerbird.server.common.context import Caller, ServerContext
+from bowerbird.server.common.errors import problem
+from bowerbird.server.common.json_answers import answer
+from bowerbird.server.common.metrics import CONTENT_TYPE
 from bowerbird.server.routes.common import Context, Shown, StatusShown, Viewer
-from bowerbird.server.wire import answer
 
 router = APIRouter(tags=["health"])
 

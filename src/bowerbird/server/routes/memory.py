@@ -1,6 +1,7 @@
 """Versions of the memory that is kept of a user and a workspace (SV-62, SE-44).
 
-Here: the routes. Not here: rows (`store/memory.py`), writing memory anew (`sessions/remembering.py`).
+Here: the routes. Not here: rows (`store/rows/memory.py`), writing memory anew
+(`sessions/upkeep/memory_rewriting.py`).
 """
 
 from typing import Annotated
@@ -9,13 +10,13 @@ from fastapi import APIRouter, Query
 from pydantic import BeforeValidator, Field
 from starlette.responses import Response
 
-from bowerbird.server.context import Caller, ServerContext
-from bowerbird.server.conversations import found_workspace
-from bowerbird.server.ownership import owned_session
+from bowerbird.server.common.context import Caller, ServerContext
+from bowerbird.server.common.json_answers import answer
+from bowerbird.server.common.ownership import owned_session
+from bowerbird.server.conversations.conversations import found_workspace
 from bowerbird.server.routes.common import Context, Shown, StrictBody, User, Viewer, whole
-from bowerbird.server.wire import answer
-from bowerbird.sessions.remembering import scope_of
-from bowerbird.store.memory import MemoryVersion, memory_log, restore_memory
+from bowerbird.sessions.upkeep.memory_rewriting import scope_of
+from bowerbird.store.rows.memory import MemoryVersion, memory_log, restore_memory
 
 router = APIRouter(prefix="/api/memory", tags=["memory"])
 

@@ -11,10 +11,11 @@ from starlette.responses import Response
 
 from bowerbird.core.errors import LandingRefused
 from bowerbird.core.threads import to_thread
-from bowerbird.server.errors import problem
-from bowerbird.server.files import virtual, virtual_paths
-from bowerbird.server.ownership import owned_session
-from bowerbird.server.review import (
+from bowerbird.server.common.errors import problem
+from bowerbird.server.common.json_answers import NOT_BLANK, answer
+from bowerbird.server.common.ownership import owned_session
+from bowerbird.server.conversations.files import virtual, virtual_paths
+from bowerbird.server.conversations.review import (
     branch_of,
     landing_by_id,
     landings_of,
@@ -22,6 +23,7 @@ from bowerbird.server.review import (
     shown_landing,
     snapshot_of,
 )
+from bowerbird.server.conversations.submitting import DOOR, submit
 from bowerbird.server.routes.common import (
     Context,
     ConversationId,
@@ -34,8 +36,6 @@ from bowerbird.server.routes.common import (
 )
 from bowerbird.server.routes.shapes import Diff, LandedPath, RefusedPath
 from bowerbird.server.routes.turns import Accepted
-from bowerbird.server.submitting import DOOR, submit
-from bowerbird.server.wire import NOT_BLANK, answer
 from bowerbird.sessions.review import NO_CHECK, ToLand
 
 router = APIRouter(prefix="/api", tags=["review"])

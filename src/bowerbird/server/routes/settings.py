@@ -6,9 +6,9 @@ Here: that route. Not here: what takes effect (`app/reloading.py`), SIGHUP.
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from bowerbird.server.errors import problem, said
+from bowerbird.server.common.errors import problem, said
+from bowerbird.server.common.json_answers import answer
 from bowerbird.server.routes.common import Admin, Context, Shown
-from bowerbird.server.wire import answer
 
 router = APIRouter(prefix="/api/config", tags=["settings"])
 

@@ -1,7 +1,7 @@
 """Subagents and tournaments of a conversation (SV-62, DE-6 … DE-8, DE-21 … DE-24).
 
-Here: the routes. Not here: what merging or ranking is (`delegation`), running them (`sessions`), their
-questions, which are asked in the conversation (`socket/`, `approvals.py`).
+Here: the routes. Not here: what merging or ranking is (`bowerbird.subagents`), running them
+(`sessions`), their questions, which are asked in the conversation (`socket/`, `approvals.py`).
 """
 
 import asyncio
@@ -13,12 +13,12 @@ from starlette.responses import Response
 
 from bowerbird.core.errors import InvalidArgument
 from bowerbird.core.events import Notice
-from bowerbird.delegation.tournament import LEAST, MOST
-from bowerbird.server.context import ServerContext
-from bowerbird.server.conversations import known_model
-from bowerbird.server.errors import problem, said
-from bowerbird.server.files import virtual
-from bowerbird.server.ownership import owned_session
+from bowerbird.server.common.context import ServerContext
+from bowerbird.server.common.errors import problem, said
+from bowerbird.server.common.json_answers import NOT_BLANK, answer, clean, is_id
+from bowerbird.server.common.ownership import owned_session
+from bowerbird.server.conversations.conversations import known_model
+from bowerbird.server.conversations.files import virtual
 from bowerbird.server.routes.common import (
     Context,
     ConversationId,
@@ -32,9 +32,9 @@ from bowerbird.server.routes.common import (
 )
 from bowerbird.server.routes.review import Paths
 from bowerbird.server.routes.shapes import Diff, Ranked, SaidOrDone, UsageNumbers
-from bowerbird.server.wire import NOT_BLANK, answer, clean, is_id
-from bowerbird.sessions.live import Published
-from bowerbird.sessions.tournaments import Tournament
+from bowerbird.sessions.live.hub import Published
+from bowerbird.sessions.subagents.tournaments import Tournament
+from bowerbird.subagents.tournament import LEAST, MOST
 
 router = APIRouter(prefix="/api/conversations/{conversation_id}", tags=["subagents"])
 

@@ -10,13 +10,13 @@ from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from bowerbird.core.errors import UnknownTurn
-from bowerbird.server.context import ServerContext
-from bowerbird.server.ownership import owned_session
+from bowerbird.server.common.context import ServerContext
+from bowerbird.server.common.json_answers import answer
+from bowerbird.server.common.ownership import owned_session
+from bowerbird.server.conversations.submitting import answered
+from bowerbird.server.conversations.turn_views import messages_page, turn_row
 from bowerbird.server.routes.common import Context, ConversationId, Limit, ProblemShown, Shown, Viewer
 from bowerbird.server.routes.shapes import Question, Sender, TurnError, UsageNumbers
-from bowerbird.server.submitting import answered
-from bowerbird.server.turn_views import messages_page, turn_row
-from bowerbird.server.wire import answer
 from bowerbird.sessions.values import TurnInfo
 
 router = APIRouter(prefix="/api/conversations/{conversation_id}", tags=["turns"])

@@ -11,10 +11,12 @@ from pydantic import Field
 from starlette.responses import Response
 
 from bowerbird.core.errors import SessionError, UnknownSession
-from bowerbird.server.conversations import queued_row
-from bowerbird.server.errors import problem
-from bowerbird.server.incoming import content_of, read_message
-from bowerbird.server.ownership import owned_session
+from bowerbird.server.common.errors import problem
+from bowerbird.server.common.json_answers import NOT_BLANK, answer, clean
+from bowerbird.server.common.ownership import owned_session
+from bowerbird.server.conversations.conversations import queued_row
+from bowerbird.server.conversations.incoming import content_of, read_message
+from bowerbird.server.conversations.submitting import answered, submit
 from bowerbird.server.routes.common import (
     Context,
     ConversationId,
@@ -26,8 +28,6 @@ from bowerbird.server.routes.common import (
     Viewer,
 )
 from bowerbird.server.routes.shapes import Question, QueuedShown, TurnError, UsageNumbers
-from bowerbird.server.submitting import answered, submit
-from bowerbird.server.wire import NOT_BLANK, answer, clean
 
 router = APIRouter(prefix="/api/conversations/{conversation_id}", tags=["turns"])
 

@@ -1,6 +1,6 @@
 """What was used, and limits in USD (SV-32).
 
-Here: the routes. Not here: sums (`store/usage_report.py`), enforcing limits (`sessions/budget.py`).
+Here: the routes. Not here: sums (`store/rows/usage_report.py`), enforcing limits (`sessions/turn/money.py`).
 """
 
 from datetime import UTC, date, datetime, timedelta
@@ -11,15 +11,15 @@ from pydantic import BeforeValidator, Field
 from starlette.responses import Response
 
 from bowerbird.core.timestamps import to_iso
-from bowerbird.server.context import Caller, ServerContext
-from bowerbird.server.conversations import hidden_owner
-from bowerbird.server.ownership import owned_session
+from bowerbird.server.common.context import Caller, ServerContext
+from bowerbird.server.common.json_answers import answer, clean
+from bowerbird.server.common.ownership import owned_session
+from bowerbird.server.conversations.conversations import hidden_owner
 from bowerbird.server.routes.common import Context, Shown, StrictBody, User, Viewer
 from bowerbird.server.routes.shapes import UsageRow
-from bowerbird.server.wire import answer, clean
-from bowerbird.sessions.limits import set_limit
-from bowerbird.store.usage import MoneyScope, standings
-from bowerbird.store.usage_report import OWN, standing_limits, usage_rows
+from bowerbird.sessions.money_limits import set_limit
+from bowerbird.store.rows.usage import MoneyScope, standings
+from bowerbird.store.rows.usage_report import OWN, standing_limits, usage_rows
 
 router = APIRouter(prefix="/api", tags=["usage"])
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from bowerbird.core.errors import BowerbirdError, NoPendingRequest, QueueFull, SessionError
 from bowerbird.core.threads import to_thread
-from bowerbird.server.errors import problem_of, said
+from bowerbird.server.common.errors import problem_of, said
 from bowerbird.server.socket.commands import FLAGS, Command
 from bowerbird.server.socket.frames import Frame, frame_of
 
 if TYPE_CHECKING:
     from bowerbird.server.access.overload import Overload
-    from bowerbird.server.context import ServerContext
+    from bowerbird.server.common.context import ServerContext
     from bowerbird.server.socket.hub import Seat
     from bowerbird.server.socket.viewer import Viewer
 

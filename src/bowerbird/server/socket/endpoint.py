@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, cast
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from bowerbird.core.errors import BowerbirdError, UnknownSession
-from bowerbird.server.context import caller_of, context_of
-from bowerbird.server.errors import Problem
-from bowerbird.server.ownership import owned_session, unknown
+from bowerbird.server.common.context import caller_of, context_of
+from bowerbird.server.common.errors import Problem
+from bowerbird.server.common.ownership import owned_session, unknown
 from bowerbird.server.socket.actions import Actions
 from bowerbird.server.socket.commands import BadFrame, Command, parse
 from bowerbird.server.socket.frames import Frame, frame_of
@@ -32,7 +32,7 @@ from bowerbird.server.socket.viewer import (
 
 if TYPE_CHECKING:
     from bowerbird.server.access.overload import Overload
-    from bowerbird.server.context import ServerContext
+    from bowerbird.server.common.context import ServerContext
 
 MAX_FRAME = 1 << 20
 MOST_BAD, BAD_S = 50, 10.0

@@ -1,7 +1,7 @@
 """The files of a branch as the end of a turn shows them: changed ones first, at most 1,000 (SV-42).
 
-Here: the list and what is kept of it between turns. Not here: listings for people (`workspace/browsing.py`
-does the looking), sending.
+Here: the list and what is kept of it between turns. Not here: listings for people
+(`workspace/find/browsing.py` does the looking), sending.
 
 The tree is walked once, in a worker thread, while the model speaks; after that the end of a turn costs two
 stats, and when the branch changed, its changes. A walk is repeated when it is old compared with what it
@@ -19,7 +19,7 @@ from bowerbird.server.socket.translate import Closing
 
 if TYPE_CHECKING:
     from bowerbird.workspace import Branch
-    from bowerbird.workspace.browsing import FileFacts
+    from bowerbird.workspace.find.browsing import FileFacts
 
 _log = logging.getLogger(__name__)
 

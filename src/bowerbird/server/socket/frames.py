@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from bowerbird.store.journal import encode_body
+from bowerbird.store.journal.journal import encode_body
 
 DeltaKind = Literal["text_delta", "thinking_delta"]
 

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from bowerbird.core.errors import BowerbirdError
 from bowerbird.server.access.admission import Admission
-from bowerbird.server.errors import problem
-from bowerbird.server.socket.attendance import Attendance
+from bowerbird.server.common.errors import problem
 from bowerbird.server.socket.frames import frame_of
-from bowerbird.server.socket.replay import Now, heads, present
+from bowerbird.server.socket.from_journal import Now, heads, present
 from bowerbird.server.socket.room import Room
 from bowerbird.server.socket.viewer import (
     GOING_AWAY,
@@ -27,11 +26,12 @@ from bowerbird.server.socket.viewer import (
     Farewell,
     Viewer,
 )
-from bowerbird.sessions.live import TurnMark
-from bowerbird.store.tokens import unusable
+from bowerbird.server.socket.viewers_rule import ViewersRule
+from bowerbird.sessions.live.hub import TurnMark
+from bowerbird.store.rows.tokens import unusable
 
 if TYPE_CHECKING:
-    from bowerbird.server.context import Caller, ServerContext
+    from bowerbird.server.common.context import Caller, ServerContext
 
 _log = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ class Seat:
 
     room: Room
     opening: "asyncio.Future[Now]"
-    attendance: Attendance = field(default_factory=Attendance)
+    attendance: ViewersRule = field(default_factory=ViewersRule)
     guests: int = 0
     seen: "OrderedDict[str, str | None]" = field(default_factory=OrderedDict[str, "str | None"])
     answered: set[str] = field(default_factory=set[str])

@@ -1,7 +1,7 @@
 """One conversation as its viewers see it: one order, each event translated and encoded once (SV-44 … SV-47).
 
 Here: from the session's events to frames for all viewers; a viewer's way to the present. Not here:
-connections, which conversations are open (`hub.py`), stopping turns (`attendance.py`).
+connections, which conversations are open (`hub.py`), stopping turns (`viewers_rule.py`).
 
 A viewer comes in two steps. It reads the journal up to the room's head, sending as fast as it takes it;
 at the moment when nothing is missing, with no await in between, it gets the text so far and is entered.
@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 from bowerbird.core.errors import BowerbirdError, UnknownSession
 from bowerbird.core.events import TextLive, ThinkingLive, ToolOutcome
 from bowerbird.server.socket.audience import Audience
+from bowerbird.server.socket.event_order import Order
 from bowerbird.server.socket.files import BranchFiles
 from bowerbird.server.socket.frames import frame_of
-from bowerbird.server.socket.order import Order
-from bowerbird.server.socket.replay import (
+from bowerbird.server.socket.from_journal import (
     PAGE,
     Now,
     before,
@@ -34,12 +34,12 @@ from bowerbird.server.socket.replay import (
 )
 from bowerbird.server.socket.translate import Closing, Translator
 from bowerbird.server.socket.viewer import BROKEN, GOING_AWAY, UNKNOWN, Farewell, Viewer
-from bowerbird.sessions.live import Lagged, Published, Tap, TurnMark
+from bowerbird.sessions.live.hub import Lagged, Published, Tap, TurnMark
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from bowerbird.server.context import ServerContext
+    from bowerbird.server.common.context import ServerContext
 
 _log = logging.getLogger(__name__)
 _DELTAS = (TextLive, ThinkingLive)

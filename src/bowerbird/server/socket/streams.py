@@ -12,11 +12,11 @@ from starlette.responses import Response, StreamingResponse
 
 from bowerbird.core.errors import BowerbirdError
 from bowerbird.server.access.roles import require
-from bowerbird.server.context import Caller, ServerContext, context_of
-from bowerbird.server.ownership import owned_session
+from bowerbird.server.common.context import Caller, ServerContext, context_of
+from bowerbird.server.common.ownership import owned_session
 from bowerbird.server.socket.endpoint import after_of, hub_of
 from bowerbird.server.socket.frames import Frame, frame_of
-from bowerbird.server.socket.replay import present
+from bowerbird.server.socket.from_journal import present
 from bowerbird.server.socket.viewer import Farewell, Viewer
 
 if TYPE_CHECKING:

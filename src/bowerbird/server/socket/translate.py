@@ -30,10 +30,10 @@ from bowerbird.core.events import (
 from bowerbird.core.messages import ThinkingBlock, text_of
 from bowerbird.core.usage import Usage
 from bowerbird.server.socket.frames import Delta, Frame, delta_frame, frame_of, frames_at
-from bowerbird.server.socket.questions import DECISIONS, decided, error_body, request_bodies
-from bowerbird.server.socket.small import small_bodies
-from bowerbird.sessions.live import Published, TurnMark
-from bowerbird.sessions.threads import thread_of_teammate
+from bowerbird.server.socket.request_frames import DECISIONS, decided, error_body, request_bodies
+from bowerbird.server.socket.simple_frames import small_bodies
+from bowerbird.sessions.live.hub import Published, TurnMark
+from bowerbird.sessions.thread_ids import thread_of_teammate
 
 RESULT_CHARS = 2000
 

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from bowerbird.server.context import Caller
+from bowerbird.server.common.context import Caller
 from bowerbird.server.socket.backlog import Backlog
 from bowerbird.server.socket.frames import Frame
 

@@ -1,7 +1,7 @@
 """Alembic migrations of the store, one file per revision in `versions/`.
 
 Lives here: the environment and the revisions; a revision is never edited after its release.
-Must not be here: code that runs them (`store/migrate.py`) or imports of `store/tables.py`
+Must not be here: code that runs them (`store/migrate.py`) or imports of `store/sql/tables.py`
 (a revision describes its own moment, the tables module describes today).
 """
 

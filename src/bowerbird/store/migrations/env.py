@@ -5,7 +5,7 @@ Here: that binding. Not here: URLs, engines, logging; `store/migrate.py` owns th
 
 from alembic import context
 
-from bowerbird.store.tables import metadata
+from bowerbird.store.sql.tables import metadata
 
 connection = context.config.attributes["connection"]
 context.configure(connection=connection, target_metadata=metadata, transactional_ddl=True)

@@ -1,0 +1,258 @@
+"""A session's messages as the loop knows them, and what of them is sent to a model.
+
+Here: the frozen history, the fold of step events into it (used by the loop and by whoever reads
+a journal), orphaned calls (AG-47). Not here: which results are shortened and how summaries are
+made (`compaction`), the journal's record form, any I/O.
+
+Tool results are one user message directly after the assistant message that asked for them, in
+call order, with an id derived from it: so a journal that holds only outcomes gives the same
+messages as the run that wrote it.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+from bowerbird.agent.context.sending import EFFECT_UNKNOWN, NOT_EXECUTED, Sending, closed, results_id
+from bowerbird.core.events import (
+    AssistantStep,
+    Compaction,
+    Injected,
+    RunEvent,
+    ToolIntent,
+    ToolOutcome,
+    UserStep,
+)
+
+__all__ = [
+    "EFFECT_UNKNOWN", "NOT_EXECUTED", "PARTIAL", "History", "HistoryBuilder", "closed_calls", "result_block",
+    "results_id",
+]  # fmt: skip
+
+from bowerbird.core.messages import ImageBlock, Message, TextBlock, ToolResultBlock, ToolUseBlock
+
+PARTIAL = "partial"  # stop reason of an assistant record that was cut by a stop or a failure (MO-32)
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Everything said so far; compactions only say what is sent in place of what.
+
+    Args:
+        messages: in order; journal truth, never shortened.
+        compactions: in order of their making.
+        started: ids of calls whose tool was started (their intent is journalled).
+        unsent: ids of messages that are shown but not sent, say the partial answer of a failed
+            attempt that is run again (MO-32).
+        injected: ids of user messages that the runtime made; the user did not say these.
+        last_context: input tokens of the newest model call since the last compaction, 0 = unknown.
+        sending: what is sent of its beginning, worked out when it was built; never changed from then on.
+    """
+
+    messages: tuple[Message, ...] = ()
+    compactions: tuple[Compaction, ...] = ()
+    started: frozenset[str] = frozenset()
+    unsent: frozenset[str] = frozenset()
+    injected: frozenset[str] = frozenset()
+    last_context: int = 0
+    sending: Sending | None = field(default=None, compare=False, repr=False)
+
+    @classmethod
+    def of(cls, events: Iterable[RunEvent], unsent: Iterable[str] = ()) -> "History":
+        """Return the history that these step events make; live events are passed over."""
+        builder = HistoryBuilder(cls(unsent=frozenset(unsent)))
+        for event in events:
+            builder.add(event)
+        return builder.build()
+
+    @property
+    def pending_calls(self) -> tuple[ToolUseBlock, ...]:
+        """Calls of the last assistant message that have no result yet, if nothing was said since."""
+        return _pending(self.messages)
+
+
+@dataclass(slots=True)
+class HistoryBuilder:
+    """The history of a run while it grows; owned by one task."""
+
+    base: History = field(default_factory=History)
+    messages: list[Message] = field(init=False)
+    compactions: list[Compaction] = field(init=False)
+    started: "_Ids" = field(init=False)
+    injected: "_Ids" = field(init=False)
+    last_context: int = field(init=False)
+    unsent: frozenset[str] = field(init=False)
+    _sending: Sending | None = field(init=False)
+    _is_shared: bool = True  # a history holds it too: copied before it grows
+    _built: History | None = None
+
+    def __post_init__(self) -> None:
+        self.messages = list(self.base.messages)
+        self.compactions = list(self.base.compactions)
+        self.started = _Ids(self.base.started)
+        self.injected = _Ids(self.base.injected)
+        self.last_context = self.base.last_context
+        self.unsent = self.base.unsent
+        self._sending = self.base.sending
+
+    def add(self, event: RunEvent) -> None:
+        """Fold one event in; events that are no part of the dialogue change nothing."""
+        self._built = None
+        match event:
+            case UserStep():
+                self.messages.append(event.message)
+            case Injected():
+                self.messages.append(event.message)
+                self.injected.add(event.message.id)
+            case AssistantStep():
+                if event.message.content:
+                    self.messages.append(event.message)
+                self.last_context = event.usage.context_tokens or self.last_context
+            case ToolIntent():
+                self.started.add(event.call)
+            case ToolOutcome():
+                self._add_outcome(event)
+            case Compaction():
+                self.compactions.append(event)
+                self.last_context = 0
+            case _:
+                pass
+
+    def build(self) -> History:
+        """Return the history so far as a value."""
+        if self._built is None or self._built.unsent != self.unsent:
+            self._built = History(
+                messages=tuple(self.messages),
+                compactions=tuple(self.compactions),
+                started=self.started.all,
+                unsent=self.unsent,
+                injected=self.injected.all,
+                last_context=self.last_context,
+                sending=self._sent_so_far(),
+            )
+        return self._built
+
+    @property
+    def calls(self) -> set[str]:
+        """Ids of every call so far."""
+        sending = self._grown()
+        rest = self.messages[sending.taken :] if sending else self.messages
+        known = sending.calls if sending else set[str]()
+        return known.union(use.id for message in rest for use in message.tool_uses)
+
+    def grow(self) -> None:
+        """Work out now what is sent of what was added, so that `build` after many events is no long work."""
+        self._grown()
+
+    def _sent_so_far(self) -> Sending | None:
+        known = self._grown()
+        self._is_shared = self._is_shared or known is not None
+        return known
+
+    def _grown(self) -> Sending | None:
+        """Return the sent form of all but a batch whose results are still coming."""
+        compactions = tuple(self.compactions)
+        known, pending = self._sending, self.pending_calls
+        if known is not None and known.unsent < self.unsent:
+            added = self.unsent - known.unsent
+            if not any(message.id in added for message in self.messages[: known.taken]):
+                known = self._own(known)
+                known.unsent = self.unsent  # nothing of it was taken yet
+        if known is None or known.compactions != compactions or known.unsent != self.unsent:
+            if pending:
+                return None  # a summary may stand for a part of what is still coming
+            summed = None
+            if known is not None and known.unsent == self.unsent and self.messages:
+                summed = known.summed_up(compactions, self.messages[0].id)
+            self._sending = known = summed or Sending.of(
+                self.messages, compactions, self.unsent, self.started.all
+            )
+            self._is_shared = False
+        end = len(self.messages)
+        while pending and not self.messages[end - 1].tool_uses:
+            end -= 1
+        end -= bool(pending)
+        if known.taken < end:
+            known = self._own(known)
+            known.extend(self.messages[known.taken : end], self.started.all)
+        return known
+
+    def _own(self, known: Sending) -> Sending:
+        """Return the sent form as one that may change: what a history holds never does."""
+        if self._is_shared:
+            self._sending, self._is_shared = known.copy(), False
+        return self._sending or known
+
+    @property
+    def pending_calls(self) -> tuple[ToolUseBlock, ...]:
+        """Calls of the last assistant message that have no result yet."""
+        return _pending(self.messages)
+
+    def _add_outcome(self, outcome: ToolOutcome) -> None:
+        at = next(
+            (
+                i
+                for i in range(len(self.messages) - 1, -1, -1)
+                if any(use.id == outcome.call for use in self.messages[i].tool_uses)
+            ),
+            None,
+        )
+        if at is None:
+            return  # an outcome of a call nobody knows: kept in the journal, part of no dialogue
+        if self._sending is not None and at < self._sending.taken:
+            self._sending = None  # the end of a call that was given up
+        asker = self.messages[at]
+        order = [use.id for use in asker.tool_uses]
+        block = result_block(outcome)
+        following = self.messages[at + 1] if at + 1 < len(self.messages) else None
+        if following is not None and following.id == results_id(asker):
+            blocks = [r for r in following.tool_results if r.tool_use_id != outcome.call]
+            blocks.append(block)
+            blocks.sort(key=lambda r: order.index(r.tool_use_id))
+            self.messages[at + 1] = Message("user", tuple(blocks), following.id, following.ts)
+        else:
+            self.messages.insert(at + 1, Message("user", (block,), results_id(asker), asker.ts))
+
+
+class _Ids:
+    """A growing set whose frozen form is made once for many readers, not once per reader."""
+
+    def __init__(self, known: frozenset[str]) -> None:
+        self._known = known
+        self._new: set[str] = set()
+
+    def add(self, one: str) -> None:
+        """Take one more."""
+        self._new.add(one)
+
+    @property
+    def all(self) -> frozenset[str]:
+        """All of them, as a value."""
+        if self._new:
+            self._known |= self._new
+            self._new.clear()
+        return self._known
+
+
+def result_block(outcome: ToolOutcome) -> ToolResultBlock:
+    """Return the block that tells a model how a call ended."""
+    content = outcome.content
+    if not isinstance(content, str):
+        content = [b for b in content if isinstance(b, TextBlock | ImageBlock)]
+    return ToolResultBlock(outcome.call, content, outcome.status != "ok", outcome.data)
+
+
+def closed_calls(messages: Sequence[Message], history: History) -> list[Message]:
+    """Return `messages` with exactly one result directly after each call; see `sending.closed`."""
+    return closed(messages, history.started)
+
+
+def _pending(messages: Sequence[Message]) -> tuple[ToolUseBlock, ...]:
+    for at in range(len(messages) - 1, -1, -1):
+        message = messages[at]
+        if message.role == "assistant":
+            done = {r.tool_use_id for m in messages[at + 1 :] for r in m.tool_results}
+            return tuple(use for use in message.tool_uses if use.id not in done)
+        if not all(isinstance(b, ToolResultBlock) for b in cast("tuple[object, ...]", message.content)):
+            return ()
+    return ()

@@ -1,0 +1,77 @@
+"""From a call as the model wrote it to a call that may run, or the reason why not (AG-48, MO-26, MO-27).
+
+Here: which tool is meant, fitting and checking its arguments. Not here: permission, running,
+decoding of argument text (adapters).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from bowerbird.core.messages import ToolUseBlock
+from bowerbird.models.answers.bounded_fitting import fit_within
+from bowerbird.models.answers.fitting import expected_parameters, fit_to_schema
+
+if TYPE_CHECKING:
+    from bowerbird.tools import Tool, Toolset
+
+_MOST_REASONS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A call with its tool and fitted arguments; `problem` says why it is not run."""
+
+    call: ToolUseBlock
+    tool: "Tool | None" = None
+    arguments: Mapping[str, Any] | None = None
+    problem: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The canonical name if the tool is known, else what the model called it."""
+        return self.tool.name if self.tool else self.call.name
+
+
+def resolve(call: ToolUseBlock, tools: "Toolset", unreadable: str | None) -> Prepared:
+    """Return `call` with the tool that is meant and its arguments as the model wrote them.
+
+    Args:
+        call: as in the assistant message.
+        tools: everything this run has, offered now or not.
+        unreadable: why its arguments could not be decoded, from the adapter (MO-26).
+    """
+    found = tools.get(call.name)
+    if found is None:
+        absent = tools.why_absent(call.name)
+        if absent is not None:
+            return Prepared(call, problem=f"{call.name} is not available: {absent}")
+        near = tools.nearest(call.name, 3)
+        hint = f"; nearest: {', '.join(near)}" if near else "; this run has no tools"
+        return Prepared(call, problem=f"no tool is named {call.name!r}{hint}")
+    if unreadable is not None:
+        return Prepared(call, found, problem=f"{found.name} was not run: {unreadable}. {_expected(found)}")
+    resolved = tools.resolve(call.name, call.input)
+    return Prepared(call, found, resolved[1] if resolved else call.input)
+
+
+async def prepare(resolved: Prepared) -> Prepared:
+    """Return a resolved call with its arguments fitted, or the reason why it cannot run.
+
+    A schema that another program gave is evaluated where it can be stopped: it must hold up nobody else.
+    """
+    call, found, arguments = resolved.call, resolved.tool, resolved.arguments or {}
+    if found is None or resolved.problem is not None:
+        return resolved
+    if found.foreign:
+        fitted = await fit_within(arguments, found.input_schema)
+    else:
+        fitted = fit_to_schema(arguments, found.input_schema)
+    if fitted.problems:
+        why = "; ".join(fitted.problems[:_MOST_REASONS])
+        return Prepared(call, found, fitted.value, f"{found.name} was not run: {why}. {_expected(found)}")
+    return Prepared(call, found, fitted.value)
+
+
+def _expected(tool: "Tool") -> str:
+    return f"Parameters: {expected_parameters(tool.spec.input_schema)}"

@@ -1,0 +1,115 @@
+"""Questions to a person while a batch runs: approvals, `ask_user`, what running calls ask (AG-62, AG-63).
+
+Here: requests, the tasks that wait for their answers, what an answer means in words. Not here: how
+long is waited and through which door (`turn.Approver`), what runs after a yes (`tool_batch`).
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from bowerbird.agent.turn import Approver
+from bowerbird.agent.turn_loop.arguments import Prepared
+from bowerbird.core.events import ApprovalAnswer, ApprovalRequest, ToolOutcome
+from bowerbird.core.ids import new_id
+from bowerbird.tools.control import AskUser
+
+APPROVE = frozenset(("approve", "auto_approve"))
+DENIED = "User denied this tool call"
+NOBODY = "denied: nobody can answer here ({reason})"
+NO_ANSWERER = "nobody can answer questions in this run; decide yourself and say what you assumed"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Wanted:
+    """A running call asks a person; `said` gets the words of the answer, None when there was none."""
+
+    request: ApprovalRequest
+    said: "asyncio.Future[str | None]"
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The end of one wait: an answer, None when the time ran out, or the door's own failure."""
+
+    request: ApprovalRequest
+    answer: ApprovalAnswer | None
+    failure: Exception | None = None
+
+
+class Questions:
+    """Open questions of a batch, each waited for by a task. `close` must be called."""
+
+    def __init__(self, approver: Approver | None, report: Callable[[Answered], None]) -> None:
+        self._approver = approver
+        self._report = report
+        self._open: dict[str, asyncio.Task[None]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._open)
+
+    def ask(self, request: ApprovalRequest) -> None:
+        """Start waiting for the answer to `request`, whose event was committed."""
+        self._open[request.id] = asyncio.create_task(self._wait(request), name=f"ask {request.kind}")
+
+    def closed(self, answered: Answered) -> bool:
+        """Forget a question whose end was reported; raises what its door raised.
+
+        Returns:
+            Whether someone still waited for it: False after `withdraw`.
+        """
+        if self._open.pop(answered.request.id, None) is None:
+            return False
+        if answered.failure is not None:
+            raise answered.failure
+        return True
+
+    def withdraw(self, request_id: str) -> None:
+        """Stop waiting for an answer that nobody needs any more."""
+        self._open.pop(request_id).cancel()
+
+    def close(self) -> None:
+        """Stop waiting."""
+        for task in self._open.values():
+            task.cancel()
+
+    async def _wait(self, request: ApprovalRequest) -> None:
+        assert self._approver is not None, "nothing is asked where nobody can answer"
+        try:
+            answer = await self._approver.ask(request)
+        except Exception as error:  # noqa: BLE001 - raised again by `closed` in the task of the loop
+            self._report(Answered(request, None, error))
+        else:
+            self._report(Answered(request, answer))
+
+
+def approval(asking: Sequence[Prepared]) -> ApprovalRequest:
+    """Return one request for all asking calls of a batch."""
+    return ApprovalRequest(
+        id=new_id("r"),
+        kind="approval",
+        calls=tuple(p.call.id for p in asking),
+        tools=tuple({"name": p.name, "input": dict(p.arguments or {}), "id": p.call.id} for p in asking),
+    )
+
+
+def question(outcome: ToolOutcome, ask: AskUser) -> ApprovalRequest:
+    """Return the request of an `ask_user` call."""
+    tool = {"name": outcome.tool, "input": {"options": list(ask.options)}, "id": outcome.call}
+    return ApprovalRequest(new_id("r"), "user", (outcome.call,), (tool,), ask.question)
+
+
+def wanted(call: str, tool: str, text: str, options: Sequence[str]) -> ApprovalRequest:
+    """Return the request of a running call that needs a person's word."""
+    about = {"name": tool, "input": {"options": list(options)}, "id": call}
+    return ApprovalRequest(new_id("r"), "user", (call,), (about,), text)
+
+
+def unanswered(request: ApprovalRequest) -> ApprovalAnswer:
+    """Return what closes a request of a running call that nobody answered."""
+    return ApprovalAnswer(request.id, "deny", "system", "nobody answered in time")
+
+
+def denial(answer: ApprovalAnswer) -> str:
+    """Return what a denied call's result says."""
+    return f"{DENIED}: {answer.feedback}" if answer.feedback else DENIED

@@ -1,0 +1,169 @@
+"""The loop: model → tools → model …, until there is an answer or a limit (AG-38 … AG-53).
+
+Here: the order of one iteration and how a run ends. Not here: any I/O or persistence (events are
+yielded, the consumer stores them), one call of a model (`model_call`), a batch of tools (`tool_batch`),
+summaries (`summarise`), structured answers (`structured`).
+
+A consumer commits each step event before it asks for the next one; closing the generator closes the
+model's stream and stops the tools.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from bowerbird.agent.context.compaction import sent_tokens
+from bowerbird.agent.stop import Stopped
+from bowerbird.agent.turn import TurnRun
+from bowerbird.agent.turn_loop.continuation import ASK_AGAIN, CONTINUE, next_after
+from bowerbird.agent.turn_loop.endings import summary_without_tools
+from bowerbird.agent.turn_loop.flow import Flow, flatten
+from bowerbird.agent.turn_loop.model_call import call_model, make_room
+from bowerbird.agent.turn_loop.model_step import Ask
+from bowerbird.agent.turn_loop.state import Reply, Turn, with_totals
+from bowerbird.agent.turn_loop.structured import structured_answer
+from bowerbird.agent.turn_loop.stuck import judge
+from bowerbird.agent.turn_loop.summarise import compact
+from bowerbird.agent.turn_loop.tool_batch import run_batch
+from bowerbird.core.events import Injected, Notice, RunError, RunEvent, UserStep
+from bowerbird.core.messages import user_text
+
+REPEATING = (
+    "You have made the same calls with the same results several times; they will not change. Do something "
+    "different: another tool, other arguments, or answer with what you know."
+)
+
+
+async def run_turn(run: TurnRun) -> AsyncGenerator[RunEvent, None]:
+    """Run one turn and yield its events; the last one is `Done`. Use with `aclosing`.
+
+    Failures of the model and of tools are events, not exceptions.
+
+    Args:
+        run: everything the turn needs.
+
+    Raises:
+        ConfigError: the model's key or price is missing (MO-16, MO-52).
+        Exception: what an approver, inbox or budget raises, after stream and tools are stopped.
+
+    Example:
+        async with aclosing(run_turn(run)) as events:
+            async for event in events:
+                await store(event)
+    """
+    turn = Turn(run)
+    limit = run.limits.deadline_s
+    alarm = asyncio.get_running_loop().call_later(limit, turn.stop.set, "deadline") if limit else None
+    try:
+        async with aclosing(flatten(_until_done(turn))) as events:
+            async for event in events:
+                turn.record(event)
+                yield event
+    except Stopped as stopped:
+        turn.finish(stopped.reason, turn.said())
+    finally:
+        if alarm is not None:
+            alarm.cancel()
+        turn.stop.detach()
+    assert turn.done is not None, "the loop ends with a decision"
+    yield with_totals(turn.done, turn.usage, turn.steps)
+
+
+async def _until_done(turn: Turn) -> Flow:
+    for message in turn.run.new:
+        yield UserStep(message)
+    if turn.run.more_tools is not None:
+        for warning in turn.take_tools(await turn.stop.guard(turn.run.more_tools.gather())):
+            yield Notice("tools", warning)
+    if turn.history.pending_calls:
+        yield _tools(turn)
+    while turn.done is None:
+        yield _iteration(turn)
+
+
+async def _iteration(turn: Turn) -> Flow:
+    turn.stop.check()
+    if turn.run.notices is not None and (news := await turn.stop.guard(turn.run.notices.poll())):
+        for notice in news:
+            yield notice
+        await turn.run.notices.told()
+    if turn.run.inbox is not None:
+        for arrived in await turn.stop.guard(turn.run.inbox.poll()):
+            yield arrived
+    yield _room(turn)
+    if turn.iterations_left <= 0:
+        yield summary_without_tools(turn, "max_iterations")
+        return
+    yield call_model(turn, Ask())
+    reply = turn.reply
+    if turn.done is not None or reply is None:
+        return
+    if turn.run.one_step:
+        turn.finish("awaiting_tools" if reply.message.tool_uses else "completed", reply.message.text)
+        return
+    yield _after(turn, reply)
+
+
+async def _room(turn: Turn) -> Flow:
+    """Summarise old messages when someone asked for it or the window fills (AG-56, AG-58, MO-46)."""
+    focus, turn.compact_focus = turn.compact_focus, None
+    if focus is not None:
+        yield compact(turn, "tool" if turn.rounds else "user", focus)
+        return
+    threshold = turn.run.limits.compact_threshold * turn.window
+    if turn.history.last_context > threshold or sent_tokens(turn.view()) > threshold:
+        yield compact(turn, "auto")
+
+
+async def _after(turn: Turn, reply: Reply) -> Flow:
+    """Do what an answer asks for: run its tools, end, or ask once more."""
+    text = reply.message.text
+    following = next_after(reply, turn.continuations, turn.asked_again)
+    if following in ("tools", "truncated") and reply.message.tool_uses:
+        turn.continuations += bool(reply.stop_reason == "max_tokens" and reply.invalid_calls)
+        yield _tools(turn)
+        if following == "truncated" and turn.done is None:
+            turn.finish("truncated", turn.text_so_far(text))
+    elif following == "continue":
+        turn.continuations += 1
+        turn.pieces.append(text)
+        yield Injected("runtime", user_text(CONTINUE))
+    elif following == "ask_again":
+        turn.asked_again = True
+        yield Injected("runtime", user_text(ASK_AGAIN))
+    elif following == "overflow":
+        yield make_room(turn, "the provider says that the context is too long")
+    elif following == "silent":
+        error = RunError("ModelError", "the model gave an empty reply twice", retryable=True)
+        turn.finish("model_error", turn.text_so_far(), error)
+    elif following == "answer":
+        yield _answer(turn, turn.text_so_far(text))
+    else:
+        turn.finish("refused" if following == "refused" else "truncated", turn.text_so_far(text))
+
+
+async def _answer(turn: Turn, text: str) -> Flow:
+    if turn.mode == "plan":
+        turn.finish("plan_ready", text)
+    elif turn.run.output is not None:
+        yield structured_answer(turn, turn.run.output, text)
+    else:
+        turn.finish("completed", text)
+
+
+async def _tools(turn: Turn) -> Flow:
+    """Run the calls that have no result yet, then decide whether the run can go on."""
+    turn.pieces.clear()
+    yield run_batch(turn, turn.history.pending_calls)
+    if turn.waiting is not None:
+        turn.finish(turn.waiting, turn.said())
+    elif turn.plan is not None and turn.mode == "plan":
+        turn.finish("plan_ready", turn.plan)
+    elif turn.ending:
+        turn.finish("completed", turn.said())
+    else:
+        verdict = judge(turn.rounds)
+        if verdict == "warn":
+            yield Injected("runtime", user_text(REPEATING))
+        elif verdict == "stop":
+            yield summary_without_tools(turn, "stuck")

@@ -1,0 +1,261 @@
+"""One call of the model: the request as this iteration builds it, the stream, the answer's record.
+
+Here: what is sent, live deltas, the assistant step, what is kept of a cut stream (AG-45, MO-32). Not
+here: when to call (`loop`), tools, retry and fallback (`models`), whether there is budget.
+"""
+
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from bowerbird.agent.context.compaction import estimate_tokens, introduced, sent_view, text_tokens
+from bowerbird.agent.context.history import PARTIAL
+from bowerbird.agent.prompt import FILES_HEAD, files_block, identity_block
+from bowerbird.agent.stop import Stopped
+from bowerbird.agent.turn_loop.flow import Flow
+from bowerbird.agent.turn_loop.state import HINT_AT, Turn
+from bowerbird.core.errors import ModelError
+from bowerbird.core.events import (
+    AssistantStep,
+    MessageRestart,
+    RunEvent,
+    TextLive,
+    ThinkingLive,
+    UsageStep,
+)
+from bowerbird.core.ids import new_call_id, new_id
+from bowerbird.core.messages import Block, Message, TextBlock, ThinkingBlock, ToolUseBlock
+from bowerbird.core.requests import (
+    End,
+    ModelFallback,
+    ModelRequest,
+    Retrying,
+    TextDelta,
+    Thinking,
+    ThinkingDelta,
+)
+from bowerbird.core.usage import Usage
+from bowerbird.models.providers.think_tags import Piece, ThinkTags
+
+WRAP_UP = (
+    "Only {left} model calls are left in this run. Finish what is under way, start nothing new, and give "
+    "the answer."
+)
+
+THINK_ALOUD = (
+    "Begin every reply with your reasoning between <think> and </think>: what is known, what is missing, "
+    "what to do next. After </think> call tools or write the answer. The reasoning is not shown as part "
+    "of the answer."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """How one request differs from the ordinary one of an iteration."""
+
+    tools: bool = True
+    system: tuple[str, ...] | None = None
+    output_schema: dict[str, Any] | None = None
+
+
+async def build_request(turn: Turn, ask: Ask) -> ModelRequest:
+    """Return the next request: the sent view, the system blocks, the tools of the present mode."""
+    run, info = turn.run, turn.model.info
+    history = turn.view()
+    view = introduced(sent_view(history), run.identity, history)
+    turn.sent_tokens = view.tokens
+    system = list(turn.system if ask.system is None else ask.system)
+    by_text = run.chain_of_thought and not info.thinking and ask.output_schema is None
+    if by_text:
+        system.append(THINK_ALOUD)
+    if info.small and run.branch is not None:
+        # Anew for each call: the paths it may choose from include the files it has just written.
+        system = [block for block in system if not block.startswith(FILES_HEAD)]
+        system.append(await files_block(run.branch))
+    system.append(identity_block(run.agent, info.name, turn.tier))
+    thinking = run.thinking
+    if run.chain_of_thought and info.thinking and thinking is None:
+        thinking = Thinking(enabled=True)
+    return ModelRequest(
+        messages=view.messages,
+        system=tuple(system),
+        tools=turn.specs() if ask.tools else (),
+        max_tokens=min(run.limits.max_output_tokens, info.max_output_tokens),
+        temperature=run.temperature,
+        thinking=thinking,
+        output_schema=ask.output_schema if info.constrained_output else None,
+        deadline_s=turn.seconds_left(),
+        purpose=run.purpose,
+        cache_marks=view.cache_marks,
+        session=run.session,
+        tail=_tail(turn, ask),
+        read_blob=run.read_blob,
+    )
+
+
+def expected_usage(request: ModelRequest, cached_before: int, message_tokens: int | None = None) -> Usage:
+    """Return the input that `request` will probably be charged for; what was cached stays cheap.
+
+    Args:
+        message_tokens: roughly, of its messages; None = they are counted.
+    """
+    said = estimate_tokens(request.messages) if message_tokens is None else message_tokens
+    total = said + text_tokens(*request.system)
+    cached = min(cached_before, total)
+    return Usage(input_tokens=total - cached, cache_read_tokens=cached)
+
+
+def _tail(turn: Turn, ask: Ask) -> str:
+    parts = [turn.run.tail] if turn.run.tail else []
+    if ask.tools and turn.iterations_left <= HINT_AT and not turn.run.one_step:
+        parts.append(WRAP_UP.format(left=turn.iterations_left))
+    return "\n\n".join(parts)
+
+
+@dataclass(slots=True)
+class _Partial:
+    """What has been streamed so far, in case the stream is cut."""
+
+    texts: list[str] = field(default_factory=list[str])
+    thoughts: int = 0
+    accepted: bool = False
+
+
+async def stream_reply(turn: Turn, request: ModelRequest) -> Flow:
+    """Stream one answer: live deltas, then its `AssistantStep`.
+
+    Raises:
+        Stopped: the run was stopped; what was said so far has been yielded as a partial step.
+        ModelError: the provider failed; likewise.
+    """
+    message_id = new_id("msg")
+    partial = _Partial()
+    splitter = ThinkTags() if turn.run.chain_of_thought and not turn.model.info.thinking else None
+    cut: Stopped | ModelError
+    try:
+        async with aclosing(turn.model.stream(request)) as stream:
+            guard = turn.stop.guard
+            while True:
+                event = await guard(anext(stream))
+                if isinstance(event, Retrying) and event.restarts and partial.accepted:
+                    yield MessageRestart(message_id, event.reason)
+                    yield _lost(turn, request, partial)
+                    # A message of its own: what was shown of the broken one is kept nowhere.
+                    message_id, partial = new_id("msg"), _Partial()
+                    splitter = ThinkTags() if splitter is not None else None
+                if isinstance(event, Retrying | ModelFallback):
+                    yield event
+                    continue
+                partial.accepted = True
+                if isinstance(event, TextDelta):
+                    if splitter is None:
+                        partial.texts.append(event.text)
+                        yield TextLive(event.text, message_id)
+                        continue
+                    for live in _split(splitter.feed(event.text), partial, message_id):
+                        yield live
+                elif isinstance(event, ThinkingDelta):
+                    partial.thoughts += len(event.text)
+                    yield ThinkingLive(event.text, message_id)
+                elif isinstance(event, End):
+                    if splitter is not None:
+                        for live in _split(splitter.finish(), partial, message_id):
+                            yield live
+                    yield _finished(turn, event, message_id)
+                    return
+    except StopAsyncIteration:
+        cut = ModelError(
+            "the model's stream ended without its final event", kind="stream_cut",
+            model=turn.model.info.model, retryable=True,
+        )  # fmt: skip
+    except (Stopped, ModelError) as error:
+        cut = error
+    if partial.accepted:  # a request that no provider took costs nothing
+        yield _cut_short(turn, request, partial, message_id)
+    raise cut
+
+
+def _split(pieces: list[Piece], partial: _Partial, message_id: str) -> list[RunEvent]:
+    live: list[RunEvent] = []
+    for kind, text in pieces:
+        if kind == "thinking":
+            partial.thoughts += len(text)
+            live.append(ThinkingLive(text, message_id))
+        else:
+            partial.texts.append(text)
+            live.append(TextLive(text, message_id))
+    return live
+
+
+def _finished(turn: Turn, end: End, message_id: str) -> AssistantStep:
+    known = turn.history.calls
+    invalid = dict(end.invalid_calls)
+    blocks: list[Block] = []
+    for block in end.message.content:
+        if isinstance(block, ToolUseBlock):
+            fresh = _with_own_id(block, known)
+            known.add(fresh.id)
+            if fresh.id != block.id and block.id in invalid:
+                invalid[fresh.id] = invalid.pop(block.id)
+            blocks.append(_canonical(turn, fresh) if fresh.id not in invalid else fresh)
+        elif isinstance(block, TextBlock) and turn.run.chain_of_thought:
+            blocks += _told_apart(block.text)
+        else:
+            blocks.append(block)
+    usage = end.usage if end.usage.model_calls else end.usage + Usage(model_calls=1)
+    return AssistantStep(
+        message=Message("assistant", tuple(blocks), message_id, end.message.ts),
+        stop_reason=end.stop_reason,
+        model=end.model or turn.model.info.name,
+        usage=usage,
+        invalid_calls=invalid,
+    )
+
+
+def _told_apart(text: str) -> list[Block]:
+    """Return reasoning that was written as text as its own block (AG-16)."""
+    tags = ThinkTags()
+    pieces = (*tags.feed(text), *tags.finish())
+    thought = "".join(p.text for p in pieces if p.kind == "thinking").strip()
+    said = "".join(p.text for p in pieces if p.kind == "text")
+    blocks: list[Block] = [ThinkingBlock(thought)] if thought else []
+    return [*blocks, TextBlock(said)] if said else blocks
+
+
+def _with_own_id(use: ToolUseBlock, known: set[str]) -> ToolUseBlock:
+    """Return the call under an id that no other call of the session has (MO-8)."""
+    return use if use.id and use.id not in known else ToolUseBlock(new_call_id(), use.name, use.input)
+
+
+def _canonical(turn: Turn, use: ToolUseBlock) -> ToolUseBlock:
+    """Return the call as its canonical tool and parameters: that is how it is recorded (TO-10)."""
+    resolved = turn.run.tools.resolve(use.name, use.input)
+    if resolved is None or resolved[0].name == use.name:
+        return use
+    return ToolUseBlock(use.id, resolved[0].name, dict(resolved[1]))
+
+
+def _cut_short(turn: Turn, request: ModelRequest, partial: _Partial, message_id: str) -> RunEvent:
+    """Return the record of an answer that was cut: its text; its calls are dropped (MO-32)."""
+    lost, text = _lost(turn, request, partial), "".join(partial.texts)
+    if not text:
+        return lost
+    return AssistantStep(
+        Message("assistant", (TextBlock(text),), message_id), PARTIAL, lost.model, lost.usage
+    )
+
+
+def _lost(turn: Turn, request: ModelRequest, partial: _Partial) -> UsageStep:
+    """Return what an answer that was cut probably cost."""
+    text = "".join(partial.texts)
+    expected = expected_usage(request, 0, turn.sent_tokens)
+    usage = Usage(
+        input_tokens=expected.input_tokens,
+        output_tokens=text_tokens(text) + partial.thoughts // 4,
+        model_calls=1,
+        estimated=True,
+    )
+    usage = msgspec.structs.replace(usage, cost=turn.price()(usage))
+    return UsageStep(turn.run.purpose, turn.model.info.name, usage)

@@ -1,0 +1,270 @@
+"""The calls of one answer: judged, started together, reported as they finish (AG-38, AG-48, AG-49).
+
+Here: the order of intents, starts and outcomes; what a person's answer starts; stopping. Not here: the
+decision (`permissions`), argument checks (`arguments`), one call's run (`tool_call`), what a finished
+batch means for the turn (`loop`).
+
+Every intent of the calls that may run is yielded before the first of them starts, so whoever commits
+each event before asking for the next has the effect ledger right.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from bowerbird.agent.context.history import EFFECT_UNKNOWN, NOT_EXECUTED
+from bowerbird.agent.permissions import Decision, decide
+from bowerbird.agent.stop import Stopped
+from bowerbird.agent.turn_loop.arguments import Prepared, prepare, resolve
+from bowerbird.agent.turn_loop.asking import (
+    APPROVE,
+    NO_ANSWERER,
+    NOBODY,
+    Answered,
+    Questions,
+    Wanted,
+    approval,
+    denial,
+    question,
+    unanswered,
+)
+from bowerbird.agent.turn_loop.controls import apply_control
+from bowerbird.agent.turn_loop.flow import Flow
+from bowerbird.agent.turn_loop.state import Turn
+from bowerbird.agent.turn_loop.stuck import round_of
+from bowerbird.agent.turn_loop.tool_call import Finished, Runner
+from bowerbird.core.events import (
+    ApprovalAnswer,
+    OutcomeStatus,
+    RunEvent,
+    SubagentEnd,
+    SubagentStart,
+    ToolOutcome,
+    ToolProgress,
+    UsageStep,
+)
+from bowerbird.core.messages import ToolUseBlock
+from bowerbird.tools.control import AskUser
+
+
+async def run_batch(turn: Turn, calls: Sequence[ToolUseBlock]) -> Flow:
+    """Run `calls`, yielding intents, progress, requests and outcomes.
+
+    Raises:
+        Stopped: the run was stopped; every call has its outcome, the running ones `interrupted`.
+    """
+    batch = _Batch(turn, calls)
+    try:
+        await turn.stop.guard(batch.prepare())
+        for event in batch.judge():
+            yield event
+        await batch.runner.take_mark(batch.ready)
+        for event in batch.begin():
+            yield event
+        turn.stop.check()
+        batch.start()
+        if batch.asking:
+            yield (request := approval(batch.asking))
+            batch.questions.ask(request)
+        while batch.unfinished:
+            news = await turn.stop.guard(batch.runner.next_event())
+            if isinstance(news, Answered):
+                await batch.runner.take_mark(batch.asking)
+            for event in batch.on(news):
+                yield event
+        turn.add_round(round_of(calls, batch.outcomes))
+    except Stopped:
+        for event in await batch.interrupted():
+            yield event
+        raise
+    finally:
+        batch.questions.close()
+        await batch.runner.close()
+
+
+class _Batch:
+    """What is where in a running batch; its methods return events, the generator above yields them."""
+
+    def __init__(self, turn: Turn, calls: Sequence[ToolUseBlock]) -> None:
+        self.turn, self.calls = turn, calls
+        self.runner = Runner(turn)
+        self.questions = Questions(turn.run.approver, self.runner.report)
+        self.prepared: list[Prepared] = []
+        self.ready: list[Prepared] = []
+        self.asking: list[Prepared] = []
+        self.outcomes: list[ToolOutcome] = []
+        self._asked: dict[str, ToolOutcome] = {}  # request id → the ask_user call it belongs to
+        self._wanted: dict[str, Wanted] = {}  # request id → what a running call waits for
+
+    @property
+    def unfinished(self) -> bool:
+        return self.runner.running or bool(self.questions)
+
+    async def prepare(self) -> None:
+        """Find each call's tool and fit its arguments, save of those that are denied whatever these are."""
+        unreadable = self.turn.reply.invalid_calls if self.turn.reply else {}
+        for call in self.calls:
+            found = resolve(call, self.turn.run.tools, unreadable.get(call.id))
+            denied = found.problem is None and self._decision(found).action == "deny"
+            self.prepared.append(found if denied else await prepare(found))
+
+    def judge(self) -> Iterator[RunEvent]:
+        """Judge every call; return the outcomes of those not run."""
+        limit = self.turn.run.limits.max_tool_calls
+        room = limit - self.turn.usage.own_tool_calls
+        for prepared in self.prepared:
+            if prepared.problem is None and len(self.ready) + len(self.asking) >= room:
+                text = f"{NOT_EXECUTED}: the limit of {limit} tool calls per run is reached"
+                yield self._refused(prepared, "error", text)
+            elif prepared.problem is not None:
+                yield self._refused(prepared, "error", prepared.problem)
+            elif (refusal := self._judged(prepared)) is not None:
+                yield self._refused(prepared, "denied", refusal)
+
+    def begin(self) -> Iterator[RunEvent]:
+        """Return the intents of the calls that may run."""
+        for prepared in self.ready:
+            yield self.runner.intent(prepared)
+
+    def start(self) -> None:
+        """Start what may run; called once all its intents are committed."""
+        ready, self.ready = self.ready, []
+        self.runner.start(ready)
+
+    def on(self, news: object) -> Iterator[RunEvent]:
+        """Return what follows from a report of a call or an answer of a person."""
+        if isinstance(news, ToolProgress | UsageStep | SubagentStart | SubagentEnd):
+            yield news
+        elif isinstance(news, Wanted):
+            yield news.request
+            self._wanted[news.request.id] = news
+            self.questions.ask(news.request)
+        elif isinstance(news, Finished):
+            yield from self._finished(news)
+        elif isinstance(news, Answered) and self.questions.closed(news):
+            if news.request.id in self._wanted:
+                yield from self._was_wanted(news)
+            elif news.request.id in self._asked:
+                yield from self._user_said(news)
+            else:
+                yield from self._approval_came(news.answer)
+
+    async def interrupted(self) -> list[RunEvent]:
+        """Stop what runs; return the ends of its children and an outcome for every call that has none."""
+        left = await self.runner.stop()
+        ended = {
+            f.outcome.call: f.outcome for f in left if isinstance(f, Finished) and f.control is None
+        }  # fmt: skip
+        told = {o.call for o in self.outcomes}
+        children: list[RunEvent] = [e for e in left if isinstance(e, SubagentEnd)]
+        return children + [
+            ended.get(call.id)
+            or ToolOutcome(
+                call=call.id,
+                tool=self.runner.intents.get(call.id, call.name),
+                status="interrupted",
+                content=EFFECT_UNKNOWN if call.id in self.runner.intents else NOT_EXECUTED,
+            )
+            for call in self.calls
+            if call.id not in told
+        ]
+
+    def _judged(self, prepared: Prepared) -> str | None:
+        decision = self._decision(prepared)
+        if decision.action == "deny":
+            return f"denied: {decision.reason}"
+        earlier = self.turn.run.answers.get(prepared.call.id)
+        if decision.action == "allow" or (earlier is not None and earlier.decision in APPROVE):
+            self.ready.append(prepared)
+        elif earlier is not None:
+            return denial(earlier)
+        elif self.turn.run.approver is None:
+            return NOBODY.format(reason=decision.reason)
+        else:
+            self.asking.append(prepared)
+        return None
+
+    def _decision(self, prepared: Prepared) -> Decision:
+        assert prepared.tool is not None, "a call without a problem has a tool"
+        return decide(prepared.tool, prepared.arguments or {}, self.turn.mode, self.turn.rights)
+
+    def _was_wanted(self, news: Answered) -> Iterator[RunEvent]:
+        waits = self._wanted.pop(news.request.id)
+        answer = news.answer
+        yield answer if answer is not None else unanswered(news.request)
+        if not waits.said.done():
+            said = None if answer is None or answer.decision == "deny" else answer.feedback or answer.decision
+            waits.said.set_result(said)
+
+    def _withdrawn(self, call: str) -> Iterator[RunEvent]:
+        """Close what an ended call still asked: nobody is waiting for the answer."""
+        for request_id, waits in list(self._wanted.items()):
+            if call in waits.request.calls:
+                del self._wanted[request_id]
+                self.questions.withdraw(request_id)
+                yield unanswered(waits.request)
+
+    def _finished(self, news: Finished) -> Iterator[RunEvent]:
+        yield from self._withdrawn(news.outcome.call)
+        if isinstance(news.control, AskUser):
+            yield from self._ask_user(news.outcome, news.control)
+            return
+        if news.control is not None and (change := apply_control(self.turn, news.control)) is not None:
+            yield change
+        yield self._kept(news.outcome)
+        # The outcome is committed by now: what could have taken the call back is not needed.
+        self.runner.settle(news.outcome.call)
+
+    def _ask_user(self, outcome: ToolOutcome, ask: AskUser) -> Iterator[RunEvent]:
+        earlier = self.turn.run.answers.get(outcome.call)
+        if earlier is not None:
+            yield self._kept(_answered(outcome, earlier))
+        elif self.turn.run.approver is None:
+            yield self._kept(
+                msgspec.structs.replace(
+                    outcome, status="error", content=NO_ANSWERER, data={"error": NO_ANSWERER}
+                )
+            )
+        else:
+            request = question(outcome, ask)
+            self._asked[request.id] = outcome
+            yield request
+            self.questions.ask(request)
+
+    def _user_said(self, news: Answered) -> Iterator[RunEvent]:
+        outcome = self._asked.pop(news.request.id)
+        if news.answer is None:
+            self.turn.waiting = "awaiting_user"  # the call stays pending and runs again when resumed
+            return
+        yield news.answer
+        yield self._kept(_answered(outcome, news.answer))
+
+    def _approval_came(self, answer: ApprovalAnswer | None) -> Iterator[RunEvent]:
+        asking, self.asking = self.asking, []
+        if answer is None:
+            self.turn.waiting = "awaiting_approval"
+            return
+        yield answer
+        if answer.decision not in APPROVE:
+            for prepared in asking:
+                yield self._refused(prepared, "denied", denial(answer))
+            return
+        if answer.decision == "auto_approve":
+            self.turn.policy = self.turn.policy.approved()
+        for prepared in asking:
+            yield self.runner.intent(prepared)
+        self.turn.stop.check()
+        self.runner.start(asking)
+
+    def _refused(self, prepared: Prepared, status: OutcomeStatus, text: str) -> ToolOutcome:
+        outcome = ToolOutcome(prepared.call.id, prepared.name, status, text, {"error": text})
+        return self._kept(outcome)
+
+    def _kept(self, outcome: ToolOutcome) -> ToolOutcome:
+        self.outcomes.append(outcome)
+        return outcome
+
+
+def _answered(outcome: ToolOutcome, answer: ApprovalAnswer) -> ToolOutcome:
+    said = answer.feedback or answer.decision
+    return msgspec.structs.replace(outcome, status="ok", content=said, data={"answer": said})

@@ -1,0 +1,279 @@
+"""Answers of the OpenAI Chat Completions wire, without I/O: chunk payloads in, our events out.
+
+Here: `OpenAIFold`. Not here: requests (`openai_wire`), HTTP (`transport`).
+
+Servers that call themselves compatible differ: reasoning as `reasoning_content`, `reasoning`, content
+parts or `<think>` tags; calls with or without index; usage in the last or in every chunk. All of that
+is met here, and nowhere else.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from bowerbird.core.errors import ModelError
+from bowerbird.core.requests import (
+    End,
+    ModelEvent,
+    Start,
+    StopReason,
+    TextDelta,
+    ThinkingDelta,
+    ToolCallDelta,
+    ToolCallStart,
+)
+from bowerbird.core.usage import Usage
+from bowerbird.models.answers.answer import Answer, Call
+from bowerbird.models.providers.encoding import compact_json
+from bowerbird.models.providers.think_tags import ThinkTags
+
+_STOPS: dict[str, StopReason] = {
+    "stop": "end_turn",
+    "tool_calls": "tool_use",
+    "function_call": "tool_use",
+    "length": "max_tokens",
+    "content_filter": "refusal",
+    "end_turn": "end_turn",
+    "eos": "end_turn",
+}
+
+
+class _PromptDetails(msgspec.Struct):
+    cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
+
+
+class _CompletionDetails(msgspec.Struct):
+    reasoning_tokens: int | None = None
+
+
+class _Usage(msgspec.Struct):
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    prompt_cache_hit_tokens: int | None = None  # DeepSeek
+    prompt_tokens_details: _PromptDetails | None = None
+    completion_tokens_details: _CompletionDetails | None = None
+
+
+class _Function(msgspec.Struct):
+    name: str | None = None
+    arguments: str | dict[str, Any] | None = None
+
+
+class _ToolCall(msgspec.Struct):
+    index: int | None = None
+    id: str | None = None
+    function: _Function | None = None
+
+
+class _Thought(msgspec.Struct):
+    text: str | None = None
+
+
+class _ContentPart(msgspec.Struct):
+    text: str | None = None
+    thinking: str | list[_Thought] | None = None
+
+
+class _Delta(msgspec.Struct):
+    content: str | list[_ContentPart] | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+    refusal: str | None = None
+    tool_calls: list[_ToolCall] | None = None
+
+
+class _Choice(msgspec.Struct):
+    delta: _Delta | None = None
+    message: _Delta | None = None
+    finish_reason: str | None = None
+
+
+class _Chunk(msgspec.Struct):
+    choices: list[_Choice] | None = None
+    model: str | None = None
+    usage: _Usage | None = None
+    error: dict[str, Any] | str | None = None
+
+
+_decode: Callable[[bytes], _Chunk] = msgspec.json.Decoder(_Chunk).decode
+
+
+class OpenAIFold:
+    """Folds chunks into our events.
+
+    Args:
+        answer: collects the pieces.
+        model: name shown when the server tells none.
+        failed: makes the error of an error chunk.
+        request_id: the provider's id of the request.
+        think_tags: whether text may begin with `<think>` (MO-24).
+    """
+
+    def __init__(
+        self,
+        answer: Answer,
+        model: str,
+        failed: Callable[[Mapping[str, Any]], ModelError],
+        request_id: str | None = None,
+        *,
+        think_tags: bool = True,
+    ) -> None:
+        self._answer = answer
+        self._model = model
+        self._failed = failed
+        self._request_id = request_id
+        self._tags: ThinkTags | None = ThinkTags() if think_tags else None
+        self._calls: dict[int, Call] = {}
+        self._ids: dict[int, str | None] = {}
+        self._stop: StopReason | None = None
+        self._usage: _Usage | None = None
+        self._started = False
+        self._done = False
+
+    @property
+    def complete(self) -> bool:
+        """Whether the final marker came: `[DONE]`, or the reason of the end from servers without it."""
+        return self._done or self._stop is not None
+
+    def feed(self, payload: bytes) -> Sequence[ModelEvent]:
+        """Return the events of one payload; raises msgspec.DecodeError for unreadable ones."""
+        if payload == b"[DONE]":
+            self._done = True
+            return ()
+        chunk = _decode(payload)
+        choices = chunk.choices
+        if choices and self._started:
+            choice = choices[0]
+            if chunk.usage is not None:
+                self._usage = chunk.usage
+            if choice.finish_reason:
+                self._stop = _STOPS.get(choice.finish_reason, "other")
+            return self._delta(choice.delta) if choice.delta else ()
+        return self._first_or_last(chunk)
+
+    def whole(self, payload: bytes) -> Sequence[ModelEvent]:
+        """Return the events of an answer that was not streamed."""
+        chunk = _decode(payload)
+        events = list(self._first_or_last(chunk))
+        message = chunk.choices[0].message if chunk.choices else None
+        if message is not None:
+            events += self._delta(message)
+        self._done = bool(chunk.choices)
+        return events
+
+    def finish(self) -> Sequence[ModelEvent]:
+        """Return what was held back in case it became a tag."""
+        return self._pieces(self._tags.finish()) if self._tags else ()
+
+    def end(self) -> End:
+        """Return the final event of a complete answer."""
+        return self._answer.end(self._stop or "other", self.usage)
+
+    @property
+    def usage(self) -> Usage | None:
+        """What the provider reported; its prompt count minus the cached part is our input (MO-14)."""
+        reported = self._usage
+        if reported is None or reported.prompt_tokens is None:
+            return None
+        prompt, output = reported.prompt_tokens_details, reported.completion_tokens_details
+        cached = (prompt.cached_tokens if prompt else None) or reported.prompt_cache_hit_tokens or 0
+        written = (prompt.cache_write_tokens if prompt else None) or 0
+        return Usage(
+            input_tokens=max(0, reported.prompt_tokens - cached - written),
+            output_tokens=reported.completion_tokens or 0,
+            cache_read_tokens=cached,
+            cache_write_tokens=written,
+            reasoning_tokens=(output.reasoning_tokens or 0) if output else 0,
+        )
+
+    def _first_or_last(self, chunk: _Chunk) -> Sequence[ModelEvent]:
+        if chunk.error:
+            error = chunk.error
+            raise self._failed({"message": error} if isinstance(error, str) else error)
+        events: list[ModelEvent] = []
+        if not self._started:
+            self._started = True
+            events.append(Start(chunk.model or self._model, self._request_id))
+        if chunk.usage is not None:
+            self._usage = chunk.usage
+        for choice in (chunk.choices or [])[:1]:
+            if choice.finish_reason:
+                self._stop = _STOPS.get(choice.finish_reason, "other")
+            if choice.delta is not None:
+                events += self._delta(choice.delta)
+        return events
+
+    def _delta(self, delta: _Delta) -> Sequence[ModelEvent]:
+        text = delta.content
+        reasoning = delta.reasoning_content or delta.reasoning
+        plain = self._tags is None or self._tags.done
+        if text and plain and isinstance(text, str) and not reasoning and not delta.tool_calls:
+            self._answer.add_text(text)
+            return (TextDelta(text),)
+        events: list[ModelEvent] = []
+        if reasoning:
+            events.append(self._think(reasoning))
+        if text:
+            events += self._text(text) if isinstance(text, str) else self._content_parts(text)
+        if delta.refusal:
+            self._stop = "refusal"
+            events += self._text(delta.refusal)
+        for call in delta.tool_calls or ():
+            events += self._call(call)
+        return events
+
+    def _think(self, text: str) -> ModelEvent:
+        self._answer.add_thinking(text)
+        return ThinkingDelta(text)
+
+    def _text(self, text: str) -> Sequence[ModelEvent]:
+        if self._tags is not None and not self._tags.done:
+            return self._pieces(self._tags.feed(text))
+        self._answer.add_text(text)
+        return (TextDelta(text),)
+
+    def _pieces(self, pieces: Sequence[tuple[str, str]]) -> list[ModelEvent]:
+        events: list[ModelEvent] = []
+        for kind, text in pieces:
+            if kind == "thinking":
+                events.append(self._think(text))
+            else:
+                self._answer.add_text(text)
+                events.append(TextDelta(text))
+        return events
+
+    def _content_parts(self, parts: Sequence[_ContentPart]) -> list[ModelEvent]:
+        """Content as parts, as Mistral's reasoning models send it."""
+        events: list[ModelEvent] = []
+        for part in parts:
+            thoughts = part.thinking
+            if isinstance(thoughts, str):
+                events.append(self._think(thoughts))
+            elif thoughts:
+                events += [self._think(thought.text) for thought in thoughts if thought.text]
+            if part.text:
+                events += self._text(part.text)
+        return events
+
+    def _call(self, delta: _ToolCall) -> Sequence[ModelEvent]:
+        events: list[ModelEvent] = []
+        index = delta.index
+        if index is None:  # without index, an id or a name begins the next call
+            begins = delta.id or (delta.function and delta.function.name)
+            index = len(self._calls) if begins or not self._calls else max(self._calls)
+        name = (delta.function.name if delta.function else None) or ""
+        known = self._calls.get(index)
+        if known is not None and name and delta.id and delta.id != self._ids[index]:
+            known = None  # parallel calls that all carry index 0
+        if known is None:
+            known = self._answer.begin_call(delta.id, name)
+            self._calls[index], self._ids[index] = known, delta.id
+            events.append(ToolCallStart(known.id, known.name))
+        arguments = delta.function.arguments if delta.function else None
+        if arguments:
+            text = arguments if isinstance(arguments, str) else compact_json(arguments)
+            known.pieces.append(text)
+            events.append(ToolCallDelta(known.id, text))
+        return events

@@ -1,0 +1,4 @@
+"""What goes around a model: retries, fallbacks, tiers, traces, spans.
+
+Must not be here: the wires (`providers`).
+"""

@@ -1,0 +1,84 @@
+"""What the record of a command on a branch says (SB-14): values from its end, and notes for who reads it.
+
+Here: pure composition. Not here: running (`running`), capture.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from bowerbird.sandbox.run.command import CommandRequest, CommandResult, Ending, exit_code
+from bowerbird.sandbox.run.running import Finished
+from bowerbird.sandbox.run.status import Tier
+from bowerbird.workspace import Captured
+
+NOTHING_KEPT = Captured((), (), ())
+"""What a command changed that was taken back as a whole."""
+
+
+def record_of(
+    request: CommandRequest,
+    finished: Finished,
+    captured: Captured,
+    *,
+    tier: Tier,
+    network: str,
+    notes: Sequence[str],
+) -> CommandResult:
+    """Return the record; `notes` come after those of the request."""
+    ending, output = finished.ending, finished.output
+    return CommandResult(
+        exit_code=exit_code(ending),
+        signal=ending.signal,
+        timed_out=ending.stop == "timeout",
+        cancelled=ending.stop == "cancel",
+        oom=ending.stop == "memory",
+        output=output.text,
+        truncated=output.truncated,
+        total_bytes=output.total_bytes,
+        spill=output.spill,
+        duration_ms=finished.duration_ms,
+        cpu_ms=ending.cpu_ms,
+        peak_bytes=ending.peak_bytes,
+        stragglers_killed=ending.stragglers,
+        tier=tier,
+        network=network,
+        written=list(captured.written),
+        deleted=list(captured.deleted),
+        stdout=finished.stdout.text if finished.stdout else None,
+        stderr=finished.stderr.text if finished.stderr else None,
+        spill_truncated=output.spill_truncated,
+        reason=ending.stop,
+        note="; ".join(filter(None, (request.note, *notes))) or None,
+    )
+
+
+def stragglers_note(ending: Ending, background: Sequence[str]) -> str:
+    """Say that nothing outlives a command but background runs (SB-19); empty when nothing was killed."""
+    if not ending.stragglers or ending.stop is not None:
+        return ""
+    killed = (
+        f"{ending.stragglers} processes it left behind were killed; what shall go on must be a background run"
+    )
+    return f"{killed}; background runs go on: {', '.join(background)}" if background else killed
+
+
+def disk_note(ending: Ending, captured: Captured) -> str:
+    """Say what became of the changes of a command that was over the disk limit (D-8)."""
+    if ending.stop != "disk":
+        return ""
+    if captured is NOTHING_KEPT:
+        return "all that it wrote was taken back: the branch is as it was before this command"
+    return "what it wrote is still there, as something else changed the branch meanwhile; delete some of it"
+
+
+def original_note(request: CommandRequest, finished: Finished, workspace: Path | None, root: str) -> str:
+    """Say that the workspace's own path leads nowhere, when a command that names it failed (D-7)."""
+    if workspace is None or str(workspace) == root or exit_code(finished.ending) == 0:
+        return ""
+    named = str(workspace)
+    if named not in finished.output.text and not any(named in word for word in request.argv):
+        return ""
+    return (
+        f"{named} cannot be reached from commands: they run on a copy of the branch at {root}; "
+        "use relative paths, which start at its root"
+    )

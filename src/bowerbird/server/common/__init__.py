@@ -1,0 +1,4 @@
+"""What every door of the server stands on: context, errors, forms of answers.
+
+Must not be here: any route.
+"""

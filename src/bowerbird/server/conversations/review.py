@@ -1,0 +1,87 @@
+"""What the review routes need beyond the review itself: a caller's branch, snapshots and landings.
+
+Here: those. Not here: routes, what is done (`sessions/review.py`).
+"""
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+from bowerbird.core.errors import InvalidWorkspace
+from bowerbird.server.common.errors import problem
+from bowerbird.server.conversations.conversations import hidden_owner
+from bowerbird.store.rows.owners import sessions_of_branches, workspaces_in_use
+from bowerbird.store.rows.turns import find_turn
+
+if TYPE_CHECKING:
+    from bowerbird.server.common.context import Caller, ServerContext
+    from bowerbird.store.rows.sessions import SessionRow
+    from bowerbird.workspace import Branch, Landing
+
+
+def require_branch(row: "SessionRow") -> None:
+    """Raise a Problem 409 for a conversation without a branch (it was imported without)."""
+    if row.branch_id is None:
+        raise problem("conflict", "this conversation has no branch")
+
+
+async def branch_of(context: "ServerContext", row: "SessionRow") -> "Branch":
+    """Return a conversation's branch; else as `require_branch`."""
+    require_branch(row)
+    return await context.branches.of(row)
+
+
+async def snapshot_of(context: "ServerContext", row: "SessionRow", since: str | None) -> str | None:
+    """Return the snapshot that `since` means: its own id, or that of a turn's end.
+
+    Raises:
+        Problem: 404 for a turn of another conversation, or one without a snapshot.
+    """
+    if since is None or not since.startswith("t_"):
+        return since
+    turn = await context.store.read(lambda c: find_turn(c, since))
+    if turn is None or turn.thread_id != row.thread_id or turn.snapshot_id is None:
+        raise problem("not_found", "this conversation has no such turn, or the turn has not ended")
+    return turn.snapshot_id
+
+
+# ---------------------------------------------------------------- landings
+
+
+async def landings_of(context: "ServerContext", caller: "Caller") -> "list[tuple[str, Landing]]":
+    """Return the landings that exist for a caller, each with its directory, the newest first."""
+    found: list[tuple[str, Landing]] = []
+    for path in await _directories(context, caller):
+        with contextlib.suppress(InvalidWorkspace):  # the directory is gone: nothing of it can be undone
+            found += [(path, landing) for landing in await context.sessions.review.landings(path)]
+    branches = [str(landing.record["branch"]) for _, landing in found]
+    owners = await context.store.read(lambda c: sessions_of_branches(c, branches))
+    mine = [row for row in found if _is_of(caller, row[1], owners)]
+    return sorted(mine, key=lambda row: str(row[1].record["at"]), reverse=True)
+
+
+def _is_of(caller: "Caller", landing: "Landing", owners: dict[str, tuple[str, str | None]]) -> bool:
+    record = landing.record
+    if caller.role == "admin" or (record["door"] == "web" and record["actor"] == caller.user_id):
+        return True
+    _, owner = owners.get(str(record["branch"]), ("", None))
+    return caller.owns(owner)
+
+
+async def _directories(context: "ServerContext", caller: "Caller") -> list[str]:
+    settings = context.settings
+    used = await context.store.read(lambda c: workspaces_in_use(c, hidden_owner(caller)))
+    named = [settings.workspace, *settings.registered.values(), *used]
+    return list(dict.fromkeys(path for path in named if path is not None))
+
+
+async def landing_by_id(context: "ServerContext", caller: "Caller", landing_id: str) -> "tuple[str, Landing]":
+    """Return one of the caller's landings with its directory; a Problem 404 for any other."""
+    for directory, landing in await landings_of(context, caller):
+        if landing.id == landing_id:
+            return directory, landing
+    raise problem("not_found", "there is no such landing")
+
+
+def shown_landing(landing: "Landing") -> dict[str, Any]:
+    """Return a landing's record as clients get it: without where the workspace lies on the server (SV-1)."""
+    return {name: value for name, value in landing.record.items() if name != "workspace"}

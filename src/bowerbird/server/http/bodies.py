@@ -1,0 +1,66 @@
+"""How large a request's body may be (SV-2): counted while it streams, never collected here.
+
+Here: the limit by path, and the 413. Not here: uploads, which judge each of their files
+(`conversations/uploads.py`).
+"""
+
+from typing import TYPE_CHECKING
+
+from bowerbird.server.common.errors import Problem, problem
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from bowerbird.server.common.context import InForce, ServerSettings
+
+UPLOAD = "/api/workspace/upload"
+UNLIMITED = (UPLOAD, "/mcp")  # both have limits of their own
+
+
+def limit_of(path: str, settings: "ServerSettings") -> int | None:
+    """Return how many bytes a body at `path` may have, None where the route counts for itself."""
+    if path in UNLIMITED or path.startswith("/mcp/"):
+        return None
+    if path.startswith("/api/conversations/") and path.endswith("/messages"):
+        return settings.message_body_bytes
+    return settings.body_bytes
+
+
+class BodyLimit:
+    """ASGI: answers 413 as soon as a body is known to be too large."""
+
+    def __init__(self, app: "ASGIApp", in_force: "InForce") -> None:
+        self.app = app
+        self._in_force = in_force
+
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        limit = limit_of(scope["path"], self._in_force.settings) if scope["type"] == "http" else None
+        if limit is None:
+            await self.app(scope, receive, send)
+            return
+        if _declared(scope) > limit:
+            await _too_large(limit).response()(scope, receive, send)
+            return
+        seen = 0
+
+        async def counted() -> "Message":
+            nonlocal seen
+            message = await receive()
+            if message["type"] == "http.request":
+                seen += len(message.get("body", b""))
+                if seen > limit:
+                    raise _too_large(limit)
+            return message
+
+        await self.app(scope, counted, send)
+
+
+def _declared(scope: "Scope") -> int:
+    for name, value in scope["headers"]:
+        if name == b"content-length" and value.isdigit():
+            return int(value)
+    return 0
+
+
+def _too_large(limit: int) -> Problem:
+    return problem("too_large", f"the body is larger than {limit / (1 << 20):.4g} MiB")

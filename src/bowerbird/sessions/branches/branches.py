@@ -1,0 +1,295 @@
+"""Which branch belongs to which session, and its one open handle in this process.
+
+Here: making, opening, forking and discarding branches for sessions. Not here: what a branch
+can do (`workspace`), rows of sessions.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Collection
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from bowerbird.core.errors import InvalidWorkspace
+from bowerbird.core.threads import in_thread, to_thread
+from bowerbird.sessions.branches.takeover import take_over
+
+if TYPE_CHECKING:
+    from bowerbird.store.rows.sessions import SessionRow
+    from bowerbird.workspace import Branch, FlagRules, Workspace, WorkspaceLimits
+
+LONGEST_WAIT_S = 120.0  # of a turn whose branch another process has, say for a background command
+
+T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
+
+
+class Sandboxes(Protocol):
+    """What runs on branches, as far as a branch's end concerns it."""
+
+    async def release(self, branch_id: str) -> None:
+        """End what runs on a branch."""
+        ...
+
+    async def background_over(self, branch_id: str) -> None:
+        """Raise BranchBusy while a background command writes a branch."""
+        ...
+
+    async def close(self) -> None:
+        """End what runs on any."""
+        ...
+
+
+class Branches:
+    """Branches of one data directory; shared by the doors of a process, closed with it.
+
+    Args:
+        data_dir: where branches are kept.
+        hide: globs hidden in every workspace (`workspace.hide`).
+        limits: sizes of branches; the defaults when None.
+        rules: flags and caches of landings; the built-in ones when None.
+        sandboxes: ended before the branches they run on; closed with them.
+    """
+
+    def __init__(
+        self,
+        data_dir: Path,
+        *,
+        hide: tuple[str, ...] = (),
+        limits: "WorkspaceLimits | None" = None,
+        rules: "FlagRules | None" = None,
+        sandboxes: Sandboxes | None = None,
+    ) -> None:
+        self._sandboxes = sandboxes
+        self._data_dir = data_dir
+        self._hide = hide
+        self._limits = limits
+        self._rules = rules
+        self._workspaces: dict[str | None, Workspace] = {}
+        self._branches: dict[str, Branch] = {}
+        self._opening = asyncio.Lock()
+        self._waits: dict[str, float] = {}  # since when, by turn
+
+    async def create(
+        self, workspace: str | None, *, name: str | None, policy: str, hide: tuple[str, ...]
+    ) -> "Branch":
+        """Make a branch of a directory (None: of nothing) and keep it open.
+
+        Raises:
+            InvalidWorkspace: the directory is missing or no directory.
+        """
+        async with self._opening:
+            found = await to_thread(self._workspace, workspace)
+            branch = await to_thread(found.branch, name, policy=policy, hide=hide)
+        self._branches[branch.id] = branch
+        return branch
+
+    async def of(self, session: "SessionRow") -> "Branch":
+        """Return the open branch of a session.
+
+        Raises:
+            InvalidWorkspace: the session has no branch (it was imported or never had one).
+            BranchBusy: another process writes it.
+        """
+        if session.branch_id is None:
+            raise InvalidWorkspace(f"session {session.thread_id} has no branch")
+        async with self._opening:
+            branch = self._branches.get(session.branch_id)
+            if branch is None:
+                workspace = await to_thread(self._workspace, session.workspace)
+                branch = await to_thread(workspace.open, session.branch_id)
+                self._branches[session.branch_id] = branch
+        return branch
+
+    async def take_over(self, session: "SessionRow") -> bool:
+        """Take a session's branch from a stopped process, whose lease the caller has by now.
+
+        Returns:
+            Whether one had it.
+        """
+        if session.branch_id is None:
+            return False
+        async with self._opening:
+            workspace = await to_thread(self._workspace, session.workspace)
+        taken = await in_thread(_take_over, workspace, session.branch_id)
+        if taken:
+            _log.warning("branch %s was taken from a process that is stopped", session.branch_id)
+        return taken
+
+    def may_wait(self, turn_id: str) -> bool:
+        """Whether a turn may go on waiting for its branch, which another process has, instead of failing."""
+        since = self._waits.setdefault(turn_id, time.monotonic())
+        if time.monotonic() - since < LONGEST_WAIT_S:
+            return True
+        self.waited(turn_id)
+        return False
+
+    def waited(self, turn_id: str) -> None:
+        """Note that a turn has its branch, or waits for it no longer."""
+        self._waits.pop(turn_id, None)
+
+    async def workspace(self, path: str | None) -> "Workspace":
+        """Return the open workspace of a directory, for its landings and files; do not close it.
+
+        Raises:
+            InvalidWorkspace: the directory is missing or no directory.
+        """
+        async with self._opening:
+            return await to_thread(self._workspace, path)
+
+    async def release(self, session: "SessionRow", is_idle: Callable[[], Awaitable[bool]]) -> bool:
+        """End what runs on a session's branch and close its handle; the branch stays as it is.
+
+        Args:
+            is_idle: asked while nobody can open the branch; a turn that begins afterwards opens it anew.
+
+        Returns:
+            Whether it was idle, and is released.
+        """
+        if session.branch_id is None:
+            return True
+        async with self._opening:
+            if not await is_idle():
+                return False
+            if self._sandboxes is not None:
+                await self._sandboxes.release(session.branch_id)
+            if self._branches.pop(session.branch_id, None) is not None:
+                workspace = await to_thread(self._workspace, session.workspace)
+                await to_thread(workspace.forget, session.branch_id)
+            return True
+
+    async def quiet(self, branch_id: str) -> None:
+        """End what runs on a branch, if anything does; its handle stays open."""
+        if self._sandboxes is not None:
+            await self._sandboxes.release(branch_id)
+
+    async def require_quiet(self, branch_id: str) -> None:
+        """Raise BranchBusy while a background command writes a branch, which must not land half written."""
+        if self._sandboxes is not None:
+            await self._sandboxes.background_over(branch_id)
+
+    async def fork(
+        self,
+        parent: "SessionRow",
+        snapshot: str | None,
+        name: str | None,
+        branch_id: str | None = None,
+        *,
+        carry: bool = False,
+    ) -> "Branch":
+        """Return a new branch that stands on a snapshot of the parent's.
+
+        Args:
+            snapshot: None = the present state.
+            branch_id: the branch that has the snapshot, when the session's own was discarded since;
+                it is taken out of the trash for a moment.
+            carry: what was pending in the parent is pending in the child (SE-36).
+
+        Raises:
+            NotFound: that branch is gone for good.
+        """
+        if branch_id in (None, parent.branch_id):
+            branch = await self.of(parent)
+            child = await to_thread(branch.fork, name, snapshot=snapshot, carry=carry)
+        else:
+            workspace = await to_thread(self._workspace, parent.workspace)
+            child = await in_thread(_fork_of_discarded, workspace, branch_id, name, snapshot, carry)
+        self._branches[child.id] = child
+        return child
+
+    async def discard(self, session: "SessionRow", *, keep: bool = True) -> None:
+        """Move a session's branch to the trash, if it has one; `keep=False` removes it for good."""
+        if session.branch_id is None:
+            return
+        branch = await self.of(session)
+        if self._sandboxes is not None:
+            await self._sandboxes.release(branch.id)
+        await in_thread(partial(branch.discard, keep=keep))
+        self._branches.pop(session.branch_id, None)
+
+    async def restore(self, session: "SessionRow") -> None:
+        """Take a session's branch out of the trash."""
+        if session.branch_id is not None:
+            workspace = await to_thread(self._workspace, session.workspace)
+            await to_thread(workspace.restore_discarded, session.branch_id)
+
+    async def trashed(self) -> dict[str, str]:
+        """Return the branches in the trash, and when they went there."""
+        workspace = await self.workspace(None)
+        return await in_thread(workspace.trashed)
+
+    async def empty_trash(self, days: float, keep: Collection[str], now_s: float | None = None) -> int:
+        """Free the disk of branches that were discarded more than `days` ago; returns how many.
+
+        Args:
+            keep: those that a session can still be restored with. now_s: the clock's when None.
+        """
+        workspace = await self.workspace(None)
+        return len(await in_thread(partial(workspace.empty_trash, days, keep, now_s)))
+
+    async def finish_landings(self) -> int:
+        """Finish what died half-way into any workspace (D-2); returns how many.
+
+        At the start before anybody looks, and once a while: an error that kept a landing from its end, or
+        a command that was killed in the middle of one, is over by then.
+        """
+        workspace = await self.workspace(None)
+        return len(await in_thread(workspace.finish_landings))
+
+    async def forget_landings(self) -> int:
+        """Remove old landings of every open workspace that something landed in (WS-56); returns how many."""
+        async with self._opening:
+            open_now = [workspace for workspace in self._workspaces.values() if workspace.has_landed]
+        return sum([len(await in_thread(workspace.forget_landings)) for workspace in open_now])
+
+    async def look_after(self) -> None:
+        """Do what belongs to every minute: unfinished landings, old ones."""
+        await self.finish_landings()
+        await self.forget_landings()
+
+    async def aclose(self) -> None:
+        """End what runs on branches, then close every handle and workspace."""
+        if self._sandboxes is not None:
+            await self._sandboxes.close()
+        self._branches = {}
+        workspaces, self._workspaces = list(self._workspaces.values()), {}
+        await to_thread(_close_all, workspaces)
+
+    def _workspace(self, path: str | None) -> "Workspace":
+        found = self._workspaces.get(path)
+        if found is None:
+            from bowerbird.workspace import Workspace
+
+            found = Workspace(
+                path,
+                data_dir=self._data_dir,
+                hide=self._hide,
+                limits=self._limits,
+                rules=self._rules,
+                trash_days=None,  # sessions say what can still be restored (`retention.py`)
+            )
+            self._workspaces[path] = found
+        return found
+
+
+def _fork_of_discarded(
+    workspace: "Workspace", branch_id: str, name: str | None, snapshot: str | None, carry: bool
+) -> "Branch":
+    # What stands on a discarded branch keeps it from being removed, so it can go back at once.
+    old = workspace.restore_discarded(branch_id)
+    try:
+        return old.fork(name, snapshot=snapshot, carry=carry)
+    finally:
+        old.discard()
+
+
+def _take_over(workspace: "Workspace", branch_id: str) -> bool:
+    return take_over(workspace.lock_of(branch_id))
+
+
+def _close_all(workspaces: list[Any]) -> None:
+    for workspace in workspaces:  # each closes its branches
+        workspace.close()

@@ -1,0 +1,94 @@
+"""Finding the request that an answer belongs to, and whether the answer is one (SE-21, AG-62).
+
+Here: those two checks. Not here: storing the answer (`accept.py`), what follows from it.
+"""
+
+from datetime import UTC, datetime
+
+from sqlalchemy import Connection
+
+from bowerbird.core.errors import AlreadyAnswered, InvalidArgument, NoPendingRequest
+from bowerbird.core.events import ApprovalAnswer, ApprovalRequest
+from bowerbird.core.timestamps import from_iso
+from bowerbird.sessions.journal.events_as_records import events_of
+from bowerbird.store.journal.reading import read_turn_records
+from bowerbird.store.rows.turns import TurnRow, find_input, open_turns_with, turns_of
+from bowerbird.store.store import Store
+
+ANSWER_DOOR = "answer"  # answers are deduplicated by the request they answer, whatever door they came through
+
+DECISIONS: dict[str, tuple[str, ...]] = {
+    "approval": ("approve", "deny", "auto_approve"),
+    "plan": ("approve", "reject"),
+    "effect": ("happened", "did_not_happen", "run_again"),
+    "budget": ("raise", "stop"),
+}
+
+
+async def find_request(
+    store: Store, request_id: str | None, thread_id: str | None
+) -> tuple[TurnRow, ApprovalRequest]:
+    """Return the open request and its turn.
+
+    Args:
+        request_id: None means the one pending request of `thread_id`.
+
+    Raises:
+        NoPendingRequest: unknown, expired, or none pending. AlreadyAnswered: it has an answer.
+    """
+    if request_id is None and thread_id is None:
+        raise InvalidArgument("name a request, or the session whose pending request is meant")
+    turns = await store.read(
+        lambda c: open_turns_with(c) if thread_id is None else turns_of(c, thread_id, ("running", "waiting"))
+    )
+    for turn in turns:
+        found = await _in_turn(store, turn, request_id)
+        if found is not None:
+            return turn, found
+    named = "" if request_id is None else f" {request_id}"
+    raise NoPendingRequest(f"there is no pending request{named}; nothing was changed")
+
+
+async def _in_turn(store: Store, turn: TurnRow, request_id: str | None) -> ApprovalRequest | None:
+    records = [record for record in await store.records(turn.thread_id) if record.turn == turn.turn_id]
+    pairs = events_of(records)
+    answered = {event.id for _, event in pairs if isinstance(event, ApprovalAnswer)}
+    for record, event in reversed(pairs):
+        if not isinstance(event, ApprovalRequest) or request_id not in (None, event.id):
+            continue
+        if event.id in answered:
+            if request_id is None:
+                continue
+            raise AlreadyAnswered(f"request {event.id} was answered before")
+        until = record.body.get("expires_at")
+        if until and from_iso(str(until)) < datetime.now(UTC):
+            raise NoPendingRequest(f"request {event.id} expired at {until}; send the message again")
+        return event
+    return None
+
+
+def check_decision(request: ApprovalRequest, decision: str) -> None:
+    """Raise InvalidArgument when `decision` is no answer to `request`. Pure."""
+    allowed = DECISIONS.get(request.kind)
+    if allowed is not None and decision not in allowed:
+        raise InvalidArgument(
+            f"decision {decision!r} does not answer a request of kind {request.kind}; "
+            f"use {', '.join(allowed)}"
+        )
+
+
+def open_question(connection: Connection, turn: TurnRow) -> ApprovalRequest | None:
+    """Return the agent's oldest question of a turn that can still be answered by typing, None for none."""
+    records = read_turn_records(connection, turn.thread_id, turn.turn_id, types=("request", "answer"))
+    open_ones: dict[str, ApprovalRequest] = {}
+    for _, event in events_of(records):
+        if isinstance(event, ApprovalRequest) and event.kind == "user":
+            open_ones[event.id] = event
+        elif isinstance(event, ApprovalAnswer):
+            open_ones.pop(event.id, None)
+    now = datetime.now(UTC)
+    for event in open_ones.values():
+        is_over = bool(event.expires_at) and from_iso(str(event.expires_at)) < now
+        if not is_over and find_input(connection, ANSWER_DOOR, event.id) is None:
+            return event
+    return None

@@ -1,0 +1,72 @@
+"""Watching a session from a place in its journal, whoever drives it (SE-14, SE-33).
+
+Here: committed events without gap or duplicate, live ones in between. Not here: wire forms.
+
+Events of this process come at once. What another process on the same database commits is found
+by looking every 250 ms; its live deltas are not seen, the completed message is.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator
+
+from bowerbird.sessions.journal.events_as_records import events_of
+from bowerbird.sessions.live.hub import Lagged, Live, Published, Subscription, TurnMark
+from bowerbird.store.journal.journal import Record
+from bowerbird.store.store import Store
+
+POLL_S = 0.25
+
+
+async def follow(
+    store: Store, live: Live, thread_id: str, after: int | None = None
+) -> AsyncGenerator[Published, None]:
+    """Yield what happens in a session; use with `aclosing`, it never ends by itself.
+
+    Args:
+        after: replay committed events with a greater seq first; None begins with the present.
+
+    Raises:
+        UnknownSession: there is no such session.
+    """
+    with live.subscribe(thread_id) as viewer:
+        known = await store.records(thread_id, after=after or 0)
+        cursor = known[-1].seq if known else after or 0
+        viewer.skip_to(cursor)  # deltas of a message that the journal has whole by now
+        if after is not None:
+            for published in _committed(thread_id, known):
+                yield published
+        while True:
+            arrived = await _next(viewer)
+            is_news = arrived is None or isinstance(arrived.event, Lagged)
+            is_live = arrived is not None and arrived.seq is None
+            if arrived is not None and not is_news and (is_live or arrived.seq == cursor + 1):
+                cursor = arrived.seq or cursor
+                yield arrived
+            elif arrived is None or arrived.seq is None or arrived.seq > cursor:
+                # Another process wrote, or we were too slow: the journal has it all.
+                found = await store.records(thread_id, after=cursor)
+                for published in _committed(thread_id, found):
+                    yield published
+                cursor = found[-1].seq if found else cursor
+
+
+async def _next(viewer: Subscription) -> Published | None:
+    try:
+        async with asyncio.timeout(POLL_S):
+            return await anext(viewer)
+    except TimeoutError:
+        return None
+
+
+def _committed(thread_id: str, records: list[Record]) -> list[Published]:
+    shown: list[Published] = []
+    for record, event in events_of(records):
+        if event is not None:
+            shown.append(Published(thread_id, record.turn, record.seq, event))
+        elif record.type == "turn_ended":
+            body = record.body
+            mark = TurnMark(
+                str(body.get("state")), stop_reason=body.get("stop_reason"), snapshot=body.get("snapshot")
+            )
+            shown.append(Published(thread_id, record.turn, record.seq, mark))
+    return shown

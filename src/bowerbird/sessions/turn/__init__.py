@@ -1,0 +1,8 @@
+"""One turn, from accepted to ended. Read in this order:
+
+    accept (inbox/accept) → begin_on_accept | begin_transaction → driver → attempt → prepare (recovery) →
+    agent.turn_loop → per step: step_records + step_side_effects (one commit) → finish (freeze, land by
+    policy) → end_transaction
+
+Must not be here: what people send (`inbox`), who drives (`dispatch`), what is owed to doors (`delivery`).
+"""

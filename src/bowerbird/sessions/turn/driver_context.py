@@ -1,0 +1,36 @@
+"""What every driver of a process shares.
+
+Here: that one value. Not here: who makes it (`service.py`) or uses it.
+"""
+
+from dataclasses import dataclass
+
+from bowerbird.sessions.branches.branches import Branches
+from bowerbird.sessions.delivery.outbox import Outbox
+from bowerbird.sessions.journal.audit_log import AuditLog
+from bowerbird.sessions.journal.history_cache import Recall
+from bowerbird.sessions.live.hub import Live
+from bowerbird.sessions.settings import SessionSettings
+from bowerbird.sessions.turn_maker import TurnMaker
+from bowerbird.store.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class DriverContext:
+    """Shared things of a process's drivers.
+
+    Attributes:
+        executor_id: of this process, the holder of its leases.
+        attended: whether a person can answer questions at some door (AG-63).
+    """
+
+    store: Store
+    branches: Branches
+    maker: TurnMaker
+    settings: SessionSettings
+    live: Live
+    audit: AuditLog
+    executor_id: str
+    outbox: Outbox
+    recall: Recall
+    attended: bool = True

@@ -1,0 +1,67 @@
+"""What the driver asks of the composition root: a turn's model, tools, instructions and limits.
+
+It also tells it what happens to branches on which tools keep a state of their own (SB-44).
+
+Here: that one protocol. Not here: any implementation (`app.py`, `api.py`).
+"""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from bowerbird.agent.turn import TurnRun
+from bowerbird.store.rows.sessions import SessionRow
+from bowerbird.store.rows.turns import TurnRow
+
+if TYPE_CHECKING:
+    from bowerbird.workspace import Branch
+
+
+@dataclass(frozen=True, slots=True)
+class TurnContext:
+    """A turn about to be driven.
+
+    Attributes:
+        session, turn: their rows.
+        branch: the session's branch, bound to the turn.
+        changes: settings changed earlier in this turn (`enable_plan_mode` …); they win over the row's.
+        tier: the model tier switched to earlier in this turn, "" for the session's.
+        sender: who asked: `id`, `name`, `door`.
+    """
+
+    session: SessionRow
+    turn: TurnRow
+    branch: "Branch"
+    changes: dict[str, Any] = field(default_factory=dict[str, Any])
+    tier: str = ""
+    sender: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+class TurnMaker(Protocol):
+    """Makes a turn's `TurnRun` from settings and files, anew for each attempt."""
+
+    def model_of(self, session: SessionRow) -> str:
+        """Return `provider:model` that will answer in `session`, "" when none is known; no I/O."""
+        ...
+
+    async def make(self, context: TurnContext) -> TurnRun:
+        """Return model, tools, system, limits, policy, mode, transcripts and the like.
+
+        The driver fills in what is the session's: `history`, `used`, `answers`, `approver`,
+        `inbox`, `budget` (unless given), `stop`, `session`, `turn`.
+
+        Raises:
+            BowerbirdError: say no model is configured; the turn fails with that message and can be
+                resumed.
+        """
+        ...
+
+    async def turn_ended(self, branch_id: str) -> None:
+        """Keep what tools remember of the branch over a restart; called at the end of each turn.
+
+        Nothing is raised for a state that cannot be kept: the turn has ended all the same.
+        """
+        ...
+
+    async def rolled_back(self, branch_id: str) -> None:
+        """Forget what tools remember of a state that the branch was taken back from."""
+        ...

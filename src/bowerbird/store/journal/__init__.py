@@ -1,0 +1,4 @@
+"""The journal: records, blobs, group commit, what cannot be read.
+
+Must not be here: what a record means (`bowerbird.sessions.journal`).
+"""

@@ -1,0 +1,220 @@
+"""What was used, what is reserved, and which limits hold (SE-41 … SE-43, MO-49).
+
+Here: sums over `usage`, rows of `budgets` and `reservations`, inside a given transaction. Not
+here: whether a call fits (`models/budget.py`), prices.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, RowMapping, Select, and_, bindparam, case, func, or_, select
+
+from bowerbird.store.sql.statements import rows_where
+from bowerbird.store.sql.tables import budgets, reservations, sessions, turns, usage
+
+HELD, SETTLED, RELEASED = "held", "settled", "released"
+
+
+@dataclass(frozen=True, slots=True)
+class MoneyScope:
+    """One limit in USD that a call counts against.
+
+    Attributes:
+        scope: `session`, `user`, `schedule` or `deployment`.
+        key: thread id, user id, task id, or "" for the deployment.
+        window: "" for ever, or the UTC day `2026-11-20`.
+    """
+
+    scope: str
+    key: str
+    window: str
+    limit_usd: float
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A scope with what is spent and held; `limit_usd` includes what a person added."""
+
+    scope: MoneyScope
+    limit_usd: float
+    spent: float
+    held: float
+
+
+@dataclass(frozen=True, slots=True)
+class TurnUsage:
+    """Totals of a turn's model calls; `cost` None when one of them has no price."""
+
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    cache_read_tokens: int
+    cache_write_tokens: int
+    cost: float | None
+    estimated: bool
+
+
+def turn_usage(connection: Connection, turn_id: str) -> TurnUsage:
+    """Return what a turn used so far, every attempt included."""
+    return _summed(connection.execute(_OF_TURN, {"b_turn": turn_id}).mappings().one())
+
+
+def _totals(connection: Connection, which: ColumnElement[bool]) -> TurnUsage:
+    return _summed(connection.execute(_sums(which)).mappings().one())
+
+
+def _sums(which: ColumnElement[bool]) -> Select[Any]:
+    columns = (
+        usage.c.input_tokens,
+        usage.c.output_tokens,
+        usage.c.cache_read_tokens,
+        usage.c.cache_write_tokens,
+    )
+    guessed = case((usage.c.estimated.is_(True), 1), else_=0)
+    return select(
+        func.count().label("calls"),
+        func.count(usage.c.cost).label("priced"),
+        func.coalesce(func.sum(usage.c.cost), 0.0).label("cost"),
+        func.coalesce(func.sum(guessed), 0).label("guessed"),
+        *(func.coalesce(func.sum(column), 0).label(column.name) for column in columns),
+    ).where(which)
+
+
+_OF_TURN = _sums(usage.c.turn_id == bindparam("b_turn"))
+
+
+def _summed(row: RowMapping) -> TurnUsage:
+    return TurnUsage(
+        calls=int(row["calls"]),
+        input_tokens=int(row["input_tokens"]),
+        output_tokens=int(row["output_tokens"]),
+        cache_read_tokens=int(row["cache_read_tokens"]),
+        cache_write_tokens=int(row["cache_write_tokens"]),
+        cost=float(row["cost"]) if row["calls"] == row["priced"] else None,
+        estimated=bool(row["guessed"]),
+    )
+
+
+def session_usage(connection: Connection, thread_id: str) -> TurnUsage:
+    """Return what all model calls of a session used, its subagents' and teammates' included."""
+    return _totals(connection, _with_children(thread_id))
+
+
+def _with_children(thread_id: str) -> ColumnElement[bool]:
+    return or_(
+        usage.c.thread_id == thread_id,
+        usage.c.thread_id.startswith(f"{thread_id}.sub", autoescape=True),
+        usage.c.thread_id.startswith(f"{thread_id}.team.", autoescape=True),
+    )
+
+
+# ---------------------------------------------------------------- money limits
+
+
+def standings(connection: Connection, scopes: Sequence[MoneyScope]) -> list[Standing]:
+    """Return where each scope stands: spent, held by other calls, and its limit."""
+    return [
+        Standing(s, s.limit_usd + added_to_limit(connection, s), _spent(connection, s), _held(connection, s))
+        for s in scopes
+    ]
+
+
+def hold(
+    connection: Connection, scopes: Sequence[MoneyScope], turn_id: str, usd: float, tokens: int
+) -> list[int]:
+    """Reserve `usd` and `tokens` in every scope; returns the reservations' numbers."""
+    held: list[int] = []
+    for scope in scopes:
+        result = connection.execute(
+            reservations.insert().values(
+                scope=scope.scope, key=_held_key(scope), turn_id=turn_id, usd=usd, tokens=tokens, state=HELD
+            )
+        )
+        key = result.inserted_primary_key
+        assert key is not None, "an insert of one row has a key"
+        held.append(int(key[0]))
+    return held
+
+
+def finish_reservations(connection: Connection, ids: Sequence[int], state: str) -> None:
+    """Mark reservations `settled` (their usage row is written) or `released` (never sent)."""
+    if ids:
+        connection.execute(reservations.update().where(reservations.c.id.in_(ids)).values(state=state))
+
+
+def settle_dead(connection: Connection, thread_id: str, turn_id: str, at: str) -> int:
+    """Turn reservations that a dead attempt left into estimated usage; returns how many calls."""
+    rows = rows_where(connection, reservations, {"turn_id": turn_id, "state": HELD}).all()
+    if not rows:
+        return 0
+    calls = max(sum(1 for row in rows if row.scope == scope) for scope in {row.scope for row in rows})
+    first_scope = rows[0].scope
+    for row in (row for row in rows if row.scope == first_scope):
+        connection.execute(
+            usage.insert().values(
+                thread_id=thread_id, turn_id=turn_id, agent="main", purpose="main", model="",
+                input_tokens=row.tokens or 0, output_tokens=0, cache_read_tokens=0, cache_write_tokens=0,
+                cost=row.usd, priced=row.usd is not None, estimated=True, at=at,
+            )
+        )  # fmt: skip
+    finish_reservations(connection, [row.id for row in rows], SETTLED)
+    return calls
+
+
+def add_to_limit(connection: Connection, scope: str, key: str, window: str, usd: float) -> None:
+    """Raise a limit by `usd` for its window: a person's answer to a waiting turn."""
+    here = and_(budgets.c.scope == scope, budgets.c.key == key, budgets.c.window == window)
+    present = connection.execute(select(budgets.c.limit_usd).where(here)).first()
+    if present is None:
+        connection.execute(budgets.insert().values(scope=scope, key=key, window=window, limit_usd=usd))
+    else:
+        connection.execute(budgets.update().where(here).values(limit_usd=(present.limit_usd or 0.0) + usd))
+
+
+def _held_key(scope: MoneyScope) -> str:
+    return f"{scope.key}@{scope.window}" if scope.window else scope.key
+
+
+def added_to_limit(connection: Connection, scope: MoneyScope) -> float:
+    """Return what people's answers added to a limit for its window."""
+    found = connection.scalar(
+        select(budgets.c.limit_usd).where(
+            budgets.c.scope == scope.scope, budgets.c.key == scope.key, budgets.c.window == scope.window
+        )
+    )
+    return float(found or 0.0)
+
+
+def _spent(connection: Connection, scope: MoneyScope) -> float:
+    statement = select(func.coalesce(func.sum(usage.c.cost), 0.0))
+    conditions: list[ColumnElement[bool]] = []
+    if scope.scope == "session":
+        conditions.append(_with_children(scope.key))
+    elif scope.scope == "user":
+        statement = statement.join(sessions, sessions.c.thread_id == usage.c.thread_id)
+        nobody = or_(sessions.c.owner.is_(None), sessions.c.owner == "")
+        conditions.append(sessions.c.owner == scope.key if scope.key else nobody)
+    elif scope.scope == "schedule":
+        statement = statement.join(turns, turns.c.turn_id == usage.c.turn_id)
+        conditions += [usage.c.thread_id == scope.key, turns.c.kind == "schedule"]
+    if scope.window:
+        # A range, not a prefix: so the index on `at` is used, and a day costs what that day has.
+        conditions += [usage.c.at >= scope.window, usage.c.at < _day_after(scope.window)]
+    return float(connection.scalar(statement.where(*conditions)) or 0.0)
+
+
+def _day_after(day: str) -> str:
+    return (date.fromisoformat(day) + timedelta(days=1)).isoformat()
+
+
+def _held(connection: Connection, scope: MoneyScope) -> float:
+    found = connection.scalar(
+        select(func.sum(reservations.c.usd)).where(
+            reservations.c.scope == scope.scope,
+            reservations.c.key == _held_key(scope),
+            reservations.c.state == HELD,
+        )
+    )
+    return float(found or 0.0)

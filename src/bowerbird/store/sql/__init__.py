@@ -1,0 +1,4 @@
+"""Tables, migrations, and what the databases need to be told.
+
+Must not be here: rows of any one table (`rows`).
+"""

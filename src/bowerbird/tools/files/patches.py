@@ -1,0 +1,135 @@
+"""The tool `apply_patch` (TO-19): a unified diff over several files, all of it or nothing.
+
+Here: which files are read, written, moved, and taken back when one refuses. Not here:
+the diff's text (`patch_text.py`).
+"""
+
+import posixpath
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from bowerbird.core.errors import Exists, NotFound, ToolError, WorkspaceError
+from bowerbird.core.threads import to_thread
+from bowerbird.tools.context import ToolContext
+from bowerbird.tools.files import reads
+from bowerbird.tools.files.patch_text import FilePatch, apply_hunks, parse_patch
+from bowerbird.tools.result import ToolResult
+
+if TYPE_CHECKING:
+    from bowerbird.workspace import Branch
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """One file's change: `before` and `after` are contents, None where there is no file."""
+
+    patch: FilePatch
+    before: bytes | None
+    after: bytes | None
+
+
+async def apply_patch(patch: str, context: ToolContext) -> ToolResult:
+    """Apply a unified diff to several files at once: either all of it, or nothing is changed.
+
+    Args:
+        patch: The diff, with `--- a/PATH`, `+++ b/PATH` and `@@` hunks for each file.
+    """
+    branch = context.files
+    plans = [await _planned(branch, one) for one in await to_thread(parse_patch, patch)]
+    done: list[_Plan] = []
+    try:
+        for plan in plans:
+            done.append(plan)
+            await _carry_out(context, plan)
+    except WorkspaceError as error:
+        await _take_back(context, done)
+        raise ToolError(f"{plans[len(done) - 1].patch.name}: {error}; nothing was changed") from error
+    lines = [_told(plan) for plan in plans]
+    written = [p.patch.new for p in plans if p.patch.new is not None]
+    deleted = [p.patch.old for p in plans if p.patch.new is None or p.patch.renamed]
+    return ToolResult("\n".join(lines), data={"written": written, "deleted": deleted})
+
+
+def patch_keys(arguments: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the paths a call of `apply_patch` writes, for calls that run in sequence."""
+    try:
+        files = parse_patch(str(arguments.get("patch", "")))
+    except ToolError:
+        return ()
+    names = {name for one in files for name in (one.old, one.new) if name}
+    return tuple(sorted(f"path:{posixpath.normpath('/' + n.lstrip('/'))}" for n in names))
+
+
+async def _planned(branch: "Branch", patch: FilePatch) -> _Plan:
+    before: bytes | None = None
+    if patch.old is not None:
+        try:
+            before = await branch.read_bytes(patch.old)
+        except NotFound as error:
+            raise ToolError(f"{error}; nothing was changed") from error
+    elif patch.new is not None and await _exists(branch, patch.new):
+        raise Exists(f"{patch.new}: the patch creates it, but it exists; nothing was changed", patch.new)
+    left = await to_thread(apply_hunks, before or b"", patch)
+    after = None if patch.new is None else left
+    if patch.new is None and left:
+        raise ToolError(
+            f"{patch.name}: the patch deletes it, but it holds more than that; nothing was changed"
+        )
+    if patch.renamed and patch.new is not None and await _exists(branch, patch.new):
+        raise Exists(f"{patch.new}: the patch renames to it, but it exists; nothing was changed", patch.new)
+    return _Plan(patch, before, after)
+
+
+async def _exists(branch: "Branch", path: str) -> bool:
+    try:
+        await branch.read_bytes(path, 0, 1)
+    except NotFound:
+        return False
+    except WorkspaceError:
+        return True  # a directory or a special file: there is something
+    return True
+
+
+async def _carry_out(context: ToolContext, plan: _Plan) -> None:
+    branch, patch = context.files, plan.patch
+    if patch.old is not None and (patch.new is None or patch.renamed):
+        if patch.new is None:
+            await branch.delete(patch.old)
+        else:
+            await branch.move(patch.old, patch.new)
+        reads.gone(context, patch.old)
+    if patch.new is not None and plan.after is not None and (plan.after != plan.before or patch.old is None):
+        await _write(context, patch.new, plan.after)
+    if patch.new is not None and patch.executable is not None:
+        await branch.set_executable(patch.new, patch.executable)
+
+
+async def _write(context: ToolContext, path: str, data: bytes) -> None:
+    record = await context.files.write_file(path, data)
+    reads.saw(context, path, record["hash"])
+
+
+async def _take_back(context: ToolContext, done: list[_Plan]) -> None:
+    """Undo in reverse order; the last plan may have been carried out in part."""
+    branch = context.files
+    for plan in reversed(done):
+        patch = plan.patch
+        if (
+            patch.new is not None
+            and (plan.before is None or patch.renamed)
+            and await _exists(branch, patch.new)
+        ):
+            await branch.delete(patch.new)
+        if patch.old is not None and plan.before is not None:
+            await _write(context, patch.old, plan.before)
+
+
+def _told(plan: _Plan) -> str:
+    patch = plan.patch
+    if patch.new is None:
+        return f"deleted {patch.old}"
+    if patch.old is None:
+        return f"created {patch.new}"
+    count = f"{len(patch.hunks)} hunk{'' if len(patch.hunks) == 1 else 's'}"
+    return f"moved {patch.old} to {patch.new}, {count}" if patch.renamed else f"changed {patch.new}, {count}"

@@ -1,0 +1,109 @@
+"""What one run or turn can do with processes: tools, or why there are none (SB-5, SB-6, TO-23).
+
+Here: the choice that follows from the sandbox's status, and a sandbox for the length of one run.
+Not here: the tools (`process_tools`), which settings the values come from.
+"""
+
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from bowerbird.sandbox.host import SandboxHost
+from bowerbird.sandbox.run.status import SandboxStatus
+from bowerbird.sandbox.settings import SandboxSettings
+from bowerbird.tools.processes.background_notices import BackgroundNotices
+from bowerbird.tools.processes.process_tools import (
+    PROCESS_TOOLS,
+    ProcessSettings,
+    process_tools,
+    processes_unavailable,
+    sandbox_line,
+)
+from bowerbird.tools.processes.python_tools import PYTHON_TOOLS, cpython_tools, python_unavailable
+from bowerbird.tools.tool import Tool
+
+if TYPE_CHECKING:
+    from bowerbird.workspace import Branch
+
+
+@dataclass(frozen=True, slots=True)
+class Processes:
+    """What can be done with processes.
+
+    Attributes:
+        tools: that run commands. absent: why those that are missing are, by name.
+        line: what the system prompt says of the sandbox. notices: ends of background commands.
+        status: what the host gives; None when nobody asked.
+    """
+
+    tools: tuple[Tool, ...] = ()
+    absent: Mapping[str, str] = field(default_factory=dict[str, str])
+    line: str = ""
+    notices: BackgroundNotices | None = None
+    status: SandboxStatus | None = None
+
+
+async def processes_of(
+    host: SandboxHost,
+    settings: ProcessSettings,
+    branch: "Branch",
+    allow: tuple[str, ...] | None = None,
+    made: Callable[[str], Sequence[Tool]] | None = None,
+) -> Processes:
+    """Return what a turn on `branch` is offered.
+
+    Args:
+        allow: the allow-list that a person set for this session; None = the host's own.
+        made: gives the tools for a network, made before for all turns of a process; None makes them.
+    """
+    status = await host.status()
+    reason = processes_unavailable(status)
+    if reason is not None:
+        absent = dict.fromkeys(PROCESS_TOOLS, reason)
+        without = python_unavailable()
+        if without is not None:
+            absent |= dict.fromkeys(PYTHON_TOOLS, f"{without}; {reason}")
+        return Processes((), absent, sandbox_line(status), status=status)
+    sandbox = await host.sandbox(branch)
+    network = sandbox.network
+    wanted = host.settings.allow if allow is None else allow
+    if status.tier == "overlay" and network.allow != wanted:
+        await network.change(await host.network_rules(wanted))
+    tools = made(network.mode) if made is not None else tools_on(host, settings, network.mode)
+    return Processes(
+        tuple(tools),
+        {},
+        sandbox_line(status, network.mode, network.allow, sandbox.root if sandbox.tier == "copy" else None),
+        BackgroundNotices(host, branch),
+        status,
+    )
+
+
+def tools_on(host: SandboxHost, settings: ProcessSettings, network: str) -> tuple[Tool, ...]:
+    """Return every tool that runs processes of `host`."""
+    tools = process_tools(host, settings, network=network)
+    return (*tools, *(cpython_tools(host) if python_unavailable() is not None else ()))
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessSetup:
+    """Settings of processes for runs of a program: `sandbox` of isolation, `tools` of the tools.
+
+    Attributes:
+        status: what an earlier run found out about this host, to spare the probe.
+    """
+
+    sandbox: SandboxSettings = field(default_factory=SandboxSettings)
+    tools: ProcessSettings = field(default_factory=ProcessSettings)
+    status: SandboxStatus | None = None
+
+
+@asynccontextmanager
+async def processes_of_run(branch: "Branch", setup: ProcessSetup) -> AsyncGenerator[Processes, None]:
+    """Give a run its sandbox, which ends with it: background commands, too."""
+    host = SandboxHost(branch.processes().data_dir, setup.sandbox, status=setup.status, remember=True)
+    try:
+        yield await processes_of(host, setup.tools, branch)
+    finally:
+        await host.close()

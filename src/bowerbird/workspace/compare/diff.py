@@ -1,0 +1,210 @@
+"""Changes as records for people and programs (WS-35), and as one patch (WS-36).
+
+Here: the records, the bound on hunk text, renames by equal bytes. Not here: finding the
+changes (`tree/changes.py`), patch syntax (`patch.py`).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bowerbird.workspace.carry_pending import tainted_paths
+from bowerbird.workspace.compare.patch import patch_sections
+from bowerbird.workspace.marks.flags import ALONE, FlagRules
+from bowerbird.workspace.marks.surroundings import Surroundings, around_changes
+from bowerbird.workspace.registry.state import BranchState
+from bowerbird.workspace.tree.changes import Change
+from bowerbird.workspace.tree.hunks import Hunk, hunks_of, too_long
+from bowerbird.workspace.tree.paths import add_path, shown
+from bowerbird.workspace.tree.threeway import MERGE_LIMIT, Side
+
+HUNK_TEXT_LIMIT = 1024 * 1024
+_IN_PATCHES = ("file", "symlink")
+
+
+def diff_records(
+    changes: Sequence[Change],
+    rules: FlagRules,
+    around: Surroundings = ALONE,
+    tainted: Mapping[str, tuple[str, ...]] | None = None,
+) -> dict[str, Any]:
+    """Return `{"written": […], "deleted": […]}` for `changes`, in their order.
+
+    Marked paths that are deleted are in `marks` too, with their flags and their taint.
+
+    Hunk texts add up to at most 1 MiB; later entries then have `hunks: null` and
+    `truncated: true`.
+    """
+    deleted = [c for c in changes if c.new is None]
+    sources = _Renames(deleted)
+    written: list[dict[str, Any]] = []
+    marks: dict[str, Any] = {}
+    left = HUNK_TEXT_LIMIT
+    for change in changes:
+        said = _marks(change, rules, around, tainted or {})
+        if change.new is None:
+            if said["flags"]:
+                marks[shown(change.path)] = said
+            continue
+        lines = lines_of(change)
+        record = _written(change, change.new, sources.source_of(change), lines.binary) | said
+        hunks = lines.hunks
+        if hunks is None:
+            record.update(hunks=None, truncated=True)
+        else:
+            record["added"] = sum(h.added for h in hunks)
+            record["removed"] = sum(h.removed for h in hunks)
+            left -= sum(len(h.body) for h in hunks)
+            if left < 0:
+                record.update(hunks=None, truncated=True)
+            else:
+                record["hunks"] = [h.record() for h in hunks]
+        written.append(record)
+    found: dict[str, Any] = {"written": written, "deleted": [shown(c.path) for c in deleted]}
+    return found | ({"marks": marks} if marks else {})
+
+
+def branch_diff(state: BranchState, changes: Sequence[Change], rules: FlagRules) -> dict[str, Any]:
+    """Return the records of a branch's changes, with what stands around them and their taint."""
+    return diff_records(changes, rules, around_changes(state.stack, changes), tainted_paths(state))
+
+
+def _marks(
+    change: Change, rules: FlagRules, around: Surroundings, tainted: Mapping[str, tuple[str, ...]]
+) -> dict[str, Any]:
+    """What a person should know before landing a path (D-5, D-6)."""
+    taint = tainted.get(change.path)
+    marks = rules.marks(change.path, change.base, change.new, around, tainted=taint is not None)
+    return {
+        "flags": list(marks.flags),
+        "grade": marks.grade,
+        "reasons": list(marks.reasons),
+        "tainted": taint is not None,
+        "taint": list(taint or ()),
+    }
+
+
+def _written(change: Change, new: Side, renamed_from: str | None, binary: bool) -> dict[str, Any]:
+    base = change.base
+    content = new.content
+    return {
+        **add_path({}, "path", change.path),
+        "kind": "create" if base is None else "modify",
+        "type": new.kind,
+        "size": content.size if content is not None else len((new.target or "").encode("utf-8", "replace")),
+        "mode": new.mode,
+        "old_mode": base.mode if base is not None else None,
+        "binary": binary,
+        "added": 0,
+        "removed": 0,
+        "renamed_from": renamed_from,
+        "base": "uncertain" if change.uncertain else "exact",
+        "hunks": [],
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """A change seen by lines.
+
+    Attributes:
+        binary: a side is a file without lines.
+        hunks: none for what has no lines, None for what is too large to compare.
+    """
+
+    binary: bool
+    hunks: tuple[Hunk, ...] | None
+
+
+def lines_of(change: Change) -> Lines:
+    """Look at a change by lines; reads each side once."""
+    new, base = change.new, change.base
+    contents = [side.content for side in (base, new) if side is not None and side.content is not None]
+    if any(content.size > MERGE_LIMIT for content in contents):
+        return Lines(any(content.is_binary() for content in contents), None)
+    if new is None or new.content is None:
+        return Lines(any(content.is_binary() for content in contents), ())
+    after = new.content.read()
+    before = base.content.read() if base is not None and base.content is not None else None
+    if has_nul(after) or has_nul(before or b""):
+        return Lines(True, ())
+    if too_long(before or b"", after):
+        return Lines(False, None)
+    return Lines(False, hunks_of(change.path, before, after))
+
+
+def change_hunks(change: Change) -> tuple[Hunk, ...] | None:
+    """Return the line hunks of a change, as `lines_of`."""
+    return lines_of(change).hunks
+
+
+def has_nul(data: bytes) -> bool:
+    """Whether the first 8 KiB hold a NUL."""
+    return data.find(b"\0", 0, 8192) >= 0
+
+
+class _Renames:
+    """Deleted files by size, to find those whose bytes were created elsewhere.
+
+    Where sizes are equal each file is hashed, once: comparing all pairs would be quadratic in moved files.
+    """
+
+    def __init__(self, deleted: Iterable[Change]) -> None:
+        self._by_size: dict[int, list[Change]] = {}
+        self._by_digest: dict[int, dict[str, str]] = {}
+        for change in deleted:
+            if change.base is not None and change.base.content is not None and change.base.content.size:
+                self._by_size.setdefault(change.base.content.size, []).append(change)
+
+    def source_of(self, change: Change) -> str | None:
+        """Return the shown path of a deleted file with the bytes of this new one, else None."""
+        if change.base is not None or change.new is None or change.new.content is None:
+            return None
+        content = change.new.content
+        if content.size not in self._by_size:
+            return None
+        path = self._digests(content.size).get(content.digest())
+        return None if path is None else shown(path)
+
+    def _digests(self, size: int) -> dict[str, str]:
+        """Return the first deleted path of each content of a size."""
+        found = self._by_digest.get(size)
+        if found is None:
+            found = self._by_digest[size] = {}
+            for gone in self._by_size[size]:
+                if gone.base is not None and gone.base.content is not None:
+                    found.setdefault(gone.base.content.digest(), gone.path)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class PathPatch:
+    """The patch of one changed path, made when it is asked for.
+
+    Whoever shows patches path by path takes these and never looks for headers in the text of a patch:
+    names and content are a stranger's.
+    """
+
+    change: Change
+    context: int = 3
+
+    @property
+    def path(self) -> str:
+        """The path as doors show it."""
+        return shown(self.change.path)
+
+    def sections(self) -> list[str]:
+        """Return the patch in parts with a header each, two when the type changed; raises LimitExceeded."""
+        return patch_sections(self.change.path, self.change.base, self.change.new, self.context)
+
+
+def path_patches(changes: Sequence[Change], context: int) -> list[PathPatch]:
+    """Return the patches of `changes`; deletions come first, so that a directory may take a file's place."""
+    has_text = [c for c in changes if any(s is not None and s.kind in _IN_PATCHES for s in (c.base, c.new))]
+    ordered = [c for c in has_text if c.new is None] + [c for c in has_text if c.new is not None]
+    return [PathPatch(change, context) for change in ordered]
+
+
+def unified_patch(changes: Sequence[Change], context: int) -> str:
+    """Return one patch for `changes`, in the order of `path_patches`."""
+    return "".join(text for patch in path_patches(changes, context) for text in patch.sections())

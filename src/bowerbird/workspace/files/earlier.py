@@ -1,0 +1,54 @@
+"""Looks at a branch for people: as it is, as it was at a snapshot, and files before the branch changed them.
+
+Here: those looks. Not here: what a look can do (`find/browsing.py`), diffs, going back
+(`history/history.py`).
+"""
+
+import os
+
+from bowerbird.core.errors import NotFound
+from bowerbird.workspace.find.browsing import Browse, OpenFile
+from bowerbird.workspace.history.history import History
+from bowerbird.workspace.registry.state import BranchState
+from bowerbird.workspace.tree.changes import base_side, changes_of
+from bowerbird.workspace.tree.content import Content
+from bowerbird.workspace.tree.nodes import Entry, walk
+from bowerbird.workspace.tree.paths import shown, shown_path
+
+
+def look(state: BranchState, at: str | None) -> Browse:
+    """Return a look at the present state, or at that of a snapshot; raises NotFound for an unknown one."""
+    stack = state.reading()
+
+    def changed() -> dict[str, Entry | None]:
+        own = stack.changed()
+        net = changes_of(stack, lambda path: not stack.ground.shows(path))
+        return {change.path: own.get(change.path) for change in net}
+
+    if at is None:
+        return Browse(stack.view, changed)
+    # It only reads: nothing is freed.
+    history = History(state.stack, state.manifest, state.storage, set[int])
+    view, own = history.view_at(at), history.own_at(at)
+    return Browse(view, lambda: {path: view.lookup(path) for path, _ in walk(own)})
+
+
+def open_base(state: BranchState, path: str) -> OpenFile:
+    """Open a regular file as it was before the branch changed it; the caller closes it.
+
+    Args:
+        path: virtual.
+
+    Raises:
+        NotFound: there was no such file.
+    """
+    stack = state.reading()
+    base = base_side(stack, path) if stack.ground.shows(path) else None
+    if base is None or base.content is None:
+        raise NotFound(f"{shown_path(path)} did not exist before", path)
+    return OpenFile(shown(path), _descriptor(base.content), base.content.size, 0)
+
+
+def _descriptor(content: Content) -> int:
+    with content.stream() as stream:
+        return os.dup(stream.fileno())

@@ -1,0 +1,177 @@
+"""Branches of branches: forking one and merging it back (WS-40, WS-45).
+
+Here: the two calls that involve two branches, over their states and the registry.
+Not here: decisions (`compare/merge.py`, `tree/threeway.py`), layers of one branch (`history/history.py`).
+"""
+
+from collections.abc import Sequence
+
+from bowerbird.core.errors import NotFound, NotRelated
+from bowerbird.workspace.carry_pending import carry as carry_over
+from bowerbird.workspace.carry_pending import pending_at, tainted_paths, take_taint
+from bowerbird.workspace.compare.merge import (
+    MergeMemory,
+    MergeResult,
+    names_of,
+    ours_of,
+    outcome,
+    plan_merge,
+    since_last_merge,
+)
+from bowerbird.workspace.history.branch_journal import Step
+from bowerbird.workspace.history.history import History
+from bowerbird.workspace.registry.registry import BranchRegistry
+from bowerbird.workspace.registry.state import BranchState
+from bowerbird.workspace.tree.changes import Change, changes_of, select
+from bowerbird.workspace.tree.merged_view import MergedView
+from bowerbird.workspace.tree.nodes import Entry
+from bowerbird.workspace.tree.threeway import Side
+
+
+def history_of(state: BranchState, registry: BranchRegistry) -> History:
+    """Return the time line of a branch; its methods expect `state.writing()`."""
+    return History(state.stack, state.manifest, state.storage, lambda: registry.referenced(state.id))
+
+
+def pending(state: BranchState) -> list[Change]:
+    """Return all changes of a branch, without hidden and private paths."""
+    stack = state.reading()
+    return changes_of(stack, lambda path: not stack.ground.shows(path))
+
+
+def fork(
+    state: BranchState,
+    registry: BranchRegistry,
+    name: str | None,
+    snapshot: str | None,
+    *,
+    live: bool,
+    carry: bool = False,
+) -> BranchState:
+    """Make a branch that stands on a frozen state of another; nothing is copied.
+
+    Args:
+        snapshot: an earlier state, None = the present one.
+        live: background processes write; the layers are left as they are and the child
+            stands on the newest frozen state.
+        carry: what was pending in that state is pending in the child.
+
+    Raises:
+        NotFound: there is no such snapshot.
+    """
+    with state.writing():
+        history = history_of(state, registry)
+        if snapshot is not None:
+            point = history.find(snapshot)
+        else:
+            point = history.freeze_live() if live else history.freeze()
+        numbers = history.numbers_at(point.id)
+        manifest = state.manifest.value
+        below = history.pile_at(point.id)
+        rows = [(str(row[0]), int(row[1])) for row in manifest.extra.get("lower", ())]
+        rows += [(state.id, number) for number in numbers]
+        child = registry.create(
+            name=name,
+            policy=manifest.policy,
+            hide=manifest.hide,
+            parent={"branch": state.id, "snapshot": point.id},
+            lower=rows,
+            below=below,
+            private=manifest.private,
+            root=state.workspace,
+        )
+        if carry:
+            changes = pending_at(state, point, below)
+            carry_over(child, history_of(child, registry), changes, tainted_paths(state))
+        return child
+
+
+def merge(
+    parent: BranchState,
+    child: BranchState,
+    registry: BranchRegistry,
+    paths: Sequence[str] | None,
+    *,
+    force: bool,
+    whole: bool = False,
+    turn: str | None = None,
+    call: str | None = None,
+) -> MergeResult:
+    """Merge a descendant's changes into a branch, all or nothing.
+
+    Args:
+        paths: virtual files and directories, None = all.
+        whole: merge nothing at all when a path is in conflict or skipped.
+
+    Raises:
+        NotRelated: `child` does not descend from `parent`.
+        BranchBusy: another process writes one of the two.
+    """
+    if parent.id not in registry.ancestors(child.id):
+        raise NotRelated(f"branch {child.id} does not descend from {parent.id}; only descendants merge")
+    with child.writing() as theirs:
+        child_history = history_of(child, registry)
+        snapshot = child_history.freeze().id
+        changes = pending(child)
+        entry_at = _EntriesAt(child_history)
+        with parent.writing() as stack:
+            memory = MergeMemory(parent.directory, parent.manifest)
+            theirs_of = ours_of(theirs.below_open_view)  # frozen a moment ago
+            changes = since_last_merge(changes, memory.snapshots(child.id), entry_at, theirs_of)
+            chosen, unknown = select(changes, paths)
+            stack.seal(turn=turn)
+            view = stack.below_open_view
+            planned = plan_merge(chosen, ours_of(view), names_of(view), force=force)
+            result, wanted = outcome(planned, force=force)
+            result.unknown.extend(unknown)
+            if whole and (result.conflicts or result.skipped):
+                return result.withheld()
+            private = stack.private_paths()
+            wanted = {path: side for path, side in wanted.items() if path not in private}
+            settled = [p.path for p in planned if p.decision.action == "none" or p.path in wanted]
+            if not settled:
+                return result
+            steps = _journal_steps(wanted, {p.path: p.ours for p in planned})
+            history_of(parent, registry).shelf.put_layer(
+                wanted,
+                known={
+                    p.path: p.base for p in planned if p.decision.action == "take" and not p.decision.merged
+                },
+                merged=lambda number: memory.remember(number, child.id, snapshot, settled),
+            )
+            parent.account.forget()
+            parent.record(steps, turn=take_taint(parent, child, steps, turn), call=call, via="merge")
+            return result
+
+
+def _journal_steps(wanted: dict[str, Side | None], ours: dict[str, Side | None]) -> list[Step]:
+    steps: list[Step] = []
+    for path, side in wanted.items():
+        had = ours.get(path)
+        if side is None:
+            steps.append(Step("rmdir" if had is not None and had.kind == "dir" else "delete", path))
+        elif side.kind == "dir":
+            steps.append(Step("mkdir", path))
+        else:
+            size = side.content.size if side.content is not None else len(side.target or "")
+            steps.append(Step("write", path, "create" if had is None else "modify", size))
+    return steps
+
+
+class _EntriesAt:
+    """What the child had at a path in a snapshot; each snapshot's view is made once."""
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self._views: dict[str, MergedView | None] = {}
+
+    def __call__(self, snapshot: str, path: str) -> Entry | None:
+        if snapshot not in self._views:
+            try:
+                self._views[snapshot] = self._history.view_at(snapshot)
+            except NotFound:
+                self._views[snapshot] = None
+        view = self._views[snapshot]
+        if view is None:
+            raise KeyError(snapshot)
+        return view.lookup(path)

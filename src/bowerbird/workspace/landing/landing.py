@@ -1,0 +1,291 @@
+"""Bringing a branch's changes into the workspace (WS-49…55).
+
+Here: one landing from choice to record: plan, refusals, steps, the branch's new bases.
+Not here: the crash-safe change of files (`apply.py`), decisions (`plan.py`), undo (`undo.py`).
+"""
+
+import contextlib
+import os
+import stat
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from bowerbird.core.errors import LandingRefused, Stale, WorkspaceError
+from bowerbird.core.ids import new_id
+from bowerbird.core.timestamps import now_iso
+from bowerbird.workspace import presence
+from bowerbird.workspace.history.history import History
+from bowerbird.workspace.landing.apply import Applier, Changed, Checkpoint, file_refusal, no_checkpoint
+from bowerbird.workspace.landing.case_clashes import case_clashes
+from bowerbird.workspace.landing.landed_paths import LandedPaths, follow
+from bowerbird.workspace.landing.lock import data_dir_of, workspace_lock
+from bowerbird.workspace.landing.obstacles import Obstacles
+from bowerbird.workspace.landing.plan import (
+    Chosen,
+    PlanEntry,
+    PlanInput,
+    choose,
+    make_plan,
+    plan_id,
+    refused_rows,
+    with_git_units,
+)
+from bowerbird.workspace.landing.record import LandingEntry, LandingFolder, LandingRecord, Refused, Step
+from bowerbird.workspace.marks.flags import FlagRules
+from bowerbird.workspace.marks.surroundings import around_changes
+from bowerbird.workspace.tree.changes import Change, base_side, side_of
+from bowerbird.workspace.tree.nodes import Entry
+from bowerbird.workspace.tree.paths import path_b64, shown
+from bowerbird.workspace.tree.real_directory import Beneath, Version, landed_form, version_of
+from bowerbird.workspace.tree.stack import Stack
+from bowerbird.workspace.tree.threeway import Side, same_side
+
+
+@dataclass(frozen=True, slots=True)
+class LandRequest:
+    """What a person or the policy asks for (WS-50).
+
+    Attributes:
+        paths, hunks: what to land, None = all.
+        accept: flagged paths that a person accepted, `*` = all.
+        force: take the branch's version of conflicts.
+        partial: land the rest of what is refused.
+        plan: the plan the person saw.
+        automatic: no person looks; what is held stays on the branch (D-5).
+        actor, door: who asks, through what.
+    """
+
+    paths: tuple[str, ...] | None = None
+    hunks: tuple[str, ...] | None = None
+    accept: tuple[str, ...] = ()
+    force: bool = False
+    partial: bool = False
+    plan: str | None = None
+    actor: str = ""
+    door: str = ""
+    automatic: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LandingContext:
+    """What a landing needs of its branch; the branch's writer lock is held.
+
+    Attributes:
+        changes: of the frozen state `snapshot`.
+        ignored_of: whether git's ignore files name a path.
+        tainted: paths written with untrusted text in context, and what that was.
+        checkpoint: see `Applier`.
+    """
+
+    branch: str
+    stack: Stack
+    history: History
+    changes: Sequence[Change]
+    snapshot: str | None
+    rules: FlagRules
+    ignored_of: Callable[[str], bool]
+    tainted: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    checkpoint: Checkpoint = field(default=no_checkpoint)
+
+
+def plan_landing(
+    ground: LandingContext, tree: Beneath, request: LandRequest
+) -> tuple[list[PlanEntry], list[str]]:
+    """Return the plan's entries, and given paths without a change; changes nothing."""
+    chosen, unknown = choose(ground.changes, request.paths, request.hunks)
+    around = around_changes(ground.stack, ground.changes)
+    chosen = with_git_units(ground.changes, chosen, around)
+    given = PlanInput(
+        rules=ground.rules,
+        around=around,
+        current_of=lambda path: tree.side(os.fsencode(path[1:])),
+        names_of=lambda path: [os.fsdecode(name) for name in tree.names(os.fsencode(path[1:]))],
+        ignored_of=ground.ignored_of,
+        case_clashes=lambda paths: case_clashes(tree, paths),
+        obstacle_of=obstacle_in(tree),
+        links_of=lambda path: links_at(tree, path),
+        tainted=ground.tainted,
+        accept=request.accept,
+        named=request.paths,
+        force=request.force,
+        automatic=request.automatic,
+    )
+    return make_plan(chosen, given), unknown
+
+
+def obstacle_in(tree: Beneath) -> Callable[[str, Side | None, Side | None, bool], str | None]:
+    """Return the test of what the system will refuse, as plans ask it."""
+    looking = Obstacles(tree)
+
+    def of(path: str, present: Side | None, planned: Side | None, only_mode: bool) -> str | None:
+        kinds = [side.kind if side is not None else None for side in (present, planned)]
+        return looking.of(os.fsencode(path[1:]), *kinds, only_mode=only_mode and kinds[0] == "file")
+
+    return of
+
+
+def links_at(tree: Beneath, path: str) -> int:
+    """Return how many names a file of the workspace has; 1 where none stands."""
+    found = tree.lstat(os.fsencode(path[1:]))
+    return found.st_nlink if found is not None and stat.S_ISREG(found.st_mode) else 1
+
+
+def land(ground: LandingContext, root: Path, request: LandRequest) -> tuple[LandingRecord, LandingFolder]:
+    """Land, and return the record with its folder.
+
+    Raises:
+        Stale: the plan or a hunk is no longer what it was.
+        LandingRefused: paths are refused and `partial` was not given; nothing changed.
+        ReadOnly, LimitExceeded, BranchBusy: see `apply.py`.
+    """
+    folder = LandingFolder(ground.stack.directory / "landings" / new_id("l"))
+    landed = LandedPaths(ground.stack.directory)
+    with Beneath(root) as tree, workspace_lock(tree, data_dir_of(ground.stack.directory)), refusals(folder):
+        entries, unknown = plan_landing(ground, tree, request)
+        if request.plan is not None and plan_id(entries) != request.plan:
+            raise Stale("the plan is no longer equal: branch or workspace changed; look at it again")
+        refused = refused_rows(entries, unknown)
+        if refused and not request.partial:
+            raise refusal(refused)
+        landing = [e for e in entries if e.refused is None and not e.left_out]
+        record = _record(folder, ground, request, landing, refused)
+        if landing:
+            applier = Applier(tree, folder, ground.checkpoint)
+            steps = _keep_all(folder, tree, landing)
+            record = applier.run(record, steps, settler(ground.stack, folder, landed, tree))
+        else:
+            # Nothing to do is no event of the workspace: said, but not kept.
+            record = msgspec.structs.replace(record, state="done")
+        with contextlib.suppress(OSError, WorkspaceError):  # it has landed; the next turn's start follows
+            follow(ground.stack, ground.history, landed, tree)
+        return record, folder
+
+
+@contextlib.contextmanager
+def refusals(folder: LandingFolder) -> Generator[None]:
+    """Tell what stopped a landing in its own words; one that never began leaves no folder."""
+    try:
+        yield
+    except Changed as error:
+        rows = [{"path": path, "reason": "changed while landing"} for path in error.paths]
+        raise refusal(rows) from error
+    except OSError as error:
+        raise file_refusal(error) from error
+    finally:
+        with contextlib.suppress(OSError):
+            if not presence.exists(folder.path / "steps.json") and not folder.started:
+                folder.remove()  # else something is still to be done, and it says what
+
+
+def refusal(rows: Sequence[dict[str, str]]) -> LandingRefused:
+    """Return the error that names every refused path."""
+    few = "; ".join(f"{row['path'].lstrip('/')}: {row['reason']}" for row in rows[:5])
+    more = f" and {len(rows) - 5} more" if len(rows) > 5 else ""
+    return LandingRefused(f"nothing landed: {few}{more}", rows)
+
+
+def _keep_all(folder: LandingFolder, tree: Beneath, entries: Sequence[PlanEntry]) -> list[Step]:
+    """Store every version that the landing or its undo may need, and return the steps."""
+    folder.create()
+    steps: list[Step] = []
+    known = {os.fsencode(e.path[1:]) for e in entries}
+    for entry in entries:
+        path = os.fsencode(entry.path[1:])
+        if entry.result is not None:
+            for above in list(tree.missing_parents(path)):
+                if above not in known:
+                    known.add(above)
+                    steps.append(made_directory(above))
+        change = entry.chosen.change
+        versions = (*entry.versions(), version_of(change.base), version_of(change.new))
+        sides = (entry.current, entry.result, change.base, change.new)
+        folder.keep_all(zip(sides, versions, strict=True))
+        steps.append(Step(path, *versions))
+    return steps
+
+
+def _record(
+    folder: LandingFolder,
+    ground: LandingContext,
+    request: LandRequest,
+    entries: Sequence[PlanEntry],
+    refused: Sequence[dict[str, str]],
+) -> LandingRecord:
+    return LandingRecord(
+        id=folder.path.name,
+        kind="land",
+        branch=ground.branch,
+        snapshot=ground.snapshot,
+        actor=request.actor,
+        door=request.door,
+        at=now_iso(),
+        entries=tuple(landing_entry(e.chosen, e) for e in entries),
+        refused=tuple(Refused(row["path"], row["reason"]) for row in refused),
+        workspace=str(ground.stack.ground.root or ""),
+    )
+
+
+def landing_entry(chosen: Chosen, entry: PlanEntry) -> LandingEntry:
+    """Return the record's row of one landed path."""
+    before, after = entry.versions()
+    return LandingEntry(
+        path=shown(entry.path),
+        op=entry.op,
+        before=before.shown if before else None,
+        after=after.shown if after else None,
+        mode=after.mode if after is not None and after.kind == "file" else None,
+        hunks=() if chosen.whole else chosen.hunks,
+        flags=entry.flags,
+        merged=entry.merged,
+        tainted=entry.tainted,
+        taint=entry.taint,
+        path_b64=path_b64(entry.path) or msgspec.UNSET,
+    )
+
+
+def settler(
+    stack: Stack, folder: LandingFolder, landed: LandedPaths, tree: Beneath
+) -> Callable[[LandingRecord, Sequence[Step]], None]:
+    """Return what moves the branch's bases once the files are in place; may run twice.
+
+    The parts that landed are the new base, so that `changes()` shows what remains.
+    """
+
+    def settle(_: LandingRecord, steps: Sequence[Step]) -> None:
+        taken: list[str] = []
+        joined: list[str] = []
+        for step in steps:
+            path = "/" + os.fsdecode(step.path)
+            if stack.touched(path) is None:
+                continue
+            set_base(stack, folder, path, step.new)
+            if not step.implied:
+                (taken if step.after == landed_form(step.new) else joined).append(path)
+        landed.update(tree, taken, joined)
+
+    return settle
+
+
+def made_directory(path: bytes) -> Step:
+    """Return the step of a directory that exists only for what is put in it."""
+    return Step(path, None, Version("dir"), None, Version("dir"), implied=True)
+
+
+def set_base(stack: Stack, folder: LandingFolder, path: str, version: Version | None) -> None:
+    """Make a stored version the branch's base of `path`."""
+    if version is None:
+        stack.orig.save(path, None, None)
+    elif version.kind == "file":
+        source = folder.blob(version.digest or "")
+        stack.orig.save(path, Entry("file", version.mode, source.lstat().st_size, 0, 0), source)
+    else:
+        target = os.fsdecode(version.target) if version.target is not None else None
+        stack.orig.save(path, Entry(version.kind, 0o755, 0, 0, 0, target), None)
+
+
+def is_pending(stack: Stack, path: str) -> bool:
+    """Whether the branch has a change of `path` against its base."""
+    return not same_side(base_side(stack, path), side_of(stack, path, stack.lookup(path)))

@@ -1,0 +1,303 @@
+"""The landings of a workspace: finding, taking back, forgetting old ones.
+
+Here: `Landing`, the handle that callers get, and the landings of all branches of one
+workspace. Not here: how one landing is made (`landing.py`) or undone (`undo.py`), what a crash left
+(`unfinished.py`).
+"""
+
+import contextlib
+import logging
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from bowerbird.core.errors import InvalidArgument, InvalidWorkspace, NotFound, WorkspaceError
+from bowerbird.core.ids import new_id
+from bowerbird.workspace import presence
+from bowerbird.workspace.compare.diff import diff_records
+from bowerbird.workspace.landing.apply import Checkpoint, no_checkpoint, said_plainly
+from bowerbird.workspace.landing.fix import Fix, fix
+from bowerbird.workspace.landing.lock import workspace_lock
+from bowerbird.workspace.landing.record import LandingFolder, LandingRecord
+from bowerbird.workspace.landing.undo import UndoRequest, undo
+from bowerbird.workspace.landing.unfinished import REMOVED, Unfinished, all_folders, held, settle_of
+from bowerbird.workspace.marks.flags import FlagRules
+from bowerbird.workspace.registry.registry import BranchRegistry
+from bowerbird.workspace.tree.changes import Change
+from bowerbird.workspace.tree.real_directory import Beneath
+
+KEPT_LANDINGS = 100
+KEPT_BYTES = 2 * 1024**3
+ALWAYS_KEPT = 10
+ENDED = ("done", "undone", "given_up")
+
+_log = logging.getLogger(__name__)
+
+
+class Landing:
+    """One landing or undo, as its record says, and the way to take it back.
+
+    Example:
+        landing = branch.land(paths=["src/a.py"])
+        landing.state, [row["path"] for row in landing.entries]
+        landing.undo()
+    """
+
+    def __init__(self, landings: "Landings", folder: LandingFolder, record: LandingRecord) -> None:
+        self._landings = landings
+        self._folder = folder
+        self._record = record
+
+    @property
+    def id(self) -> str:
+        """`l_…`."""
+        return self._record.id
+
+    @property
+    def state(self) -> str:
+        """`done`, `undone`, `needs_attention`, or where a crash left it."""
+        return self._record.state
+
+    @property
+    def kind(self) -> str:
+        """`land` or `undo`."""
+        return self._record.kind
+
+    @property
+    def entries(self) -> list[dict[str, Any]]:
+        """The landed paths, as in `record`."""
+        return list(self.record["entries"])
+
+    @property
+    def refused(self) -> list[dict[str, str]]:
+        """`{"path", "reason"}` of what a partial landing left out."""
+        return list(self.record["refused"])
+
+    @property
+    def undoes(self) -> str | None:
+        """The landing that this one takes back."""
+        return self._record.undoes
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The record of WS-54, as plain data."""
+        return self._record.to_data()
+
+    def diff(self, paths: Sequence[str] | None = None) -> dict[str, Any]:
+        """Return what it did to the workspace's files, in the form of `Branch.diff` (WS-35).
+
+        Args:
+            paths: virtual paths of files, None = all.
+
+        Raises:
+            WorkspaceError: its files cannot be read.
+        """
+        changes = [
+            Change(
+                "/" + os.fsdecode(step.path), self._folder.side(step.before), self._folder.side(step.after)
+            )
+            for step in self._folder.steps()
+            if not step.implied
+        ]
+        return diff_records([c for c in changes if paths is None or c.path in paths], FlagRules())
+
+    def __getattr__(self, name: str) -> Any:
+        """The other fields of the record: `branch`, `snapshot`, `actor`, `door`, `at`, …"""
+        record: LandingRecord = self.__dict__["_record"]
+        return getattr(record, name)
+
+    def undo(
+        self,
+        paths: Sequence[str] | None = None,
+        force: bool = False,
+        hunks: Sequence[str] | None = None,
+        *,
+        actor: str = "",
+        door: str = "",
+    ) -> "Landing":
+        """Take this landing back, keeping what the user edited elsewhere since (WS-56).
+
+        Args:
+            paths: files or directories of it, None = all.
+            force: restore also where later edits overlap; those can be brought back by undoing
+                the undo.
+            hunks: ids of its hunks, None = all.
+
+        Returns:
+            The undo, a landing of its own.
+
+        Raises:
+            LandingRefused: later edits overlap; nothing changed.
+            Stale: a hunk is not one of this landing.
+        """
+        if not self._record.entries:  # a landing of nothing was not kept; taking it back is nothing, too
+            nothing = msgspec.structs.replace(self._record, id=new_id("l"), kind="undo", undoes=self.id)
+            return self._landings.of(self._folder, nothing)
+        undone = self._landings.undo(self.id, paths, force, hunks, actor=actor, door=door)
+        with contextlib.suppress(WorkspaceError):  # it is taken back, whether that can be read now or not
+            self._record = self._folder.record()
+        return undone
+
+    @property
+    def folder(self) -> LandingFolder:
+        """The directory that holds it, for this package."""
+        return self._folder
+
+    def __repr__(self) -> str:
+        return f"<Landing {self.id} {self.kind} {self.state}, {len(self._record.entries)} paths>"
+
+
+class Landings:
+    """All landings of a registry's workspace."""
+
+    def __init__(self, registry: BranchRegistry, checkpoint: Checkpoint = no_checkpoint) -> None:
+        self._registry = registry
+        self.checkpoint = checkpoint
+        self._unfinished = Unfinished(registry)
+        self.made = 0  # since old ones were last forgotten
+
+    def of(self, folder: LandingFolder, record: LandingRecord) -> Landing:
+        """Return the handle of one landing."""
+        return Landing(self, folder, record)
+
+    def made_one(self, folder: LandingFolder, record: LandingRecord) -> Landing:
+        """Count a new landing and return its handle; old ones are forgotten later (`forget_old`)."""
+        self.made += 1
+        return self.of(folder, record)
+
+    def all(self) -> list[Landing]:
+        """Return the readable landings, oldest first."""
+        found = [self.of(folder, record) for folder, record in self._readable()]
+        return sorted(found, key=lambda landing: (landing.record["at"], landing.id))
+
+    def find(self, landing: str) -> Landing:
+        """Return a landing by id; raises NotFound, and WorkspaceError when it cannot be read."""
+        for directory in self._registry.directories():
+            folder = LandingFolder(directory / "landings" / landing)
+            if _is_id(landing) and presence.is_directory(folder.path) and self._registry.is_ours(directory):
+                return self.of(folder, folder.record())
+        raise NotFound(f"there is no landing {landing} of this workspace")
+
+    def undo(
+        self,
+        landing: str,
+        paths: Sequence[str] | None,
+        force: bool,
+        hunks: Sequence[str] | None,
+        *,
+        actor: str = "",
+        door: str = "",
+    ) -> Landing:
+        """See `Landing.undo`; paths are virtual or relative."""
+        with said_plainly():
+            return self._undo(landing, paths, force, hunks, actor, door)
+
+    def _undo(
+        self,
+        landing: str,
+        paths: Sequence[str] | None,
+        force: bool,
+        hunks: Sequence[str] | None,
+        actor: str,
+        door: str,
+    ) -> Landing:
+        folder = self.find(landing).folder
+        given = None if paths is None else tuple("/" + path.strip("/").removeprefix("./") for path in paths)
+        request = UndoRequest(given, None if hunks is None else tuple(hunks), force, actor, door)
+        with self._registry.borrowed(folder.path.parent.parent) as state, state.writing() as stack:
+            if state.workspace is None:
+                raise InvalidWorkspace("the branch of this landing has no workspace")
+            record, target = undo(folder, state.workspace, request, stack, self.checkpoint)
+            state.account.forget()
+        return self.made_one(target, record)
+
+    # ------------------------------------------------------------ after a crash
+
+    def recover(self, branch: str | None = None, *, everywhere: bool = False) -> list[LandingRecord]:
+        """Finish or discard what died half-way; returns what was finished. Nothing that it meets is raised.
+
+        A record that cannot be read, or a landing that can be brought neither to its end nor back now,
+        is left as it is, logged, and stops nothing else; the next call tries again.
+
+        Args:
+            branch: look at this branch only. everywhere: at the branches of every workspace.
+        """
+        return self._unfinished.finish(branch, everywhere=everywhere)
+
+    def fix(self, landing: str, how: Fix) -> Landing:
+        """Lead a landing that needs attention, or never came to its end, out of it.
+
+        Args:
+            how: `retry` goes on where it stopped; `take_back` brings its files back to what they were;
+                `give_up` leaves every file as it is now and ends the landing.
+
+        Returns:
+            The landing as it is then: `done`, `undone`, `given_up`, or still `needs_attention`.
+
+        Raises:
+            InvalidArgument: it needs no attention.
+        """
+        folder = self.find(landing).folder
+        with said_plainly(), held(self._registry, folder) as (stack, tree):
+            record = folder.record()
+            if record.state not in ("applying", "needs_attention"):
+                raise InvalidArgument(f"landing {landing} is {record.state}: there is nothing to fix")
+            done = fix(tree, folder, how, settle_of(folder, stack, tree), stack)
+        return self.of(folder, done)
+
+    # ------------------------------------------------------------ what is kept
+
+    def forget_old(self) -> list[str]:
+        """Remove the oldest landings beyond 100 or 2 GiB, never the last 10; return their ids.
+
+        For one caller now and then, never for a landing: it looks at every branch. Two at once, in
+        whatever processes, remove each landing once.
+
+        Raises:
+            BranchBusy: landings held the workspace all the time; the next call does it.
+        """
+        self.made = 0
+        root = self._registry.root
+        old = self._beyond()
+        if root is None or not old:
+            return []
+        removed: list[str] = []
+        hidden: list[Path] = []
+        with Beneath(root) as tree, workspace_lock(tree, self._registry.data_dir):
+            for folder in old:
+                # Out of sight first: whoever reads it at this moment finds all of it, or nothing.
+                gone = folder.path.with_name(REMOVED + folder.path.name)
+                with contextlib.suppress(FileNotFoundError):
+                    folder.path.rename(gone)
+                    removed.append(folder.path.name)
+                    hidden.append(gone)
+        left = [path for folder in old for path in folder.path.parent.glob(f"{REMOVED}*")]
+        for gone in {*hidden, *left}:  # also what somebody was killed over
+            shutil.rmtree(gone, ignore_errors=True)
+        return removed
+
+    def _beyond(self) -> list[LandingFolder]:
+        kept_bytes, found = 0, list[LandingFolder]()
+        for age, landing in enumerate(reversed(self.all())):
+            try:
+                kept_bytes += landing.folder.bytes_used()
+            except FileNotFoundError:
+                continue  # removed meanwhile
+            beyond = age >= KEPT_LANDINGS or kept_bytes > KEPT_BYTES
+            if age >= ALWAYS_KEPT and beyond and landing.state in ENDED:
+                found.append(landing.folder)
+        return found
+
+    def _readable(self) -> Iterator[tuple[LandingFolder, LandingRecord]]:
+        for folder in all_folders(self._registry):
+            with contextlib.suppress(WorkspaceError):  # named when it is asked for by id
+                if folder.started:
+                    yield folder, folder.record()
+
+
+def _is_id(landing: str) -> bool:
+    return "/" not in landing and landing not in ("", ".", "..")

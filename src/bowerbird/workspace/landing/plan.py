@@ -1,0 +1,337 @@
+"""What a landing would do, path by path (WS-49…52), before anything is touched.
+
+Here: choosing changes by path and hunk, drift of the workspace, what is refused and why,
+the plan's name. Not here: applying (`apply.py`, `landing.py`), rules of flags (`marks/flags.py`).
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from bowerbird.core.errors import Stale
+from bowerbird.workspace.compare.diff import change_hunks
+from bowerbird.workspace.compare.merge import NamesOf, Planned, SideOf, plan_merge, wins
+from bowerbird.workspace.landing.record import Op
+from bowerbird.workspace.marks.flags import ALWAYS_REFUSED, FlagRules, Marks, grade_of
+from bowerbird.workspace.marks.surroundings import Surroundings
+from bowerbird.workspace.marks.table import FLAGS, Grade
+from bowerbird.workspace.tree.changes import Change, covers
+from bowerbird.workspace.tree.content import Content
+from bowerbird.workspace.tree.hunks import apply_hunks
+from bowerbird.workspace.tree.paths import add_path, shown
+from bowerbird.workspace.tree.real_directory import Version, landed_version, version_of
+from bowerbird.workspace.tree.threeway import Decision, Side
+
+Drift = Literal["none", "same", "mergeable", "conflict"]
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A change to land; `change.new` is the part of it that lands.
+
+    Attributes:
+        hunks: ids of the hunks that land. whole: all of the change lands.
+    """
+
+    change: Change
+    hunks: tuple[str, ...]
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PlanEntry:
+    """One path of a plan.
+
+    Attributes:
+        result: what the workspace gets; equal to `current` for `same`.
+        left_out: a cache that the landing did not name: shown, neither landed nor refused.
+        reasons: a sentence for each flag.
+        unit: the git directory that it lands with, whole or not at all.
+        taint: what the turn that wrote it had read from outside.
+        refused: why it does not land, None when it does.
+        links: how many names the workspace's file has; the others keep the old bytes.
+    """
+
+    chosen: Chosen
+    op: Op
+    drift: Drift
+    current: Side | None
+    result: Side | None
+    merged: bool
+    flags: tuple[str, ...]
+    ignored: bool
+    tainted: bool
+    refused: str | None = None
+    left_out: bool = False
+    links: int = 1
+    reasons: tuple[str, ...] = ()
+    unit: str | None = None
+    taint: tuple[str, ...] = ()
+
+    @property
+    def grade(self) -> Grade:
+        """What landing it asks for (D-5)."""
+        return grade_of(self.flags)
+
+    @property
+    def path(self) -> str:
+        """The virtual path."""
+        return self.chosen.change.path
+
+    def versions(self) -> tuple[Version | None, Version | None]:
+        """Return what the workspace has, and what it gets."""
+        before = version_of(self.current)
+        return before, before if self.drift == "same" else landed_version(self.result)
+
+    def record(self) -> dict[str, Any]:
+        """Return the form of WS-49."""
+        change = self.chosen.change
+        return {
+            **add_path({}, "path", self.path),
+            "op": self.op,
+            "base": _shown(version_of(change.base)),
+            "current": _shown(version_of(self.current)),
+            "new": _shown(version_of(change.new)),
+            "drift": self.drift,
+            "flags": list(self.flags),
+            "grade": self.grade,
+            "reasons": list(self.reasons),
+            "ignored": self.ignored,
+            "tainted": self.tainted,
+            "taint": list(self.taint),
+            "hunks": list(self.chosen.hunks),
+            **({"links": self.links} if self.links > 1 else {}),
+        }
+
+
+def choose(
+    changes: Sequence[Change], paths: Collection[str] | None, hunks: Collection[str] | None
+) -> tuple[list[Chosen], list[str]]:
+    """Return what to land, and given paths without a change.
+
+    A path lands whole unless some of its hunks are named; then only those land. With
+    `hunks` alone nothing else lands.
+
+    Raises:
+        Stale: a hunk is not a present one.
+    """
+    wanted = set(hunks or ())
+    chosen: list[Chosen] = []
+    matched: set[str] = set()
+    for change in changes:
+        given = [path for path in paths or () if covers(path, change.path)]
+        matched.update(given)
+        selected = bool(given) if paths is not None else hunks is None
+        if not selected and not wanted:
+            continue
+        found = change_hunks(change) or ()
+        named = tuple(h.id for h in found if h.id in wanted)
+        wanted.difference_update(named)
+        if named and len(named) < len(found):
+            chosen.append(Chosen(_part(change, named), named, whole=False))
+        elif named or selected:
+            chosen.append(Chosen(change, tuple(h.id for h in found), whole=True))
+    if wanted:
+        raise Stale(f"hunk {min(wanted)} is not a present change; look at the diff again")
+    return chosen, [path for path in paths or () if path not in matched]
+
+
+def _part(change: Change, named: Collection[str]) -> Change:
+    """The change reduced to some hunks; a changed mode comes with the last of them."""
+    new = change.new
+    if new is None or new.content is None:
+        return change
+    base = change.base if change.base is not None and change.base.kind == "file" else None
+    old = base.content.read() if base is not None and base.content is not None else b""
+    data = apply_hunks(old, new.content.read(), change_hunks(change) or (), named)
+    return replace(change, new=Side("file", base.mode if base is not None else new.mode, Content(data)))
+
+
+def nothing_in_the_way(path: str, present: Side | None, planned: Side | None, only_mode: bool) -> None:
+    """For plans about no real directory."""
+    del path, present, planned, only_mode
+
+
+def one_link(path: str) -> int:
+    """For plans about no real directory."""
+    del path
+    return 1
+
+
+@dataclass(frozen=True, slots=True)
+class PlanInput:
+    """What a plan depends on beside the changes.
+
+    Attributes:
+        current_of, names_of: the workspace as it is.
+        ignored_of: whether git's ignore files name a path.
+        obstacle_of: why the system will refuse to change a path (path, present, planned, only the mode).
+        links_of: how many names the workspace's file has; a landing splits it from the others.
+        case_clashes: paths equal to another name on a case-insensitive disk.
+        tainted: by path, what the turn that wrote it had read from outside.
+        accept: paths whose flags a person accepted, `*` = all; a git directory that is new may be named
+            for everything in it.
+        automatic: nobody looks: what is held stays on the branch.
+        named: the paths given to the landing, for caches.
+    """
+
+    rules: FlagRules
+    current_of: SideOf
+    names_of: NamesOf
+    ignored_of: Callable[[str], bool]
+    case_clashes: Callable[[Collection[str]], set[str]]
+    around: Surroundings
+    tainted: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    obstacle_of: Callable[[str, Side | None, Side | None, bool], str | None] = nothing_in_the_way
+    links_of: Callable[[str], int] = one_link
+    accept: Collection[str] = ()
+    named: Collection[str] | None = None
+    force: bool = False
+    automatic: bool = False
+
+
+def make_plan(chosen: Sequence[Chosen], given: PlanInput) -> list[PlanEntry]:
+    """Decide every chosen change against the workspace; changes nothing."""
+    by_path = {item.change.path: item for item in chosen}
+    planned = plan_merge(
+        [item.change for item in chosen], given.current_of, given.names_of, force=given.force
+    )
+    clashes = given.case_clashes(by_path)
+    entries = [_entry(item, by_path[item.path], given, clashes) for item in planned]
+    return _git_units(entries, given.force)
+
+
+def _entry(item: Planned, chosen: Chosen, given: PlanInput, clashes: Collection[str]) -> PlanEntry:
+    change, decision = item.change, item.decision
+    tainted = item.path in given.tainted
+    marks = given.rules.marks(item.path, change.base, change.new, given.around, tainted=tainted)
+    if item.path in clashes:
+        clash = FLAGS["case-clash"].reason
+        marks = replace(marks, flags=("case-clash", *marks.flags), reasons=(clash, *marks.reasons))
+    named = tuple(given.named or ())
+    cache = given.rules.is_cache(item.path) or marks.is_scrap
+    left_out = cache and not (given.rules.names_cache(item.path, named) or item.path in named)
+    taken = decision.action == "take" or (given.force and wins(decision))
+    op, result = operation(change), decision.result if taken else item.ours
+    refused = None if left_out else _refusal(decision, marks, item.path, given)
+    if taken and not left_out and refused is None:
+        refused = given.obstacle_of(item.path, item.ours, result, op == "chmod")
+    return PlanEntry(
+        chosen,
+        op,
+        _drift(decision),
+        item.ours,
+        result,
+        decision.merged,
+        marks.flags,
+        cache or given.ignored_of(item.path),
+        tainted,
+        refused,
+        left_out,
+        given.links_of(item.path) if op == "modify" else 1,
+        marks.reasons,
+        _unit(marks),
+        given.tainted.get(item.path, ()),
+    )
+
+
+def _drift(decision: Decision) -> Drift:
+    if decision.action == "none":
+        return "same"
+    if decision.action == "conflict":
+        return "conflict"
+    return "mergeable" if decision.merged else "none"
+
+
+def _refusal(decision: Decision, marks: Marks, path: str, given: PlanInput) -> str | None:
+    always = sorted(ALWAYS_REFUSED.intersection(marks.flags))
+    if always:
+        return always[0]
+    if decision.action == "conflict" and not (given.force and wins(decision)):
+        return decision.reason
+    if marks.grade == "needs_accept" and not _accepted(path, marks, given.accept):
+        return "flagged: " + ", ".join(marks.flags)
+    if marks.grade != "free" and given.automatic:
+        return "held: " + ", ".join(marks.flags)
+    return None
+
+
+def _accepted(path: str, marks: Marks, accept: Collection[str]) -> bool:
+    """Whether a person named the path; a git directory that comes whole is one thing with one name."""
+    if "*" in accept or path in accept:
+        return True
+    return marks.git is not None and marks.git.is_new and marks.git.root in accept
+
+
+def operation(change: Change) -> Op:
+    """Return what landing a change is called."""
+    base, new = change.base, change.new
+    if new is None:
+        return "rmdir" if base is not None and base.kind == "dir" else "delete"
+    if new.kind == "symlink":
+        return "symlink"
+    if new.kind == "dir":
+        return "mkdir"
+    if base is None or base.kind != "file":
+        return "create"
+    only_mode = base.content is not None and new.content is not None and base.content.same(new.content)
+    return "chmod" if only_mode else "modify"
+
+
+def _git_units(entries: list[PlanEntry], force: bool) -> list[PlanEntry]:
+    """All of a git directory's data lands or none, and a new one whole: only together they make sense."""
+    left: dict[str, str] = {}
+    for entry in entries:
+        if entry.unit is None or force or entry.left_out:
+            continue
+        if entry.drift in ("mergeable", "conflict"):
+            left[entry.unit] = "git-moved: HEAD, refs or index of the workspace changed"
+        elif entry.refused is not None:
+            left.setdefault(entry.unit, entry.refused)
+    return [
+        replace(e, refused=e.refused or left[e.unit]) if e.unit in left and not e.left_out else e
+        for e in entries
+    ]
+
+
+def _unit(marks: Marks) -> str | None:
+    if marks.git is None or marks.is_scrap:
+        return None
+    return marks.git.root if marks.git.is_new or "git-data" in marks.flags else None
+
+
+def with_git_units(changes: Sequence[Change], chosen: Sequence[Chosen], around: Surroundings) -> list[Chosen]:
+    """Add the rest of each git directory that a choice touches, in the order of the changes."""
+    present = {item.change.path: item for item in chosen}
+    units = {place.root for path in present if (place := around.git_place(path)) is not None}
+    if not units:
+        return list(chosen)
+    rest = [
+        c for c in changes
+        if c.path in present or ((place := around.git_place(c.path)) is not None and place.root in units)
+    ]  # fmt: skip
+    return [present.get(c.path) or Chosen(c, (), whole=True) for c in rest]
+
+
+def plan_id(entries: Sequence[PlanEntry]) -> str:
+    """Return the plan's name: equal for equal entries, whoever asks."""
+    rows = [entry.record() for entry in entries]
+    data = json.dumps(rows, sort_keys=True, ensure_ascii=True).encode()
+    return "sha256:" + hashlib.sha256(data).hexdigest()
+
+
+def plan_record(entries: Sequence[PlanEntry]) -> dict[str, Any]:
+    """Return the form of WS-49."""
+    return {"plan": plan_id(entries), "entries": [entry.record() for entry in entries]}
+
+
+def refused_rows(entries: Sequence[PlanEntry], unknown: Collection[str]) -> list[dict[str, str]]:
+    """Return `{"path", "reason"}` of every path that does not land."""
+    rows = [{"path": shown(e.path), "reason": e.refused} for e in entries if e.refused is not None]
+    return rows + [{"path": shown(path), "reason": "unchanged"} for path in unknown]
+
+
+def _shown(version: Version | None) -> str | None:
+    return version.shown if version is not None else None

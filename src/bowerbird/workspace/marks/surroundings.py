@@ -1,0 +1,219 @@
+"""What the surroundings of a changed path say about it: git directories, links, programs git was told of.
+
+Here: finding the git directory that a path lies in or would make, following a link's target. Not here: names
+that say it by themselves (`table.py`), what a landing does with it (`landing/plan.py`).
+
+Every question is asked of two states at once, the branch's view and the workspace as it is, and the worse
+answer counts: some of the changes may land, or all, or they landed one by one in earlier turns.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from bowerbird.workspace import presence
+from bowerbird.workspace.marks.git_named import GitNamed, git_named
+from bowerbird.workspace.marks.names import folded_parts
+from bowerbird.workspace.tree.changes import Change
+from bowerbird.workspace.tree.ground import Ground
+from bowerbird.workspace.tree.nodes import EntryKind
+from bowerbird.workspace.tree.stack import Stack
+
+_MOST_LINKS = 40  # as the kernel's
+_MARKERS = frozenset({"head", "objects", "refs", "commondir"})
+_DATA_TREES = frozenset({"objects", "refs", "logs"})
+_DATA_FILES = frozenset({"head", "index", "packed-refs"})
+# What lies directly in a git directory and has a directory's name of its own.
+_INSIDE = (
+    _MARKERS | _DATA_TREES | {"hooks", "info", "worktrees", "modules", "lfs", "rebase-merge", "rebase-apply"}
+)
+# In `objects/info`: where objects are looked for besides.
+_POINTERS = frozenset({"alternates", "http-alternates"})
+# What git writes for itself and reads no more: it stays on the branch unless somebody names it.
+_SCRAPS = frozenset({
+    "commit_editmsg", "orig_head", "fetch_head", "auto_merge", "gc.log", "gc.pid", "description", "branches",
+})  # fmt: skip
+
+
+class Stands(Protocol):
+    """What stands at a path, as far as it is asked for here."""
+
+    @property
+    def kind(self) -> EntryKind: ...
+    @property
+    def target(self) -> str | None: ...
+
+
+Look = Callable[[str], Stands | None]
+
+
+@dataclass(frozen=True, slots=True)
+class GitPlace:
+    """A path's place in a git directory.
+
+    Attributes:
+        root: virtual path of the git directory.
+        inner: the path's components in it, folded; empty for the directory itself.
+        is_new: the workspace has no git directory there.
+    """
+
+    root: str
+    inner: tuple[str, ...]
+    is_new: bool
+
+    @property
+    def is_data(self) -> bool:
+        """Whether it is commits, refs or the index: nothing that git runs or obeys."""
+        if not self.inner:
+            return True
+        first, last = self.inner[0], self.inner[-1]
+        if first in _DATA_TREES:
+            return not (self.inner[:2] == ("objects", "info") and last in _POINTERS)
+        return len(self.inner) == 1 and (first in _DATA_FILES or first.startswith("sharedindex."))
+
+    @property
+    def is_scrap(self) -> bool:
+        """Whether git made it for itself only: a note of the last commit, a sample, a lock."""
+        if not self.inner:
+            return False
+        if self.inner[0] == "hooks" and len(self.inner) == 2:
+            return self.inner[1].endswith(".sample")
+        last = self.inner[-1]
+        return (len(self.inner) == 1 and self.inner[0] in _SCRAPS) or last.endswith(".lock")
+
+
+class Surroundings:
+    """The states that some changes stand in; made for one plan or diff.
+
+    Args:
+        view: looks into the branch. ground: looks into the workspace; neither follows links.
+        changed: virtual paths that the branch has and may land.
+
+    Example:
+        around = Surroundings(stack.lookup, stack.ground.look, [change.path for change in changes])
+        around.git_place("/lib/config"), around.leads_out("/a", "b/../../x")
+    """
+
+    def __init__(
+        self, view: Look, ground: Look, changed: Iterable[str], named: GitNamed | None = None
+    ) -> None:
+        self._view, self._ground = view, ground
+        self._markers = {marker for path in changed for marker in _markers_of(path)}
+        self._roots: dict[str, str | None] = {}
+        self._grown: dict[str, bool] = {}
+        self.named = named if named is not None else GitNamed(frozenset())
+
+    # ------------------------------------------------------------ git directories
+
+    def git_place(self, path: str) -> GitPlace | None:
+        """Return where in a git directory `path` lies (the directory itself too), None outside of all."""
+        parts = folded_parts(path)
+        if parts[-1] == ".git":
+            return GitPlace(path, (), not self._was_git(path))
+        root = self._root_of(path.rpartition("/")[0])
+        if root is None:
+            return None
+        inner, is_new = tuple(parts[root.count("/") :]), not self._was_git(root)
+        by_name = root != "" and parts[root.count("/") - 1] == ".git"
+        # A bare repository may hold working trees; and what makes one of the whole workspace is few names.
+        beside = inner[0] not in _INSIDE and (len(inner) > 1 or root == "")
+        if beside and not by_name and (root == "" or not is_new):
+            return None
+        return GitPlace(root, inner, is_new)
+
+    def _root_of(self, directory: str) -> str | None:
+        """The nearest git directory that is `directory` or above it; "" is the workspace itself."""
+        if directory not in self._roots:
+            is_root = self._is_git(directory) or folded_parts(directory)[-1] == ".git"
+            above = None if directory == "" else self._root_of(directory.rpartition("/")[0])
+            self._roots[directory] = directory if is_root else above
+        return self._roots[directory]
+
+    def _is_git(self, directory: str) -> bool:
+        """Whether git would take a directory for a repository, once all or some of the changes landed."""
+
+        def has(name: str) -> bool:
+            path = f"{directory}/{name}"
+            known = "/".join(["", *folded_parts(path)]) in self._markers
+            return known or self._view(path) is not None or self._ground(path) is not None
+
+        return _looks_like_git(has)
+
+    def _was_git(self, directory: str) -> bool:
+        if directory not in self._grown:
+            self._grown[directory] = _looks_like_git(lambda n: self._ground(f"{directory}/{n}") is not None)
+        return self._grown[directory]
+
+    # ------------------------------------------------------------ links
+
+    def leads_out(self, path: str, target: str) -> bool:
+        """Whether a link at `path` leaves the workspace, or may once a later landing changes the way.
+
+        `..` behind a name counts: that name may be, or become, a link to anywhere.
+        """
+        parts = [part for part in target.split("/") if part not in ("", ".")]
+        first = next((at for at, part in enumerate(parts) if part != ".."), len(parts))
+        if target.startswith("/") or ".." in parts[first:]:
+            return True
+        return any(self._followed(look, path, target) is None for look in (self._view, self._ground))
+
+    def leads_to(self, path: str, target: str) -> set[str]:
+        """Return where a link that stays inside leads to, in both states."""
+        found = {self._followed(look, path, target) for look in (self._view, self._ground)}
+        return {where for where in found if where}
+
+    def _followed(self, look: Look, path: str, target: str) -> str | None:
+        """Return the virtual path that a link leads to, "" for the root, None for one that leaves."""
+        here = path.split("/")[1:-1]
+        todo = target.split("/")[::-1]
+        links = 0
+        while todo:
+            part = todo.pop()
+            if part in ("", "."):
+                continue
+            if part == "..":
+                if not here:
+                    return None
+                here.pop()
+                continue
+            here.append(part)
+            there = look("/" + "/".join(here))
+            if there is not None and there.kind == "symlink" and there.target is not None:
+                links += 1
+                if links > _MOST_LINKS or there.target.startswith("/"):
+                    return None
+                here.pop()
+                todo += there.target.split("/")[::-1]
+        return "/" + "/".join(here) if here else ""
+
+
+def around_changes(stack: Stack, changes: Sequence[Change]) -> Surroundings:
+    """Return what the changes of a branch stand among."""
+    ground = stack.ground
+    changed = [change.path for change in changes if change.new is not None]
+    named = git_named(lambda path: _content(ground, path), str(ground.root or "/"))
+    return Surroundings(stack.lookup, ground.look, changed, named)
+
+
+def _content(ground: Ground, path: str) -> bytes | None:
+    try:
+        fd = ground.open(path)
+    except OSError as error:
+        if presence.is_absence(error) or isinstance(error, PermissionError):
+            return None  # there is none, or none that may be read: then git names nothing
+        raise
+    with os.fdopen(fd, "rb") as file:
+        return file.read()
+
+
+def _looks_like_git(has: Callable[[str], bool]) -> bool:
+    """Git's own test (`is_git_directory`); a configuration is not needed for it."""
+    return has("HEAD") and (has("commondir") or (has("objects") and has("refs")))
+
+
+def _markers_of(path: str) -> Sequence[str]:
+    parts = folded_parts(path)
+    if _MARKERS.isdisjoint(parts):
+        return ()
+    return ["/".join(["", *parts[: at + 1]]) for at, part in enumerate(parts) if part in _MARKERS]

@@ -1,0 +1,398 @@
+"""A real copy of a branch, for processes where the kernel cannot mount one (copy tier, SB-12).
+
+Here: making the copy, bringing the branch's changes into it, taking the processes' changes back, found by
+comparison with what was last seen. Not here: processes, when each of it happens (`process_view`).
+
+The copy never shares files with the workspace or a layer by hard link: a process writes into it. Processes
+may run while it is read or written, and swap links and directories in; so everything goes by handles and
+through no link, and what is put in is made outside their reach and switched in by one rename.
+"""
+
+import os
+import stat
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from bowerbird.core.errors import LimitExceeded, NotFound, SpecialFile, WorkspaceError
+from bowerbird.workspace import presence
+from bowerbird.workspace.processes.adopt_directory import adopt
+from bowerbird.workspace.tree import handles, owned
+from bowerbird.workspace.tree.merged_view import open_regular
+from bowerbird.workspace.tree.nodes import Entry, kind_of
+from bowerbird.workspace.tree.open_layer import discard
+from bowerbird.workspace.tree.stack import Stack
+
+Sign = tuple[str, int, int, int, int, int]
+_UNKNOWN: Sign = ("", 0, 0, 0, 0, 0)
+
+
+class Row(msgspec.Struct, array_like=True):
+    """One path as it was when branch and copy last agreed.
+
+    Attributes:
+        copy: kind, size, mtime_ns, ctime_ns, inode, mode of the copy's entry.
+        branch: kind, size, mtime_ns, ctime_ns, layer (-1 = workspace), mode of the branch's entry.
+        digest: of a file that had just been changed: it may change again without `copy` showing it.
+    """
+
+    copy: Sign
+    branch: Sign
+    digest: bytes = b""
+
+
+class Mirror:
+    """The copy of one branch below `directory`; its branch's writer lock is held for every call.
+
+    Args:
+        directory: `…/branches/<id>/copy`.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.tree = directory / "tree"
+        self._staging = directory / "staging"
+        self._manifest = directory / "manifest"
+        self._unsure = directory / "unsure"
+        self._rows: dict[str, Row] = {}
+        self._read: tuple[int, int] | None = None  # the manifest that `_rows` is from
+        self._written, self._deleted, self._special = set[str](), set[str](), set[str]()
+        self._catch_up()
+
+    @property
+    def exists(self) -> bool:
+        """Whether the copy was made."""
+        return presence.exists(self._manifest)
+
+    def _catch_up(self) -> None:
+        """Read what another process noted of the copy since this one last did."""
+        sign = self._sign_of_manifest()
+        if sign != self._read:
+            stored: dict[bytes, Row] = {}
+            if sign is not None:
+                stored = msgspec.msgpack.decode(self._manifest.read_bytes(), type=dict[bytes, Row])
+            self._rows = {os.fsdecode(path): row for path, row in stored.items()}
+            self._read = sign
+
+    def _sign_of_manifest(self) -> tuple[int, int] | None:
+        seen = presence.status_of(self._manifest)
+        return None if seen is None else (seen.st_ino, seen.st_mtime_ns)
+
+    def check(self, stack: Stack, most_files: int, most_bytes: int) -> None:
+        """Refuse a branch that is too large to copy; LimitExceeded names both counts and both settings."""
+        entries = stack.view.subtree("/").values()
+        files, size = len(entries), sum(e.size for e in entries if e.kind == "file")
+        if files > most_files or size > most_bytes:
+            raise LimitExceeded(
+                f"the branch has {files} entries and {size} bytes; the copy tier takes at most "
+                f"{most_files} (sandbox.copy.max_files) and {most_bytes} (sandbox.copy.max_bytes)"
+            )
+
+    # ------------------------------------------------------------ branch → copy
+
+    def bring_in(self, stack: Stack) -> None:
+        """Make the copy equal to the branch where the branch changed since they last agreed."""
+        self.tree.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._catch_up()
+        unsure = self._read_unsure()
+        wanted = {p: e for p, e in stack.view.subtree("/").items() if e.kind != "special"}
+        gone = sorted((self._rows.keys() | unsure) - wanted.keys(), key=os.fsencode, reverse=True)
+        changed = [path for path, entry in wanted.items() if self._differs(path, entry)]
+        if not gone and not changed and self.exists:
+            return
+        self._note_unsure([*gone, *changed])
+        with self._root() as root:
+            for path in gone:
+                self._remove(root, path)
+            for path in changed:
+                self._put(stack, root, path, wanted[path])
+        self._save()
+        self._unsure.unlink(missing_ok=True)
+
+    def _differs(self, path: str, entry: Entry) -> bool:
+        row = self._rows.get(path)
+        return row is None or row.branch != _branch_sign(entry)
+
+    def _put(self, stack: Stack, root: int, path: str, entry: Entry) -> None:
+        """Put one entry in; the row says what the copy then has, `_UNKNOWN` where a process was faster."""
+        sign = _branch_sign(entry)
+        try:
+            with _parent(root, path) as (above, name):
+                is_dir = entry.kind == "dir"
+                made = Row(_make_directory(above, name, entry.mode), sign) if is_dir else None
+                self._rows[path] = made or self._switch(stack, above, name, path, entry)
+        except (NotFound, SpecialFile):  # the user took it away meanwhile
+            self._remove(root, path)
+        except OSError as error:
+            if error.errno not in handles.SWAPPED:
+                raise
+            self._rows[path] = Row(_UNKNOWN, sign)  # a process swapped something; `take_back` will say so
+
+    def _switch(self, stack: Stack, above: int, name: str, path: str, entry: Entry) -> Row:
+        self._staging.mkdir(mode=0o700, exist_ok=True)
+        staged = self._staging / str(os.getpid())
+        discard(staged)
+        if entry.kind == "symlink":
+            staged.symlink_to(entry.target or "")
+            _replace(staged, above, name)
+            return Row(_sign(os.stat(name, dir_fd=above, follow_symlinks=False)), _branch_sign(entry))
+        source = open_regular(stack.view, path, entry)
+        try:
+            target = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            try:
+                handles.copy_bytes(source, target)
+                os.fchmod(target, entry.mode)
+                os.utime(target, ns=(entry.mtime_ns, entry.mtime_ns))
+                before = os.fstat(target)
+                _replace(staged, above, name)
+                seen = os.fstat(target)
+                digest = owned.digest(source) if owned.is_fresh(seen.st_mtime_ns) else b""
+            finally:
+                os.close(target)
+        finally:
+            os.close(source)
+        untouched = (seen.st_mtime_ns, seen.st_size) == (before.st_mtime_ns, before.st_size)
+        return Row(_sign(seen) if untouched else _UNKNOWN, _branch_sign(entry), digest)
+
+    def _remove(self, root: int, path: str) -> None:
+        self._rows.pop(path, None)
+        try:
+            with _parent(root, path) as (above, name):
+                owned.remove_tree(above, name)
+        except OSError as error:
+            if error.errno not in handles.SWAPPED:
+                raise
+
+    # ------------------------------------------------------------ copy → branch
+
+    def collect(self) -> tuple[set[str], set[str], set[str]]:
+        """Return written, deleted and special paths of all `take_back`s since the last call."""
+        found = (self._written, self._deleted, self._special)
+        self._written, self._deleted, self._special = set[str](), set[str](), set[str]()
+        return found
+
+    def kind_and_size(self, path: str) -> tuple[str, int]:
+        """Return what the copy had at `path` when it was last looked at."""
+        row = self._rows.get(path)
+        return (row.copy[0], row.copy[1]) if row is not None else ("", 0)
+
+    def take_back(self, stack: Stack) -> None:
+        """Put what processes changed in the copy into the branch; `collect` says what it was."""
+        written: set[str] = set()
+        deleted: set[str] = set()
+        seen: set[str] = set()
+        special: set[str] = set()
+        adopted: set[str] = set()  # directories taken with all that is in them
+        renewed = False
+        self._catch_up()
+        unsure = self._read_unsure()
+        with self._root() as root:
+            for path, above, name, status in owned.every(root):
+                seen.add(path)
+                if path[: -len(name) - 1] in adopted:
+                    if stat.S_ISDIR(status.st_mode):
+                        adopted.add(path)
+                    continue
+                row = self._rows.get(path)
+                if path in unsure or (row is not None and _unchanged(row, above, name, status)):
+                    continue
+                if not stack.ground.shows(path):
+                    continue  # what `hide` names exists for no branch
+                renewed = True
+                if kind_of(status.st_mode) == "special":
+                    special.add(path)
+                    continue  # a row there is found missing below: something took its place
+                try:
+                    if row is None and stat.S_ISDIR(status.st_mode) and stack.lookup(path) is None:
+                        written |= self._adopt(stack, path, above, name)
+                        adopted.add(path)
+                        continue
+                    digest = _digest_at(above, name, status)
+                    if self._take(stack, path, above, name, status):
+                        written.add(path)
+                except OSError as error:
+                    if error.errno not in handles.ABSENT:
+                        raise
+                    continue  # it is another thing by now, or gone: the next look tells
+                entry = stack.lookup(path)
+                if entry is not None:
+                    self._rows[path] = Row(_sign(status), _branch_sign(entry), digest)
+        gone = (self._rows.keys() - seen) | (self._rows.keys() & special)
+        for path in sorted(gone - unsure, key=os.fsencode):
+            del self._rows[path]
+            if stack.lookup(path) is not None:
+                stack.remove(path)
+            deleted.add(path)
+        self._written = (self._written | written) - deleted
+        self._deleted = (self._deleted | deleted) - written
+        self._special = (self._special | special) - written
+        if renewed or deleted:
+            self._save()
+
+    def _adopt(self, stack: Stack, path: str, above: int, name: str) -> set[str]:
+        """Take a directory that the branch does not have, with all that is in it; return the paths."""
+        taken = adopt(stack, path, above, name)
+        self._special.update(taken.special)
+        for inner, entry in taken.entries.items():
+            status = taken.statuses.get(inner)
+            if status is not None:
+                digest = taken.digests.get(inner, b"")
+                self._rows[inner] = Row(_sign(status), _branch_sign(entry), digest)
+        return set(taken.entries)
+
+    def _take(self, stack: Stack, path: str, above: int, name: str, status: os.stat_result) -> bool:
+        """Put one entry of the copy into the branch; False when it says the same."""
+        old, mode = stack.lookup(path), stat.S_IMODE(status.st_mode)
+        row = self._rows.get(path)
+        if row is not None and old is not None and old.layer is None and _branch_sign(old) != row.branch:
+            # The user saved the file after it was copied: what the process changed is based on the older one.
+            stack.save_base(path, uncertain=True)
+        if stat.S_ISDIR(status.st_mode):
+            if old is not None and old.kind == "dir" and old.mode == mode:
+                return False
+            stack.put_dir(path, mode)
+            return True
+        if stat.S_ISLNK(status.st_mode):
+            target = handles.read_link(above, name)
+            if old is not None and old.kind == "symlink" and old.target == target:
+                return False
+            stack.put_symlink(path, target)
+            return True
+        fd = owned.open_file(above, name)
+        try:
+            mode &= 0o777
+            if _same_file(stack, path, old, fd, mode):
+                return False
+            stack.put_file(path, fd, mode, mtime_ns=status.st_mtime_ns)
+        finally:
+            os.close(fd)
+        return True
+
+    # ------------------------------------------------------------ bookkeeping
+
+    @contextmanager
+    def _root(self) -> Generator[int]:
+        fd = os.open(self.tree, handles.DIRECTORY)
+        try:
+            yield fd
+        finally:
+            os.close(fd)
+
+    def _note_unsure(self, paths: list[str]) -> None:
+        """Note what is about to be put in: after a kill the copy's state there is ours, no process's."""
+        self._replace_file(self._unsure, msgspec.msgpack.encode([os.fsencode(path) for path in paths]))
+
+    def _read_unsure(self) -> set[str]:
+        """Return what a killed server was putting in; what the branch says there counts."""
+        try:
+            paths = msgspec.msgpack.decode(self._unsure.read_bytes(), type=list[bytes])
+        except FileNotFoundError:
+            return set()
+        found = {os.fsdecode(path) for path in paths}
+        for path in found:
+            row = self._rows.get(path)
+            if row is not None:
+                row.branch = _UNKNOWN  # `bring_in` puts it in again
+        return found
+
+    def _save(self) -> None:
+        rows = {os.fsencode(path): row for path, row in self._rows.items()}
+        self._replace_file(self._manifest, msgspec.msgpack.encode(rows))
+        self._read = self._sign_of_manifest()
+
+    def _replace_file(self, path: Path, content: bytes) -> None:
+        temporary = path.with_name(f"{path.name}.tmp")
+        temporary.write_bytes(content)
+        temporary.rename(path)
+
+    def forget(self) -> None:
+        """Delete the copy."""
+        self._manifest.unlink(missing_ok=True)
+        discard(self.tree)
+        self._rows, self._read = {}, None
+
+
+@contextmanager
+def _parent(root: int, path: str) -> Generator[tuple[int, str]]:
+    above, _, name = path.rpartition("/")
+    fd = owned.open_beneath(root, above)
+    try:
+        yield fd, name
+    finally:
+        os.close(fd)
+
+
+def _make_directory(above: int, name: str, mode: int) -> Sign:
+    try:
+        fd = owned.open_directory(above, name)
+    except OSError as error:
+        if not presence.is_absence(error):
+            raise  # a directory that cannot be opened now is not to be removed
+        fd = owned.replaced_by_directory(above, name)
+    try:
+        os.fchmod(fd, mode)
+        return _sign(os.fstat(fd))
+    finally:
+        os.close(fd)
+
+
+def _replace(staged: Path, above: int, name: str) -> None:
+    try:
+        os.rename(staged, name, dst_dir_fd=above)
+    except IsADirectoryError:
+        owned.remove_tree(above, name)
+        os.rename(staged, name, dst_dir_fd=above)
+
+
+def _same_file(stack: Stack, path: str, old: Entry | None, fd: int, mode: int) -> bool:
+    if old is None or (old.kind, old.size, old.mode) != ("file", os.fstat(fd).st_size, mode):
+        return False
+    try:
+        theirs = open_regular(stack.view, path, old)
+    except WorkspaceError:
+        return False
+    try:
+        return handles.equal_bytes(fd, theirs)
+    finally:
+        os.close(theirs)
+
+
+def _sign(status: os.stat_result) -> Sign:
+    kind = kind_of(status.st_mode)
+    mode = stat.S_IMODE(status.st_mode)
+    if kind == "dir":
+        # Times of a directory change with every entry in it; its entries are looked at anyway.
+        return (kind, 0, 0, 0, status.st_ino, mode)
+    return (kind, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, mode)
+
+
+def _unchanged(row: Row, above: int, name: str, status: os.stat_result) -> bool:
+    if row.copy != _sign(status):
+        return False
+    if row.digest:
+        try:
+            if _digest_at(above, name, status, always=True) != row.digest:
+                return False
+        except OSError as error:
+            return error.errno in handles.ABSENT  # something else by now: the next look tells
+        row.digest = row.digest if owned.is_fresh(status.st_ctime_ns) else b""
+    return True
+
+
+def _digest_at(above: int, name: str, status: os.stat_result, *, always: bool = False) -> bytes:
+    """Return the digest of a file that was changed just now, nothing for others."""
+    if not stat.S_ISREG(status.st_mode) or not (always or owned.is_fresh(status.st_ctime_ns)):
+        return b""
+    fd = owned.open_file(above, name)
+    try:
+        return owned.digest(fd)
+    finally:
+        os.close(fd)
+
+
+def _branch_sign(entry: Entry) -> Sign:
+    layer = -1 if entry.layer is None else entry.layer
+    if entry.kind == "dir":
+        return ("dir", 0, 0, 0, 0, entry.mode)
+    return (entry.kind, entry.size, entry.mtime_ns, entry.ctime_ns, layer, entry.mode)

@@ -1,0 +1,184 @@
+"""What a branch changed, net against the fork point (WS-34).
+
+Here: `Change`, from a stack to the sorted list of changes, choosing some by path.
+Not here: how changes are shown (`compare/diff.py`), merged or landed.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from bowerbird.workspace.tree.content import Content
+from bowerbird.workspace.tree.merged_view import MergedView
+from bowerbird.workspace.tree.nodes import Entry, Node, walk
+from bowerbird.workspace.tree.stack import Stack
+from bowerbird.workspace.tree.threeway import Side, same_side
+
+
+class Opens(Protocol):
+    """What can open the file behind an entry."""
+
+    def open(self, path: str, entry: Entry) -> int:
+        """Return a descriptor for reading."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One path whose version differs from its base.
+
+    Attributes:
+        base: what stood there at the fork point, or was last landed or merged; None = nothing.
+        new: what the branch has; None = deleted.
+        uncertain: the base may be wrong (WS-6).
+    """
+
+    path: str
+    base: Side | None
+    new: Side | None
+    uncertain: bool = False
+
+
+def side_of(view: Opens, path: str, entry: Entry | None) -> Side | None:
+    """Return an entry as one side of a merge; bytes are read when needed, by handles."""
+    if entry is None:
+        return None
+    if entry.kind == "file":
+        return Side("file", entry.mode, Content(lambda: view.open(path, entry), entry.size))
+    return Side(entry.kind, 0, None, entry.target)
+
+
+def frozen_side(entry: Entry | None) -> Side | None:
+    """Return an entry of a frozen layer; its file may be linked, for it is never written again.
+
+    An entry of the workspace is read where it stands and never linked.
+    """
+    if entry is None:
+        return None
+    if entry.kind == "file" and entry.source is not None:
+        frozen = os.fspath(entry.source) if entry.layer is not None else None
+        return Side("file", entry.mode, Content(entry.source, entry.size, frozen))
+    return Side(entry.kind, 0, None, entry.target)
+
+
+def base_side(stack: Stack, path: str) -> Side | None:
+    """Return the branch's present base of `path`."""
+    saved = stack.orig.get(path) if stack.touched(path) is not None else None
+    return stored_side(saved.entry) if saved is not None else side_of(stack, path, stack.beneath(path))
+
+
+def stored_side(entry: Entry | None) -> Side | None:
+    """Return an entry kept in `orig/`, whose files are never written again."""
+    if entry is not None and entry.kind == "file" and entry.source is not None:
+        return Side("file", entry.mode, Content(entry.source, entry.size, os.fspath(entry.source)))
+    return frozen_side(entry)
+
+
+def changes_of(stack: Stack, hidden: Callable[[str], bool]) -> list[Change]:
+    """Return all changes of the branch, sorted by path bytes.
+
+    A directory is a change of its own when it is new and empty, or was removed: otherwise
+    the files in it say it. `hidden` paths (hide, private) are left out.
+    """
+    found: list[Change] = []
+    changed, open_number = stack.changed(), stack.open_layer.number
+    for path in sorted(changed, key=os.fsencode):
+        if hidden(path):
+            continue
+        entry = changed[path]
+        saved = stack.orig.get(path)
+        if saved is not None:
+            base, uncertain = stored_side(saved.entry), saved.uncertain
+        else:
+            base, uncertain = side_of(stack, path, stack.beneath(path)), False
+        is_open = entry is not None and entry.layer == open_number
+        new = side_of(stack, path, entry) if is_open else frozen_side(entry)
+        if not same_side(base, new):
+            found.append(Change(path, base, new, uncertain))
+    return without_full_directories(found, stack)
+
+
+def changes_since(
+    stack: Stack, then: MergedView, then_own: Node, hidden: Callable[[str], bool]
+) -> list[Change]:
+    """Return what changed between an earlier state and now, sorted by path bytes.
+
+    Args:
+        then: the earlier view. then_own: what the branch's own layers overrode in it.
+    """
+    found: list[Change] = []
+    open_number = stack.open_layer.number
+    paths = {*stack.changed(), *(path for path, _ in walk(then_own))} - stack.private_paths()
+    for path in sorted(paths, key=os.fsencode):
+        if hidden(path):
+            continue
+        was, entry = then.lookup(path), stack.lookup(path)
+        old = frozen_side(was) if was is not None and was.layer is not None else side_of(then, path, was)
+        is_frozen = entry is not None and entry.layer not in (None, open_number)
+        new = frozen_side(entry) if is_frozen else side_of(stack, path, entry)
+        if not same_side(old, new):
+            found.append(Change(path, old, new))
+    return without_full_directories(found, stack)
+
+
+def without_full_directories(changes: Sequence[Change], stack: Stack) -> list[Change]:
+    """Drop created directories that are not empty: what is in them says it. Input is sorted."""
+    implied = parents_of(c.path for c in changes if c.new is not None)
+    return [
+        c for c in changes if not (_is_new_directory(c) and (c.path in implied or stack.children(c.path)))
+    ]
+
+
+def _is_new_directory(change: Change) -> bool:
+    return change.base is None and change.new is not None and change.new.kind == "dir"
+
+
+def select(changes: Sequence[Change], paths: Iterable[str] | None) -> tuple[list[Change], list[str]]:
+    """Return the changes at or below `paths` (all for None), and the paths that have none."""
+    if paths is None:
+        return list(changes), []
+    wanted = dict.fromkeys(paths, False)  # by path, whether a change is there
+    chosen: list[Change] = []
+    for change in changes:
+        hits = [path for path in covering(change.path) if path in wanted]
+        if hits:
+            chosen.append(change)
+            wanted.update(dict.fromkeys(hits, True))
+    return chosen, [path for path, hit in wanted.items() if not hit]
+
+
+def covering(path: str) -> Iterator[str]:
+    """Yield a path, every directory above it, and the root.
+
+    >>> list(covering("/a/b"))
+    ['/a/b', '/a', '/']
+    """
+    while path not in ("", "/"):
+        yield path
+        path = path.rpartition("/")[0]
+    yield "/"
+
+
+def covers(path: str, other: str) -> bool:
+    """Whether `other` is `path` or lies below it.
+
+    >>> covers("/a", "/a/b"), covers("/a", "/ab"), covers("/", "/x")
+    (True, False, True)
+    """
+    return path in ("/", other) or other.startswith(path + "/")
+
+
+def parents_of(paths: Iterable[str]) -> set[str]:
+    """Return every directory above one of the paths, without the root.
+
+    >>> sorted(parents_of(["/a/b/c"]))
+    ['/a', '/a/b']
+    """
+    found: set[str] = set()
+    for path in paths:
+        above = path.rpartition("/")[0]
+        while above and above not in found:
+            found.add(above)
+            above = above.rpartition("/")[0]
+    return found

@@ -1,0 +1,262 @@
+"""What stood at each changed path before the branch first changed it (`orig/`).
+
+Here: the store of bases, append-only index plus one file per saved content.
+Not here: when a base is taken or replaced (`stack.py`), what is done with it (merge).
+
+`index.jsonl` has one line per saved path, the last line of a path counts. Bytes are in files
+named by a number. A line is written after its bytes, so a kill leaves a base whole or absent.
+"""
+
+import json
+import os
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from bowerbird.workspace.tree import handles
+from bowerbird.workspace.tree.nodes import Entry
+
+_MOST_IDLE_LINES = 1000  # of the index, before it is written anew
+
+
+@dataclass(frozen=True)
+class Base:
+    """The fork-point state of a path.
+
+    Attributes:
+        entry: None = it did not exist; `entry.source` holds the bytes of a file.
+        uncertain: the workspace changed while the base was taken (WS-6).
+    """
+
+    entry: Entry | None
+    uncertain: bool = False
+
+
+class OrigStore:
+    """Bases of one branch; the writer's lock is held for every change.
+
+    Args:
+        directory: `…/branches/<id>/orig`.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self._index = directory / "index.jsonl"
+        self._bases: dict[str, Base] = {}
+        self._read = 0
+        self._inode = 0
+        self._next = 1
+        self._fd: int | None = None
+        self._lines = 0
+        self.refresh()
+
+    def close(self) -> None:
+        """Close the index."""
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+    def refresh(self) -> None:
+        """Read what another process (or handle) added to the index since the last look."""
+        try:
+            seen = self._index.stat()
+        except FileNotFoundError:
+            return
+        if seen.st_ino != self._inode:
+            self._bases, self._read, self._lines, self._inode = {}, 0, 0, seen.st_ino
+        if seen.st_size == self._read:
+            return
+        with self._index.open("rb") as file:
+            file.seek(self._read)
+            data = file.read()
+        whole = data[: data.rfind(b"\n") + 1]  # a torn last line was never part of the record
+        for line in whole.splitlines():
+            self._take(line)
+        self._read += len(whole)
+
+    def _take(self, line: bytes) -> None:
+        self._lines += 1
+        try:
+            path, kind, mode, size, mtime_ns, ctime_ns, target, blob, uncertain = json.loads(line)
+        except ValueError:
+            return  # a line cut by a kill, closed by the next writer
+        if kind == "forgotten":
+            self._bases.pop(path, None)
+            return
+        entry = None
+        if kind is not None:
+            source = self.directory / str(blob) if blob is not None else None
+            entry = Entry(kind, mode, size, mtime_ns, ctime_ns, target, source)
+        self._bases[path] = Base(entry, uncertain)
+        if blob is not None:
+            self._next = max(self._next, int(blob) + 1)
+
+    def get(self, path: str) -> Base | None:
+        """Return the saved base of `path`, None when none was saved."""
+        return self._bases.get(path)
+
+    def __contains__(self, path: str) -> bool:
+        return path in self._bases
+
+    def __len__(self) -> int:
+        return len(self._bases)
+
+    def paths(self) -> Iterator[str]:
+        """Iterate over the saved paths as they are now."""
+        return iter(list(self._bases))
+
+    def save(
+        self, path: str, entry: Entry | None, source: int | Path | None, *, uncertain: bool = False
+    ) -> None:
+        """Save what stood at `path`.
+
+        Args:
+            entry: None = nothing.
+            source: of a file: a handle to copy from, or a file that never changes (a frozen
+                layer's), which is linked.
+        """
+        blob: int | None = None
+        if entry is not None and entry.kind == "file" and source is not None:
+            blob = self.store(source)
+        if entry is not None:
+            kept = self.directory / str(blob) if blob is not None else None
+            entry = replace(entry, source=kept, layer=None)
+        base = Base(entry, uncertain)
+        old = self._bases.get(path)
+        self._append([_row(path, base)])
+        self._bases[path] = base
+        if old is not None:
+            _drop_blob(old)
+
+    def save_many(self, bases: Mapping[str, Base]) -> None:
+        """Save bases of paths that have none; the bytes of files are where `store` put them."""
+        self._write([_line(_row(path, base)) for path, base in bases.items()])
+        self._bases.update(bases)
+
+    def link_many(self, rows: Collection[tuple[str, Entry, str]]) -> None:
+        """Save bases of paths without one, whose bytes are in files that never change.
+
+        Args:
+            rows: path, entry, and the host file that is linked.
+        """
+        lines: list[list[Any]] = []
+        for path, entry, source in rows:
+            blob, self._next = self._next, self._next + 1
+            kept = f"{self.directory}/{blob}"
+            try:
+                os.link(source, kept)
+            except OSError:  # bytes without a line, too many links, another filesystem
+                self._next -= 1
+                blob = self.store(Path(source))
+                kept = f"{self.directory}/{blob}"
+            shape = [entry.kind, entry.mode, entry.size, entry.mtime_ns, entry.ctime_ns, entry.target]
+            lines.append([path, *shape, blob, False])
+            self._bases[path] = Base(
+                Entry(entry.kind, entry.mode, entry.size, entry.mtime_ns, entry.ctime_ns, source=Path(kept))
+            )
+        self._append(lines)
+
+    def store(self, source: int | Path) -> int:
+        """Keep the bytes of an open file, or of one that never changes; return their number."""
+        blob, self._next = self._next, self._next + 1
+        kept = f"{self.directory}/{blob}"
+        try:
+            _keep(source, kept)
+        except FileExistsError:  # bytes without a line: the writer was killed between the two
+            Path(kept).unlink()
+            _keep(source, kept)
+        return blob
+
+    def forget(self, paths: Collection[str]) -> None:
+        """Drop the bases of paths that the branch no longer changes."""
+        gone = [(path, self._bases.get(path)) for path in paths]
+        self._append([[path, "forgotten", 0, 0, 0, 0, None, None, False] for path, base in gone if base])
+        for path, base in gone:
+            if base is not None:
+                self._bases.pop(path, None)
+                _drop_blob(base)
+        if self._lines > _MOST_IDLE_LINES + 4 * len(self._bases):
+            self._shorten()
+
+    def _shorten(self) -> None:
+        """Write the index anew without lines that no longer count."""
+        temporary = self._index.with_name("index.tmp")
+        rows = [_row(path, base) for path, base in self._bases.items()]
+        temporary.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        temporary.rename(self._index)
+        self.close()
+        seen = self._index.stat()
+        self._read, self._lines, self._inode = seen.st_size, len(rows), seen.st_ino
+
+    def _append(self, rows: Collection[list[Any]]) -> None:
+        self._write([_line(row) for row in rows])
+
+    def _write(self, lines: Collection[bytes]) -> None:
+        if not lines:
+            return
+        if self._fd is None:
+            self._fd = os.open(self._index, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            seen = os.fstat(self._fd)
+            self._inode = seen.st_ino
+            if seen.st_size and os.pread(self._fd, 1, seen.st_size - 1) != b"\n":
+                os.write(self._fd, b"\n")
+                self._read = seen.st_size + 1
+        self._lines += len(lines)
+        text = b"".join(lines)
+        while text:
+            written = os.write(self._fd, text)
+            self._read += written
+            text = text[written:]
+
+
+def _row(path: str, base: Base) -> list[Any]:
+    """Return the line of a base: path, kind, mode, size, times, link target, blob, uncertain."""
+    entry = base.entry
+    if entry is None:
+        return [path, None, 0, 0, 0, 0, None, None, base.uncertain]
+    blob = int(entry.source.name) if entry.source is not None else None
+    return [
+        path, entry.kind, entry.mode, entry.size, entry.mtime_ns, entry.ctime_ns, entry.target, blob,
+        base.uncertain,
+    ]  # fmt: skip
+
+
+def _line(row: list[Any]) -> bytes:
+    try:
+        return msgspec.json.encode(row) + b"\n"
+    except UnicodeEncodeError:  # a name that is no UTF-8
+        return json.dumps(row).encode() + b"\n"
+
+
+def _keep(source: int | Path, kept: str) -> None:
+    """Link a file that never changes, or copy an open one; raises FileExistsError."""
+    if isinstance(source, Path):
+        try:
+            os.link(source, kept)
+            return
+        except FileExistsError:
+            raise
+        except OSError:  # too many links, or another filesystem
+            fd = os.open(source, handles.FILE)
+            try:
+                _copy_to(fd, kept)
+            finally:
+                os.close(fd)
+    else:
+        _copy_to(source, kept)
+
+
+def _copy_to(source: int, kept: str) -> None:
+    fd = os.open(kept, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        handles.copy_bytes(source, fd)
+    finally:
+        os.close(fd)
+
+
+def _drop_blob(base: Base) -> None:
+    if base.entry is not None and base.entry.source is not None:
+        base.entry.source.unlink(missing_ok=True)

@@ -1,0 +1,72 @@
+"""Watching a session: committed events in order, from this process or another (SE-14, SE-33)."""
+
+import asyncio
+from pathlib import Path
+
+from support.fake_models import FakeModels
+from support.patience import HANG_S
+from support.sessions import Place, changed, place, writes
+
+from bowerbird.core.events import AssistantStep, ToolOutcome
+from bowerbird.sessions.live.hub import TurnMark
+
+
+async def test_an_event_is_shown_only_after_its_commit(home: Place) -> None:
+    """SE-14: whoever sees a record's event can read the record."""
+    home.fake.script(writes("a.txt", "x"), {"text": "word " * 20, "deltas": 10})
+    thread = await home.session()
+    seen: list[str] = []
+    with home.service.subscribe(thread) as viewer:
+        receipt = await home.service.submit(thread, "go")
+        async for published in viewer:
+            seen.append(type(published.event).__name__)
+            if published.seq is not None:
+                stored = await home.store.records(thread, after=published.seq - 1, limit=1)
+                assert stored[0].seq == published.seq
+            if isinstance(published.event, TurnMark) and published.event.has_stopped:
+                assert published.turn_id == receipt.turn_id
+                break
+    assert seen[:3] == ["InputMark", "TurnMark", "UserStep"]
+    assert seen.index("ToolIntent") < seen.index("ToolOutcome") < seen.index("TextLive")
+
+
+async def test_following_from_a_cursor_has_no_gap_and_no_duplicate(home: Place) -> None:
+    """SE-33."""
+    home.fake.script(writes("a", "1"), {"text": "one"}, writes("b", "2"), {"text": "two"})
+    thread = await home.session()
+    await home.ask(thread)
+    seqs: list[int] = []
+    kinds: list[type] = []
+    events = home.service.follow(thread, after=3)
+    first = await anext(events)
+    seqs.append(first.seq or 0)
+    receipt = await home.service.submit(thread, "again")
+    async with asyncio.timeout(HANG_S):
+        async for published in events:
+            if published.seq is not None:
+                seqs.append(published.seq)
+                kinds.append(type(published.event))
+            event = published.event
+            if isinstance(event, TurnMark) and event.has_stopped and published.turn_id == receipt.turn_id:
+                break
+    await events.aclose()
+    assert seqs == sorted(set(seqs))
+    assert kinds.count(AssistantStep) == 3
+    assert kinds.count(ToolOutcome) == 2
+
+
+async def test_what_another_process_commits_is_seen_too(tmp_path: Path, fake: FakeModels) -> None:
+    """SE-33: on SQLite by looking every 250 ms."""
+    fake.script({"text": "ok"})
+    async with place(tmp_path, fake) as driver:
+        thread = await driver.session()
+        async with place(tmp_path, fake, settings=changed(parallel_turns=1)) as watcher:
+            events = watcher.service.follow(thread, after=0)
+            task = asyncio.ensure_future(anext(events))
+            await driver.ask(thread)
+            first = await asyncio.wait_for(task, HANG_S)
+            assert first.seq is not None
+            await events.aclose()
+            assert (
+                await watcher.service.wait((await watcher.service.turns(thread))[0].turn_id)
+            ).state == "done"
