@@ -7,11 +7,16 @@ A worker takes whole files; a long one that is taken last would keep the others 
 import os
 from pathlib import Path
 
+import hypothesis
 import pytest
 from support.patience import patience
 
 # For hangs only: a machine beside other work is several times slower, and more where it says so.
 os.environ.setdefault("PYTEST_TIMEOUT", str(patience(60)))
+
+# How long one example takes says how busy the machine is.
+hypothesis.settings.register_profile("patient", deadline=None)
+hypothesis.settings.load_profile("patient")
 
 LONGEST = (
     "test_serve_kills.py", "test_kill_drill.py", "test_serve_takeover.py", "test_quality.py", "test_developer_story.py",
