@@ -37,7 +37,7 @@ async def one(place: Path, tier: str, name: str, limits: RunLimits) -> tuple[str
             result = await desk.python(program(bomb), most, timeout=60)
         taken = found.memory if bomb.reason == "memory" else found.disk
         used, entries = desk.branch.processes().disk_used()
-        kept = [path for path in desk.branch.changes()["written"] if path != "/before"]
+        kept = [path for path in desk.branch.changes().written if path != "/before"]
         again = await desk.run("cat before; rm -f f*")
     refused = bomb.reason is None and result.exit_code == 3
     held = (refused or result.reason == bomb.reason) and again.output == "before\n"

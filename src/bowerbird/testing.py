@@ -52,7 +52,7 @@ class ScriptedModel:
         model = ScriptedModel(Call("write_file", {"path": "a.txt", "content": "hi"}), "Written.")
         agent = Agent(workdir="project", data_dir=":memory:", language_model=model)
         result = agent.run_sync("Write a file")
-        assert result.text == "Written." and result.changes["written"] == ["/a.txt"]
+        assert result.text == "Written." and result.changes.written == ("/a.txt",)
         assert len(model.requests) == 2
     """
 

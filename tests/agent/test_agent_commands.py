@@ -54,7 +54,7 @@ async def test_a_background_run_ends_with_the_run_that_started_it(sandboxed, fak
         await agent.run("and now?")
         last = fake.requests[3]["messages"][-1]["content"]
         assert "lost" in str(last)
-        assert agent.branch.changes()["written"] == ["/up"]
+        assert agent.branch.changes().written == ("/up",)
 
 
 async def test_a_cancelled_run_kills_the_command_and_shows_how_far_it_came(sandboxed, fake, make) -> None:
@@ -74,5 +74,5 @@ async def test_a_cancelled_run_kills_the_command_and_shows_how_far_it_came(sandb
         with pytest.raises(asyncio.CancelledError):
             await task
         assert agent.branch.process_mark() is not None
-        assert agent.branch.changes()["written"] == ["/up"]
+        assert agent.branch.changes().written == ("/up",)
         assert not [e for e in events if isinstance(e, ToolOutcome)]

@@ -66,7 +66,7 @@ async def test_a_long_result_is_cut_and_the_rest_can_be_read(fake: FakeModels, m
     fake.answer(answer)
     result = await make(tools=[Tool(lines, effect="read")]).run("go")
     assert "line 19990" in result_of(results(fake.requests[2])[-1])
-    assert result.changes == {"written": [], "deleted": []}
+    assert result.changes.record() == {"written": [], "deleted": []}
 
 
 async def test_a_summary_names_a_transcript_that_can_be_read(fake: FakeModels, make: Any) -> None:
@@ -85,7 +85,7 @@ async def test_a_summary_names_a_transcript_that_can_be_read(fake: FakeModels, m
     assert made[0].transcript is not None and made[0].transcript.startswith(".transcripts/transcript_")
     kept = agent.branch.read_overlay(made[0].transcript)
     assert b"the question" in kept and kept.count(b"\n") == 3
-    assert agent.branch.changes() == {"written": [], "deleted": []}
+    assert agent.branch.changes().record() == {"written": [], "deleted": []}
 
 
 async def test_five_parallel_reads_are_seen_whole_once(fake: FakeModels, make: Any, project: Path) -> None:

@@ -27,7 +27,7 @@ async def test_an_image_read_by_a_tool_is_in_the_next_request_and_in_no_change(
     result = await agent.run("what is on it?")
     assert images(fake.requests[1]) == [{"type": "base64", "media_type": "image/png", "data": ENCODED}]
     assert ENCODED not in str(result.messages) and "sha256:" in str(result.messages)
-    assert result.changes == {"written": [], "deleted": []}
+    assert result.changes.record() == {"written": [], "deleted": []}
 
 
 async def test_an_image_of_an_earlier_run_is_still_known_on_the_branch_and_on_its_forks(

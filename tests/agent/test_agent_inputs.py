@@ -21,7 +21,7 @@ async def test_five_megabytes_of_data_make_a_small_request_and_no_change(
     result = await make(project).run(data)
     assert len(str(fake.requests[0]["messages"])) < 10_000
     assert fingerprint(project) == before
-    assert result.changes == {"written": [], "deleted": []} and result.branch.unified() == ""
+    assert result.changes.record() == {"written": [], "deleted": []} and result.branch.unified() == ""
     shown = texts(fake.requests[0])[0]
     assert '"inputs_file":"inputs.json"' in shown and '"size":2500000' in shown
     assert "[0,1,2,3,4]" in shown and '"truncated":true' in shown

@@ -30,7 +30,7 @@ async def test_writing_leaves_the_directory_alone_until_it_lands(
     result: RunResult = await agent.run("change things")
     assert result.stop_reason == "completed" and result.text == "done"
     assert fingerprint(project) == before
-    assert result.changes == {"written": ["/c.txt"], "deleted": ["/b.txt"]}
+    assert result.changes.record() == {"written": ["/c.txt"], "deleted": ["/b.txt"]}
     landing = result.branch.land()
     assert (project / "c.txt").read_text() == "new\n" and not (project / "b.txt").exists()
     landing.undo()
@@ -117,7 +117,7 @@ async def test_a_second_run_on_a_branch_in_use_is_refused_and_forks_do_not_see_e
     forks = [agent.branch.fork(), agent.branch.fork()]
     both = await asyncio.gather(*(agent.run(f"run {n}", branch=f) for n, f in enumerate(forks)))
     assert [r.branch.read_overlay("mine.txt") for r in both] == [b"run 0", b"run 1"]
-    assert agent.branch.changes() == {"written": [], "deleted": []}
+    assert agent.branch.changes().record() == {"written": [], "deleted": []}
 
 
 @pytest.mark.parametrize("landing", ["turn", "step"])
@@ -140,7 +140,7 @@ async def test_a_failed_run_lands_nothing(fake: FakeModels, make: Any, project: 
     result = await make(project, landing="turn").run("go")
     assert result.stop_reason == "model_error" and result.error.type == "ModelError"
     assert not (project / "n.txt").exists()
-    assert result.changes["written"] == ["/n.txt"]
+    assert result.changes.written == ("/n.txt",)
 
 
 # ---------------------------------------------------------------- ways of running

@@ -97,7 +97,7 @@ async def test_the_scripted_model_gives_texts_calls_errors_and_what_functions_sa
     with agent:
         result = await agent.run("go")
         assert (result.text, result.stop_reason) == ("3 messages", "completed")
-        assert result.changes["written"] == ["/a.txt"]
+        assert result.changes.written == ("/a.txt",)
         beyond = await agent.run("more")
     assert beyond.stop_reason == "model_error" and "add an answer" in str(beyond.error)
     assert len(model.requests) == 3

@@ -40,14 +40,14 @@ async def test_after_the_block_agent_and_result_name_the_same_branch_and_it_land
         inside = agent.branch.id
     for branch in (agent.branch, result.branch):
         assert branch.id == inside
-        assert branch.changes() == {"written": ["/work.txt"], "deleted": []}
+        assert branch.changes().record() == {"written": ["/work.txt"], "deleted": []}
         assert "+work" in branch.unified()
         assert [step["path"] for step in branch.journal()] == ["/work.txt"]
         assert (await branch.read_file("work.txt"))["content"] == "work\n"
     assert not (project / "work.txt").exists()
     landing = result.branch.land()
     assert (project / "work.txt").read_text() == "work\n"
-    assert agent.branch.changes() == {"written": [], "deleted": []}
+    assert agent.branch.changes().record() == {"written": [], "deleted": []}
     landing.undo()
     assert not (project / "work.txt").exists()
     agent.close()  # a second time
@@ -62,7 +62,7 @@ async def test_a_closed_agent_runs_on_with_what_it_did(
     agent.close()
     fake.script({"tools": [call("read_file", path="work.txt")]}, {"text": "read"})
     again = await agent.run("read it")
-    assert again.stop_reason == "completed" and again.changes["written"] == ["/work.txt"]
+    assert again.stop_reason == "completed" and again.changes.written == ("/work.txt",)
     agent.close()
 
 
@@ -137,9 +137,9 @@ async def test_subagents_work_outlives_the_block(
     with Agent(workdir=project, language_model=model, max_subagent_depth=1) as agent:
         made = await agent.spawn_subagents(["write"])
     handle = made["subagents"][0]["handle"]
-    assert agent.subagents[handle].changes()["written"] == ["/work.txt"]
+    assert agent.subagents[handle].changes().written == ("/work.txt",)
     assert (await agent.merge_subagent(handle))["written"] == ["/work.txt"]
-    assert agent.branch.changes()["written"] == ["/work.txt"]
+    assert agent.branch.changes().written == ("/work.txt",)
 
 
 async def test_another_agent_does_not_probe_the_sandbox_again(
@@ -173,7 +173,7 @@ async def test_a_branch_outlives_its_workspace_and_a_gone_one_says_so(project: P
     await branch.write_file("n.txt", "1")
     workspace.close()
     await branch.write_file("m.txt", "2")
-    assert branch.changes()["written"] == ["/m.txt", "/n.txt"]
+    assert branch.changes().written == ("/m.txt", "/n.txt")
     assert workspace.open(branch.id).changes() == branch.changes()
     branch.discard()
     uses: list[Any] = [
@@ -190,7 +190,7 @@ async def test_a_branch_outlives_its_workspace_and_a_gone_one_says_so(project: P
     with pytest.raises(NotFound, match="restore_discarded"):
         await branch.read_file("n.txt")
     workspace.restore_discarded(branch.id)
-    assert branch.changes()["written"] == ["/m.txt", "/n.txt"]
+    assert branch.changes().written == ("/m.txt", "/n.txt")
 
 
 async def test_a_closed_temporary_workspace_makes_no_branches_and_lists_none(project: Path) -> None:
@@ -215,7 +215,11 @@ def test_two_handles_that_outlive_their_workspace_see_each_other(project: Path, 
         other = second.open(mine.id)
         asyncio.run(mine.write_file("mine.txt", "1"))
         asyncio.run(other.write_file("other.txt", "2"))
-        assert mine.changes() == other.changes() == {"written": ["/mine.txt", "/other.txt"], "deleted": []}
+        assert (
+            mine.changes().record()
+            == other.changes().record()
+            == {"written": ["/mine.txt", "/other.txt"], "deleted": []}
+        )
         mine.mark()
         assert other.snapshots() == mine.snapshots()
 
@@ -250,6 +254,6 @@ def test_kill_9_loses_nothing(fake: FakeModels, home: Path, project: Path) -> No
     assert ran.returncode == -signal.SIGKILL, ran.stderr
     with bowerbird.Workspace(project, data_dir=home / ".bowerbird" / "data") as workspace:
         branch = workspace.open(ran.stdout.strip())
-        assert branch.changes() == {"written": ["/work.txt"], "deleted": []}
+        assert branch.changes().record() == {"written": ["/work.txt"], "deleted": []}
         branch.land()
     assert (project / "work.txt").read_text() == "work\n"

@@ -14,7 +14,7 @@ RIGHT = """
 import asyncio
 from contextlib import aclosing
 from dataclasses import dataclass
-from bowerbird import Agent, RunDone, RunResult, StepResult
+from bowerbird import Agent, Branch, Landing, LandingPlan, MergeResult, RunDone, RunResult, StepResult
 
 
 @dataclass
@@ -23,14 +23,30 @@ class Verdict:
     reason: str
 
 
+def review(branch: Branch) -> None:
+    for change in branch.diff().written:
+        lines: list[str] = [hunk.text for hunk in change.hunks or ()]
+        print(change.path.upper(), change.added - change.removed, change.flags, lines)
+    plan: LandingPlan = branch.plan_landing()
+    waiting = [entry.path for entry in plan.entries if entry.grade == "needs_accept"]
+    landing = branch.land(plan=plan.id, accept=waiting)
+    print([entry.path.upper() for entry in landing.entries], [row.reason for row in landing.refused])
+    undone: Landing = landing.undo()
+    print(undone.at, undone.undoes, landing.diff().deleted, landing.record()["state"])
+    merged: MergeResult = branch.merge(branch.fork())
+    print({path: conflict.reason for path, conflict in merged.details.items()}, merged.record())
+    print([snapshot.created_at.upper() for snapshot in branch.snapshots()], branch.changes().paths)
+
+
 async def main() -> None:
     with Agent(workdir=".", data_model=Verdict, max_iterations=3) as agent:
         result = await agent.run("hello", deadline_s=3)
         if result.output is not None:
             print(result.output.reason.upper(), result.text.upper(), result.usage.cost)
         print(agent.workdir, agent.temperature + 1, agent.name.upper(), result.branch.unified().upper())
-        written: list[str] = result.changes["written"]
-        print(written, agent.branch.land().id, agent.data_dir)
+        written: tuple[str, ...] = result.changes.written
+        print(written, agent.data_dir)
+        review(agent.branch)
         async with aclosing(agent.stream("hello")) as events:
             async for event in events:
                 if isinstance(event, RunDone):
@@ -79,6 +95,13 @@ async def main() -> None:
     async for event in agent.stream("x"):
         event.result  # not every event has one
     (await agent.step("x")).pending  # typo of a step
+    result.changes["written"]  # changes are no dictionary
+    branch = agent.branch
+    branch.diff().written[0].hunk  # typo of a changed file
+    branch.plan_landing().entries[0].flag  # typo of a plan's entry
+    branch.land().entires  # typo of a landing
+    branch.merge("b_1").conflict  # typo of a merge
+    branch.snapshots()[0].turns  # typo of a snapshot
 """
 
 

@@ -147,7 +147,7 @@ async def test_a_task_just_made_can_be_read_as_a_file_and_by_commands_of_no_diff
         assert isinstance(notice.event, Notice) and ".tasks/task_3.json" in notice.event.text
         assert json.loads(result_of(results(fake.requests[-1])[-1]))["subject"] == "Read me"
         branch = await app.sessions.branch(thread)
-        assert branch.changes() == {"written": [], "deleted": []}
+        assert branch.changes().record() == {"written": [], "deleted": []}
     assert sorted(p.name for p in (tmp_path / "project" / ".tasks").iterdir()) == ["task_3.json"]
 
 

@@ -170,7 +170,7 @@ async def changes(application: Application, thread: str) -> list[str]:
     row = await application.store.read(lambda c: get_session(c, thread))
     branch = await application.branches.of(row)
     found = await asyncio.to_thread(branch.changes)
-    return [*found["written"], *found["deleted"]]
+    return [*found.written, *found.deleted]
 
 
 @pytest.mark.parametrize("answer", ["approve", "deny"])

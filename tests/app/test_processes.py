@@ -86,7 +86,7 @@ async def test_a_command_of_a_turn_works_on_the_branch_and_its_intent_has_a_mark
         assert intent["class"] == "branch" and intent["mark"].startswith("m_")
         assert not (here.project / "b.txt").exists()
         branch = await here.application.sessions.branch(here.thread)
-        assert branch.changes() == {"written": ["/b.txt"], "deleted": []}
+        assert branch.changes().record() == {"written": ["/b.txt"], "deleted": []}
         assert [row["via"] for row in branch.journal()] == ["process"]
 
 
@@ -100,7 +100,7 @@ async def test_commands_of_one_batch_share_a_mark_and_a_rollback_takes_both_back
         marks = {intent["mark"] for intent in await here.bodies("tool_intent")}
         assert len(marks) == 1
         branch = await here.application.sessions.branch(here.thread)
-        assert branch.changes()["written"] == ["/f1", "/f2"]
+        assert branch.changes().written == ("/f1", "/f2")
 
 
 async def test_the_user_s_edit_between_two_turns_is_what_the_next_command_sees(tmp_path, fake):

@@ -110,7 +110,7 @@ async def test_children_are_sessions_of_their_own_and_merge_in_a_later_turn(
         merged = await outcome_of(opened, thread, "merge_subagent")
         assert merged["data"]["written"] == ["/red.txt"]
         branch = await opened.sessions.branch(thread)
-        assert branch.changes() == {"written": ["/red.txt"], "deleted": []}
+        assert branch.changes().record() == {"written": ["/red.txt"], "deleted": []}
         children = await opened.maker.children.records.of(thread)
         assert [child.state for child in children] == ["merged", "discarded"]
         assert list(children[0].record()) == [
@@ -220,7 +220,7 @@ async def test_cancelling_a_turn_cancels_its_children_and_says_so(fake: FakeMode
         assert [child.state for child in children] == ["failed", "failed"]
         assert all(child.error.startswith("cancelled") for child in children)
         fork = await opened.sessions.branch(f"{thread}.sub0")
-        assert fork.changes()["written"] == ["/early.txt"]
+        assert fork.changes().written == ("/early.txt",)
 
 
 async def settled(opened: Application, thread: str) -> Any:
@@ -325,7 +325,7 @@ async def test_a_killed_tournament_repeats_no_finished_attempt(fake: FakeModels,
         assert result["winner"] == "subagent_0" and result["merge"]["written"] == ["/good.txt"]
         assert len(await opened.maker.children.records.of(thread)) == 2
         branch = await opened.sessions.branch(thread)
-        assert branch.changes()["written"] == ["/good.txt"]
+        assert branch.changes().written == ("/good.txt",)
     # The caller's last, and at most the two answers that were not committed when it died.
     assert fake.request_count - before <= 3
 

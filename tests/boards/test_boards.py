@@ -206,7 +206,7 @@ async def test_copies_of_other_workspaces_are_private_paths_of_their_branches(
         await boards.attach(key, other)
         assert await copy_on(other, 2) == task
         for each in (branch, other):
-            assert each.changes()["written"] == [] and each.changes()["deleted"] == []
+            assert each.changes().written == () and each.changes().deleted == ()
             assert (await each.list_files())["files"] == []
         boards.detach(branch.id)
         await boards.create(key, "unseen")

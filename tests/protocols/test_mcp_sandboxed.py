@@ -85,7 +85,7 @@ async def test_a_sandboxed_server_works_on_the_branch_and_ends_with_the_turn(
         made, where = await outcomes(application_, thread)
         branch = await branch_of(application_, thread)
         changes = await asyncio.to_thread(branch.changes)
-        assert "made" in made and "/made.txt" in changes["written"]
+        assert "made" in made and "/made.txt" in changes.written
         assert f"file://{tmp_path / 'project'}" in where
         assert sorted(p.name for p in (tmp_path / "project").iterdir()) == ["server.py"]
         notes = (await branch.read_bytes("/.notes")).decode()

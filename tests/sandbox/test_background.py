@@ -47,7 +47,7 @@ async def test_a_run_goes_on_while_other_commands_come_and_go_and_is_told_at_its
         row = runs.poll(task)
         assert (row["status"], row["exit_code"], row["tail"]) == ("completed", 0, "got now\n")
         assert row["spill"] == f"/run/bowerbird/out/{task}.txt"
-        assert "/made.txt" in bench.branch.changes()["written"]
+        assert "/made.txt" in bench.branch.changes().written
         [told] = bench.ended
         assert told.notification() == {
             "task_id": task, "status": "completed", "result": "got now",
@@ -138,7 +138,7 @@ async def test_a_branch_is_held_until_the_end_and_then_frozen_with_the_turn(tmp_
         await bench.until(lambda: bool(bench.ended))
         assert bench.sandbox.background.poll(task)["status"] == "completed"
         last = bench.branch.snapshots()[-1]
-        assert last["turn"] == "t_1" and last["live"]
+        assert last.turn == "t_1" and last.live
         assert bench.branch.process_mark() is not None
 
 
@@ -221,7 +221,7 @@ async def test_what_needs_a_quiet_branch_is_refused_or_waits_as_asked(tmp_path):
         async with asyncio.timeout(20):
             await waiting
         assert runs.poll(task)["status"] == "completed"
-        assert "/made.txt" in bench.branch.changes()["written"]
+        assert "/made.txt" in bench.branch.changes().written
 
 
 async def test_whoever_stops_a_run_knows_of_its_end(tmp_path):

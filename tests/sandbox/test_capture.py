@@ -98,7 +98,7 @@ async def test_the_next_command_sees_what_the_user_saved_between_two_turns(tier:
         desk.branch.end_turn("t_1")
         await desk.host.new_turn(desk.branch.id)
         assert (await desk.run("cat f mine new; ls d")).output == "second\nbranch\nnew\n"
-        assert desk.branch.changes() == {"written": ["/mine"], "deleted": []}
+        assert desk.branch.changes().record() == {"written": ["/mine"], "deleted": []}
 
 
 async def test_an_environment_with_absolute_paths_runs_and_leaves_the_workspace_alone(tmp_path):
@@ -171,7 +171,7 @@ async def test_kinds_and_modes_are_what_the_command_made(tier: str, tmp_path):
         made = {"/a", "/d/y", "/empty", "/hard", "/same", "/set", "/soft", "/was"}
         assert set(result.written) - {"/d"} == made
         assert set(result.deleted) - {"/was"} == {"/d/x", "/gone"}
-        assert desk.branch.changes()["deleted"] == ["/d/x", "/gone"]
+        assert desk.branch.changes().deleted == ("/d/x", "/gone")
         kinds = {row["name"]: row["type"] for row in (await desk.branch.ls())["entries"]}
         assert (kinds["soft"], kinds["hard"], kinds["was"]) == ("symlink", "file", "dir")
         await desk.branch.write_file("hard", "only here")
@@ -179,7 +179,7 @@ async def test_kinds_and_modes_are_what_the_command_made(tier: str, tmp_path):
         landing = desk.branch.land(accept=["*"], partial=True)
         # A copy's special files stay in the copy: the branch has no way to hold them.
         special = ["/fifo", "/sock"] if tier == "overlay" else []
-        assert sorted(row["path"] for row in landing.refused) == special
+        assert sorted(row.path for row in landing.refused) == special
         assert stat.S_IMODE((desk.root / "set").stat().st_mode) == 0o755
         assert not (desk.root / "fifo").exists() and str((desk.root / "soft").readlink()) == "a"
 
@@ -189,7 +189,7 @@ async def test_content_that_is_the_same_again_is_no_change(tier: str, tmp_path):
     async with desk_of(tmp_path, tier, {"a": "1", "b": "2", "d/c": "3"}) as desk:
         result = await desk.run("touch a; cp b b2; mv b2 b; echo x > new; rm new; mv d e; mv e d")
         assert (set(result.written) - {"/d", "/d/c"}, result.deleted) == (set(), []), result
-        assert desk.branch.changes() == {"written": [], "deleted": []}
+        assert desk.branch.changes().record() == {"written": [], "deleted": []}
         assert (await desk.run("true")).written == []
 
 
@@ -213,7 +213,7 @@ async def test_home_is_kept_with_the_branch_and_in_no_diff(tier: str, tmp_path):
         await desk.run('echo x > "$HOME/.rc"; mkdir -p "$TMPDIR/t"')
         await desk.sandbox.cool_down()
         assert (await desk.run('cat "$HOME/.rc"; cd; pwd')).output.splitlines()[0] == "x"
-        assert desk.branch.changes() == {"written": [], "deleted": []}
+        assert desk.branch.changes().record() == {"written": [], "deleted": []}
         other = await desk.host.sandbox(desk.workspace.branch("other"))
         assert (await other.run('cat "$HOME/.rc"')).exit_code == 1
 

@@ -33,7 +33,7 @@ async def test_a_background_run_and_everybody_else_see_each_other(tmp_path):
         row = runs.poll(task)
         assert (row["status"], row["exit_code"], row["tail"]) == ("error", 3, "got now 2\n")
         assert (await bench.branch.read_file(row["spill"]))["content"] == "got now 2\n"
-        assert bench.branch.changes() == {"written": ["/go", "/made", "/seen"], "deleted": ["/a"]}
+        assert bench.branch.changes().record() == {"written": ["/go", "/made", "/seen"], "deleted": ["/a"]}
         assert tree_of(bench.root)["/a"][0][2] == b"1"
 
 
@@ -49,7 +49,7 @@ async def test_stopping_a_background_run_kills_its_tree_and_no_other(tmp_path):
         assert (await runs.stop(task))["status"] == "killed"
         assert {Path(f"/proc/{pid}").exists() for pid in pids_with(f"{word}-other")} == {True}
         assert [pid for pid in pids_with(word) if pid not in pids_with(f"{word}-other")] == []
-        assert bench.branch.changes()["written"] == ["/kept"]
+        assert bench.branch.changes().written == ("/kept",)
         await runs.stop(other)
         assert pids_with(word) == []
 

@@ -62,7 +62,7 @@ async def test_a_check_judges_what_would_land_and_leaves_the_branch_as_it_is(jud
     assert (passed["state"], passed["exit_code"], passed["plan"]) == ("passed", 0, plan), passed
     assert passed["output_tail"].strip() == "it is here" and passed["seconds"] > 0
     branch = await judged.sessions.branch(conversation)
-    assert branch.changes() == {"written": ["/note.txt"], "deleted": []}
+    assert branch.changes().record() == {"written": ["/note.txt"], "deleted": []}
 
 
 async def test_without_a_command_nothing_is_checked(tmp_path: Path, fake: FakeModels) -> None:

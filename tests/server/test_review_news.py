@@ -62,6 +62,6 @@ async def test_a_landing_by_the_service_is_heard_like_one_over_rest(tmp_path: Pa
             await live.http.post(f"{base}/messages", params={"wait": 60}, json={"content": "Write it"})
             async with live.socket(conversation, "v=2&after=1000") as viewer:
                 landing = await live.sessions.review.land(conversation, ToLand(), actor="ann", door="cli")
-                assert landing.record["actor"] == "ann" and landing.record["door"] == "cli"
+                assert landing.actor == "ann" and landing.door == "cli"
                 assert "landed 1 paths" in (await events(viewer, "landing"))[-1]["message"]
                 assert await counted(live) == 0

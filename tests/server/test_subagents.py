@@ -301,7 +301,7 @@ async def test_a_tournament_is_begun_watched_and_its_winner_merged(judged: LiveS
     ]  # fmt: skip
     assert shown["merged"]["written"] == ["/right.txt"]
     branch = await judged.sessions.branch(conversation)
-    assert branch.changes() == {"written": ["/right.txt"], "deleted": []}
+    assert branch.changes().record() == {"written": ["/right.txt"], "deleted": []}
     listed = (await judged.http.get(f"{base}/attempts")).json()
     assert [row["id"] for row in listed] == [first["id"]] and listed[0] == shown
     for tournament in ("c_nothing", "x", "%00"):

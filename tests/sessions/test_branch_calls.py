@@ -63,7 +63,7 @@ async def test_what_untrusted_text_may_have_changed_is_marked_on_the_branch(
         thread = await home.session()
         await home.ask(thread)
         branch = await home.service.branch(thread)
-        planned = {row["path"]: row["tainted"] for row in branch.plan_landing()["entries"]}
+        planned = {row.path: row.tainted for row in branch.plan_landing().entries}
     assert planned["/after.txt"] is True
 
 
@@ -82,7 +82,10 @@ async def test_a_turn_whose_branch_was_discarded_can_still_be_forked_with_its_fi
         info.id for info in home.service._context.branches._workspace(str(home.project)).discarded()
     }
     by_default = await home.service.fork(thread)
-    assert (await home.service.branch(by_default.thread_id)).changes() == {"written": [], "deleted": []}
+    assert (await home.service.branch(by_default.thread_id)).changes().record() == {
+        "written": [],
+        "deleted": [],
+    }
     assert [m.content for m in await home.service.messages(by_default.thread_id)][-1] == "two"
 
 
@@ -94,4 +97,4 @@ async def test_a_deletion_that_was_cut_short_is_finished_at_the_next_start(home:
     assert await finish_deletions(context) == 1
     assert await finish_deletions(context) == 0
     assert (await home.service.restore(thread)).status == "idle"
-    assert (await home.service.branch(thread)).changes() == {"written": [], "deleted": []}
+    assert (await home.service.branch(thread)).changes().record() == {"written": [], "deleted": []}

@@ -85,12 +85,12 @@ async def test_a_fork_shows_and_lands_what_its_parent_had_pending_and_what_it_ad
     child = await home.service.fork(thread, first.turn_id)
     assert child.changed_files == 2
     branch = await home.service.branch(child.thread_id)
-    assert branch.changes() == {"written": ["/first.txt"], "deleted": ["/old.txt"]}
+    assert branch.changes().record() == {"written": ["/first.txt"], "deleted": ["/old.txt"]}
     home.fake.script(writes("third.txt", "3"), {"text": "three"})
     await home.ask(child.thread_id, "three")
-    assert branch.changes()["written"] == ["/first.txt", "/third.txt"]
+    assert branch.changes().written == ("/first.txt", "/third.txt")
     parent = await home.service.branch(thread)
-    assert parent.changes()["written"] == ["/first.txt", "/second.txt"]
+    assert parent.changes().written == ("/first.txt", "/second.txt")
     parent.land()
     landing = branch.land()
     assert sorted(p.name for p in home.project.iterdir()) == ["first.txt", "second.txt", "third.txt"]
@@ -245,7 +245,7 @@ async def test_a_session_without_a_workspace_has_an_empty_branch(home: Place) ->
     thread = await home.session(workspace=None)
     assert (await home.ask(thread)).state == "done"
     branch = await home.service.branch(thread)
-    assert branch.changes()["written"] == ["/a.txt"]
+    assert branch.changes().written == ("/a.txt",)
 
 
 async def test_flags_are_stored_and_recorded(home: Place) -> None:

@@ -56,7 +56,7 @@ async def test_a_teammate_works_on_a_fork_and_its_changes_and_report_reach_the_l
         assert turn.state == "done", turn.error
         await reaches(app, lead, ann="idle")
         branch = await app.sessions.branch(lead)
-        assert branch.changes()["written"] == ["/ann.txt"]
+        assert branch.changes().written == ("/ann.txt",)
         session = await app.sessions.get(f"{lead}.team.ann")
         assert session.kind == "teammate"
         offered = {tool["name"] for tool in requests_of(fake, "ann")[0]["tools"]}
@@ -82,7 +82,7 @@ async def test_a_teammate_works_on_a_fork_and_its_changes_and_report_reach_the_l
         lines = (await branch.read_bytes("/.team/inbox/lead.jsonl")).decode().splitlines()
         assert json.loads(lines[0])["content"] == "ann.txt is there"
         assert list(json.loads(lines[0])) == ["type", "sender", "content", "timestamp", "extra"]
-        assert branch.changes()["written"] == ["/ann.txt"], "copies are no change"
+        assert branch.changes().written == ("/ann.txt",), "copies are no change"
 
 
 async def _same(read: Any, wanted: Any) -> bool:
@@ -198,7 +198,7 @@ async def test_an_idle_teammate_takes_the_next_task_and_shuts_down_when_nothing_
         await do(app, lead, "spawn_teammate", name="ann", role="r", prompt="rest")
         await reaches(app, lead, ann="shutdown")
         branch = await app.sessions.branch(lead)
-        assert "/task.txt" in branch.changes()["written"]
+        assert "/task.txt" in branch.changes().written
         task = await do(app, lead, "task_get", taskId=1)
         assert task["owner"] == "ann"
         await ask(app, lead, order(("send_message", {"to": "ann", "content": "are you there?"})))
@@ -329,4 +329,4 @@ async def test_approvals_are_those_of_the_session(fake: FakeModels, tmp_path: Pa
         await app.sessions.answer(question.request_id, "approve")
         await reaches(app, lead, ann="idle")
         branch = await app.sessions.branch(lead)
-        assert "/asked.txt" in branch.changes()["written"]
+        assert "/asked.txt" in branch.changes().written

@@ -69,9 +69,9 @@ async def test_a_teammate_whose_model_fails_ends_with_an_error_and_the_others_go
         assert "ann failed and has ended" in told
         assert "The last changes of ann were not merged" in told and "subagent_0" in told
         branch = await app.sessions.branch(lead)
-        assert branch.changes()["written"] == []
+        assert branch.changes().written == ()
         await do(app, lead, "merge_subagent", handle="subagent_0")
-        assert branch.changes()["written"] == ["/half.txt"]
+        assert branch.changes().written == ("/half.txt",)
 
 
 async def test_switching_teams_off_shuts_living_teammates_down_first(
@@ -90,7 +90,7 @@ async def test_switching_teams_off_shuts_living_teammates_down_first(
         assert await statuses(app, lead) == {"ann": "shutdown"}
         kinds = [type(event).__name__ for event in seen]
         assert kinds.index("TeammateStatus") < kinds.index("ModeChange")
-        assert (await app.sessions.branch(lead)).changes()["written"] == ["/early.txt"]
+        assert (await app.sessions.branch(lead)).changes().written == ("/early.txt",)
         assert len(await app.sessions.turns(lead)) == before, "that is no reason to wake the lead"
         await ask(app, lead, "and now?")
         assert "spawn_teammate" not in {tool["name"] for tool in fake.requests[-1]["tools"]}

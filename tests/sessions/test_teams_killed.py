@@ -127,7 +127,7 @@ async def test_an_idle_teammate_rests_on_after_a_kill_and_its_name_stays_usable(
         await do(app, lead, "send_message", to="ann", content="write it")
         await until(lambda: len(requests_of(fake, "ann")) == 3)
         await reaches(app, lead, ann="idle")
-        assert "/late.txt" in (await app.sessions.branch(lead)).changes()["written"]
+        assert "/late.txt" in (await app.sessions.branch(lead)).changes().written
         assert (await do(app, lead, "spawn_teammate", name="bob", role="r", prompt="rest"))[
             "status"
         ] == "working"
@@ -171,7 +171,7 @@ async def test_a_team_killed_at_random_instants_loses_and_repeats_nothing(
         mail = await told(app, f"{lead}.team.ann")
         assert len(mail) == len(set(mail)) == 1
         branch = await app.sessions.branch(lead)
-        assert branch.changes()["written"] == [f"/file{n}.txt" for n in range(4)]
+        assert list(branch.changes().written) == [f"/file{n}.txt" for n in range(4)]
         await ask(app, lead, "what is new?")
         reports = await told(app, lead)
         assert len(reports) == len(set(reports)) >= 1

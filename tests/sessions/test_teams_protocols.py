@@ -78,7 +78,7 @@ async def test_a_shutdown_that_is_approved_merges_and_stops(fake: FakeModels, tm
         assert list(found) == ["request_id", "kind", "teammate", "status", "created", "answered", "detail"]
         assert (found["kind"], found["teammate"], found["status"]) == ("shutdown", "ann", "approved")
         assert found["detail"] == "finished" and found["answered"]
-        assert (await app.sessions.branch(lead)).changes()["written"] == ["/ann.txt"]
+        assert (await app.sessions.branch(lead)).changes().written == ("/ann.txt",)
         last = requests_of(fake, "ann")[-1]
         assert "shutdown_request" in newest(last), "nothing was asked of its model after the answer"
         assert (await do(app, lead, "check_protocol"))["requests"] == []
@@ -198,7 +198,7 @@ async def test_a_plan_is_reviewed_and_the_teammate_goes_on(fake: FakeModels, tmp
         }))  # fmt: skip
         await ask(app, lead, answer)
         await reaches(app, lead, ann="shutdown")
-        assert (await app.sessions.branch(lead)).changes()["written"] == ["/planned.txt"]
+        assert (await app.sessions.branch(lead)).changes().written == ("/planned.txt",)
         assert (await checked(app, lead, second["request_id"]))["status"] == "approved"
 
 
@@ -255,4 +255,4 @@ async def test_a_plan_that_waits_outlives_a_restart(fake: FakeModels, tmp_path: 
         assert len(requests_of(fake, "ann")) == asked, "it waits; nothing is asked of its model"
         await do(app, lead, "plan_review", request_id=plan["request_id"], approve=True)
         await reaches(app, lead, ann="idle")
-        assert (await app.sessions.branch(lead)).changes()["written"] == ["/planned.txt"]
+        assert (await app.sessions.branch(lead)).changes().written == ("/planned.txt",)

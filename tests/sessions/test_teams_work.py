@@ -63,7 +63,7 @@ async def test_what_a_teammate_merges_while_the_lead_runs_a_command_is_there_for
         assert turn.state == "done", turn.error
         seen = (await outcomes(app, lead, "bash"))[-1]["content"]
         assert "by ann\na\nb" in str(seen).replace("\\n", "\n"), seen
-        assert {"/ann.txt", "/lead.txt"} <= set(branch.changes()["written"])
+        assert {"/ann.txt", "/lead.txt"} <= set(branch.changes().written)
 
 
 async def test_a_lead_taken_back_after_a_kill_has_what_was_merged_meanwhile(
@@ -187,7 +187,7 @@ async def test_in_the_servers_own_workspace_the_copies_are_real_files(
         assert (tmp_path / "project/.team/config.json").exists()
         await reaches(app, lead, ann="idle")
         branch = await app.sessions.branch(lead)
-        assert branch.changes() == {"written": [], "deleted": []}
+        assert branch.changes().record() == {"written": [], "deleted": []}
         assert await ask(app, lead, order(("list_files", {"pattern": "**/*"})))
         assert ".team" not in str((await outcomes(app, lead, "list_files"))[-1]["content"])
 

@@ -300,4 +300,4 @@ async def test_a_rule_that_asks_is_asked_once_for_all_calls_of_a_batch(
         await home.service.answer(request.id, "approve")
         await ended(home, thread)
         branch = await home.service.branch(thread)
-        assert branch.changes()["written"] == ["/a", "/b"]
+        assert branch.changes().written == ("/a", "/b")

@@ -39,7 +39,7 @@ async def test_edits_in_separate_places_join_and_an_overlap_is_a_conflict(
         {"path": "/a.txt", "kind": "modify", "size": 151, "added": 1, "removed": 1}
     ]
     assert "+LINE 1\n" in entries[0]["diff"]["patch"] and not entries[0]["diff"]["patch_truncated"]
-    assert agent.branch.changes() == {"written": [], "deleted": []}
+    assert agent.branch.changes().record() == {"written": [], "deleted": []}
 
     assert await agent.merge_subagent("subagent_0") == {**EMPTY, "written": ["/a.txt"]}
     joined = {**EMPTY, "written": ["/a.txt"], "merged": ["/a.txt"]}
@@ -89,7 +89,7 @@ async def test_a_model_spawns_merges_and_discards_with_tools(
     agent = make(project)
     events = await events_of(agent, "lead them")
     result = events[-1].result
-    assert result.text == "done" and result.changes == {"written": ["/red.txt"], "deleted": []}
+    assert result.text == "done" and result.changes.record() == {"written": ["/red.txt"], "deleted": []}
     lead = requests_of(fake, "lead")
     made = json.loads(last_result(lead[1]))
     assert [e["result"] for e in made["subagents"]] == ["red is there", "blue is there"]
@@ -243,7 +243,7 @@ async def test_handles_survive_between_steps(fake: FakeModels, make: Any, projec
     step = await agent.step([*step.messages, {"role": "user", "content": "merge"}])
     assert [p["name"] for p in step.pending_calls] == ["merge_subagent"]
     await agent.step(step.messages)
-    assert agent.branch.changes()["written"] == ["/w.txt"]
+    assert agent.branch.changes().written == ("/w.txt",)
 
 
 async def test_binaries_are_told_by_size_and_hash_and_long_patches_are_cut(

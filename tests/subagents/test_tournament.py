@@ -80,7 +80,7 @@ async def test_the_attempt_that_passes_wins_and_only_its_files_are_merged(
     assert third["checks"][0]["baseline_failed"] and "AssertionError: 2" in third["checks"][0]["output_tail"]
     assert (first["files"], first["added"], first["removed"]) == (2, 2, 1)
     assert first["tokens"] > 0 and first["cost"] is not None and first["seconds"] > 0
-    assert agent.branch.changes() == {"written": ["/add.py", "/notes.md"], "deleted": []}
+    assert agent.branch.changes().record() == {"written": ["/add.py", "/notes.md"], "deleted": []}
     # Compiled files that the check left behind are in no attempt's diff, the losers can be looked at.
     assert set(agent.subagents) == {"subagent_0", "subagent_1", "subagent_2"}
     assert (broken / "add.py").read_text().endswith("a - b\n")
@@ -96,7 +96,7 @@ async def test_nobody_wins_when_no_attempt_passes(
     assert result["winner"] is None and "merge" not in result
     assert [r["status"] for r in result["ranking"]] == ["completed", "failed"]
     assert result["ranking"][1]["error"].startswith("ModelError: ")
-    assert agent.branch.changes() == {"written": [], "deleted": []}
+    assert agent.branch.changes().record() == {"written": [], "deleted": []}
     taken = await agent.merge_subagent("subagent_0", ["add.py"])
     assert taken["written"] == ["/add.py"]
 
@@ -110,7 +110,7 @@ async def test_checks_run_without_network_and_leave_nothing_behind(
     left = "touch left_by_check && test -e x && ! (exec 3<>/dev/tcp/127.0.0.1/9) 2>/dev/null"
     result = await agent.run_tournament(TASK, attempts=2, checks=[left])
     assert result["winner"] == "subagent_0", result
-    assert agent.subagents["subagent_0"].changes() == {"written": ["/x"], "deleted": []}
+    assert agent.subagents["subagent_0"].changes().record() == {"written": ["/x"], "deleted": []}
     data_dir = agent.branch.processes().data_dir
     with Workspace(broken, data_dir=data_dir) as workspace:
         assert len(workspace.branches()) == 3 and workspace.discarded() == []
@@ -154,4 +154,4 @@ async def test_a_model_runs_a_tournament_with_its_tool(
     })  # fmt: skip
     agent = make(broken)
     result = await agent.run("lead")
-    assert result.changes["written"] == ["/made"] and result.usage.subagents.model_calls == 4
+    assert result.changes.written == ("/made",) and result.usage.subagents.model_calls == 4

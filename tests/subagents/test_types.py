@@ -26,7 +26,7 @@ async def test_changes_of_a_completed_task_are_merged(
     play(fake, {"small": [wrote("made.txt"), {"text": "made it"}], "lead": [task(kind), {"text": "done"}]})
     agent = make(project)
     result = await agent.run("lead")
-    assert result.changes == {"written": ["/made.txt"], "deleted": []}
+    assert result.changes.record() == {"written": ["/made.txt"], "deleted": []}
     assert last_result(requests_of(fake, "lead")[1]) == "made it"
 
 
@@ -38,7 +38,7 @@ async def test_a_writing_call_of_a_looking_type_is_denied_and_changes_nothing(
     play(fake, {"small": [wrote("made.txt"), {"text": "looked"}], "lead": [task(kind), {"text": "done"}]})
     agent = make(project)
     result = await agent.run("lead")
-    assert result.changes == {"written": [], "deleted": []}
+    assert result.changes.record() == {"written": [], "deleted": []}
     denied = results(requests_of(fake, "small")[1])[0]
     assert denied["is_error"] and "not among the tools of this role" in json.dumps(denied["content"])
     assert "write_file" not in {tool["name"] for tool in requests_of(fake, "small")[0]["tools"]}
@@ -57,7 +57,7 @@ async def test_a_type_is_enforced_for_a_spawned_subagent_too(
     play(fake, {"small": steps})
     agent = make(project)
     await agent.spawn_subagents([{"task": "small", "agent_type": "explore"}])
-    assert agent.subagents["subagent_0"].changes() == {"written": [], "deleted": []}
+    assert agent.subagents["subagent_0"].changes().record() == {"written": [], "deleted": []}
 
 
 async def test_a_task_that_conflicts_merges_nothing_and_gives_the_handle(
@@ -82,7 +82,7 @@ async def test_a_task_that_conflicts_merges_nothing_and_gives_the_handle(
     assert "did both" in str(said) and "Nothing was merged" in str(said)
     assert "subagent_0" in str(said) and "/a.txt" in str(said)
     assert agent.branch.read_overlay("a.txt").startswith(b"child\n")  # taken by force afterwards
-    assert agent.branch.changes()["written"] == ["/a.txt", "/new.txt"]
+    assert agent.branch.changes().written == ("/a.txt", "/new.txt")
 
 
 async def test_an_unknown_type_is_an_error_that_lists_the_types(fake: FakeModels, make: Any) -> None:

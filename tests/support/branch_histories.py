@@ -115,7 +115,9 @@ class History:
         wanted = parent_model.merge(model, paths, force)
         done = parent.merge(real, paths, force)
         self._equal(
-            "merge", {k: [f"/{p}" for p in v] for k, v in wanted.items()}, {k: done[k] for k in wanted}
+            "merge",
+            {k: [f"/{p}" for p in v] for k, v in wanted.items()},
+            {k: list(getattr(done, k)) for k in wanted},
         )
 
     async def _land(self) -> None:
@@ -132,7 +134,7 @@ class History:
             return
         self._equal("landed", True, isinstance(wanted, ModelLanding))
         if isinstance(wanted, ModelLanding):
-            self._equal("left out", wanted.refused, sorted({row["path"][1:] for row in landing.refused}))
+            self._equal("left out", wanted.refused, sorted({row.path[1:] for row in landing.refused}))
             self._equal("entries", sorted(e.path for e in wanted.entries), files_of(landing))
             self.landings.append((landing, wanted))
 
@@ -187,14 +189,14 @@ class History:
     async def _hunks(self) -> None:
         """Land one hunk, then the rest: the same as all at once (acceptance 12)."""
         real, model = self.random.choice(self.pairs)
-        rows = [r for r in real.diff()["written"] if r["kind"] == "modify" and len(r["hunks"]) > 1]
+        rows = [r for r in real.diff().written if r.kind == "modify" and len(r.hunks) > 1]
         if not rows:
             return
         row = self.random.choice(rows)
-        path = row["path"][1:]
+        path = row.path[1:]
         if self.ws.get(path) != model.base[path]:
             return
-        hunk = self.random.choice(row["hunks"])["id"]
+        hunk = self.random.choice(row.hunks).id
         self.log.append(f"hunk of {path} in {self._name(model)}")
         real.land(hunks=[hunk], accept=["*"])
         real.land([path], accept=["*"])
@@ -270,13 +272,13 @@ class History:
             for path in PATHS:
                 self._equal(f"{name} {path}", model.view(path), read_branch(real, path))
             changes = real.changes()
-            listed = [p[1:] for p in (*changes["written"], *changes["deleted"]) if p[1:] in PATHS]
+            listed = [p[1:] for p in (*changes.written, *changes.deleted) if p[1:] in PATHS]
             self._equal(f"{name} changes", model.changes(), sorted(listed))
 
 
 def files_of(landing: Landing) -> list[str]:
     """The landed paths that the model knows (it knows no directories)."""
-    return sorted(row["path"][1:] for row in landing.entries if row["path"][1:] in PATHS)
+    return sorted(row.path[1:] for row in landing.entries if row.path[1:] in PATHS)
 
 
 def read_real(path: Path) -> Version:

@@ -11,14 +11,13 @@ chance, so a merge of two changed versions is a conflict and the model needs no 
 import os
 import random
 import shutil
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from support.branch_histories import read_branch
 
-from bowerbird.workspace import Branch, Workspace
+from bowerbird.workspace import Branch, Changes, Workspace
 
 PATHS = ("a", "b", "d/x", "d/y", "d/e/f", "g/h/i/j", "n/m")
 FOLDERS = ("d", "d/e", "g", "g/h", "n")
@@ -186,7 +185,7 @@ class TimeLine:
                 put(parent.now, path, theirs)
             child.merged[path] = theirs
         done = parent.real.merge(child.real)
-        found = [p for p in done["conflicts"] if p[1:] in PATHS]
+        found = [p for p in done.conflicts if p[1:] in PATHS]
         self._equal(f"conflicts of {child.name}", sorted(conflicts), sorted(found))
         self._learn(child)
         self._equal(f"view of {parent.name} after merge", parent.now, view_of(parent.real))
@@ -198,9 +197,9 @@ class TimeLine:
         """Note the state of snapshots that came into being."""
         rows = line.real.snapshots()
         for row in rows:
-            if row["id"] not in line.known:
-                line.known[row["id"]] = (row["n"], dict(line.now))
-        self._equal(f"snapshots of {line.name}", sorted(line.known), sorted(row["id"] for row in rows))
+            if row.id not in line.known:
+                line.known[row.id] = (row.n, dict(line.now))
+        self._equal(f"snapshots of {line.name}", sorted(line.known), sorted(row.id for row in rows))
 
     def _look_at_everything(self, line: Line) -> None:
         folder = self.data / "branches" / line.real.id / "layers"
@@ -219,7 +218,7 @@ class TimeLine:
         self._equal(f"fork of {name}", tree, view_of(child))
         self._equal(f"changes of a fork of {name}", set[str](), listed(child.changes()))
         since = line.real.diff(since=snapshot)
-        rows = {"written": [row["path"] for row in since["written"]], "deleted": since["deleted"]}
+        rows = Changes(tuple(row.path for row in since.written), since.deleted)
         self._equal(f"diff since {name}", changed(tree, line.now), listed(rows))
         data = self._bytes()
         with child._state.writing() as stack:  # pyright: ignore -- as in `_edit`
@@ -227,7 +226,7 @@ class TimeLine:
         mark = line.real.mark()
         done = line.real.merge(child)
         clean = tree.get("a") == line.now.get("a")
-        self._equal(f"merge of a fork of {name}", ([], ["/a"])[clean], done["written"])
+        self._equal(f"merge of a fork of {name}", ((), ("/a",))[clean], done.written)
         line.real.rollback(mark)
         line.real.restore(snapshot)
         self._equal(f"{name} restored", tree, view_of(line.real))
@@ -278,9 +277,9 @@ def changed(before: Tree, after: Tree) -> set[str]:
     return {path for path in PATHS if before.get(path) != after.get(path)}
 
 
-def listed(changes: Mapping[str, Any]) -> set[str]:
-    """Return the changed paths of a record, of those that the model knows."""
-    return {os.fspath(p)[1:] for p in (*changes["written"], *changes["deleted"])} & set(PATHS)
+def listed(changes: Changes) -> set[str]:
+    """Return the changed paths, of those that the model knows."""
+    return {os.fspath(p)[1:] for p in changes.paths} & set(PATHS)
 
 
 def run_time_line(place: Path, seed: int, turns: int) -> Counts:

@@ -197,7 +197,7 @@ async def test_nothing_outside_or_reserved_is_written(
     desk.put("a.txt", "a")
     result = await desk.use(tool, **arguments)
     assert result.is_error
-    assert desk.branch.changes() == {"written": [], "deleted": []}
+    assert desk.branch.changes().record() == {"written": [], "deleted": []}
     assert sorted(p.name for p in desk.root.parent.iterdir()) == ["outside", "ws"]
     assert [p.name for p in outside.iterdir()] == ["secret.txt"]
 
@@ -296,7 +296,7 @@ async def test_an_edit_that_is_not_clear_changes_nothing(
     assert result.is_error
     assert told in result.text
     assert result.data == {"error": result.text}
-    assert desk.branch.changes()["written"] == []
+    assert desk.branch.changes().written == ()
 
 
 async def test_editing_one_line_of_a_latin1_crlf_file_keeps_all_other_bytes(desk: Desk) -> None:
@@ -318,7 +318,7 @@ async def test_delete_and_move(desk: Desk) -> None:
     assert refused.is_error
     assert (await desk.text("delete_file", path="d", recursive=True)).startswith("deleted d, d/a.txt")
     assert await desk.text("move_file", src="b.txt", dst="c.txt") == "moved b.txt to c.txt"
-    assert desk.branch.changes() == {"written": ["/c.txt"], "deleted": ["/b.txt", "/d", "/d/a.txt"]}
+    assert desk.branch.changes().record() == {"written": ["/c.txt"], "deleted": ["/b.txt", "/d", "/d/a.txt"]}
 
 
 async def test_show_changes_is_a_patch_and_names_what_it_left_out(desk: Desk) -> None:

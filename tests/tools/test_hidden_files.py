@@ -54,6 +54,6 @@ async def test_commands_do_not_see_hidden_files_and_the_model_is_told(tmp_path: 
         assert "hidden from agents by the setting workspace.hide: .env" in listed.text
         refused = await use("read_file", path=".env")
         assert refused.is_error and "workspace.hide" in refused.text
-        assert "/b.txt" in bench.branch.changes()["written"]
+        assert "/b.txt" in bench.branch.changes().written
         bench.branch.land(partial=True)
     assert {p: (bench.root / p).read_text() for p in FILES} == FILES and (bench.root / "b.txt").exists()

@@ -59,7 +59,7 @@ async def test_a_patch_over_several_files_is_applied(desk: Desk) -> None:
     assert shown.splitlines() == [
         "changed a.txt, 1 hunk", "created new.sh", "deleted gone.txt", "moved from.txt to to.txt, 1 hunk",
     ]  # fmt: skip
-    assert desk.branch.changes() == {
+    assert desk.branch.changes().record() == {
         "written": ["/a.txt", "/new.sh", "/to.txt"], "deleted": ["/from.txt", "/gone.txt"],
     }  # fmt: skip
     facts = await desk.branch.stat("new.sh")
@@ -89,7 +89,7 @@ async def test_a_reject_changes_nothing_and_names_file_and_hunk(
     result = await desk.use("apply_patch", patch=PATCH)
     assert result.is_error
     assert told in result.text
-    assert desk.branch.changes() == {"written": [], "deleted": []}
+    assert desk.branch.changes().record() == {"written": [], "deleted": []}
 
 
 async def test_a_write_that_is_refused_takes_the_whole_patch_back(desk: Desk) -> None:
@@ -102,7 +102,7 @@ async def test_a_write_that_is_refused_takes_the_whole_patch_back(desk: Desk) ->
     result = await desk.use("apply_patch", patch=patch)
     assert result.is_error
     assert "nothing was changed" in result.text
-    assert desk.branch.changes() == {"written": [], "deleted": []}
+    assert desk.branch.changes().record() == {"written": [], "deleted": []}
 
 
 # ---------------------------------------------------------------- code

@@ -39,8 +39,8 @@ async def test_another_process_writes_between_our_changes_but_not_during_a_turn(
         await branch.write_file("n", "two")
         branch.mark()
         await branch.write_file("m", "three")
-        done = _in_another_process(tmp_path, branch.id, "print(b.changes()['written'], b.read_overlay('n'))")
-        assert done.stdout.strip() == "['/m', '/n'] b'two'"
+        done = _in_another_process(tmp_path, branch.id, "print(b.changes().written, b.read_overlay('n'))")
+        assert done.stdout.strip() == "('/m', '/n') b'two'"
         assert _in_another_process(tmp_path, branch.id, "await b.write_file('n', 'x')").returncode == 0
         assert (await branch.read_file("n"))["content"] == "x"
 
@@ -57,7 +57,7 @@ async def test_layers_that_another_process_joined_are_read_again(tmp_path):
         assert [branch.read_overlay(name) for name in "nmo"] == [b"1", b"2", b"3"]
         await branch.write_file("p", "4")
         branch.end_turn("t_2")
-        assert branch.changes() == {"written": ["/m", "/n", "/o", "/p"], "deleted": []}
+        assert branch.changes().record() == {"written": ["/m", "/n", "/o", "/p"], "deleted": []}
 
 
 async def test_two_handles_of_one_process_write_and_see_each_other(tmp_path):
@@ -72,7 +72,9 @@ async def test_two_handles_of_one_process_write_and_see_each_other(tmp_path):
         branch.mark()
         await other.edit_file("n", "1", "3")
         assert (await branch.read_file("n"))["content"] == "3"
-        assert branch.changes() == other.changes() == {"written": ["/m", "/n"], "deleted": []}
+        assert (
+            branch.changes().record() == other.changes().record() == {"written": ["/m", "/n"], "deleted": []}
+        )
 
 
 async def test_readers_always_see_one_state_while_the_branch_is_frozen_and_rolled_back(tmp_path):
@@ -96,7 +98,7 @@ async def test_readers_always_see_one_state_while_the_branch_is_frozen_and_rolle
         stop.set()
         await asyncio.gather(*readers)
         assert seen == sorted(seen) and seen[-1] <= 59
-        assert branch.changes()["written"] == ["/f"]
+        assert branch.changes().written == ("/f",)
 
 
 def test_the_lock_is_not_inherited_by_a_forked_process(tmp_path):
@@ -225,7 +227,7 @@ for n in itertools.count():
                         f"{place}/sub/two",
                     }
             assert "/d" in view or "/e" in view
-            assert branch.diff()["written"] is not None
+            assert branch.diff().written is not None
             if "/d" in view and "/e" in view:
                 await branch.delete("e", True)  # a move was cut between its two halves
             if "/d" not in view:
@@ -245,7 +247,7 @@ async def test_a_seal_that_was_cut_is_completed_when_the_branch_is_opened(tmp_pa
     (here / "open").rename(here / "layers/1")
     with Workspace(tmp_path / "ws", data_dir=tmp_path / "data") as workspace:
         branch = workspace.open(branch_id)
-        assert branch.changes()["written"] == ["/n"]
+        assert branch.changes().written == ("/n",)
         await branch.write_file("m", "y")
         branch.mark()
         assert [layer.n for layer in ManifestFile(here).load().layers] == [1, 2]

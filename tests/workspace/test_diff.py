@@ -23,11 +23,11 @@ async def test_only_real_changes_are_listed(tmp_path: Path) -> None:
         await branch.write_file("b", "2\n")
         await branch.write_file("new", "n")
         await branch.delete("new")
-        assert branch.changes() == {"written": [], "deleted": []}
+        assert branch.changes().record() == {"written": [], "deleted": []}
         await branch.delete("d", recursive=True)
         await branch.mkdir("empty")
         await branch.write_file("full/f", "f")
-        assert branch.changes() == {"written": ["/empty", "/full/f"], "deleted": ["/d", "/d/x"]}
+        assert branch.changes().record() == {"written": ["/empty", "/full/f"], "deleted": ["/d", "/d/x"]}
 
 
 async def test_the_diff_says_kind_mode_flags_and_lines(tmp_path: Path) -> None:
@@ -38,28 +38,28 @@ async def test_the_diff_says_kind_mode_flags_and_lines(tmp_path: Path) -> None:
         await branch.move("old/name", "new/name")
         await branch.write_file("bin", b"\0\1")
         diff = branch.diff()
-        rows = {row["path"]: row for row in diff["written"]}
-        assert diff["deleted"] == ["/old/name"]
+        rows = {row.path: row for row in diff.written}
+        assert diff.deleted == ("/old/name",)
         assert set(rows) == {"/a", "/bin", "/new/name"}
         changed = rows["/a"]
-        assert (changed["kind"], changed["type"], changed["added"], changed["removed"]) == (
+        assert (changed.kind, changed.type, changed.added, changed.removed) == (
             "modify", "file", 2, 1
         )  # fmt: skip
-        assert (changed["mode"] & 0o111, changed["old_mode"] & 0o111) == (0o111, 0)
-        assert changed["flags"] == ["exec-bit"] and changed["base"] == "exact"
-        assert changed["hunks"][0]["text"] == " 1\n-2\n+two\n+three\n"
-        assert rows["/new/name"]["renamed_from"] == "/old/name"
-        assert rows["/bin"]["binary"] and rows["/bin"]["hunks"] == []
-        assert [row["path"] for row in branch.diff(["new"])["written"]] == ["/new/name"]
+        assert (changed.mode & 0o111, changed.old_mode & 0o111) == (0o111, 0)
+        assert changed.flags == ("exec-bit",) and changed.base == "exact"
+        assert changed.hunks[0].text == " 1\n-2\n+two\n+three\n"
+        assert rows["/new/name"].renamed_from == "/old/name"
+        assert rows["/bin"].binary and rows["/bin"].hunks == ()
+        assert [row.path for row in branch.diff(["new"]).written] == ["/new/name"]
 
 
 async def test_hunk_text_is_bounded(tmp_path: Path) -> None:
     with branch_of(tmp_path) as branch:
         await branch.write_file("big", "a line of it\n" * 100_000)
         await branch.write_file("small", "s\n")
-        rows = {row["path"]: row for row in branch.diff()["written"]}
-        assert rows["/big"]["hunks"] is None and rows["/big"]["truncated"] is True
-        assert rows["/big"]["added"] == 100_000
+        rows = {row.path: row for row in branch.diff().written}
+        assert rows["/big"].hunks is None and rows["/big"].truncated is True
+        assert rows["/big"].added == 100_000
 
 
 async def test_a_patch_gives_the_branch_byte_for_byte(tmp_path: Path) -> None:
@@ -128,19 +128,19 @@ async def test_sparse_and_special_files_cost_nothing(tmp_path: Path) -> None:
         await branch.write_file("a", "2\n")
         child = branch.fork()
         await child.write_file("a", "3\n")
-        assert branch.merge(child)["written"] == ["/a"]
-        rows = {row["path"]: row for row in branch.diff()["written"]}
-        assert rows["/huge"]["hunks"] is None and rows["/a"]["added"] == 1
+        assert branch.merge(child).written == ("/a",)
+        rows = {row.path: row for row in branch.diff().written}
+        assert rows["/huge"].hunks is None and rows["/a"].added == 1
 
 
 async def test_names_that_are_not_utf_8_are_shown_and_carried(tmp_path: Path) -> None:
     """WS-14."""
     with branch_of(tmp_path) as branch:
         await name_it(branch)
-        (row,) = branch.diff()["written"]
-        assert row["path"] == "/new\nline\\xff" and row["path_b64"] == "L25ldwpsaW5l/w=="
+        (row,) = branch.diff().written
+        assert row.path == "/new\nline\\xff" and row.path_b64 == "L25ldwpsaW5l/w=="
         landing = branch.land()
-        assert landing.entries[0]["path_b64"] == "L25ldwpsaW5l/w=="
+        assert landing.entries[0].path_b64 == "L25ldwpsaW5l/w=="
         assert b"new\nline\xff" in os.listdir(os.fsencode(tmp_path / "ws"))
         landing.undo()
         assert os.listdir(tmp_path / "ws") == []

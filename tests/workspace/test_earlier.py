@@ -46,11 +46,11 @@ async def test_a_landing_tells_its_diff(workspace: Workspace) -> None:
     await branch.write_file("/dir/b.txt", "new\n")
     landing = branch.land()
     told = landing.diff()
-    assert [(row["path"], row["kind"]) for row in told["written"]] == [
+    assert [(row.path, row.kind) for row in told.written] == [
         ("/a.txt", "modify"),
         ("/dir/b.txt", "create"),
     ]
-    assert told["written"][0]["hunks"][0]["text"] == "-before\n+after\n"
+    assert told.written[0].hunks[0].text == "-before\n+after\n"
     landing.undo()
-    assert landing.diff(["/a.txt"])["written"] == told["written"][:1]
+    assert landing.diff(["/a.txt"]).written == told.written[:1]
     workspace.close()

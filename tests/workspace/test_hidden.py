@@ -124,7 +124,7 @@ async def test_what_a_hidden_name_gets_on_a_branch_never_lands(tmp_path: Path) -
         open_layer = branch.processes().directory / "open"
         place = next(p for p in (open_layer, *open_layer.parent.glob("*/")) if p.name.startswith("open"))
         (place / ".env").write_text("made by a command\n")  # as a process's overlay would have written it
-        assert branch.changes() == {"written": [], "deleted": []}
+        assert branch.changes().record() == {"written": [], "deleted": []}
         with pytest.raises(NotFound, match="hidden"):
             await branch.read_file(".env")
         branch.land()

@@ -54,12 +54,12 @@ def test_a_branch_that_lost_its_snapshots_has_them_again(tmp_path: Path) -> None
     with Workspace(None, data_dir=tmp_path) as workspace:
         branch = workspace.open(folder.name)
         rows = branch.snapshots()
-        assert [row["turn"] for row in rows] == [f"t_{turn}" for turn in range(1, 191)]
+        assert [row.turn for row in rows] == [f"t_{turn}" for turn in range(1, 191)]
         for turn, row in enumerate(rows, 1):
-            branch.restore(row["id"])
+            branch.restore(row.id)
             found = {path: read_branch(branch, path) for path in (f"f{number}" for number in range(7))}
             shown = {path: version[1] for path, version in found.items() if version is not None}
-            assert shown == state_after(turn), row["turn"]
+            assert shown == state_after(turn), row.turn
 
 
 class Killed(BaseException):
@@ -87,13 +87,13 @@ async def test_a_kill_while_layers_are_joined_loses_no_snapshot(
         identity = branch.id
     with Workspace(None, data_dir=tmp_path) as workspace:
         branch = workspace.open(identity)
-        assert [row["turn"] for row in branch.snapshots()] == [f"t_{turn}" for turn in range(1, 6)]
+        assert [row.turn for row in branch.snapshots()] == [f"t_{turn}" for turn in range(1, 6)]
         with suppress(Stale):  # joined in full: only the manifest's own layers have marks
             branch.rollback(mark)
         for turn in range(6, 14):
             await branch.write_file(f"f{turn % 3}", f"{turn}")
             states.append((branch.end_turn(f"t_{turn}").id, shown_by(branch)))
-        assert len({row["id"] for row in branch.snapshots()}) == len(branch.snapshots())
+        assert len({row.id for row in branch.snapshots()}) == len(branch.snapshots())
         for snapshot, state in states:
             assert shown_by(branch.fork(snapshot=snapshot)) == state
 

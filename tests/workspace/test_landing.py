@@ -8,7 +8,7 @@ import pytest
 from support.trees import read_tree
 
 from bowerbird.core.errors import InvalidWorkspace, LandingRefused, NotFound, Stale
-from bowerbird.workspace import Branch, FlagRules, Workspace
+from bowerbird.workspace import Branch, FlagRules, Refused, Workspace
 
 LINES = b"".join(b"line %d\n" % n for n in range(1, 121))
 
@@ -47,16 +47,16 @@ async def test_landing_keeps_the_users_line_and_undo_keeps_it_too(branch: Branch
     """Acceptance 3."""
     await replace(branch, "a.txt", b"line 100\n", b"the agent's\n")
     (root / "a.txt").write_bytes(LINES.replace(b"line 1\n", b"the user's\n", 1))
-    (entry,) = branch.plan_landing()["entries"]
-    assert (entry["drift"], entry["op"]) == ("mergeable", "modify")
+    (entry,) = branch.plan_landing().entries
+    assert (entry.drift, entry.op) == ("mergeable", "modify")
     landing = branch.land()
     both = LINES.replace(b"line 1\n", b"the user's\n", 1).replace(b"line 100\n", b"the agent's\n")
-    assert (root / "a.txt").read_bytes() == both and landing.entries[0]["merged"]
+    assert (root / "a.txt").read_bytes() == both and landing.entries[0].merged
     assert await branch.read_bytes("a.txt") == both  # what landed is the user's again
-    assert branch.changes() == {"written": [], "deleted": []}
+    assert branch.changes().record() == {"written": [], "deleted": []}
     landing.undo()
     assert (root / "a.txt").read_bytes() == LINES.replace(b"line 1\n", b"the user's\n", 1)
-    assert branch.changes() == {"written": ["/a.txt"], "deleted": []}  # pending again
+    assert branch.changes().record() == {"written": ["/a.txt"], "deleted": []}  # pending again
 
 
 async def test_a_conflict_refuses_all_and_partial_lands_the_rest(branch: Branch, root: Path) -> None:
@@ -69,8 +69,8 @@ async def test_a_conflict_refuses_all_and_partial_lands_the_rest(branch: Branch,
         branch.land()
     assert reasons(caught.value) == {"/a.txt": "both_modified"} and read_tree(root) == before
     landing = branch.land(partial=True)
-    assert landing.refused == [{"path": "/a.txt", "reason": "both_modified"}]
-    assert (root / "new.txt").read_bytes() == b"n\n" and branch.changes()["written"] == ["/a.txt"]
+    assert landing.refused == (Refused("/a.txt", "both_modified"),)
+    assert (root / "new.txt").read_bytes() == b"n\n" and branch.changes().written == ("/a.txt",)
     forced = branch.land(force=True)
     assert b"agent\n" in (root / "a.txt").read_bytes()
     forced.undo()  # the replaced bytes stay undoable
@@ -80,9 +80,9 @@ async def test_a_conflict_refuses_all_and_partial_lands_the_rest(branch: Branch,
 async def test_what_the_workspace_has_already_counts_as_landed(branch: Branch, root: Path) -> None:
     await branch.write_file("b.txt", "same\n")
     (root / "b.txt").write_bytes(b"same\n")
-    assert branch.plan_landing()["entries"][0]["drift"] == "same"
+    assert branch.plan_landing().entries[0].drift == "same"
     branch.land()
-    assert branch.changes() == {"written": [], "deleted": []}
+    assert branch.changes().record() == {"written": [], "deleted": []}
 
 
 async def test_an_uncertain_base_is_always_a_conflict(branch: Branch, root: Path) -> None:
@@ -92,7 +92,7 @@ async def test_an_uncertain_base_is_always_a_conflict(branch: Branch, root: Path
     (view.dirs().upper / "b.txt").write_bytes(b"by a command\n")  # as an overlay mount does
     (root / "b.txt").write_bytes(b"by the user\n")
     view.capture(started)
-    assert branch.diff()["written"][0]["base"] == "uncertain"
+    assert branch.diff().written[0].base == "uncertain"
     with pytest.raises(LandingRefused) as caught:
         branch.land()
     assert reasons(caught.value) == {"/b.txt": "uncertain_base"}
@@ -111,7 +111,7 @@ async def test_flagged_paths_land_only_when_accepted_and_never_by_policy(branch:
         branch.land()
     assert set(reasons(caught.value)) == {"/.git/hooks/pre-commit", "/.GIT/config"}
     by_policy = branch.land(partial=True, actor="policy", door="policy")
-    assert [row["path"] for row in by_policy.entries] == ["/plain.txt"] and len(by_policy.refused) == 2
+    assert [row.path for row in by_policy.entries] == ["/plain.txt"] and len(by_policy.refused) == 2
     assert not (root / ".git/hooks/pre-commit").exists() and not (root / ".GIT").exists()
     branch.land(accept=[".git/hooks/pre-commit", "/.GIT/config"])
     assert (root / ".git/hooks/pre-commit").stat().st_mode & 0o7777 == 0o755
@@ -121,16 +121,16 @@ async def test_a_hunk_then_the_rest_equals_all_and_old_ids_are_stale(branch: Bra
     """Acceptance 12."""
     for number in (10, 60, 110):
         await replace(branch, "a.txt", b"line %d\n" % number, b"LINE %d\n" % number)
-    hunks = [h["id"] for h in branch.diff()["written"][0]["hunks"]]
+    hunks = [h.id for h in branch.diff().written[0].hunks]
     assert len(hunks) == 3
     branch.land(hunks=[hunks[1]])
     assert (root / "a.txt").read_bytes() == LINES.replace(b"line 60\n", b"LINE 60\n")
-    rest = branch.diff()["written"][0]["hunks"]
-    assert len(rest) == 2 and hunks[1] not in {h["id"] for h in rest}
+    rest = branch.diff().written[0].hunks
+    assert len(rest) == 2 and hunks[1] not in {h.id for h in rest}
     branch.land()
     assert (root / "a.txt").read_bytes() == await branch.read_bytes("a.txt")
     await replace(branch, "a.txt", b"line 20\n", b"LINE 20\n")
-    stale = branch.diff()["written"][0]["hunks"][0]["id"]
+    stale = branch.diff().written[0].hunks[0].id
     await replace(branch, "a.txt", b"LINE 20\n", b"other\n")
     with pytest.raises(Stale, match=stale):
         branch.land(hunks=[stale])
@@ -140,7 +140,7 @@ async def test_undo_takes_back_single_hunks(branch: Branch, root: Path) -> None:
     """WS-50 (SHOULD)."""
     for number in (10, 110):
         await replace(branch, "a.txt", b"line %d\n" % number, b"LINE %d\n" % number)
-    hunks = [h["id"] for h in branch.diff()["written"][0]["hunks"]]
+    hunks = [h.id for h in branch.diff().written[0].hunks]
     landing = branch.land()
     landing.undo(hunks=[hunks[0]])
     assert (root / "a.txt").read_bytes() == LINES.replace(b"line 110\n", b"LINE 110\n")
@@ -152,12 +152,12 @@ async def test_undo_takes_back_single_hunks(branch: Branch, root: Path) -> None:
 async def test_a_plan_that_is_no_longer_equal_is_stale(branch: Branch, root: Path) -> None:
     await branch.write_file("b.txt", "agent\n")
     plan = branch.plan_landing()
-    assert plan["plan"] == branch.plan_landing()["plan"]
+    assert plan.id == branch.plan_landing().id
     (root / "b.txt").write_bytes(b"user\n")
     with pytest.raises(Stale, match="no longer equal"):
-        branch.land(plan=plan["plan"], force=True)
+        branch.land(plan=plan.id, force=True)
     (root / "b.txt").write_bytes(b"b\n")
-    assert branch.land(plan=plan["plan"]).state == "done"
+    assert branch.land(plan=plan.id).state == "done"
 
 
 async def test_undo_refuses_overlapping_edits_and_can_itself_be_undone(
@@ -180,7 +180,7 @@ async def test_undo_refuses_overlapping_edits_and_can_itself_be_undone(
     undone.undo()
     assert read_tree(root) == landed
     assert [item.state for item in workspace.landings()] == ["done", "undone", "done"]
-    assert branch.changes() == {"written": [], "deleted": []}
+    assert branch.changes().record() == {"written": [], "deleted": []}
 
 
 async def test_a_directory_that_gained_files_stays_for_them(branch: Branch, root: Path) -> None:
@@ -201,7 +201,7 @@ async def test_caches_and_ignored_files_are_folded_and_caches_stay_out(branch: B
     await branch.write_file("src/__pycache__/a.pyc", "c")
     await branch.write_file("build/out", "o")
     await branch.write_file("src/a.py", "a")
-    ignored = {e["path"]: e["ignored"] for e in branch.plan_landing()["entries"]}
+    ignored = {e.path: e.ignored for e in branch.plan_landing().entries}
     assert ignored == {"/build/out": True, "/src/__pycache__/a.pyc": True, "/src/a.py": False}
     branch.land()
     assert (root / "build/out").exists() and not (root / "src/__pycache__").exists()
@@ -216,13 +216,13 @@ async def test_git_data_lands_as_one_unit_or_not_at_all(branch: Branch, root: Pa
     await branch.write_file(".git/index", "index of the branch")
     await branch.write_file(".git/objects/ab/cd", "object")
     await branch.write_file("other.txt", "o\n")
-    assert {e["path"] for e in branch.plan_landing([".git/index"])["entries"]} == {
+    assert {e.path for e in branch.plan_landing([".git/index"]).entries} == {
         "/.git/index", "/.git/objects/ab/cd"
     }  # fmt: skip
     (root / ".git/index").write_bytes(b"index 2")  # the user committed meanwhile
     landing = branch.land(partial=True)
-    assert [row["path"] for row in landing.entries] == ["/other.txt"]
-    assert {row["path"] for row in landing.refused} == {"/.git/index", "/.git/objects/ab/cd"}
+    assert [row.path for row in landing.entries] == ["/other.txt"]
+    assert {row.path for row in landing.refused} == {"/.git/index", "/.git/objects/ab/cd"}
     assert not (root / ".git/objects/ab").exists()
 
 
@@ -230,7 +230,7 @@ async def test_tainted_paths_are_shown(branch: Branch) -> None:
     await branch.bound(turn="t_1").write_file("before.txt", "x")
     branch.taint("t_2")
     await branch.bound(turn="t_2").write_file("after.txt", "x")
-    assert {e["path"]: e["tainted"] for e in branch.plan_landing()["entries"]} == {
+    assert {e.path: e.tainted for e in branch.plan_landing().entries} == {
         "/after.txt": True, "/before.txt": False
     }  # fmt: skip
 
@@ -241,7 +241,7 @@ async def test_landed_paths_follow_the_user_at_the_next_turn(branch: Branch, roo
     branch.land()
     (root / "b.txt").write_bytes(b"user\n")
     assert branch.begin_turn() == ["/b.txt"] and await branch.read_bytes("b.txt") == b"user\n"
-    assert branch.changes() == {"written": [], "deleted": []}
+    assert branch.changes().record() == {"written": [], "deleted": []}
     (root / "b.txt").unlink()
     branch.begin_turn()
     with pytest.raises(NotFound):
@@ -263,7 +263,7 @@ async def test_a_vanished_workspace_keeps_the_changes_and_rebind_goes_on(
     subprocess.run(["mv", root, tmp_path / "moved"], check=True)
     with pytest.raises(InvalidWorkspace, match="workdir does not exist"):
         branch.land()
-    assert branch.changes()["written"] == ["/b.txt"] and "+agent" in branch.unified()
+    assert branch.changes().written == ("/b.txt",) and "+agent" in branch.unified()
     branch.rebind(tmp_path / "moved")
     branch.land()
     assert (tmp_path / "moved/b.txt").read_bytes() == b"agent\n"
@@ -283,8 +283,8 @@ async def test_settings_change_what_is_flagged(root: Path, tmp_path: Path) -> No
         branch = workspace.branch()
         await branch.write_file("uv.lock", "x")
         await branch.write_file("db/make.sql", "x")
-        assert {e["path"]: e["flags"] for e in branch.plan_landing()["entries"]} == {
-            "/db/make.sql": ["configured"], "/uv.lock": []
+        assert {e.path: e.flags for e in branch.plan_landing().entries} == {
+            "/db/make.sql": ("configured",), "/uv.lock": ()
         }  # fmt: skip
 
 

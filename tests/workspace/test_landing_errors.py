@@ -91,8 +91,8 @@ async def stuck(workspace: Workspace) -> tuple[Branch, str]:
         branch.land()
     [landing] = workspace.landings()
     assert landing.state == "needs_attention"
-    assert [row["path"] for row in landing.record["troubles"]] == ["/a.txt"]
-    assert "Input/output error" in landing.record["troubles"][0]["reason"]
+    assert [row.path for row in landing.troubles] == ["/a.txt"]
+    assert "Input/output error" in landing.troubles[0].reason
     return branch, landing.id
 
 
@@ -105,7 +105,7 @@ async def test_a_landing_that_is_stuck_blocks_nothing(
         await other.write_file("other.txt", "x")
         assert other.land().state == "done"
         assert [item.state for item in again.landings()] == ["needs_attention", "done"]
-    assert branch.diff()["written"] and (await branch.read_file("b.txt"))["content"] == "new b.txt\n"
+    assert branch.diff().written and (await branch.read_file("b.txt"))["content"] == "new b.txt\n"
     await branch.write_file("more.txt", "a new turn")
     with pytest.raises(InvalidArgument, match="nothing to fix"):
         workspace.fix_landing(next(i.id for i in workspace.landings() if i.id != landing), "retry")
@@ -116,14 +116,14 @@ async def test_a_stuck_landing_can_be_tried_again(workspace: Workspace, root: Pa
     branch, landing = await stuck(workspace)
     assert workspace.fix_landing(landing, "retry").state == "done"
     assert all((root / name).read_text() == f"new {name}\n" for name in ("a.txt", "b.txt", "sub/c.txt"))
-    assert branch.changes() == {"written": [], "deleted": []} and not list(root.rglob(".bowerbird*"))
+    assert branch.changes().record() == {"written": [], "deleted": []} and not list(root.rglob(".bowerbird*"))
 
 
 async def test_a_stuck_landing_can_be_taken_back(workspace: Workspace, root: Path) -> None:
     branch, landing = await stuck(workspace)
     assert workspace.fix_landing(landing, "take_back").state == "undone"
     assert all((root / name).read_text() == f"old {name}\n" for name in ("a.txt", "b.txt", "sub/c.txt"))
-    assert len(branch.changes()["written"]) == 3 and not list(root.rglob(".bowerbird*"))
+    assert len(branch.changes().written) == 3 and not list(root.rglob(".bowerbird*"))
 
 
 async def test_a_stuck_landing_can_be_given_up(workspace: Workspace, root: Path) -> None:
@@ -131,7 +131,7 @@ async def test_a_stuck_landing_can_be_given_up(workspace: Workspace, root: Path)
     seen = picture(root)
     assert workspace.fix_landing(landing, "give_up").state == "given_up"
     assert picture(root) == seen and not list(root.rglob(".bowerbird*"))
-    assert branch.changes()["written"] == ["/b.txt", "/sub/c.txt"], (
+    assert branch.changes().written == ("/b.txt", "/sub/c.txt"), (
         "what stands there has landed, the rest is pending"
     )
 
@@ -148,7 +148,7 @@ def land_as_nobody(place: Path, *others: Path, partial: bool = False) -> str:
         with Workspace(place / "ws", data_dir=place / "data") as workspace:
             [info] = workspace.branches()
             landing = workspace.open(info.id).land(partial=partial, accept=["*"])
-            return f"{landing.state} {[row['path'] for row in landing.entries]} {landing.refused}"
+            return f"{landing.state} {[row.path for row in landing.entries]} {landing.refused}"
 
     return as_nobody(place, work, not_theirs=others)
 
@@ -216,7 +216,7 @@ async def test_immutable_and_append_only_files_are_refused(flag: str, tmp_path: 
             with pytest.raises(LandingRefused, match=r"b.txt: it is (immutable|append-only)"):
                 branch.land()
             assert (root / "a.txt").read_text() == "old\n"
-            assert [row["path"] for row in branch.land(partial=True).refused] == ["/b.txt"]
+            assert [row.path for row in branch.land(partial=True).refused] == ["/b.txt"]
     finally:
         subprocess.run(["chattr", f"-{flag}", root / "b.txt"], check=True)
 
@@ -258,8 +258,8 @@ async def test_a_plan_says_which_hard_links_it_splits(workspace: Workspace, root
     """Engine 8."""
     (root / "other.txt").hardlink_to(root / "a.txt")
     plan = (await changed(workspace)).plan_landing()
-    assert {e["path"]: e.get("links") for e in plan["entries"]} == {
-        "/a.txt": 2, "/b.txt": None, "/sub/c.txt": None
+    assert {e.path: e.links for e in plan.entries} == {
+        "/a.txt": 2, "/b.txt": 1, "/sub/c.txt": 1
     }  # fmt: skip
 
 

@@ -88,7 +88,7 @@ async def test_a_merge_that_is_killed_is_whole_or_not_there_and_can_be_repeated(
         parent.merge(child)
         assert await content(parent) == wanted
         again = parent.merge(child)
-        assert not again["written"] and not again["deleted"] and not again["conflicts"]
+        assert not again.written and not again.deleted and not again.conflicts
         assert await parent.read_bytes("/mine.txt") == b"the parent's\n"
     assert (root / "d0" / "f0.txt").read_text() == "of the workspace\n"
     assert sorted(path.name for path in root.rglob("*")) == ["d0", "f0.txt"]

@@ -253,11 +253,11 @@ def test_a_commit_of_the_agent_lands_with_a_persons_landing(plants: Plants) -> N
 
     asyncio.run(take())
     held = plants.branch.land(partial=True, automatic=True)
-    assert [row["path"] for row in held.entries] == ["/b.txt"]
+    assert [row.path for row in held.entries] == ["/b.txt"]
     plants.branch.land()
     assert b"by the agent" in plants.git("log", "-1").stdout
     assert plants.git("status", "--short").stdout == b""
-    assert {row["ignored"] for row in plants.branch.plan_landing()["entries"]} <= {True}  # COMMIT_EDITMSG
+    assert {row.ignored for row in plants.branch.plan_landing().entries} <= {True}  # COMMIT_EDITMSG
 
 
 # ---------------------------------------------------------------- links
@@ -291,7 +291,7 @@ def test_links_that_stay_inside_land(plants: Plants) -> None:
     (plants.root / "lib/x.so.1").write_text("x")
     plants.write({"lib/x.so": "->x.so.1", "bin/x": "->../lib/x.so", "here": "->.", "docs/top": "->../a.txt"})
     landed = plants.branch.land()
-    assert {row["path"] for row in landed.entries} == {"/lib/x.so", "/bin/x", "/here", "/docs/top"}
+    assert {row.path for row in landed.entries} == {"/lib/x.so", "/bin/x", "/here", "/docs/top"}
 
 
 def test_a_later_link_cannot_bend_an_earlier_one(plants: Plants) -> None:

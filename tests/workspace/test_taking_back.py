@@ -33,7 +33,7 @@ async def test_what_is_taken_back_stands_as_it_was_and_the_rest_stays(branch: Br
     await branch.write_file("kept.txt", "kept")
     gone = branch.revert(["src", "run.sh", "link", "new"])
     assert sorted(gone) == ["/link", "/new/deep/x.txt", "/run.sh", "/src/a.py"]
-    assert branch.changes() == {"written": ["/kept.txt"], "deleted": []}
+    assert branch.changes().record() == {"written": ["/kept.txt"], "deleted": []}
     assert (await branch.read_bytes("src/a.py")) == b"a\n"
     facts = await branch.stat("run.sh")
     assert facts is not None and facts["mode"] == 0o755
@@ -44,7 +44,7 @@ async def test_nothing_is_taken_back_when_one_path_has_no_change(branch: Branch)
     await branch.write_file("src/a.py", "changed\n")
     with pytest.raises(NotFound):
         branch.revert(["src/a.py", "run.sh"])
-    assert branch.changes()["written"] == ["/src/a.py"]
+    assert branch.changes().written == ("/src/a.py",)
 
 
 async def test_a_frozen_change_is_taken_back_too(branch: Branch) -> None:
@@ -52,8 +52,8 @@ async def test_a_frozen_change_is_taken_back_too(branch: Branch) -> None:
     branch.end_turn("t_1")
     await branch.write_file("src/a.py", "two\n")
     branch.revert(["src/a.py"])
-    assert branch.changes() == {"written": [], "deleted": []}
-    assert branch.diff() == {"written": [], "deleted": []}
+    assert branch.changes().record() == {"written": [], "deleted": []}
+    assert branch.diff().record() == {"written": [], "deleted": []}
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ async def test_files_are_taken_in_all_or_none(
     two.write_bytes(b"2")
     with pytest.raises(error):
         branch.take([("sub/one", one), (second, two)])
-    assert branch.changes() == {"written": [], "deleted": []}
+    assert branch.changes().record() == {"written": [], "deleted": []}
     assert branch.take([("sub/one", one), ("src/a.py", two)]) == ["/sub/one", "/src/a.py"]
     assert (await branch.read_bytes("src/a.py")) == b"2"
 

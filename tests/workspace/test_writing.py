@@ -63,7 +63,7 @@ async def test_writes_where_no_file_can_be_are_refused(tmp_path):
         ):
             with pytest.raises(InvalidArgument):
                 await branch.write_file("f", **bad)
-        assert branch.changes() == {"written": [], "deleted": []}
+        assert branch.changes().record() == {"written": [], "deleted": []}
 
 
 async def test_an_encoding_is_written_as_named(tmp_path):
@@ -100,12 +100,12 @@ async def test_delete_refuses_a_full_directory_and_then_takes_it_all(tmp_path):
     with branch_of(tmp_path, {"d/e/f.py": "needle", "d/g.py": "needle", "keep.py": "needle"}) as branch:
         with pytest.raises(NotEmpty, match="2 entries"):
             await branch.delete("d")
-        assert branch.changes()["deleted"] == []
+        assert branch.changes().deleted == ()
         record = await branch.delete("d", recursive=True)
         assert record == {"deleted": ["/d", "/d/e", "/d/e/f.py", "/d/g.py"], "count": 4}
         assert (await branch.list_files())["files"] == ["/keep.py"]
         assert [m["path"] for m in (await branch.search_files("needle"))["matches"]] == ["/keep.py"]
-        assert branch.changes()["deleted"] == record["deleted"]
+        assert list(branch.changes().deleted) == record["deleted"]
         with pytest.raises(NotFound):
             await branch.ls("d")
         for path in ("nope", "d"):
@@ -122,7 +122,7 @@ async def test_what_replaces_a_deleted_directory_starts_empty(tmp_path):
         assert (await branch.list_files("d/**"))["files"] == ["/d/e/new"]
         (tmp_path / "ws/d/later").write_text("the user's")
         assert (await branch.list_files("d/**"))["files"] == ["/d/e/new"]
-        assert branch.changes() == {"written": ["/d/e/new"], "deleted": ["/d/e/old", "/d/old"]}
+        assert branch.changes().record() == {"written": ["/d/e/new"], "deleted": ["/d/e/old", "/d/old"]}
 
 
 async def test_move_carries_whole_directories_with_modes_and_links(tmp_path):
@@ -139,7 +139,7 @@ async def test_move_carries_whole_directories_with_modes_and_links(tmp_path):
         with pytest.raises(NotFound):
             await branch.ls("src")
         await branch.move("lib/code", "src")
-        assert branch.changes()["written"] == ["/lib", "/src/a/new"]
+        assert branch.changes().written == ("/lib", "/src/a/new")
 
 
 async def test_move_says_what_is_in_the_way(tmp_path):
@@ -159,7 +159,7 @@ async def test_move_says_what_is_in_the_way(tmp_path):
         ):
             with pytest.raises(error):
                 await branch.move(*args)
-        assert branch.changes() == {"written": [], "deleted": []}
+        assert branch.changes().record() == {"written": [], "deleted": []}
         await branch.move("f", "d/f", overwrite=True)
         assert await branch.read_bytes("d/f") == b"3"
         await branch.move("e", "void", overwrite=True)
@@ -184,7 +184,7 @@ async def test_mkdir_and_set_executable(tmp_path):
         assert await branch.set_executable("f", False) == {"path": "/f", "mode": 0o640}
         with pytest.raises(IsDirectory):
             await branch.set_executable("d", True)
-        assert branch.changes()["written"] == ["/a/b"]
+        assert branch.changes().written == ("/a/b",)
         assert stat.S_IMODE((tmp_path / "ws/f").stat().st_mode) == 0o640
 
 
@@ -268,4 +268,4 @@ async def test_what_a_deleted_directory_held_does_not_come_back_with_a_later_one
             "/away", "/away/a", "/away/b", "/away/b/c", "/new", "/new/b", "/new/b/d",
         }  # fmt: skip
         await branch.delete("new", recursive=True)
-        assert branch.changes()["deleted"] == ["/a", "/a/a", "/a/b", "/a/b/c", "/c", "/c/d"]
+        assert branch.changes().deleted == ("/a", "/a/a", "/a/b", "/a/b/c", "/c", "/c/d")

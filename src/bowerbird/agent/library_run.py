@@ -216,14 +216,14 @@ async def _land(branch: "Branch") -> list[Notice]:
     try:
         landing = await to_thread(branch.land, partial=True, automatic=True)
     except LandingRefused as refusal:
-        refused: Sequence[dict[str, str]] = refusal.refused
+        refused = [(row["path"], row["reason"]) for row in refusal.refused]
     except WorkspaceError as error:
         return [Notice("landing", f"nothing landed: {error}")]
     else:
-        refused = landing.refused
+        refused = [(row.path, row.reason) for row in landing.refused]
     if not refused:
         return []
-    paths = ", ".join(f"{row['path']} ({row['reason']})" for row in refused)
+    paths = ", ".join(f"{path} ({reason})" for path, reason in refused)
     return [Notice("landing", f"not landed, waits for review: {paths}")]
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from bowerbird.core.events import Done, LiveEvent, RunError, RunStop, StepEvent
 from bowerbird.core.usage import Usage
+from bowerbird.workspace.results import Changes
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar  # with defaults, which only type checkers need
@@ -33,7 +34,7 @@ class RunResult(Generic[OutputT]):
         stop_reason: `completed` or why not (AG-34).
         error: `type`, `message`, `retryable` of a failure, else None.
         usage: tokens, calls and USD of the run. steps: model answers and tool calls.
-        branch: what the run worked on. changes: `{"written": […], "deleted": […]}` of it.
+        branch: what the run worked on. changes: its changed paths.
     """
 
     text: str
@@ -45,7 +46,7 @@ class RunResult(Generic[OutputT]):
     usage: Usage = field(default_factory=Usage)
     steps: int = 0
     branch: "Branch"
-    changes: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    changes: Changes = field(default_factory=Changes)
 
 
 class RunDone(Done, Generic[OutputT], frozen=True, tag="done", kw_only=True):

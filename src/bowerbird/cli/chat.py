@@ -279,7 +279,7 @@ class Chat:
         self.session = await sessions.get(self.session.thread_id)
         branch = await sessions.branch(self.session.thread_id)
         changes = await to_thread(branch.changes)
-        self.changed = sorted(path.lstrip("/") for path in (*changes["written"], *changes["deleted"]))
+        self.changed = sorted(path.lstrip("/") for path in changes.paths)
 
     def _stop_key(self) -> None:
         """Ctrl+C in a turn: stop it, then ask for feedback."""

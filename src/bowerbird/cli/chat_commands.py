@@ -130,14 +130,14 @@ async def _land(chat: "Chat", argument: str) -> None:
     branch = await _branch(chat)
     paths = branch_paths([word for word in words if word != "--patch"], chat.workspace) or None
     plan = await to_thread(branch.plan_landing, paths)
-    entries = [row for row in plan["entries"] if not row["ignored"] or paths]
+    entries = [row.record() for row in plan.entries if not row.ignored or paths]
     if not entries:
         chat.screen.line("nothing to land", "dim")
         return
-    request: dict[str, Any] = {"paths": paths, "plan": plan["plan"], "accept": []}
+    request: dict[str, Any] = {"paths": paths, "plan": plan.id, "accept": []}
     if by_hunk:
         diff = await to_thread(branch.diff, paths)
-        choice = await _choose_hunks(chat, entries, diff)
+        choice = await _choose_hunks(chat, entries, diff.record())
         if choice.is_empty:
             chat.screen.line("nothing was chosen", "dim")
             return
@@ -167,9 +167,8 @@ async def _land(chat: "Chat", argument: str) -> None:
     finally:
         chat.screen.show_step("")
     await chat.refresh()
-    chat.screen.line(
-        f"landed {plural(files_of(landing.entries), 'change')} as {landing.id}; /undo takes it back", "green"
-    )
+    landed = plural(files_of(landing.record()["entries"]), "change")
+    chat.screen.line(f"landed {landed} as {landing.id}; /undo takes it back", "green")
 
 
 async def _accept_flagged(chat: "Chat", entries: list[dict[str, Any]]) -> list[str]:
@@ -208,7 +207,8 @@ async def _undo(chat: "Chat", argument: str) -> None:
         chat.screen.line("nothing has landed here that could be taken back")
         return
     undone = await review.undo(place, wanted, actor="cli", door="cli")
-    chat.screen.line(f"took {wanted} back ({plural(files_of(undone.entries), 'change')})")
+    changed = plural(files_of(undone.record()["entries"]), "change")
+    chat.screen.line(f"took {wanted} back ({changed})")
     await chat.refresh()
 
 

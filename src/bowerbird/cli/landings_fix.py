@@ -32,7 +32,8 @@ def fix(shell: "Shell", *, landing: str, how: str, json: bool, workspace: str | 
     async def work(application: "Application", directory: Path) -> int:
         review, place = application.sessions.review, str(directory)
         wanted = one_of([row.id for row in await review.landings(place)], landing, place)
-        return say_fixed(shell, (await review.fix(place, wanted, cast("Fix", how))).record, json=json)
+        fixed = await review.fix(place, wanted, cast("Fix", how))
+        return say_fixed(shell, fixed.record(), json=json)
 
     return opened(shell, workspace, work)
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from bowerbird.app.application import Application
     from bowerbird.cli.wire_events import WireEvents
     from bowerbird.sessions.values import SessionInfo, TurnInfo
+    from bowerbird.workspace import FileDiff
 
 _FRAME_S = 0.1
 
@@ -242,8 +243,8 @@ class OneShot:
     async def _changed(self, session: "SessionInfo") -> list[dict[str, str]]:
         branch = await self._application.sessions.branch(session.thread_id)
         changes = await to_thread(branch.diff)
-        rows = [{"path": row["path"], "status": _status(row)} for row in changes["written"]]
-        rows += [{"path": path, "status": "deleted"} for path in changes["deleted"]]
+        rows = [{"path": row.path, "status": _status(row)} for row in changes.written]
+        rows += [{"path": path, "status": "deleted"} for path in changes.deleted]
         return sorted(rows, key=lambda row: row["path"])
 
     async def _answer_text(self, session: "SessionInfo", turn: "TurnInfo") -> str:
@@ -281,9 +282,9 @@ class OneShot:
         if session.workspace is None:
             return None
         every = await self._application.sessions.review.landings(session.workspace)
-        made = [landing for landing in every if landing.record["branch"] == session.branch_id]
+        made = [landing for landing in every if landing.branch == session.branch_id]
         newest = made[-1] if made else None
-        is_new = newest is not None and newest.record["at"] >= (turn.started_at or "")
+        is_new = newest is not None and newest.at >= (turn.started_at or "")
         return newest.id if newest is not None and is_new else None
 
     def _end_of_stream(self, session: "SessionInfo", turn: "TurnInfo", changed: list[dict[str, str]]) -> None:
@@ -319,7 +320,7 @@ class OneShot:
             )
 
 
-def _status(row: dict[str, Any]) -> str:
-    if row.get("renamed_from"):
+def _status(row: "FileDiff") -> str:
+    if row.renamed_from:
         return "renamed"
-    return "created" if row.get("kind") == "create" else "modified"
+    return "created" if row.kind == "create" else "modified"

@@ -14,32 +14,10 @@ from bowerbird.cli.landing_check import passes_there
 from bowerbird.cli.landings_fix import one_of, say_fixed
 from bowerbird.cli.remote import Server, no_workspace, there
 from bowerbird.cli.review_commands import ask_sure, land_chosen, prepare, say_refused
-from bowerbird.cli.review_shown import landing_rows, write_diff
+from bowerbird.cli.review_shown import LandingShown, landing_rows, write_diff
 from bowerbird.cli.shell import Shell
 from bowerbird.cli.text import harmless, plural, table
 from bowerbird.core.errors import LandingRefused
-
-
-@dataclass(frozen=True, slots=True)
-class LandingThere:
-    """A landing's record, with the names that commands read."""
-
-    record: dict[str, Any]
-
-    @property
-    def id(self) -> str:
-        """Its id."""
-        return str(self.record["id"])
-
-    @property
-    def entries(self) -> list[dict[str, Any]]:
-        """What it changed."""
-        return self.record["entries"]
-
-    @property
-    def refused(self) -> list[dict[str, Any]]:
-        """What it left out."""
-        return self.record["refused"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +45,10 @@ class BranchThere:
         gone = [row["path"] for row in entries if row["op"] in ("delete", "rmdir")]
         return {"written": [row["path"] for row in entries if row["path"] not in gone], "deleted": gone}
 
-    def land(self, *, actor: str, door: str, **request: Any) -> LandingThere:
+    def land(self, *, actor: str, door: str, **request: Any) -> LandingShown:
         """Land; who and from where is what the server knows of us, not what we say."""
         body = {name: value for name, value in request.items() if value is not None}
-        return LandingThere(self.server.ask("POST", self.server.place(self.thread_id, "/land"), body))
+        return LandingShown(self.server.ask("POST", self.server.place(self.thread_id, "/land"), body))
 
 
 def _branch(shell: Shell, session: str | None, paths: Sequence[str]) -> tuple[BranchThere, list[str] | None]:

@@ -14,7 +14,15 @@ from bowerbird.cli.landing_check import passes_here
 from bowerbird.cli.marking import held_lines, to_accept
 from bowerbird.cli.patching import choose_hunks
 from bowerbird.cli.picking import branch_paths, pick_session, pick_with_paths
-from bowerbird.cli.review_shown import Changes, files_of, landing_rows, steps_of, write_diff
+from bowerbird.cli.review_shown import (
+    BranchHere,
+    Changes,
+    LandingShown,
+    files_of,
+    landing_rows,
+    steps_of,
+    write_diff,
+)
 from bowerbird.cli.shell import Shell, directory_of
 from bowerbird.cli.shell import run as run_async
 from bowerbird.cli.text import harmless, plural, table
@@ -64,12 +72,12 @@ def diff(
 
     async def work(application: "Application", directory: Path) -> int:
         found, words = await pick_with_paths(application.sessions, session, paths, directory)
-        branch = await _branch_of(application, found)
+        here = BranchHere(await _branch_of(application, found))
         chosen = branch_paths(words, _place_of(found)) or None
         place = _place_of(found)
         folds = place is not None and place.is_dir()
         return await to_thread(
-            lambda: write_diff(shell, branch, found.thread_id, chosen, stat=stat, json=json, folds=folds)
+            lambda: write_diff(shell, here, found.thread_id, chosen, stat=stat, json=json, folds=folds)
         )
 
     return opened(shell, workspace, work)
@@ -108,7 +116,7 @@ def land(
             "force": force,
             "partial": partial,
         }
-        chosen = await to_thread(prepare, shell, branch, request, patch=patch, yes=yes)
+        chosen = await to_thread(prepare, shell, BranchHere(branch), request, patch=patch, yes=yes)
         if chosen is None:
             shell.terminal.note("nothing was chosen; nothing landed")
             return DONE
@@ -180,10 +188,10 @@ def drift_of(row: dict[str, Any]) -> str:
     return notes.get(row["drift"], "")
 
 
-async def caught(landing: "Awaitable[Landing]") -> "Landing | LandingRefused":
+async def caught(landing: "Awaitable[Landing]") -> LandingShown | LandingRefused:
     """Return a landing, or its refusal."""
     try:
-        return await landing
+        return LandingShown((await landing).record())
     except LandingRefused as refusal:
         return refusal
 
@@ -197,7 +205,7 @@ def land_chosen(shell: Shell, branch: Changes, arguments: dict[str, Any], json: 
     return say_landed(shell, landing, json)
 
 
-def say_landed(shell: Shell, landing: "Landing | LandingRefused", json: bool) -> int:
+def say_landed(shell: Shell, landing: LandingShown | LandingRefused, json: bool) -> int:
     """Say what landed, or why nothing did; returns the exit code."""
     shell.terminal.clear_status()
     if isinstance(landing, LandingRefused):
@@ -217,7 +225,7 @@ def say_refused(shell: Shell, refused: Sequence[dict[str, str]]) -> None:
         shell.terminal.warn(f"  {row['path'].lstrip('/')}: {row['reason']}")
 
 
-def _landed(shell: Shell, landing: "Landing", json: bool) -> int:
+def _landed(shell: Shell, landing: LandingShown, json: bool) -> int:
     rows = landing.entries
     if json:
         data = {"landing_id": landing.id, "landed": [row["path"] for row in rows], "refused": landing.refused}
@@ -252,7 +260,8 @@ def undo(shell: Shell, *, landing: str | None, force: bool, json: bool, workspac
                 )
             if len(matches) > 1:
                 raise CliExit(USAGE, f"{wanted} fits several landings: {', '.join(matches)}")
-            undone = await review.undo(place, matches[0], force=force, actor="cli", door="cli")
+            landing_ = await review.undo(place, matches[0], force=force, actor="cli", door="cli")
+            undone = landing_.record()
         except LandingRefused as refusal:
             shell.terminal.warn("nothing was taken back; edited since:", "red")
             say_refused(shell, refusal.refused)
@@ -260,16 +269,15 @@ def undo(shell: Shell, *, landing: str | None, force: bool, json: bool, workspac
             return PARTLY
         if json:
             data = {
-                "landing_id": undone.id,
-                "undoes": undone.undoes,
-                "paths": [r["path"] for r in undone.entries],
+                "landing_id": undone["id"],
+                "undoes": undone["undoes"],
+                "paths": [r["path"] for r in undone["entries"]],
             }
             shell.terminal.write(json_text.dumps(data, ensure_ascii=False) + "\n")
         else:
-            shell.terminal.line(
-                f"took {matches[0]} back ({plural(files_of(undone.entries), 'change')})", "green"
-            )
-            shell.terminal.note(f"bring it back with: bowerbird undo {undone.id}")
+            changed = plural(files_of(undone["entries"]), "change")
+            shell.terminal.line(f"took {matches[0]} back ({changed})", "green")
+            shell.terminal.note(f"bring it back with: bowerbird undo {undone['id']}")
         return DONE
 
     return opened(shell, workspace, work)
@@ -284,7 +292,7 @@ def landings(shell: Shell, *, json: bool, workspace: str | None) -> int:
     """List what landed in a directory, newest last."""
 
     async def work(application: "Application", directory: Path) -> int:
-        records = [row.record for row in await application.sessions.review.landings(str(directory))]
+        records = [row.record() for row in await application.sessions.review.landings(str(directory))]
         if json:
             shell.terminal.write(json_text.dumps(records, ensure_ascii=False, indent=2) + "\n")
             return DONE
@@ -306,7 +314,7 @@ def discard(
         found = await pick_session(application.sessions, session, directory)
         branch = await _branch_of(application, found)
         changes = await to_thread(branch.changes)
-        count = len(changes["written"]) + len(changes["deleted"])
+        count = len(changes.paths)
         if not count:
             shell.terminal.note(f"session {found.thread_id} has nothing to discard")
             return DONE

@@ -6,8 +6,9 @@ Here: the three forms of a diff, rows of landings. Not here: whose branch it is 
 
 import json as json_text
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from bowerbird.cli.drawing import coloured_diff
 from bowerbird.cli.exits import DONE
@@ -18,7 +19,32 @@ from bowerbird.cli.terminal import Steps
 from bowerbird.cli.text import age, harmless, plural, table
 from bowerbird.core.timestamps import from_iso
 
+if TYPE_CHECKING:
+    from bowerbird.workspace import Branch
+
 MOST_AT_ONCE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class LandingShown:
+    """A landing's record, with the names that commands read."""
+
+    record: dict[str, Any]
+
+    @property
+    def id(self) -> str:
+        """Its id."""
+        return str(self.record["id"])
+
+    @property
+    def entries(self) -> list[dict[str, Any]]:
+        """What it changed."""
+        return self.record["entries"]
+
+    @property
+    def refused(self) -> list[dict[str, Any]]:
+        """What it left out."""
+        return self.record["refused"]
 
 
 class Changes(Protocol):
@@ -41,9 +67,36 @@ class Changes(Protocol):
         ...
 
     @property
-    def land(self) -> Callable[..., Any]:
+    def land(self) -> Callable[..., LandingShown]:
         """Writes the changes into the directory."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class BranchHere:
+    """A branch of this machine, in the forms that a server gives."""
+
+    branch: "Branch"
+
+    def diff(self, paths: Sequence[str] | None = None) -> dict[str, Any]:
+        """Return the changes with their hunks."""
+        return self.branch.diff(paths).record()
+
+    def unified(self, paths: Sequence[str] | None = None) -> str:
+        """Return the changes as a patch."""
+        return self.branch.unified(paths)
+
+    def plan_landing(self, paths: Sequence[str] | None = None) -> dict[str, Any]:
+        """Return what a landing would do."""
+        return self.branch.plan_landing(paths).record()
+
+    def changes(self) -> dict[str, Any]:
+        """Return the changed paths."""
+        return self.branch.changes().record()
+
+    def land(self, **arguments: Any) -> LandingShown:
+        """Write the changes into the directory."""
+        return LandingShown(self.branch.land(**arguments).record())
 
 
 def write_diff(

@@ -94,7 +94,7 @@ async def _run(
             max_output_bytes=MAX_OUTPUT_BYTES,
             on_output=show if live else None,
         )
-        changes = await to_thread(branch.diff)
+        changes = (await to_thread(branch.diff)).record()
         if json:
             record = {**msgspec.to_builtins(result), "changes": changes}
             shell.terminal.write(json_text.dumps(record, ensure_ascii=False, indent=2) + "\n")

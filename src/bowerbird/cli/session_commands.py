@@ -59,7 +59,9 @@ def show(shell: Shell, *, session: str | None, json: bool, workspace: str | None
         found = await pick_session(application.sessions, session, directory)
         turns = await application.sessions.turns(found.thread_id)
         records = await application.sessions.history(found.thread_id)
-        changes: dict[str, Any] = {"written": [], "deleted": []}
+        from bowerbird.workspace import Changes
+
+        changes = Changes()
         if found.branch_id is not None:
             branch = await application.sessions.branch(found.thread_id)
             changes = await to_thread(branch.changes)
@@ -68,7 +70,7 @@ def show(shell: Shell, *, session: str | None, json: bool, workspace: str | None
                 "session": msgspec.to_builtins(found),
                 "turns": msgspec.to_builtins(turns),
                 "records": msgspec.to_builtins(records),
-                "changes": changes,
+                "changes": changes.record(),
             }
             shell.terminal.write(json_text.dumps(data, ensure_ascii=False, indent=2) + "\n")
             return DONE
@@ -79,7 +81,7 @@ def show(shell: Shell, *, session: str | None, json: bool, workspace: str | None
         )
         for line in history_lines(records, width=terminal.width):
             terminal.line(line)
-        count = len(changes["written"]) + len(changes["deleted"])
+        count = len(changes.paths)
         terminal.line(f"{plural(count, 'file')} changed on the branch")
         return DONE
 

@@ -177,7 +177,7 @@ class Catalogue:
         if row.branch_id is not None:
             branch = await self._context.branches.of(row)
             changes = await in_thread(branch.changes)
-            count = len(changes["written"]) + len(changes["deleted"])
+            count = len(changes.paths)
         await self.store.write(
             lambda c: update_session(c, thread_id, changed_files=count, updated_at=row.updated_at),
             flush=False,

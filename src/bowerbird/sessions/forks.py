@@ -78,7 +78,7 @@ async def fork_session(
         name = f"fork of {thread_id}"
         branch = await context.branches.fork(parent, snapshot, name, of_branch, carry=True)
         pending = await in_thread(branch.changes)
-        branch_id, changed = branch.id, len(pending["written"]) + len(pending["deleted"])
+        branch_id, changed = branch.id, len(pending.paths)
     now = now_iso()
     child = msgspec.structs.replace(
         parent,

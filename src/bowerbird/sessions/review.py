@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from bowerbird.sessions.branches.branches import Branches
     from bowerbird.sessions.branches.landing_checks import Checking
     from bowerbird.store.store import Store
-    from bowerbird.workspace import Branch, Landing
+    from bowerbird.workspace import Branch, Landing, LandingPlan
 
 NO_CHECK = "no check is configured: set landing.check to a shell command, such as pytest -q"
 
@@ -90,7 +90,7 @@ class Review:
 
     # ------------------------------------------------------------ landing
 
-    async def plan(self, thread_id: str, paths: Sequence[str] | None = None) -> dict[str, Any]:
+    async def plan(self, thread_id: str, paths: Sequence[str] | None = None) -> "LandingPlan":
         """Return what a landing would do; each entry says its `grade`: `needs_accept`, `held`, `free`."""
         branch = await self._sessions.branch(thread_id)
         return await to_thread(branch.plan_landing, paths or None)
@@ -141,8 +141,8 @@ class Review:
             try:
                 carrier.land(paths, accept=accept, force=True, actor=actor, door=door)
             except WorkspaceError:
-                changed = carrier.changes()
-                left = [path for path in paths if path in {*changed["written"], *changed["deleted"]}]
+                changed = frozenset(carrier.changes().paths)
+                left = [path for path in paths if path in changed]
                 if left:
                     carrier.revert(left)
                 raise
@@ -177,7 +177,7 @@ class Review:
         undone = await in_thread(
             lambda: workspace.undo(landing_id, some, force, parts, actor=actor, door=door)
         )
-        await self._tell(str(undone.record["branch"]), f"took {landing_id} back as {undone.id}")
+        await self._tell(undone.branch, f"took {landing_id} back as {undone.id}")
         return undone
 
     async def fix(
@@ -186,7 +186,7 @@ class Review:
         """Lead a landing that needs attention out of it; see `Workspace.fix_landing`."""
         workspace = await self._branches.workspace(directory)
         fixed = await in_thread(workspace.fix_landing, landing_id, how)
-        await self._tell(str(fixed.record["branch"]), f"{landing_id} is {fixed.state} now")
+        await self._tell(fixed.branch, f"{landing_id} is {fixed.state} now")
         return fixed
 
     # ------------------------------------------------------------ discarding
@@ -204,7 +204,7 @@ class Review:
         else:
             changes = await in_thread(branch.changes)
             old = await discard_changes(self._sessions.store, self._branches, thread_id)
-            gone = Discarded((*changes["written"], *changes["deleted"]), old)
+            gone = Discarded(changes.paths, old)
         await self._sessions.note_changes(thread_id)
         self._say(thread_id, f"discarded {len(gone.paths)} paths")
         return gone
@@ -265,9 +265,8 @@ class Review:
 
 def land_by_policy(branch: "Branch") -> str | None:
     """Land everything that needs nobody's word; return what to tell people, None for nothing. Blocks."""
-    changes = branch.changes()
-    if not changes["written"] and not changes["deleted"]:
+    if not branch.changes().paths:
         return None
     landing = branch.land(partial=True, automatic=True, actor="policy", door="policy")
-    refused = "".join(f"; not landed: {row['path']} ({row['reason']})" for row in landing.refused)
+    refused = "".join(f"; not landed: {row.path} ({row.reason})" for row in landing.refused)
     return f"{len(landing.entries)} paths landed{refused}"

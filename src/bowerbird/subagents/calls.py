@@ -9,7 +9,7 @@ import posixpath
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bowerbird.agent.delegates import Caller, Delegate
 from bowerbird.agent.stop import StopSignal
@@ -21,6 +21,9 @@ from bowerbird.subagents.records import OPEN, Child, Contest
 from bowerbird.subagents.runner import Job
 from bowerbird.subagents.session_tree import Running, Tree
 from bowerbird.subagents.shared_budget import Purse
+
+if TYPE_CHECKING:
+    from bowerbird.workspace import Hunk
 
 _READ_CHARS = 200_000
 _LOST_CHARS = 4_000
@@ -250,7 +253,7 @@ class Calls:
             text = "\n\n".join(filter(None, (summary(diff), diff["patch"]))) or "no changes"
             return {"handle": handle, **diff, "text": text}
         shown = "/" + posixpath.normpath("/" + path.strip()).lstrip("/")
-        if shown in (await to_thread(fork.changes))["deleted"]:
+        if shown in (await to_thread(fork.changes)).deleted:
             return {"handle": handle, "path": shown, "deleted": True, "text": f"{shown} is deleted"}
         record = await fork.read_file(path)
         is_binary = record["binary"]
@@ -262,12 +265,11 @@ class Calls:
     ) -> dict[str, Any]:
         fork = await self.tree.runner.open(child)
         found = await to_thread(self.caller.branch.merge, fork, paths, force=force, whole=whole)
-        if not found["skipped"] or found["written"] or found["deleted"]:
+        if not found.skipped or found.written or found.deleted:
             await self.tree.records.put(replace(child, state="merged"))
-        merged = {name: found[name] for name in _MERGED}
-        lost = {
-            path: _text_of(detail["lost"]) for path, detail in found["details"].items() if "lost" in detail
-        }
+        record = found.record()
+        merged = {name: record[name] for name in _MERGED}
+        lost = {path: _text_of(one.lost) for path, one in found.details.items() if one.forced}
         return {**merged, "lost": lost} if lost else merged
 
     async def _drop(self, child: Child) -> None:
@@ -294,9 +296,9 @@ class Calls:
         return await tournament(self, task, attempts, checks, models, merge)
 
 
-def _text_of(hunks: list[dict[str, Any]] | None) -> str:
+def _text_of(hunks: "Sequence[Hunk] | None") -> str:
     """Return what a forced merge threw away, as a diff of the version that was there."""
-    text = "\n".join(str(hunk["text"]).rstrip("\n") for hunk in hunks or ())
+    text = "\n".join(hunk.text.rstrip("\n") for hunk in hunks or ())
     return text[:_LOST_CHARS] if hunks is not None else "too large to show"
 
 

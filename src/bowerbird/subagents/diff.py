@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 from bowerbird.core.errors import LimitExceeded
 
 if TYPE_CHECKING:
-    from bowerbird.workspace import Branch
+    from bowerbird.workspace import Branch, Diff, FileDiff
 
 PATCH_CHARS = 8_000
-_KEPT = ("path", "path_b64", "kind", "size", "added", "removed")
 _HASHED = 64 * 1024 * 1024
 
 
@@ -25,14 +24,21 @@ def child_diff(fork: "Branch", chars: int = PATCH_CHARS) -> dict[str, Any]:
         chars: most characters of the patch.
     """
     found = fork.diff()
-    written: list[dict[str, Any]] = found["written"]
     patch, truncated = _patch(fork, found, chars)
     return {
-        "written": [{key: row[key] for key in _KEPT if key in row} for row in written],
-        "deleted": found["deleted"],
+        "written": [_row(row) for row in found.written],
+        "deleted": list(found.deleted),
         "patch": patch,
         "patch_truncated": truncated,
     }
+
+
+def _row(change: "FileDiff") -> dict[str, Any]:
+    encoded = {} if change.path_b64 is None else {"path_b64": change.path_b64}
+    return {
+        "path": change.path, **encoded, "kind": change.kind, "size": change.size,
+        "added": change.added, "removed": change.removed,
+    }  # fmt: skip
 
 
 def counts(diff: dict[str, Any]) -> tuple[int, int, int]:
@@ -52,7 +58,7 @@ def summary(diff: dict[str, Any]) -> str:
     return "\n".join([*lines, *(f"delete {path}" for path in diff["deleted"])])
 
 
-def _patch(fork: "Branch", diff: dict[str, Any], chars: int) -> tuple[str, bool]:
+def _patch(fork: "Branch", diff: "Diff", chars: int) -> tuple[str, bool]:
     """Return the patch and whether it was cut; no more files are read than fit."""
     parts: list[str] = []
     left = chars
@@ -64,32 +70,32 @@ def _patch(fork: "Branch", diff: dict[str, Any], chars: int) -> tuple[str, bool]
     return "".join(parts), False
 
 
-def _pieces(fork: "Branch", diff: dict[str, Any]) -> Iterator[str]:
+def _pieces(fork: "Branch", diff: "Diff") -> Iterator[str]:
     """Yield the patches path by path; what has no lines goes last, by size and hash."""
-    rows: dict[str, dict[str, Any]] = {row["path"]: row for row in diff["written"]}
+    rows = {row.path: row for row in diff.written}
     for patch in fork.patches():
         row = rows.get(patch.path)
-        if row is not None and row["binary"] and row["type"] == "file":
+        if row is not None and row.binary and row.type == "file":
             continue
         try:
             sections = patch.sections()
         except LimitExceeded as error:
             yield f"No patch: {error}\n"
             continue
-        stays = row if row is not None and row["type"] == "file" else None
+        stays = row if row is not None and row.type == "file" else None
         for text in sections:
             yield text if "\nGIT binary patch\n" not in text else _facts(fork, patch.path, stays)
     for path, row in rows.items():
-        if row["binary"] and row["type"] == "file":
+        if row.binary and row.type == "file":
             yield _facts(fork, path, row)
 
 
-def _facts(fork: "Branch", path: str, row: dict[str, Any] | None) -> str:
+def _facts(fork: "Branch", path: str, row: "FileDiff | None") -> str:
     """Return the line of a file without a text of its own, None = it was deleted."""
     if row is None:
         return f"Binary file {path}: deleted\n"
     digest = ""
-    if row["size"] <= _HASHED:
-        content = fork.read_overlay({"b64": row["path_b64"]} if "path_b64" in row else path)
+    if row.size <= _HASHED:
+        content = fork.read_overlay(path if row.path_b64 is None else {"b64": row.path_b64})
         digest = "" if content is None else f", sha256:{hashlib.sha256(content).hexdigest()}"
-    return f"Binary file {path}: {row['size']:,} bytes{digest}\n"
+    return f"Binary file {path}: {row.size:,} bytes{digest}\n"

@@ -11,15 +11,30 @@ if TYPE_CHECKING:
     from bowerbird.workspace.branch import Branch
     from bowerbird.workspace.history.history import Snapshot
     from bowerbird.workspace.landing.landings import Landing
+    from bowerbird.workspace.landing.record import LandingEntry, Refused
     from bowerbird.workspace.marks.flags import FlagRules
     from bowerbird.workspace.process_view import BeforeCall, Captured, OverlayDirs, ProcessView, ViewChanged
     from bowerbird.workspace.registry.limits import WorkspaceLimits
     from bowerbird.workspace.registry.registry import BranchInfo
+    from bowerbird.workspace.results import (
+        Changes,
+        Diff,
+        Exported,
+        FileDiff,
+        LandingPlan,
+        MergeConflict,
+        MergeResult,
+        PathMarks,
+        PlannedPath,
+    )
+    from bowerbird.workspace.tree.hunks import Hunk
     from bowerbird.workspace.workspace import Workspace
 
 __all__ = [
-    "BeforeCall", "Branch", "BranchInfo", "Captured", "FlagRules", "Landing", "OverlayDirs", "ProcessView",
-    "Snapshot", "ViewChanged", "Workspace", "WorkspaceLimits",
+    "BeforeCall", "Branch", "BranchInfo", "Captured", "Changes", "Diff", "Exported", "FileDiff", "FlagRules",
+    "Hunk", "Landing", "LandingEntry", "LandingPlan", "MergeConflict", "MergeResult", "OverlayDirs",
+    "PathMarks", "PlannedPath", "ProcessView", "Refused", "Snapshot", "ViewChanged", "Workspace",
+    "WorkspaceLimits",
 ]  # fmt: skip
 
 _HOMES = {
@@ -27,10 +42,22 @@ _HOMES = {
     "BranchInfo": "registry.registry",
     "BeforeCall": "process_view",
     "Captured": "process_view",
+    "Changes": "results",
+    "Diff": "results",
+    "Exported": "results",
+    "FileDiff": "results",
     "FlagRules": "marks.flags",
+    "Hunk": "tree.hunks",
     "Landing": "landing.landings",
+    "LandingEntry": "landing.record",
+    "LandingPlan": "results",
+    "MergeConflict": "results",
+    "MergeResult": "results",
     "OverlayDirs": "process_view",
+    "PathMarks": "results",
+    "PlannedPath": "results",
     "ProcessView": "process_view",
+    "Refused": "landing.record",
     "Snapshot": "history.history",
     "ViewChanged": "process_view",
     "Workspace": "workspace",

@@ -8,7 +8,6 @@ merge), `history/history.py`, `landing/landing.py`, `export.py`.
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from bowerbird.core.errors import InvalidArgument, InvalidWorkspace
 from bowerbird.workspace import presence
@@ -24,10 +23,11 @@ from bowerbird.workspace.landing.apply import said_plainly
 from bowerbird.workspace.landing.landed_paths import LandedPaths, follow
 from bowerbird.workspace.landing.landing import LandingContext, LandRequest, land, plan_landing
 from bowerbird.workspace.landing.landings import Landing
-from bowerbird.workspace.landing.plan import plan_record
+from bowerbird.workspace.landing.plan import shown_plan
 from bowerbird.workspace.policy import Policy, policy_of
 from bowerbird.workspace.process_view import ProcessView
 from bowerbird.workspace.registry.state import BranchState
+from bowerbird.workspace.results import Changes, Diff, Exported, LandingPlan, MergeResult
 from bowerbird.workspace.shared import Held, Shared
 from bowerbird.workspace.tree.changes import Change, changes_since, select
 from bowerbird.workspace.tree.paths import PathInput, chosen_path, shown
@@ -46,7 +46,7 @@ class Branch(BranchFiles):
     Example:
         branch = Workspace("project").branch()
         await branch.write_file("notes.txt", "hello\\n")
-        branch.changes()            # {"written": ["/notes.txt"], "deleted": []}
+        branch.changes().written    # ("/notes.txt",)
         landing = branch.land()     # now it is in the directory
         landing.undo()              # and now it is not
     """
@@ -97,15 +97,15 @@ class Branch(BranchFiles):
 
     # ------------------------------------------------------------ what changed
 
-    def changes(self) -> dict[str, list[str]]:
-        """Return `{"written": […], "deleted": […]}`, net against the fork point (WS-34)."""
+    def changes(self) -> Changes:
+        """Return the changed paths, net against the fork point (WS-34)."""
         found = pending(self._state)
-        return {
-            "written": [shown(c.path) for c in found if c.new is not None],
-            "deleted": [shown(c.path) for c in found if c.new is None],
-        }
+        return Changes(
+            tuple(shown(c.path) for c in found if c.new is not None),
+            tuple(shown(c.path) for c in found if c.new is None),
+        )
 
-    def diff(self, paths: Sequence[PathInput] | None = None, since: str | None = None) -> dict[str, Any]:
+    def diff(self, paths: Sequence[PathInput] | None = None, since: str | None = None) -> Diff:
         """Return the changes with their hunks (WS-35).
 
         Args:
@@ -132,7 +132,7 @@ class Branch(BranchFiles):
         """Return `unified` path by path; each patch is made when it is asked for."""
         return path_patches(self._selected(paths, None), 3)
 
-    def export(self, to: str | Path, format: Format = "patch") -> dict[str, Any]:  # noqa: A002 -- WS-39's name
+    def export(self, to: str | Path, format: Format = "patch") -> Exported:  # noqa: A002 -- WS-39's name
         """Write the changes (`patch`, `tar`) or the whole view (`dir`) to `to` (WS-39).
 
         Raises:
@@ -184,7 +184,7 @@ class Branch(BranchFiles):
         paths: Sequence[PathInput] | None = None,
         force: bool = False,
         whole: bool = False,
-    ) -> dict[str, Any]:
+    ) -> MergeResult:
         """Merge a descendant's changes into this branch, all or nothing (WS-45).
 
         Args:
@@ -199,8 +199,10 @@ class Branch(BranchFiles):
         if not isinstance(child, Branch | str):  # pyright: ignore[reportUnnecessaryIsInstance] - a caller without types
             raise InvalidArgument(f"child is {child!r}; give a branch, or the id of one")
         other = registry.open(child) if isinstance(child, str) else child._state
-        how: dict[str, Any] = {"force": force, "whole": whole, "turn": self._turn, "call": self._call}
-        return merge(self._state, other, registry, self._paths(paths), **how).record()
+        chosen = self._paths(paths)
+        return merge(
+            self._state, other, registry, chosen, force=force, whole=whole, turn=self._turn, call=self._call
+        )
 
     def mark(self) -> str:
         """Freeze the changes, unless background processes write; return the mark to go back to (WS-41)."""
@@ -257,10 +259,10 @@ class Branch(BranchFiles):
         """Return what the sandbox needs to run processes on this branch."""
         return ProcessView(self._state, self.background, self)
 
-    def snapshots(self) -> list[dict[str, Any]]:
-        """Return `{id,n,turn,paths,bytes,created_at,live}` of every snapshot, oldest first."""
+    def snapshots(self) -> list[Snapshot]:
+        """Return every snapshot, oldest first."""
         self._state.reading()
-        return [snapshot.record() for snapshot in self._history().snapshots()]
+        return list(self._history().snapshots())
 
     def restore(self, snapshot: str) -> list[str]:
         """Make the view equal a snapshot, as a new change; return the changed paths.
@@ -301,7 +303,7 @@ class Branch(BranchFiles):
 
     def plan_landing(
         self, paths: Sequence[PathInput] | None = None, hunks: Sequence[str] | None = None
-    ) -> dict[str, Any]:
+    ) -> LandingPlan:
         """Return what `land` would do, and the plan's name; changes nothing (WS-49).
 
         Raises:
@@ -309,7 +311,7 @@ class Branch(BranchFiles):
         """
         request = LandRequest(self._paths(paths), None if hunks is None else tuple(hunks))
         with Beneath(self._root()) as tree:
-            return plan_record(plan_landing(self._ground(None), tree, request)[0])
+            return shown_plan(plan_landing(self._ground(None), tree, request)[0])
 
     @said_plainly()
     def land(

@@ -8,10 +8,11 @@ import os
 import tarfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from bowerbird.core.errors import Exists, InvalidArgument
 from bowerbird.workspace.compare.diff import unified_patch
+from bowerbird.workspace.results import Exported
 from bowerbird.workspace.tree.changes import Change, parents_of
 from bowerbird.workspace.tree.content import Content
 from bowerbird.workspace.tree.handles import copy_bytes
@@ -23,8 +24,8 @@ WHITEOUT_PREFIX = ".wh."
 OPAQUE_NAME = ".wh..wh..opq"
 
 
-def export_branch(stack: Stack, changes: Sequence[Change], to: Path, form: Format) -> dict[str, Any]:
-    """Write the branch to `to` and return `{"to", "format", "paths"}`.
+def export_branch(stack: Stack, changes: Sequence[Change], to: Path, form: Format) -> Exported:
+    """Write the branch to `to`.
 
     Args:
         to: a file for `patch` and `tar`, replaced in one step; for `dir` an empty or new directory.
@@ -34,7 +35,7 @@ def export_branch(stack: Stack, changes: Sequence[Change], to: Path, form: Forma
     """
     if form == "patch":
         _replace(to, unified_patch(changes, 3).encode())
-        return {"to": str(to), "format": form, "paths": len(changes)}
+        return Exported(str(to), form, len(changes))
     if form == "tar":
         temporary = to.with_name(f".{to.name}.tmp")
         try:
@@ -44,9 +45,9 @@ def export_branch(stack: Stack, changes: Sequence[Change], to: Path, form: Forma
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
-        return {"to": str(to), "format": form, "paths": len(changes)}
+        return Exported(str(to), form, len(changes))
     if form == "dir":
-        return {"to": str(to), "format": form, "paths": _write_tree(stack, to)}
+        return Exported(str(to), form, _write_tree(stack, to))
     raise InvalidArgument(f"export format is {form!r}; use patch, tar or dir")
 
 

@@ -122,15 +122,15 @@ def merge(
             stack.seal(turn=turn)
             view = stack.below_open_view
             planned = plan_merge(chosen, ours_of(view), names_of(view), force=force)
-            result, wanted = outcome(planned, force=force)
-            result.unknown.extend(unknown)
-            if whole and (result.conflicts or result.skipped):
-                return result.withheld()
+            report, wanted = outcome(planned, force=force)
+            report.unknown.extend(unknown)
+            if whole and (report.conflicts or report.skipped):
+                return report.withheld()
             private = stack.private_paths()
             wanted = {path: side for path, side in wanted.items() if path not in private}
             settled = [p.path for p in planned if p.decision.action == "none" or p.path in wanted]
             if not settled:
-                return result
+                return report.result()
             steps = _journal_steps(wanted, {p.path: p.ours for p in planned})
             history_of(parent, registry).shelf.put_layer(
                 wanted,
@@ -141,7 +141,7 @@ def merge(
             )
             parent.account.forget()
             parent.record(steps, turn=take_taint(parent, child, steps, turn), call=call, via="merge")
-            return result
+            return report.result()
 
 
 def _journal_steps(wanted: dict[str, Side | None], ours: dict[str, Side | None]) -> list[Step]:

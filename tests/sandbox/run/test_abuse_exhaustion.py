@@ -264,4 +264,4 @@ async def test_directories_and_files_closed_to_everyone_close_no_branch(tmp_path
         desk.branch.mark()
         await desk.assert_usable()
         await desk.run("chmod -R u+rwx .; rm -rf x")
-        assert sorted(desk.branch.changes()["deleted"]) == []
+        assert sorted(desk.branch.changes().deleted) == []

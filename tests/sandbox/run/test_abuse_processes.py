@@ -118,7 +118,7 @@ async def test_a_cancelled_call_kills_the_tree_and_keeps_what_it_changed(desk: D
     with pytest.raises(asyncio.CancelledError):
         await task
     assert time.monotonic() - started < 1 and await gone(word, 0.1)
-    assert "/first" in desk.branch.changes()["written"]
+    assert "/first" in desk.branch.changes().written
     await desk.run("rm first")
     await desk.assert_usable()
 

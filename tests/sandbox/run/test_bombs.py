@@ -34,7 +34,7 @@ async def test_a_bomb_is_ended_and_nothing_of_it_stays(tmp_path, name: str, tier
         if bomb.reason == "disk":
             assert (result.written, result.deleted) == ([], [])
             assert result.note is not None and "taken back" in result.note
-            assert desk.branch.changes() == {"written": ["/before"], "deleted": []}
+            assert desk.branch.changes().record() == {"written": ["/before"], "deleted": []}
             used, entries = desk.branch.processes().disk_used()
             assert used < 8 * MIB and entries < 100
         again = await desk.run("cat before $HOME/mine a; ls")
@@ -76,7 +76,7 @@ async def test_what_others_wrote_meanwhile_is_never_taken_back(tmp_path, tier: s
             await desk.branch.stat("/up")
         assert run.poll(task)["status"] == "error"
         assert (await desk.branch.read_file("by-a-tool"))["content"] == "told\n"
-        assert "/xaa" in desk.branch.changes()["written"], "and so does the rest, which cannot be told apart"
+        assert "/xaa" in desk.branch.changes().written, "and so does the rest, which cannot be told apart"
 
 
 @pytest.mark.parametrize("tier", TIERS)
@@ -84,7 +84,7 @@ async def test_a_burst_that_ends_by_itself_is_over_the_limit_all_the_same(tmp_pa
     limits = replace(LIMITS, disk_bytes=8 * MIB, file_bytes=32 * MIB)
     async with desk_of(tmp_path, tier, limits=limits) as desk:
         result = await desk.run("head -c 7M /dev/zero > a; head -c 7M /dev/zero > b")
-        assert result.reason == "disk" and desk.branch.changes()["written"] == []
+        assert result.reason == "disk" and desk.branch.changes().written == ()
         await desk.assert_usable()
 
 

@@ -28,7 +28,7 @@ async def test_the_marker_names_what_read_file_and_search_files_and_commands_rea
         assert found["total_is_minimum"] and found["truncated"]
         assert (await bench.sandbox.run(f"tail -n 1 {path}")).output == "last\n"
         listed = await bench.branch.list_files("**/*", include_ignored=True)
-        assert listed["files"] == [] and bench.branch.changes()["written"] == []
+        assert listed["files"] == [] and bench.branch.changes().written == ()
 
 
 async def test_bytes_that_are_no_text_are_read_as_text(tmp_path):

@@ -63,4 +63,4 @@ async def test_a_teammates_question_is_answered_where_its_lead_is_watched(server
             tools = [tool["name"] for e in asked for tool in e["tools"]]
             assert tools == ["spawn_teammate", "write_file"] and answered == 2
         branch = await server.sessions.branch(conversation)
-        assert branch.changes()["written"] == ["/asked.txt"]
+        assert branch.changes().written == ("/asked.txt",)

@@ -86,7 +86,7 @@ async def test_whoever_keeps_names_of_a_branch_hears_of_turn_ends_and_rollbacks(
         assert (await home.service.wait(turn_id)).state == "done"
         branch = await home.service.branch(thread)
         assert home.maker.told == [("rolled_back", branch.id), ("turn_ended", branch.id)]
-        assert branch.changes()["written"] == ["/built.txt"]
+        assert branch.changes().written == ("/built.txt",)
 
 
 async def test_an_image_read_in_a_session_is_a_blob_of_the_store_and_reaches_the_provider(

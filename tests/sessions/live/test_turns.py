@@ -35,8 +35,8 @@ async def test_a_turn_is_journalled_step_by_step_and_ends_with_a_snapshot(home: 
     assert list(ended) == ["state", "stop_reason", "usage", "snapshot", "error"]
     assert ended["snapshot"] == turn.snapshot_id
     branch = await home.service.branch(thread)
-    assert branch.changes() == {"written": ["/a.txt"], "deleted": []}
-    assert [s["id"] for s in branch.snapshots()] == [turn.snapshot_id]
+    assert branch.changes().record() == {"written": ["/a.txt"], "deleted": []}
+    assert [s.id for s in branch.snapshots()] == [turn.snapshot_id]
     assert not (home.project / "a.txt").exists()
     [(snapshot, seq, paths)] = await rows(home, "SELECT snapshot_id, seq, paths FROM snapshots")
     assert (snapshot, seq, paths) == (turn.snapshot_id, records[-1].seq, 1)

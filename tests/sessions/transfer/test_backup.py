@@ -63,7 +63,7 @@ async def test_turns_that_run_during_a_backup_are_whole_in_it(
             assert ended.state == "done"
             assert [b["status"] for b in await other.bodies(thread, "tool_outcome")] == ["ok"] * STEPS
             branch = await other.service.branch(thread)
-            assert sorted(branch.changes()["written"]) == [f"/f{n}.txt" for n in range(STEPS)]
+            assert sorted(branch.changes().written) == [f"/f{n}.txt" for n in range(STEPS)]
 
 
 async def test_a_session_that_never_rests_waits_for_a_person_after_a_restore(
@@ -83,7 +83,7 @@ async def test_a_session_that_never_rests_waits_for_a_person_after_a_restore(
         (found,) = await other.service.turns(thread)
         assert (found.turn_id, found.state) == (turn, "failed")
         assert "backup" in found.error["message"]
-        assert (await other.service.branch(thread)).changes()["written"]
+        assert (await other.service.branch(thread)).changes().written
         fake.script({"text": "finished"})
         await other.service.resume(turn_id=turn)
         async with asyncio.timeout(HANG_S):

@@ -89,7 +89,7 @@ async def test_an_import_into_the_same_data_directory_finds_its_branch_again(
         await import_state(home.store, out)
         await home.ask(thread)
         branch = await home.service.branch(thread)
-        assert branch.changes()["written"] == ["/a.txt"]
+        assert branch.changes().written == ("/a.txt",)
 
 
 async def test_a_directory_that_holds_something_is_not_replaced(tmp_path: Path, fake: FakeModels) -> None:

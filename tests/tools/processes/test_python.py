@@ -113,7 +113,7 @@ Path('notes.txt').write_text('é\\n')
     assert await desk.branch.read_bytes("out/sum.json") == b'{"sum": 3}'
     assert await desk.branch.read_bytes("notes.txt") == "é\n".encode()
     assert not (desk.root / "out").exists()
-    assert desk.branch.changes()["written"] == ["/notes.txt", "/out/sum.json"]
+    assert desk.branch.changes().written == ("/notes.txt", "/out/sum.json")
     assert {row["via"] for row in desk.branch.journal()} == {"tool"}
     await desk.branch.write_file("data.csv", "name,n\nx,9\n")
     assert await desk.value("open('data.csv').read()") == repr("name,n\nx,9\n")

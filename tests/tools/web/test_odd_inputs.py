@@ -72,8 +72,8 @@ async def test_a_forced_merge_lists_what_it_threw_away(tmp_path: Path) -> None:
         await child.edit_file("a", "\n5\n", "\ntheirs\n")
         await branch.edit_file("a", "\n5\n", "\nours\n")
         await branch.edit_file("a", "\n30\n", "\nmerged before\n")
-        detail = branch.merge(child, force=True)["details"]["/a"]
-        lost = "".join(hunk["text"] for hunk in detail["lost"])
+        detail = branch.merge(child, force=True).details["/a"]
+        lost = "".join(hunk.text for hunk in detail.lost)
         assert "+ours\n" in lost and "+merged before\n" in lost
 
 

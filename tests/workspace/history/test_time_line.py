@@ -47,8 +47,8 @@ async def test_a_fork_and_its_parent_never_see_each_others_later_changes(branch:
     await branch.write_file("a", "later\n")
     await child.write_file("b", "child\n")
     assert await read(child, "a") == b"parent\n" and await read(branch, "a") == b"later\n"
-    assert child.changes() == {"written": ["/b"], "deleted": []}
-    assert child.parent == {"branch": branch.id, "snapshot": branch.snapshots()[0]["id"]}
+    assert child.changes().record() == {"written": ["/b"], "deleted": []}
+    assert child.parent == {"branch": branch.id, "snapshot": branch.snapshots()[0].id}
     with pytest.raises(NotFound):
         await read(branch, "b")
 
@@ -62,7 +62,7 @@ async def test_rollback_drops_everything_above_a_mark(branch: Branch) -> None:
     await branch.write_file("a", "gone\n")
     branch.rollback(mark)
     assert await read(branch, "a") == b"kept\n" and await read(branch, "d/x") == b"x\n"
-    assert branch.changes() == {"written": ["/a"], "deleted": []}
+    assert branch.changes().record() == {"written": ["/a"], "deleted": []}
     await branch.write_file("z", "new layer, other number\n")
     assert branch.mark() != mark
 
@@ -77,7 +77,7 @@ async def test_a_fork_from_a_dropped_state_keeps_its_files(branch: Branch) -> No
     branch.rollback(mark)
     await branch.write_file("three", "3")
     branch.end_turn("t_1")
-    assert set(child.changes()["written"]) == set()
+    assert set(child.changes().written) == set()
     assert await read(child, "one") == b"1" and await read(child, "two") == b"2"
 
 
@@ -102,7 +102,7 @@ async def test_a_turn_becomes_one_snapshot_of_linked_files(branch: Branch, tmp_p
     assert (layers / str(snapshot.n) / "b").stat().st_ino == inode
     assert branch.end_turn("t_2").id == snapshot.id  # nothing changed: the one before
     (record,) = branch.snapshots()
-    assert record == {
+    assert record.record() == {
         "id": snapshot.id, "n": snapshot.n, "turn": "t_1", "paths": 3, "bytes": 3,
         "created_at": snapshot.created_at, "live": False,
     }  # fmt: skip
@@ -118,10 +118,10 @@ async def test_restore_is_a_new_change_and_reversible(branch: Branch) -> None:
     seen = await view_of(branch)
     assert set(branch.restore(first.id)) == {"/a", "/d", "/d/x", "/new"}
     assert await read(branch, "a") == b"first\n" and await read(branch, "d/x") == b"x\n"
-    assert branch.changes() == {"written": ["/a"], "deleted": []}
+    assert branch.changes().record() == {"written": ["/a"], "deleted": []}
     branch.restore(second.id)
     assert await view_of(branch) == seen
-    assert [row["path"] for row in branch.diff(since=first.id)["written"]] == ["/a", "/new"]
+    assert [row.path for row in branch.diff(since=first.id).written] == ["/a", "/new"]
     with pytest.raises(NotFound, match="no snapshot"):
         branch.restore("s_nothing")
 
@@ -145,7 +145,7 @@ async def test_long_stacks_are_joined_and_nothing_shows_of_it(branch: Branch, tm
     after = await view_of(branch)
     before["/f0"] = after["/f0"]
     assert after == before and branch.changes() == changes
-    assert [row["id"] for row in branch.snapshots()] == snapshots
+    assert [row.id for row in branch.snapshots()] == snapshots
     for child, number in forks:
         assert await read(child, f"f{number % 7}") == f"{number}\n".encode()
     inside = branch.fork(snapshot=snapshots[12])
@@ -166,8 +166,8 @@ async def test_nothing_is_swapped_under_background_processes(branch: Branch) -> 
         child = branch.fork()
         assert branch.processes().dirs().upper_inode == inode and branch.mark() == branch.mark() != ""
         assert await read(child, "b") == b"by the server\n"
-    assert mark and branch.snapshots()[-1]["live"] is True
-    assert branch.changes() == {"written": ["/a", "/b"], "deleted": []}
+    assert mark and branch.snapshots()[-1].live is True
+    assert branch.changes().record() == {"written": ["/a", "/b"], "deleted": []}
 
 
 async def test_a_discarded_branch_can_be_restored_and_its_forks_go_on(

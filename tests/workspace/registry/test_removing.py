@@ -79,12 +79,12 @@ async def test_private_paths_are_readable_but_are_no_change(tmp_path):
         branch.write_private("inputs/data.json", '{"a": 1}')
         assert (await branch.read_file("inputs/data.json"))["content"] == '{"a": 1}'
         assert (await branch.search_files('"a"'))["total"] == 1
-        assert branch.changes() == {"written": [], "deleted": []} and branch.journal() == []
+        assert branch.changes().record() == {"written": [], "deleted": []} and branch.journal() == []
         child = branch.fork()
         assert (await child.read_file("inputs/data.json"))["size"] == 8
         await child.write_file("inputs/data.json", "{}")
         await child.write_file("inputs/more", "x")
-        assert child.changes()["written"] == ["/inputs/more"]
+        assert child.changes().written == ("/inputs/more",)
 
 
 async def test_the_data_directory_inside_the_workspace_is_masked(tmp_path):
@@ -137,7 +137,7 @@ async def test_a_branch_of_nothing_works_like_any_other(tmp_path):
         await branch.write_file("a/b.py", "print(1)\n")
         assert (await branch.search_files("print"))["total"] == 1
         assert (await branch.ls())["total"] == 1
-        assert branch.changes()["written"] == ["/a/b.py"]
+        assert branch.changes().written == ("/a/b.py",)
         child = branch.fork()
         await child.edit_file("a/b.py", "1", "2")
         assert (await branch.read_file("a/b.py"))["content"] == "print(1)\n"
@@ -151,7 +151,7 @@ async def test_a_vanished_workspace_fails_reads_but_keeps_the_changes(tmp_path):
         with pytest.raises(InvalidWorkspace, match="workdir does not exist"):
             await branch.read_file("g")
         assert branch.read_overlay("f") == b"mine"
-        assert branch.changes()["written"] == ["/f"]
+        assert branch.changes().written == ("/f",)
         (tmp_path / "elsewhere").rename(tmp_path / "ws")
         assert (await branch.read_file("g"))["content"] == "y"
 

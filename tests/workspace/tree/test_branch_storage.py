@@ -120,7 +120,10 @@ async def test_a_filesystem_without_whiteouts_keeps_deletions_in_json(tmp_path, 
         branch.rollback(step.call_mark())
         assert sorted(await view_of(branch)) == ["/a", "/a/new", "/b", "/b/z", "/b/z/w"]
         await branch.write_file("b/z/w", "new")
-        assert branch.changes() == {"written": ["/a/new", "/b/z/w"], "deleted": ["/a/x", "/a/y", "/top"]}
+        assert branch.changes().record() == {
+            "written": ["/a/new", "/b/z/w"],
+            "deleted": ["/a/x", "/a/y", "/top"],
+        }
 
 
 def test_the_probe_leaves_nothing_behind(tmp_path):
@@ -164,7 +167,7 @@ async def test_a_corrupt_manifest_is_set_aside_and_rebuilt_and_harms_no_other(tm
         with Workspace(tmp_path / "ws", data_dir=tmp_path / "data") as workspace:
             branch = workspace.open(ids[0])
             assert branch.read_overlay("n") == b"frozen"
-            assert branch.changes() == {"written": ["/n"], "deleted": ["/top"]}
+            assert branch.changes().record() == {"written": ["/n"], "deleted": ["/top"]}
             assert branch.hide == ("h",)
             damaged = {info.id: info.damaged for info in workspace.branches()}
             assert damaged == {ids[0]: True, ids[1]: False}
@@ -221,7 +224,7 @@ async def test_what_a_process_changes_gets_its_base_at_capture(tmp_path):
         assert stack.base("/top").uncertain and not stack.base("/b/z/w").uncertain
         assert stack.base("/made").entry is None
         assert stack.base("/b/z/w").entry.source.read_text() == "3"
-        assert branch.changes() == {"written": ["/made", "/top"], "deleted": ["/b/z", "/b/z/w"]}
+        assert branch.changes().record() == {"written": ["/made", "/top"], "deleted": ["/b/z", "/b/z/w"]}
 
 
 def test_the_index_of_bases_stays_short_and_survives_a_torn_line(tmp_path):

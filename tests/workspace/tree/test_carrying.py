@@ -86,7 +86,7 @@ async def test_a_carrying_fork_shows_lands_and_takes_back_what_its_parent_would(
     assert read_tree(root) == landed
     landing.undo()
     assert read_tree(root) == before
-    assert shown(child) == shown(parent) or second.changes() == {"written": [], "deleted": []}
+    assert shown(child) == shown(parent) or second.changes().record() == {"written": [], "deleted": []}
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -112,7 +112,7 @@ async def test_what_a_carrying_fork_does_later_is_its_own(
     assert read_tree(root) == before
     fresh = parent.fork("again", carry=True)
     assert shown(fresh) == told
-    if child.snapshots()[-1]["turn"] is None:
+    if child.snapshots()[-1].turn is None:
         child.rollback(mark)
         assert shown(child) == told
 
@@ -146,12 +146,12 @@ async def test_what_landed_after_the_fork_point_is_not_pending_in_the_fork(
     branch.end_turn("t_2")
     landing = branch.land(["a"])
     child = branch.fork("child", snapshot=then.id, carry=True)
-    assert child.changes() == {"written": ["/other"], "deleted": []}
+    assert child.changes().record() == {"written": ["/other"], "deleted": []}
     assert child.read_overlay("a") == b"first\n"
     child.land()
     assert (tmp_path / "ws" / "a").read_text() == "second\n"
     landing.undo()
-    assert branch.fork("late", snapshot=then.id, carry=True).changes() == {
+    assert branch.fork("late", snapshot=then.id, carry=True).changes().record() == {
         "written": ["/a", "/other"],
         "deleted": [],
     }
@@ -164,11 +164,11 @@ async def test_part_of_a_file_landed_leaves_the_rest_pending_in_a_fork(workspace
     branch.land()
     await branch.write_file("a", "ONE\n2\nthree\n" + "same\n" * 20 + "END\n")
     then = branch.end_turn("t_2")
-    hunks = branch.diff()["written"][0]["hunks"]
-    branch.land(hunks=[hunks[0]["id"]])
+    hunks = branch.diff().written[0].hunks
+    branch.land(hunks=[hunks[0].id])
     child = branch.fork("child", snapshot=then.id, carry=True)
     assert shown(child) == shown(branch)
-    assert len(child.diff()["written"][0]["hunks"]) == 1
+    assert len(child.diff().written[0].hunks) == 1
 
 
 async def test_what_untrusted_text_had_shaped_stays_flagged_in_a_fork(workspace: Workspace) -> None:
@@ -177,8 +177,8 @@ async def test_what_untrusted_text_had_shaped_stays_flagged_in_a_fork(workspace:
     await branch.write_file("a", "told by a page\n")
     branch.taint("t_1")
     child = branch.fork("child", carry=True)
-    [entry] = child.plan_landing()["entries"]
-    assert entry["tainted"]
+    [entry] = child.plan_landing().entries
+    assert entry.tainted
     assert child.plan_landing() == branch.plan_landing()
 
 

@@ -123,7 +123,7 @@ async def test_moved_files_are_read_once_each(tmp_path: Path, monkeypatch: pytes
 
         monkeypatch.setattr(Content, "read", counted)
         diff = branch.diff()
-        assert {row["path"]: row["renamed_from"] for row in diff["written"]} == {
+        assert {row.path: row.renamed_from for row in diff.written} == {
             f"/moved/{number}": f"/a/{number}" for number in range(120)
         }
         assert read <= 4 * len(files)

@@ -58,7 +58,7 @@ async def test_other_calls_stay_when_one_is_taken_back(tmp_path):
         (tmp_path / "ws/top").write_text("user's")
         branch.rollback(one.call_mark())
         assert (await branch.read_file("top"))["content"] == "user's"
-        assert branch.changes()["written"] == ["/a/x"]
+        assert branch.changes().written == ("/a/x",)
 
 
 async def test_a_call_is_taken_back_also_after_its_layer_was_frozen(tmp_path):
@@ -91,7 +91,7 @@ async def test_a_rollback_survives_reopening(tmp_path):
         branch = workspace.open(branch_id)
         branch.rollback("step:c")
         assert await view_of(branch) == view
-        assert branch.changes() == {"written": [], "deleted": []}
+        assert branch.changes().record() == {"written": [], "deleted": []}
 
 
 _PATHS = st.sampled_from(["a", "a/x", "a/n", "b", "b/z", "b/z/w", "top", "n", "n/m", "n/m/o"])

@@ -116,8 +116,8 @@ async def _notes(turn: Turn) -> dict[str, str]:
         except WorkspaceError as error:
             notes["Changed files"] = f"(cannot be listed: {error})"
         else:
-            paths = [f"{p.lstrip('/')}" for p in changed["written"]]
-            paths += [f"{p.lstrip('/')} (deleted)" for p in changed["deleted"]]
+            paths = [f"{p.lstrip('/')}" for p in changed.written]
+            paths += [f"{p.lstrip('/')} (deleted)" for p in changed.deleted]
             notes["Changed files"] = "\n".join(paths)
     return notes
 

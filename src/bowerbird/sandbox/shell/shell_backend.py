@@ -28,7 +28,7 @@ from bowerbird.sandbox.run.command import CommandResult, check_timeout
 from bowerbird.sandbox.run.output import HEAD_SHARE, shorten
 from bowerbird.sandbox.settings import SandboxSettings
 from bowerbird.sandbox.shell.allowed import ALLOWED_COMMANDS, Refused, check_allowed
-from bowerbird.workspace import Branch, Workspace
+from bowerbird.workspace import Branch, Changes, Workspace
 
 EMPTY = "(no output)"
 _FAILED = 1
@@ -152,7 +152,7 @@ class WorkspaceShellBackend:
         given = self._path(glob)
         return await self._loop.run(lambda: self._branch.search_files(pattern, given, **options))
 
-    def pending(self) -> dict[str, list[str]]:
+    def pending(self) -> Changes:
         """Return what did not land: flagged paths wait for a person."""
         return self._branch.changes()
 
@@ -268,8 +268,7 @@ def response_of(result: CommandResult, limit: int) -> ExecuteResponse:
 
 def _land(branch: Branch) -> None:
     # By the branch itself: a backend has no session whose changes would be counted, or that anybody views.
-    changes = branch.changes()
-    if changes["written"] or changes["deleted"]:
+    if branch.changes().paths:
         try:
             branch.land(partial=True, automatic=True, actor="policy", door="library")
         except LandingRefused:

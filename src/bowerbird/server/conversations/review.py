@@ -53,17 +53,16 @@ async def landings_of(context: "ServerContext", caller: "Caller") -> "list[tuple
     for path in await _directories(context, caller):
         with contextlib.suppress(InvalidWorkspace):  # the directory is gone: nothing of it can be undone
             found += [(path, landing) for landing in await context.sessions.review.landings(path)]
-    branches = [str(landing.record["branch"]) for _, landing in found]
+    branches = [landing.branch for _, landing in found]
     owners = await context.store.read(lambda c: sessions_of_branches(c, branches))
     mine = [row for row in found if _is_of(caller, row[1], owners)]
-    return sorted(mine, key=lambda row: str(row[1].record["at"]), reverse=True)
+    return sorted(mine, key=lambda row: row[1].at, reverse=True)
 
 
 def _is_of(caller: "Caller", landing: "Landing", owners: dict[str, tuple[str, str | None]]) -> bool:
-    record = landing.record
-    if caller.role == "admin" or (record["door"] == "web" and record["actor"] == caller.user_id):
+    if caller.role == "admin" or (landing.door == "web" and landing.actor == caller.user_id):
         return True
-    _, owner = owners.get(str(record["branch"]), ("", None))
+    _, owner = owners.get(landing.branch, ("", None))
     return caller.owns(owner)
 
 
@@ -84,4 +83,4 @@ async def landing_by_id(context: "ServerContext", caller: "Caller", landing_id: 
 
 def shown_landing(landing: "Landing") -> dict[str, Any]:
     """Return a landing's record as clients get it: without where the workspace lies on the server (SV-1)."""
-    return {name: value for name, value in landing.record.items() if name != "workspace"}
+    return {name: value for name, value in landing.record().items() if name != "workspace"}

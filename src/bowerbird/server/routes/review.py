@@ -193,9 +193,8 @@ async def diff(
         return await patch(conversation_id, context, caller, path, since)
     row = await owned_session(context, caller, conversation_id)
     branch = await branch_of(context, row)
-    return answer(
-        await to_thread(branch.diff, virtual_paths(path) or None, await snapshot_of(context, row, since))
-    )
+    snapshot = await snapshot_of(context, row, since)
+    return answer(await to_thread(lambda: branch.diff(virtual_paths(path) or None, snapshot).record()))
 
 
 @router.get(
@@ -227,7 +226,7 @@ async def landing_plan(
     """With the drift of each path against the workspace; changes nothing."""
     row = await owned_session(context, caller, conversation_id)
     require_branch(row)
-    return answer(await context.sessions.review.plan(row.thread_id, virtual_paths(path)))
+    return answer((await context.sessions.review.plan(row.thread_id, virtual_paths(path))).record())
 
 
 @router.post("/conversations/{conversation_id}/land", response_model=LandingShown, summary="Land changes")
@@ -251,7 +250,7 @@ async def land(
     if not landing.entries:
         if landing.refused:  # all of it, by `partial`: nothing was done, and no landing is kept
             text = f"nothing landed: {len(landing.refused)} paths are refused, and there are no others"
-            raise LandingRefused(text, landing.refused)
+            raise LandingRefused(text, landing.record()["refused"])
         raise problem("conflict", "there is nothing to land: the conversation changes no such path")
     return answer(shown_landing(landing))
 
@@ -291,7 +290,7 @@ async def landings(context: Context, caller: Viewer, limit: Limit = 100) -> Resp
 async def landing_diff(landing_id: str, context: Context, caller: Viewer, path: PathsQuery) -> Response:
     """In the form of a conversation's diff; only files are named in `path`."""
     _, landing = await landing_by_id(context, caller, landing_id)
-    return answer(await to_thread(landing.diff, virtual_paths(path) or None))
+    return answer(await to_thread(lambda: landing.diff(virtual_paths(path) or None).record()))
 
 
 @router.post("/landings/{landing_id}/undo", response_model=LandingShown, summary="Take a landing back")

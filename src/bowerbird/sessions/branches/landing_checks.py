@@ -93,7 +93,7 @@ class LandingChecks:
         known = self._newest.get(branch.id)
         if known is not None and branch.id in self._running:
             return known
-        begun = Finding(command, str(plan["plan"]))
+        begun = Finding(command, plan.id)
         self._keep(branch.id, begun)
         task = asyncio.create_task(self._run(branch, begun), name=f"check of {branch.id}")
         self._running[branch.id] = task

@@ -4,7 +4,7 @@ Here: the form of a comment and of the message. Not here: sending it, doors' wir
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from bowerbird.core.errors import NotFound, WorkspaceError
 from bowerbird.core.lines import lines_of
@@ -12,7 +12,7 @@ from bowerbird.core.threads import to_thread
 from bowerbird.workspace.tree.paths import lexical
 
 if TYPE_CHECKING:
-    from bowerbird.workspace import Branch
+    from bowerbird.workspace import Branch, Diff
 
 QUOTED_LINES = 20
 QUOTED_CHARS = 2000
@@ -43,7 +43,7 @@ async def comment_text(branch: "Branch", comments: Sequence[Remark]) -> str:
     Raises:
         NotFound: the branch neither has nor deletes what a comment is about.
     """
-    deleted = set((await to_thread(branch.changes))["deleted"])
+    deleted = set((await to_thread(branch.changes)).deleted)
     for path in dict.fromkeys(comment.path for comment in comments):
         if await branch.stat(path, follow=False) is None and lexical(path, branch.root) not in deleted:
             raise NotFound(f"there is no {path} to comment on", path)
@@ -74,12 +74,12 @@ async def _quote(branch: "Branch", path: str, side: str, first: int, last: int) 
     return [line[:QUOTED_CHARS] for line in lines[: last - first + 1]]
 
 
-def _old_lines(diff: dict[str, Any], first: int, last: int) -> list[str]:
+def _old_lines(diff: "Diff", first: int, last: int) -> list[str]:
     found: list[str] = []
-    for row in diff["written"]:
-        for hunk in row["hunks"] or ():
-            number = int(hunk["old_start"])
-            for line in lines_of(str(hunk["text"])):
+    for row in diff.written:
+        for hunk in row.hunks or ():
+            number = hunk.old_start
+            for line in lines_of(hunk.text):
                 if line.startswith(("@@", "+", "\\")):
                     continue
                 if first <= number <= last:

@@ -31,7 +31,7 @@ from bowerbird.store.store import Store
 from bowerbird.teams.rules import LEAD, TeamRules
 
 if TYPE_CHECKING:
-    from bowerbird.workspace import Branch
+    from bowerbird.workspace import Branch, MergeResult
 
 BUSY_S = 0.25  # between tries while another process writes a branch
 BUSY_TRIES = 120
@@ -217,14 +217,14 @@ class TeamHub:
         except WorkspaceError as error:
             _log.info("fork %s of session %s stays: %s", fork, lead, error)
 
-    async def merge(self, lead: str, phase: PhaseRow) -> dict[str, Any]:
+    async def merge(self, lead: str, phase: PhaseRow) -> "MergeResult":
         """Merge a phase's changes into the lead's branch (DE-12, DE-56).
 
         Raises:
             WorkspaceError: it cannot be merged, say because the lead's branch is another one by now.
         """
 
-        async def once() -> dict[str, Any]:
+        async def once() -> "MergeResult":
             fork = await self.fork_of(lead, phase.fork)
             branch = (await self.drives.branch(lead)).bound(turn=phase.turn_id)
             return await in_thread(partial(branch.merge, fork))

@@ -158,8 +158,8 @@ class Life:
         if following in ("idle", "shutdown"):
             try:
                 found = await hub.merge(row.lead, phase)
-                merged = bool(found["written"] or found["deleted"])
-                apart = list(dict.fromkeys((*found["conflicts"], *found["skipped"]))) or None
+                merged = bool(found.written or found.deleted)
+                apart = list(dict.fromkeys((*found.conflicts, *found.skipped))) or None
             except (NotFound, WorkspaceError) as error:
                 apart, problem = [], str(error)
         elif await self._has_changes(phase):
@@ -244,7 +244,7 @@ class Life:
             found = await to_thread(fork.changes)
         except (NotFound, WorkspaceError):
             return False
-        return bool(found["written"] or found["deleted"])
+        return bool(found.paths)
 
     async def _ended(self, status: Next, change: Callable[[Connection], bool]) -> bool:
         """Record its end, and give back what it had claimed in the same transaction (DE-41).

@@ -250,7 +250,7 @@ class Closer:
         except (BowerbirdError, OSError, ThreadDefect) as error:
             _log.warning("turn %s: its changes were not counted: %s", self._turn.turn_id, error)
             return frozen
-        return replace(frozen, changed=len(changes["written"]) + len(changes["deleted"]))
+        return replace(frozen, changed=len(changes.paths))
 
     def _publish(self, seq: int | None, event: SessionEvent) -> None:
         turn = self._turn

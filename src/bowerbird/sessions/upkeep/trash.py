@@ -136,8 +136,7 @@ class Trash:
 
 
 async def _changed(branch: "Branch") -> int:
-    changes = await in_thread(branch.changes)
-    return len(changes["written"]) + len(changes["deleted"])
+    return len((await in_thread(branch.changes)).paths)
 
 
 def _trashed(row: SessionRow, id_: str, kind: Literal["session", "changes"], at: str, days: float) -> Trashed:

@@ -1,106 +1,99 @@
-"""Changes as records for people and programs (WS-35), and as one patch (WS-36).
+"""Changes for people and programs (WS-35), and as one patch (WS-36).
 
-Here: the records, the bound on hunk text, renames by equal bytes. Not here: finding the
+Here: entries with hunks and marks, the bound on hunk text, renames by equal bytes. Not here: finding the
 changes (`tree/changes.py`), patch syntax (`patch.py`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 from bowerbird.workspace.carry_pending import tainted_paths
 from bowerbird.workspace.compare.patch import patch_sections
 from bowerbird.workspace.marks.flags import ALONE, FlagRules
 from bowerbird.workspace.marks.surroundings import Surroundings, around_changes
 from bowerbird.workspace.registry.state import BranchState
+from bowerbird.workspace.results import Diff, FileDiff, PathMarks
 from bowerbird.workspace.tree.changes import Change
 from bowerbird.workspace.tree.hunks import Hunk, hunks_of, too_long
-from bowerbird.workspace.tree.paths import add_path, shown
+from bowerbird.workspace.tree.paths import path_b64, shown
 from bowerbird.workspace.tree.threeway import MERGE_LIMIT, Side
 
 HUNK_TEXT_LIMIT = 1024 * 1024
 _IN_PATCHES = ("file", "symlink")
 
 
-def diff_records(
+def diff_of(
     changes: Sequence[Change],
     rules: FlagRules,
     around: Surroundings = ALONE,
     tainted: Mapping[str, tuple[str, ...]] | None = None,
-) -> dict[str, Any]:
-    """Return `{"written": […], "deleted": […]}` for `changes`, in their order.
+) -> Diff:
+    """Return `changes` with their hunks, in their order; reads the files.
 
-    Marked paths that are deleted are in `marks` too, with their flags and their taint.
-
-    Hunk texts add up to at most 1 MiB; later entries then have `hunks: null` and
-    `truncated: true`.
+    Hunk texts add up to at most 1 MiB; later entries then have no hunks and are `truncated`.
     """
     deleted = [c for c in changes if c.new is None]
     sources = _Renames(deleted)
-    written: list[dict[str, Any]] = []
-    marks: dict[str, Any] = {}
+    written: list[FileDiff] = []
+    marks: dict[str, PathMarks] = {}
     left = HUNK_TEXT_LIMIT
     for change in changes:
-        said = _marks(change, rules, around, tainted or {})
+        found = _marks(change, rules, around, tainted or {})
         if change.new is None:
-            if said["flags"]:
-                marks[shown(change.path)] = said
+            if found.flags:
+                marks[shown(change.path)] = found
             continue
         lines = lines_of(change)
-        record = _written(change, change.new, sources.source_of(change), lines.binary) | said
         hunks = lines.hunks
-        if hunks is None:
-            record.update(hunks=None, truncated=True)
-        else:
-            record["added"] = sum(h.added for h in hunks)
-            record["removed"] = sum(h.removed for h in hunks)
-            left -= sum(len(h.body) for h in hunks)
-            if left < 0:
-                record.update(hunks=None, truncated=True)
-            else:
-                record["hunks"] = [h.record() for h in hunks]
-        written.append(record)
-    found: dict[str, Any] = {"written": written, "deleted": [shown(c.path) for c in deleted]}
-    return found | ({"marks": marks} if marks else {})
+        left -= sum(len(h.body) for h in hunks or ())
+        entry = _file_diff(change, change.new, lines, found, left >= 0)
+        written.append(replace(entry, renamed_from=sources.source_of(change)))
+    return Diff(tuple(written), tuple(shown(c.path) for c in deleted), marks)
 
 
-def branch_diff(state: BranchState, changes: Sequence[Change], rules: FlagRules) -> dict[str, Any]:
-    """Return the records of a branch's changes, with what stands around them and their taint."""
-    return diff_records(changes, rules, around_changes(state.stack, changes), tainted_paths(state))
+def branch_diff(state: BranchState, changes: Sequence[Change], rules: FlagRules) -> Diff:
+    """Return the diff of a branch's changes, with what stands around them and their taint."""
+    return diff_of(changes, rules, around_changes(state.stack, changes), tainted_paths(state))
 
 
 def _marks(
     change: Change, rules: FlagRules, around: Surroundings, tainted: Mapping[str, tuple[str, ...]]
-) -> dict[str, Any]:
+) -> PathMarks:
     """What a person should know before landing a path (D-5, D-6)."""
     taint = tainted.get(change.path)
     marks = rules.marks(change.path, change.base, change.new, around, tainted=taint is not None)
-    return {
-        "flags": list(marks.flags),
-        "grade": marks.grade,
-        "reasons": list(marks.reasons),
-        "tainted": taint is not None,
-        "taint": list(taint or ()),
-    }
+    return PathMarks(
+        flags=marks.flags,
+        grade=marks.grade,
+        reasons=marks.reasons,
+        tainted=taint is not None,
+        taint=taint or (),
+    )
 
 
-def _written(change: Change, new: Side, renamed_from: str | None, binary: bool) -> dict[str, Any]:
+def _file_diff(change: Change, new: Side, lines: "Lines", marks: PathMarks, fits: bool) -> FileDiff:
+    """Return one entry; its hunks are left out when they no longer fit (`fits`)."""
     base = change.base
     content = new.content
-    return {
-        **add_path({}, "path", change.path),
-        "kind": "create" if base is None else "modify",
-        "type": new.kind,
-        "size": content.size if content is not None else len((new.target or "").encode("utf-8", "replace")),
-        "mode": new.mode,
-        "old_mode": base.mode if base is not None else None,
-        "binary": binary,
-        "added": 0,
-        "removed": 0,
-        "renamed_from": renamed_from,
-        "base": "uncertain" if change.uncertain else "exact",
-        "hunks": [],
-    }
+    return FileDiff(
+        path=shown(change.path),
+        path_b64=path_b64(change.path),
+        kind="create" if base is None else "modify",
+        type=new.kind,
+        size=content.size if content is not None else len((new.target or "").encode("utf-8", "replace")),
+        mode=new.mode,
+        old_mode=base.mode if base is not None else None,
+        binary=lines.binary,
+        added=sum(h.added for h in lines.hunks or ()),
+        removed=sum(h.removed for h in lines.hunks or ()),
+        base="uncertain" if change.uncertain else "exact",
+        hunks=lines.hunks if fits else None,
+        flags=marks.flags,
+        grade=marks.grade,
+        reasons=marks.reasons,
+        tainted=marks.tainted,
+        taint=marks.taint,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,12 @@ snapshots was merged. That version is the base of the next merge of the path.
 import json
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from bowerbird.workspace.compare.diff import change_hunks
+from bowerbird.workspace.results import MergeConflict, MergeResult
 from bowerbird.workspace.tree.changes import Change, frozen_side, parents_of, side_of
 from bowerbird.workspace.tree.hunks import Hunk
 from bowerbird.workspace.tree.manifest import ManifestFile
@@ -48,8 +49,8 @@ class Planned:
 
 
 @dataclass(slots=True)
-class MergeResult:
-    """What a merge did (WS-45); paths are virtual, `record()` shows them."""
+class MergeReport:
+    """What a merge did so far; paths are virtual."""
 
     written: list[str] = field(default_factory=list[str])
     deleted: list[str] = field(default_factory=list[str])
@@ -57,19 +58,27 @@ class MergeResult:
     skipped: list[str] = field(default_factory=list[str])
     merged: list[str] = field(default_factory=list[str])
     unknown: list[str] = field(default_factory=list[str])
-    details: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    details: dict[str, MergeConflict] = field(default_factory=dict[str, MergeConflict])
 
-    def withheld(self) -> "MergeResult":
-        """Return this report of a merge that was not carried out."""
+    def withheld(self) -> MergeResult:
+        """Return the result of a merge that was not carried out."""
+        return replace(self.result(), written=(), deleted=(), merged=())
+
+    def result(self) -> MergeResult:
+        """Return what callers see of it."""
         return MergeResult(
-            conflicts=self.conflicts, skipped=self.skipped, unknown=self.unknown, details=self.details
+            written=_shown(self.written),
+            deleted=_shown(self.deleted),
+            conflicts=_shown(self.conflicts),
+            skipped=_shown(self.skipped),
+            merged=_shown(self.merged),
+            unknown=_shown(self.unknown),
+            details={shown(path): detail for path, detail in self.details.items()},
         )
 
-    def record(self) -> dict[str, Any]:
-        """Return plain data."""
-        names = ("written", "deleted", "conflicts", "skipped", "merged", "unknown")
-        lists: dict[str, Any] = {name: [shown(path) for path in getattr(self, name)] for name in names}
-        return {**lists, "details": {shown(path): detail for path, detail in self.details.items()}}
+
+def _shown(paths: Iterable[str]) -> tuple[str, ...]:
+    return tuple(shown(path) for path in paths)
 
 
 def plan_merge(
@@ -140,9 +149,9 @@ def wins(decision: Decision) -> bool:
     return decision.action == "conflict" and decision.reason not in ("special", "dir_gained")
 
 
-def outcome(planned: Sequence[Planned], *, force: bool) -> tuple[MergeResult, dict[str, Side | None]]:
+def outcome(planned: Sequence[Planned], *, force: bool) -> tuple[MergeReport, dict[str, Side | None]]:
     """Return the report, and by path the version that our view gets."""
-    result = MergeResult()
+    result = MergeReport()
     wanted: dict[str, Side | None] = {}
     left = _DETAIL_LIMIT
     for item in planned:
@@ -160,7 +169,7 @@ def outcome(planned: Sequence[Planned], *, force: bool) -> tuple[MergeResult, di
     return result, wanted
 
 
-def _report(result: MergeResult, item: Planned, left: int, force: bool) -> int:
+def _report(result: MergeReport, item: Planned, left: int, force: bool) -> int:
     """Add a conflict to the report; returns the bytes that further hunk texts may have."""
     reason = item.decision.reason
     if reason != "special":
@@ -170,21 +179,21 @@ def _report(result: MergeResult, item: Planned, left: int, force: bool) -> int:
     hunks = change_hunks(Change(item.path, item.base, item.change.new)) or ()
     left -= sum(len(h.body) for h in hunks)
     lost: tuple[Hunk, ...] | None = ()
-    if force and wins(item.decision):
+    forced = force and wins(item.decision)
+    if forced:
         # Their whole file goes in: what ours had changed in it is said, for it is nowhere else any more.
         lost = change_hunks(Change(item.path, item.base, item.ours)) if item.ours is not None else ()
         left -= sum(len(h.body) for h in lost or ())
-    versions = (version_of(side) for side in (item.base, item.ours, item.change.new))
-    names = ("base", "ours", "theirs")
-    result.details[item.path] = {
-        "reason": reason,
-        **{name: v.shown if v else None for name, v in zip(names, versions, strict=True)},
-        "hunks": [h.record() for h in hunks] if left >= 0 else None,
-    }
-    if force and wins(item.decision):
-        result.details[item.path]["lost"] = (
-            [h.record() for h in lost] if lost is not None and left >= 0 else None
-        )
+    base, ours, theirs = (version_of(side) for side in (item.base, item.ours, item.change.new))
+    result.details[item.path] = MergeConflict(
+        reason=reason,
+        base=base.shown if base else None,
+        ours=ours.shown if ours else None,
+        theirs=theirs.shown if theirs else None,
+        hunks=hunks if left >= 0 else None,
+        forced=forced,
+        lost=lost if left >= 0 else None,
+    )
     return left
 
 

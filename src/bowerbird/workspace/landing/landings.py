@@ -11,22 +11,23 @@ import os
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from bowerbird.core.errors import InvalidArgument, InvalidWorkspace, NotFound, WorkspaceError
 from bowerbird.core.ids import new_id
 from bowerbird.workspace import presence
-from bowerbird.workspace.compare.diff import diff_records
+from bowerbird.workspace.compare.diff import diff_of
 from bowerbird.workspace.landing.apply import Checkpoint, no_checkpoint, said_plainly
 from bowerbird.workspace.landing.fix import Fix, fix
 from bowerbird.workspace.landing.lock import workspace_lock
-from bowerbird.workspace.landing.record import LandingFolder, LandingRecord
+from bowerbird.workspace.landing.record import LandingEntry, LandingFolder, LandingRecord, Refused, State
 from bowerbird.workspace.landing.undo import UndoRequest, undo
 from bowerbird.workspace.landing.unfinished import REMOVED, Unfinished, all_folders, held, settle_of
 from bowerbird.workspace.marks.flags import FlagRules
 from bowerbird.workspace.registry.registry import BranchRegistry
+from bowerbird.workspace.results import Diff
 from bowerbird.workspace.tree.changes import Change
 from bowerbird.workspace.tree.real_directory import Beneath
 
@@ -43,7 +44,7 @@ class Landing:
 
     Example:
         landing = branch.land(paths=["src/a.py"])
-        landing.state, [row["path"] for row in landing.entries]
+        landing.state, [entry.path for entry in landing.entries]
         landing.undo()
     """
 
@@ -58,24 +59,49 @@ class Landing:
         return self._record.id
 
     @property
-    def state(self) -> str:
-        """`done`, `undone`, `needs_attention`, or where a crash left it."""
+    def state(self) -> State:
+        """`done`, `undone`, `needs_attention`, `given_up`, or where a crash left it."""
         return self._record.state
 
     @property
-    def kind(self) -> str:
+    def kind(self) -> Literal["land", "undo"]:
         """`land` or `undo`."""
         return self._record.kind
 
     @property
-    def entries(self) -> list[dict[str, Any]]:
-        """The landed paths, as in `record`."""
-        return list(self.record["entries"])
+    def branch(self) -> str:
+        """The id of the branch that it came from."""
+        return self._record.branch
 
     @property
-    def refused(self) -> list[dict[str, str]]:
-        """`{"path", "reason"}` of what a partial landing left out."""
-        return list(self.record["refused"])
+    def snapshot(self) -> str | None:
+        """The branch's frozen state that the bytes came from."""
+        return self._record.snapshot
+
+    @property
+    def actor(self) -> str:
+        """Who asked for it."""
+        return self._record.actor
+
+    @property
+    def door(self) -> str:
+        """Through what it was asked for: `cli`, `web`, …"""
+        return self._record.door
+
+    @property
+    def at(self) -> str:
+        """When, as ISO 8601 in UTC."""
+        return self._record.at
+
+    @property
+    def entries(self) -> tuple[LandingEntry, ...]:
+        """The landed paths."""
+        return self._record.entries
+
+    @property
+    def refused(self) -> tuple[Refused, ...]:
+        """What a partial landing left out, and why."""
+        return self._record.refused
 
     @property
     def undoes(self) -> str | None:
@@ -83,12 +109,26 @@ class Landing:
         return self._record.undoes
 
     @property
+    def troubles(self) -> tuple[Refused, ...]:
+        """The paths of a landing that needs attention, and why each is stuck."""
+        return self._record.troubles
+
+    @property
+    def workspace(self) -> str:
+        """The directory landed in."""
+        return self._record.workspace
+
+    @property
+    def whole(self) -> bool:
+        """Of an undo: it takes back all of the landing, not some paths or hunks."""
+        return self._record.whole
+
     def record(self) -> dict[str, Any]:
-        """The record of WS-54, as plain data."""
+        """Return the record of WS-54, as plain data."""
         return self._record.to_data()
 
-    def diff(self, paths: Sequence[str] | None = None) -> dict[str, Any]:
-        """Return what it did to the workspace's files, in the form of `Branch.diff` (WS-35).
+    def diff(self, paths: Sequence[str] | None = None) -> Diff:
+        """Return what it did to the workspace's files, like `Branch.diff` (WS-35).
 
         Args:
             paths: virtual paths of files, None = all.
@@ -103,12 +143,7 @@ class Landing:
             for step in self._folder.steps()
             if not step.implied
         ]
-        return diff_records([c for c in changes if paths is None or c.path in paths], FlagRules())
-
-    def __getattr__(self, name: str) -> Any:
-        """The other fields of the record: `branch`, `snapshot`, `actor`, `door`, `at`, …"""
-        record: LandingRecord = self.__dict__["_record"]
-        return getattr(record, name)
+        return diff_of([c for c in changes if paths is None or c.path in paths], FlagRules())
 
     def undo(
         self,
@@ -172,7 +207,7 @@ class Landings:
     def all(self) -> list[Landing]:
         """Return the readable landings, oldest first."""
         found = [self.of(folder, record) for folder, record in self._readable()]
-        return sorted(found, key=lambda landing: (landing.record["at"], landing.id))
+        return sorted(found, key=lambda landing: (landing.at, landing.id))
 
     def find(self, landing: str) -> Landing:
         """Return a landing by id; raises NotFound, and WorkspaceError when it cannot be read."""

@@ -8,7 +8,6 @@ import hashlib
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
 
 from bowerbird.core.errors import Stale
 from bowerbird.workspace.compare.diff import change_hunks
@@ -17,14 +16,13 @@ from bowerbird.workspace.landing.record import Op
 from bowerbird.workspace.marks.flags import ALWAYS_REFUSED, FlagRules, Marks, grade_of
 from bowerbird.workspace.marks.surroundings import Surroundings
 from bowerbird.workspace.marks.table import FLAGS, Grade
+from bowerbird.workspace.results import Drift, LandingPlan, PlannedPath
 from bowerbird.workspace.tree.changes import Change, covers
 from bowerbird.workspace.tree.content import Content
 from bowerbird.workspace.tree.hunks import apply_hunks
-from bowerbird.workspace.tree.paths import add_path, shown
+from bowerbird.workspace.tree.paths import path_b64, shown
 from bowerbird.workspace.tree.real_directory import Version, landed_version, version_of
 from bowerbird.workspace.tree.threeway import Decision, Side
-
-Drift = Literal["none", "same", "mergeable", "conflict"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,25 +83,26 @@ class PlanEntry:
         before = version_of(self.current)
         return before, before if self.drift == "same" else landed_version(self.result)
 
-    def record(self) -> dict[str, Any]:
-        """Return the form of WS-49."""
+    def planned(self) -> PlannedPath:
+        """Return what callers see of it."""
         change = self.chosen.change
-        return {
-            **add_path({}, "path", self.path),
-            "op": self.op,
-            "base": _shown(version_of(change.base)),
-            "current": _shown(version_of(self.current)),
-            "new": _shown(version_of(change.new)),
-            "drift": self.drift,
-            "flags": list(self.flags),
-            "grade": self.grade,
-            "reasons": list(self.reasons),
-            "ignored": self.ignored,
-            "tainted": self.tainted,
-            "taint": list(self.taint),
-            "hunks": list(self.chosen.hunks),
-            **({"links": self.links} if self.links > 1 else {}),
-        }
+        return PlannedPath(
+            path=shown(self.path),
+            path_b64=path_b64(self.path),
+            op=self.op,
+            base=_shown(version_of(change.base)),
+            current=_shown(version_of(self.current)),
+            new=_shown(version_of(change.new)),
+            drift=self.drift,
+            flags=self.flags,
+            grade=self.grade,
+            reasons=self.reasons,
+            tainted=self.tainted,
+            taint=self.taint,
+            ignored=self.ignored,
+            hunks=self.chosen.hunks,
+            links=self.links,
+        )
 
 
 def choose(
@@ -317,14 +316,19 @@ def with_git_units(changes: Sequence[Change], chosen: Sequence[Chosen], around: 
 
 def plan_id(entries: Sequence[PlanEntry]) -> str:
     """Return the plan's name: equal for equal entries, whoever asks."""
+    return _name_of([entry.planned() for entry in entries])
+
+
+def _name_of(entries: Sequence[PlannedPath]) -> str:
     rows = [entry.record() for entry in entries]
     data = json.dumps(rows, sort_keys=True, ensure_ascii=True).encode()
     return "sha256:" + hashlib.sha256(data).hexdigest()
 
 
-def plan_record(entries: Sequence[PlanEntry]) -> dict[str, Any]:
-    """Return the form of WS-49."""
-    return {"plan": plan_id(entries), "entries": [entry.record() for entry in entries]}
+def shown_plan(entries: Sequence[PlanEntry]) -> LandingPlan:
+    """Return the plan as callers see it."""
+    planned = tuple(entry.planned() for entry in entries)
+    return LandingPlan(_name_of(planned), planned)
 
 
 def refused_rows(entries: Sequence[PlanEntry], unknown: Collection[str]) -> list[dict[str, str]]:

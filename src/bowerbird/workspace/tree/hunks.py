@@ -48,15 +48,20 @@ class Hunk:
     added: int
     removed: int
 
+    @property
+    def text(self) -> str:
+        """The body as text; undecodable bytes show as U+FFFD."""
+        return self.body.decode("utf-8", "replace")
+
     def record(self) -> dict[str, Any]:
-        """Return the form of WS-35; undecodable bytes show as U+FFFD."""
+        """Return the form of WS-35."""
         return {
             "id": self.id,
             "old_start": self.old_start,
             "old_lines": self.old_lines,
             "new_start": self.new_start,
             "new_lines": self.new_lines,
-            "text": self.body.decode("utf-8", "replace"),
+            "text": self.text,
         }
 
 
