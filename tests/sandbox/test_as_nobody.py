@@ -15,7 +15,7 @@ from support.unprivileged import Unprivileged
 
 pytestmark = [
     pytest.mark.skipif(os.getuid() != 0, reason="the whole suite runs without rights already"),
-    pytest.mark.timeout(240),
+    pytest.mark.timeout(1500),  # for hangs only: each starts dozens of sandboxes
 ]
 # Files, and which of their cases; few processes, because each starts an interpreter and probes the host.
 SELECTED = {
@@ -43,6 +43,6 @@ def test_the_same_holds_for_a_user_without_rights(nobody: Unprivileged, name: st
     files, cases = SELECTED[name]
     words = ["-m", "pytest", "-p", "no:cacheprovider", "-x", "-rs"]
     words += [str(path) for file in files.split() for path in Path("tests/sandbox").rglob(f"test_{file}.py")]
-    ran = nobody.run([*words, "-k", cases] if cases else words, timeout=220)
+    ran = nobody.run([*words, "-k", cases] if cases else words, timeout=1400)
     assert ran.returncode == 0, ran.stdout[-6000:] + ran.stderr[-2000:]
     assert "passed" in ran.stdout or "100%" in ran.stdout

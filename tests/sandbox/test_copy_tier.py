@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.abuse import pids_with, tree_of
+from support.abuse import TIERS, pids_with, tree_of
 from support.sandboxes import bench_of
 
 from bowerbird import ExecuteResponse, WorkspaceShellBackend
@@ -142,3 +142,16 @@ def test_a_workspace_with_mounts_below_it_is_copied_and_its_mounts_stay_as_they_
     ]  # fmt: skip
     assert told["mounts"] == {"sub": ["f"], "closed": ["f"]} and told["sub/f"] == "on sub\n"
     assert (tmp_path / "ws/a").exists()
+
+
+async def test_a_pool_that_needs_shared_memory_fails_with_the_reason(tmp_path):
+    """D-7: `/dev/shm` is the whole user's here; the overlay tier has one of its own, where the same works."""
+    words = ["python3", "-c", "import multiprocessing as m\nwith m.Pool(2) as p: print(p.map(abs, [-1]))"]
+    for tier in TIERS:
+        settings = SandboxSettings(tier=tier)
+        async with bench_of(tmp_path / tier, settings=settings, needs=tier) as bench:
+            done = await bench.sandbox.run(words)
+            if tier == "overlay":
+                assert (done.output, done.note) == ("[1]\n", None)
+            else:
+                assert done.exit_code == 1 and done.note is not None and "use threads" in done.note

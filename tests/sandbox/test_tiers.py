@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -226,3 +228,26 @@ async def test_after_a_failed_start_the_host_is_looked_at_anew(tmp_path, monkeyp
             await desk.run("true")
         assert (await desk.host.status()).probed_at != before
         await desk.assert_usable()
+
+
+async def test_a_slow_helper_makes_no_other_conversation_wait(tmp_path):
+    """Law 5: the helper that mounts and starts was asked on the event loop; on a busy machine all stood still."""
+    async with desk_of(tmp_path, "overlay", {"a": "1"}) as desk:
+        await desk.run("true")
+        await desk.sandbox.cool_down()
+        helper = desk.host.warden._process
+        assert helper is not None
+        went_on: list[float] = []
+
+        def go_on() -> None:
+            went_on.append(time.monotonic())
+            helper.send_signal(signal.SIGCONT)
+
+        helper.send_signal(signal.SIGSTOP)
+        later = threading.Timer(1.5, go_on)
+        later.start()
+        running = asyncio.create_task(desk.run("cat a"))
+        await asyncio.sleep(0.1)
+        beat = time.monotonic()
+        assert (await running).output == "1"
+        assert beat < went_on[0]

@@ -25,6 +25,7 @@ from bowerbird.sandbox.run.branch_record import (
     disk_note,
     original_note,
     record_of,
+    shared_memory_note,
     stragglers_note,
 )
 from bowerbird.sandbox.run.command import (
@@ -350,9 +351,10 @@ class BranchSandbox:
     def _record(self, request: CommandRequest, finished: Finished, captured: Captured) -> CommandResult:
         background = self._background.running if self._background is not None else ()
         tier = self._projection.tier
-        notes = [stragglers_note(finished.ending, background), disk_note(finished.ending, captured)]
+        notes = [stragglers_note(finished.ending, background), disk_note(finished, captured)]
         if tier == "copy":
             notes.append(original_note(request, finished, self._view.workspace, self.root))
+            notes.append(shared_memory_note(finished))
         return record_of(request, finished, captured, tier=tier, network=self.network.mode, notes=notes)
 
     async def new_turn(self) -> None:

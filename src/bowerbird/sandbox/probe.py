@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bowerbird.core.errors import SandboxUnavailable
+from bowerbird.core.threads import in_thread
 from bowerbird.sandbox.copy_projection import landlock_rules
 from bowerbird.sandbox.inside import confined
 from bowerbird.sandbox.run.command import check_command
@@ -129,7 +130,7 @@ async def _try_all(
     root = str(folder / "branch")
     inside = str(PACKAGE / "inside")
     places = Places(root, f"{folder}/home", f"{folder}/out", f"{folder}/accounts", inside)
-    [mounted] = warden.mount([Overlay((root,), f"{folder}/upper", f"{folder}/work")])
+    [mounted] = await in_thread(warden.mount, [Overlay((root,), f"{folder}/upper", f"{folder}/work")])
     try:
         sandbox = await WarmSandbox.start(
             warden, bubblewrap(bwrap, facts, places), facts.interpreter, program

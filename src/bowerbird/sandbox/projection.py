@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from bowerbird.core.errors import SandboxUnavailable
-from bowerbird.core.threads import to_thread
+from bowerbird.core.threads import in_thread, to_thread
 from bowerbird.sandbox.run.profile import BRANCH_OF_NOTHING, HOME, SPILLS, Places, bubblewrap
 from bowerbird.sandbox.run.seccomp import filter_program
 from bowerbird.sandbox.run.status import Tier
@@ -154,13 +154,15 @@ class OverlayProjection:
         lower, ground = tuple(str(path) for path in dirs.lower), str(dirs.ground or "")
         self._drop_mount()
         overlay = Overlay(lower, str(dirs.upper), str(dirs.work), ground, str(dirs.scratch))
-        [mounted] = self._host.warden.mount([overlay])
+        made: list[Mounted] = []
         try:
-            await warm.attach([self.root], [mounted])
+            await in_thread(lambda: made.extend(self._host.warden.mount([overlay])))
+            await warm.attach([self.root], made)
         except BaseException:
-            mounted.close()
+            for mounted in made:
+                mounted.close()
             raise
-        return mounted
+        return made[0]
 
     def capture(self, started_ns: int, turn: str | None, call: str | None, *, last: bool) -> Captured:
         """See `Projection.capture`; reads the upper directory only."""

@@ -62,10 +62,17 @@ def stragglers_note(ending: Ending, background: Sequence[str]) -> str:
     return f"{killed}; background runs go on: {', '.join(background)}" if background else killed
 
 
-def disk_note(ending: Ending, captured: Captured) -> str:
-    """Say what became of the changes of a command that was over the disk limit (D-8)."""
-    if ending.stop != "disk":
+def disk_note(finished: Finished, captured: Captured) -> str:
+    """Say what became of the changes of a command that was over the disk limit, or filled the disk (D-8)."""
+    if finished.ending.stop != "disk":
         return ""
+    if finished.disk_left is not None:
+        left = f"it was ended because the disk of Bowerbird's data has {finished.disk_left >> 20} MiB left"
+        return f"{left}: make room (`bowerbird disk` shows what takes it) and try again; {_kept(captured)}"
+    return _kept(captured)
+
+
+def _kept(captured: Captured) -> str:
     if captured is NOTHING_KEPT:
         return "all that it wrote was taken back: the branch is as it was before this command"
     return "what it wrote is still there, as something else changed the branch meanwhile; delete some of it"
@@ -81,4 +88,16 @@ def original_note(request: CommandRequest, finished: Finished, workspace: Path |
     return (
         f"{named} cannot be reached from commands: they run on a copy of the branch at {root}; "
         "use relative paths, which start at its root"
+    )
+
+
+def shared_memory_note(finished: Finished) -> str:
+    """Say why locks and pools of `multiprocessing` fail in the copy tier (D-7); empty for other failures."""
+    said = finished.output.text
+    if exit_code(finished.ending) == 0 or not ("SemLock" in said or "/dev/shm" in said):
+        return ""
+    return (
+        "commands of the copy tier have no /dev/shm, which they would share with all programs of this user: "
+        "Python's multiprocessing locks, queues and pools need it; use threads, or one process "
+        "(in the overlay tier they work)"
     )

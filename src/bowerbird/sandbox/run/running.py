@@ -29,13 +29,18 @@ _LAST_WORD_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """How a command ended and what it printed."""
+    """How a command ended and what it printed.
+
+    Attributes:
+        disk_left: bytes that the file system had, when it was ended because they became too few.
+    """
 
     ending: Ending
     output: Collected
     stdout: Collected | None
     stderr: Collected | None
     duration_ms: int
+    disk_left: int | None = None
 
 
 class RunningCommand:
@@ -192,7 +197,7 @@ class RunningCommand:
         )
         duration = self.running_ms
         stdout, stderr = (parts[0], parts[1]) if parts else (None, None)
-        return Finished(ending, self.output.close(), stdout, stderr, duration)
+        return Finished(ending, self.output.close(), stdout, stderr, duration, self._watch.left)
 
     async def _watched(self) -> Answer:
         """Wait for the end, keeping the time limit and looking at memory and disk meanwhile."""

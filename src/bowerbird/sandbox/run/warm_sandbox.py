@@ -17,6 +17,7 @@ from typing import Any
 
 from bowerbird.core.errors import SandboxUnavailable
 from bowerbird.core.ids import new_id
+from bowerbird.core.threads import in_thread
 from bowerbird.sandbox.inside import channel
 from bowerbird.sandbox.run.warden import PACKAGE, Mounted, Warden
 
@@ -74,9 +75,9 @@ class WarmSandbox:
         words, said = os.pipe()
         with theirs:
             argv = [*bubblewrap, "--", interpreter, "-I", "-S", "-c", _LOAD]
-            try:
-                warden.start(argv, [theirs.fileno()], stderr=said)
-            except SandboxUnavailable:
+            try:  # off the loop: on a busy machine another process's answer takes its time
+                await in_thread(warden.start, argv, [theirs.fileno()], said)
+            except BaseException:
                 ours.close()
                 os.close(words)
                 raise
@@ -92,21 +93,37 @@ class WarmSandbox:
         ours, theirs = channel.pair()
         words, said = os.pipe()
         load = f"import sys; sys.path.insert(0, {str(PACKAGE)!r}); from inside.zygote import main"
-        with theirs:
-            process = subprocess.Popen(
-                [sys.executable, "-I", "-S", "-c", f"{load}; main({theirs.fileno()}, namespaces=False)"],
-                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said, pass_fds=[theirs.fileno()],
-                env={"PATH": "/usr/bin:/bin"}, start_new_session=True,
+        argv = [
+            sys.executable, "-I", "-S", "-c", f"{load}; main({theirs.fileno()}, namespaces=False)"
+        ]  # fmt: skip
+        started: list[subprocess.Popen[bytes]] = []
+
+        def launch() -> None:
+            started.append(
+                subprocess.Popen(
+                    argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said,
+                    pass_fds=[theirs.fileno()], env={"PATH": "/usr/bin:/bin"}, start_new_session=True,
+                )
             )  # fmt: skip
-        os.close(said)
+
         message = {"pids": pids, "rules": {name: list(paths) for name, paths in rules.items()}}
         try:
+            with theirs:
+                try:
+                    await in_thread(launch)
+                except BaseException:
+                    ours.close()
+                    os.close(words)
+                    raise
+                finally:
+                    os.close(said)
             sandbox = await cls._configured(ours, words, seccomp, message)
         except BaseException:
-            process.kill()
-            process.wait()
+            for process in started:
+                process.kill()
+                await in_thread(process.wait)
             raise
-        sandbox._process = process
+        sandbox._process = started[0]
         return sandbox
 
     @classmethod

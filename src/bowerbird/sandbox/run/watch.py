@@ -63,6 +63,7 @@ class LimitWatch:
         self._disk_used: tuple[int, int] | None = None
         self._disk_first = 0
         self._disk_at, self._disk_cost = time.monotonic(), 0.0
+        self.left: int | None = None  # bytes that the file system had when a command was ended for them
 
     async def run(self) -> None:
         """Watch until cancelled, or until the sandbox is gone."""
@@ -159,7 +160,9 @@ class LimitWatch:
         self._disk_at = time.monotonic()
         self._disk_cost = self._disk_at - began
         over = used > self._limits.disk_bytes or entries > self._limits.disk_files
-        if over or (now.below_floor and grown > _WORTH_A_LOOK):
+        if not over and now.below_floor and grown > _WORTH_A_LOOK:
+            self.left = now.bytes
+        if over or self.left is not None:
             self._stop("disk")
 
     async def _hidden_on_disk(self, now: DiskGauge, named: int) -> int:

@@ -5,16 +5,22 @@ The sizes are small; `benchmarks/bombs.py` measures by how much the limits are o
 
 import asyncio
 import errno
+import json
 import os
+import shutil
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from support.abuse import TIERS, desk_of
 from support.bombs import BOMBS, MIB, program
+from support.patience import HANG_S
 
 from bowerbird.sandbox.run.limits import RunLimits
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = pytest.mark.timeout(300)
 LIMITS = RunLimits(
     memory_bytes=256 * MIB, pids=64, disk_bytes=64 * MIB, file_bytes=48 * MIB, disk_files=4_000
 )
@@ -27,7 +33,7 @@ async def test_a_bomb_is_ended_and_nothing_of_it_stays(tmp_path, name: str, tier
     bomb = BOMBS[name]
     async with desk_of(tmp_path, tier, {"a": "1"}, limits=LIMITS) as desk:
         await desk.run("echo before > before; echo mine > $HOME/mine")
-        result = await desk.python(program(bomb), MOST.get(name, 900 * MIB), timeout=40)
+        result = await desk.python(program(bomb), MOST.get(name, 900 * MIB), timeout=200)
         assert "GOT IT ALL" not in result.output
         assert (result.reason, result.exit_code) == (bomb.reason, 137), result
         assert result.oom == (bomb.reason == "memory")
@@ -123,3 +129,51 @@ async def test_what_others_take_meanwhile_ends_no_command(tmp_path, tier: str, h
                 os.close(other)
         row = run.poll(task)
         assert (row["status"], row["output"]) == ("completed", "unharmed\n"), row
+
+
+NEARLY_FULL = """
+import asyncio, json, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from support.abuse import desk_of
+from support.full_disk import mount_small
+
+WRITES = (
+    "import time\\nwith open('f', 'wb', 0) as file:\\n    try:\\n"
+    "        for _ in range(100): file.write(bytes(1 << 20)); time.sleep(0.05)\\n"
+    "    except OSError: pass\\n    time.sleep(600)\\n"
+)
+
+async def main():
+    place = Path(sys.argv[2])
+    mount_small(place)
+    async with desk_of(place, "copy", {"a": "1"}) as desk:
+        await desk.run("echo mine > mine")
+        ended = await desk.python(WRITES, timeout=600)
+        again = await desk.run("cat mine; ls")
+    print(json.dumps([ended.reason, ended.note, ended.written, again.output]))
+
+asyncio.run(main())
+"""
+
+
+ALONE = ["unshare", "--user", "--map-root-user", "--mount"]
+
+
+def can_mount() -> bool:
+    """Whether a disk of one's own can be made here."""
+    if shutil.which("unshare") is None:
+        return False
+    return subprocess.run([*ALONE, "true"], capture_output=True, check=False).returncode == 0
+
+
+def test_a_command_that_fills_the_disk_is_ended_and_says_what_to_do(tmp_path):
+    """D-8, law 7: the server's own database needs the last of it; the text names the way out."""
+    if not can_mount():
+        pytest.skip("this host gives no user namespaces: no disk of one's own can be filled")
+    words = [sys.executable, "-c", NEARLY_FULL, str(Path(__file__).parents[1]), str(tmp_path)]
+    ran = subprocess.run([*ALONE, *words], capture_output=True, text=True, timeout=HANG_S * 5, check=False)
+    assert ran.returncode == 0, ran.stderr
+    reason, note, written, after = json.loads(ran.stdout.splitlines()[-1])
+    assert (reason, written, after) == ("disk", [], "mine\na\nmine\n")
+    assert "MiB left: make room (`bowerbird disk`" in note and "taken back" in note
