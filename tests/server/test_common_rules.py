@@ -94,10 +94,11 @@ def test_errors_have_one_form_and_show_no_server_path(server: TestServer, client
 
 
 def test_a_wrong_method_is_405_with_every_method_that_exists(client: httpx.Client) -> None:
-    """SV-4."""
+    """SV-4; HEAD wherever there is GET (server 13)."""
     for path, allowed in [
-        ("/api/conversations/x", {"GET", "DELETE", "PATCH"}), ("/api/skills", {"GET", "POST"}),
-        ("/api/budgets", {"GET", "PUT"}), ("/health", {"GET"}),
+        ("/api/conversations/x", {"GET", "HEAD", "DELETE", "PATCH"}),
+        ("/api/skills", {"GET", "HEAD", "POST"}), ("/api/budgets", {"GET", "HEAD", "PUT"}),
+        ("/health", {"GET", "HEAD"}), ("/api/conversations/x/land", {"POST"}),
     ]:  # fmt: skip
         answer = client.request("TRACE", path)
         assert answer.status_code == 405, path

@@ -172,3 +172,19 @@ def test_the_api_speaks_of_conversations(client: httpx.Client) -> None:
         assert answer.status_code in (404, 409) and "session" not in answer.json()["detail"], answer.text
     described = json.dumps(client.get("/openapi.json").json()["paths"])
     assert " session" not in described.lower()
+
+
+def test_a_hidden_file_is_said_to_be_hidden(server: TestServer, client: httpx.Client) -> None:
+    """D-10: over REST too, and by default."""
+    (server.workspace / ".env").write_text("KEY=SUPERSECRETVALUE42\n")
+    conversation = begin(client)
+    for url in ("/api/workspace/file/.env", f"/api/files/{conversation}/.env"):
+        answer = client.get(url)
+        assert answer.status_code == 404 and "hidden from agents" in answer.json()["detail"]
+    assert ".env" not in [row["path"] for row in client.get("/api/workspace/files").json()]
+    server.fake.reset()
+    server.fake.script({"tools": [{"name": "read_file", "input": {"path": ".env"}}]}, {"text": "no"})
+    say(client, conversation, "read it")
+    asked = json.dumps(server.fake.requests)
+    assert "SUPERSECRETVALUE42" not in asked and "hidden from agents by the setting workspace.hide" in asked
+    assert "Hidden from you and from commands" in asked

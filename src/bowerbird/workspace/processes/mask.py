@@ -15,7 +15,7 @@ from bowerbird.workspace.tree.ground import Ground
 from bowerbird.workspace.tree.layers import make_whiteout
 from bowerbird.workspace.tree.open_layer import discard
 
-_FEW = 1000
+_FEW = 200
 _SHARE = 0.05
 """Above so many directories, looking through them takes at most this share of the time."""
 
