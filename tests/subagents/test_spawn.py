@@ -334,6 +334,28 @@ async def test_a_file_of_a_fork_is_shown_whatever_it_is(fake: FakeModels, make: 
     assert by_path[None].is_error
 
 
+async def test_a_name_with_dots_is_the_file_of_that_name_and_leads_nowhere_else(
+    fake: FakeModels, make: Any, project: Path
+) -> None:
+    """DE-8: dots within a name are letters, `..` stays within the fork."""
+    (project.parent / "outside.txt").write_text("not yours")
+    names = ("..notes.txt", "a..b/c...d.txt")
+    asked = (*names, "a..b/../..notes.txt", "../outside.txt")
+    play(fake, {
+        "files": [{"tools": [call("write_file", path=name, content=f"in {name}") for name in names]},
+                  {"text": "ok"}],
+        "lead": [
+            {"tools": [call("spawn_subagents", tasks=["files"])]},
+            *({"tools": [call("read_subagent", handle="subagent_0", path=path)]} for path in asked),
+            {"text": "done"},
+        ],
+    })  # fmt: skip
+    events = await events_of(make(project), "lead")
+    shown = [e for e in events if isinstance(e, ToolOutcome) and e.tool == "read_subagent"]
+    assert [each.content for each in shown[:3]] == [f"in {name}" for name in (*names, names[0])]
+    assert shown[3].is_error and "not yours" not in shown[3].content
+
+
 async def test_what_a_child_said_and_did_is_kept_on_its_fork(
     fake: FakeModels, make: Any, project: Path
 ) -> None:

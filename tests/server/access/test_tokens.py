@@ -116,6 +116,28 @@ async def test_a_revoked_token_closes_its_sockets(server: LiveServer) -> None:
     assert (await server.http.get("/api/tools", headers=headers)).status_code == 401
 
 
+async def test_a_revoked_token_closes_its_sockets_after_a_defect_in_looking_after_them(
+    server: LiveServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """SV-55: one unforeseen error ended the task that closes sockets, and nobody heard of it."""
+    headers = await token(server, "gone")
+    conversation = await server.conversation(headers=headers)
+    failed = asyncio.Event()
+
+    def defect(*_: Any) -> Any:
+        failed.set()
+        monkeypatch.undo()
+        raise KeyError("a defect")
+
+    async with server.socket(conversation, additional_headers=headers) as socket:
+        monkeypatch.setattr("bowerbird.server.socket.hub.heads", defect)
+        async with asyncio.timeout(HANG_S):
+            await failed.wait()
+        await server.context.store.write(lambda c: revoke(c, "gone"))
+        assert await close_code(socket) == 4001
+    assert "viewers are not looked after" in caplog.text
+
+
 async def test_an_expired_token_admits_nobody(server: LiveServer) -> None:
     headers = await token(server, "old", expires_at="2020-01-01T00:00:00.000000+00:00")
     assert (await server.http.get("/api/tools", headers=headers)).status_code == 401

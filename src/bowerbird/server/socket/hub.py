@@ -219,6 +219,8 @@ class Hub:
                     await self._check_credentials()
             except BowerbirdError as error:
                 _log.warning("viewers are not looked after: %s", error)
+            except Exception:  # noqa: BLE001  one look failed; if that ended this task, revoked viewers would stay
+                _log.exception("viewers are not looked after")
 
     async def _look(self) -> None:
         """Let rooms read what another process committed; one query for all of them."""

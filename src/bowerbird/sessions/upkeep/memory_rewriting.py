@@ -120,6 +120,8 @@ class Remembering:
                 await self.look()
             except BowerbirdError as error:
                 _log.warning("memory: %s", error)
+            except Exception:  # noqa: BLE001  one look failed; without this task no memory is kept again
+                _log.exception("memory: one look failed")
 
     async def look(self, now: datetime | None = None) -> int:
         """Do the jobs that are due; returns how many texts were written.
