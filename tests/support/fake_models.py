@@ -43,8 +43,6 @@ from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from support.patience import HANG_S
-
 if not __package__:  # run as a program: `python tests/support/fake_models.py`
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -58,6 +56,7 @@ from support.fake_wire import (
     openai_events,
     openai_json,
 )
+from support.patience import HANG_S
 
 
 class FakeModels:

@@ -37,10 +37,15 @@ RECORDS_A_TURN = 7
 
 @dataclass
 class Figures:
-    """What was measured of one conversation: CPU seconds a turn, and the longest standstills in seconds."""
+    """What was measured of one conversation: CPU seconds a turn, and the longest standstills in seconds.
+
+    Attributes:
+        still: without the time in which the machine ran something else. on_wall: with it.
+    """
 
     cpu: list[float] = field(default_factory=list[float])
     still: dict[str, float] = field(default_factory=dict[str, float])
+    on_wall: dict[str, float] = field(default_factory=dict[str, float])
 
     @property
     def turn(self) -> float:
@@ -125,7 +130,8 @@ class Chats:
                 await self.turn(thread)
                 if turns > 1:
                     figures.cpu.append(time.process_time() - began)
-        figures.still[name] = max(figures.still.get(name, 0.0), heart.longest)
+        figures.still[name] = max(figures.still.get(name, 0.0), heart.own)
+        figures.on_wall[name] = max(figures.on_wall.get(name, 0.0), heart.longest)
 
 
 @asynccontextmanager

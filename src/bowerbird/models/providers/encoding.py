@@ -22,7 +22,20 @@ def encode_body(body: Mapping[str, Any]) -> bytes:
         b'{"messages":[{"content":"a","role":"user"}],"model":"m"}'
     """
     keys = [key for key in _FIRST if key in body] + sorted(key for key in body if key not in _FIRST)
-    return b"{" + b",".join(b'"%b":%b' % (key.encode(), encode_part(body[key])) for key in keys) + b"}"
+    parts: list[bytes | memoryview] = [b"{"]
+    for at, key in enumerate(keys):
+        parts += (b"," if at else b"", b'"%b":' % key.encode())
+        parts += _items(body[key]) if key == "messages" else (encode_part(body[key]),)
+    return b"".join((*parts, b"}"))  # of a long conversation half a megabyte: put together once
+
+
+def _items(messages: list[Any]) -> list[bytes | memoryview]:
+    """Return messages as JSON in parts; the beginning of a long conversation is JSON already."""
+    parts: list[bytes | memoryview] = [b"["]
+    for at, message in enumerate(messages):
+        parts.append(b"," if at else b"")
+        parts.append(memoryview(message) if isinstance(message, msgspec.Raw) else encode_part(message))
+    return [*parts, b"]"]
 
 
 def encode_part(value: Any) -> bytes:

@@ -160,10 +160,11 @@ async def error_text(response: aiohttp.ClientResponse) -> str:
         return body.decode("utf-8", "replace")
 
 
-async def _pieces(content: bytes) -> AsyncGenerator[bytes, None]:
+async def _pieces(content: bytes) -> AsyncGenerator[memoryview, None]:
     """A long body in pieces, between which others get their turn."""
+    whole = memoryview(content)
     for at in range(0, len(content), PIECE_BYTES):
-        yield content[at : at + PIECE_BYTES]
+        yield whole[at : at + PIECE_BYTES]
 
 
 def _proof_in(url: URL) -> dict[str, str]:
