@@ -10,9 +10,9 @@ import pytest
 
 import bowerbird.core.events as core_events
 import bowerbird.server.socket as socket_package
+from bowerbird.core.wire.kinds import PLAIN_TYPES
 from bowerbird.server.socket import viewer
 from bowerbird.server.socket.commands import BadFrame, parse
-from bowerbird.server.socket.frames import PLAIN_TYPES
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "websocket.md").read_text()

@@ -263,8 +263,11 @@ class OneShot:
     async def _result(
         self, session: "SessionInfo", turn: "TurnInfo", text: str, changed: list[dict[str, str]]
     ) -> dict[str, Any]:
-        from bowerbird.server.socket.translate import usage_data
+        import msgspec
 
+        from bowerbird.core.wire import TurnUsage
+
+        usage = TurnUsage.of(self._story.usage, self._story.context_tokens, plan_mode=False)
         return {
             "conversation_id": session.thread_id,
             "turn_id": turn.turn_id,
@@ -273,7 +276,7 @@ class OneShot:
             "answer": text,
             "changed": changed,
             "landing_id": await self._landing_id(session, turn),
-            "usage": usage_data(self._story.usage, self._story.context_tokens, plan_mode=False),
+            "usage": msgspec.to_builtins(usage),
             "error": turn.error,
         }
 

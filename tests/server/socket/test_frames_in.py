@@ -7,7 +7,8 @@ import pytest
 from support.live_server import LiveServer, events, one, say, text_of
 from websockets.exceptions import ConnectionClosed
 
-from bowerbird.server.socket.commands import BadFrame, Command, parse
+from bowerbird.core.wire.commands import Message
+from bowerbird.server.socket.commands import BadFrame, parse
 
 DEEP = "[" * 5000 + "]" * 5000
 
@@ -51,8 +52,8 @@ def test_a_malformed_frame_is_refused_with_a_reason(raw: str) -> None:
 )
 def test_what_is_a_message(raw: str, content: str) -> None:
     command = parse(raw)
-    assert isinstance(command, Command)
-    assert (command.kind, command.content) == ("message", content)
+    assert isinstance(command, Message)
+    assert command.content == content
 
 
 async def test_bad_frames_leave_socket_and_session_as_they_were(server: LiveServer) -> None:

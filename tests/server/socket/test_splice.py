@@ -14,9 +14,10 @@ from support.live_server import text_of
 from bowerbird.core.events import AssistantStep, TextLive
 from bowerbird.core.messages import Message, TextBlock
 from bowerbird.core.usage import Usage
+from bowerbird.core.wire import Compact, TextDelta, ThinkingDelta
 from bowerbird.server.socket.backlog import Backlog
 from bowerbird.server.socket.event_order import Order
-from bowerbird.server.socket.frames import Delta, Frame, delta_frame, frame_of, joined
+from bowerbird.server.socket.frames import Frame, joined
 from bowerbird.server.socket.translate import Translator
 from bowerbird.sessions.live.hub import Published
 
@@ -130,19 +131,17 @@ def test_every_viewer_ends_with_what_the_journal_says(
 
 @given(
     pieces=st.lists(
-        st.tuples(
-            st.sampled_from(["m1", "m2"]), st.sampled_from(["text_delta", "thinking_delta"]), st.text("ab")
-        ),
+        st.tuples(st.sampled_from(["m1", "m2"]), st.sampled_from([TextDelta, ThinkingDelta]), st.text("ab")),
         max_size=40,
     ),
     limit=st.integers(1, 10),
 )
 def test_a_full_backlog_joins_pieces_and_loses_none_before_it_says_so(
-    pieces: list[tuple[str, str, str]], limit: int
+    pieces: list[tuple[str, type[TextDelta | ThinkingDelta], str]], limit: int
 ) -> None:
     """SV-51."""
     backlog = Backlog(max_events=limit)
-    frames = [delta_frame(Delta(kind, message, None, text, None), 1) for message, kind, text in pieces]  # type: ignore[arg-type]
+    frames = [piece_of(kind, text, message) for message, kind, text in pieces]
     taken = [frame for frame in frames if backlog.put(frame)]
     assert taken == frames[: len(taken)]
     assert len(backlog) <= max(limit, 1)
@@ -154,15 +153,20 @@ def test_a_full_backlog_joins_pieces_and_loses_none_before_it_says_so(
     assert backlog.is_lossy is (len(taken) < len(frames))
 
 
-def contents(frames: list[Frame]) -> list[tuple[str, str, str]]:
+def piece_of(kind: type[TextDelta | ThinkingDelta], text: str, message: str = "m") -> Frame:
+    delta = TextDelta(text, message) if kind is TextDelta else ThinkingDelta(text, "high", message)
+    return Frame(delta, is_live=True)
+
+
+def contents(frames: list[Frame]) -> list[tuple[str, type, str]]:
     return [
-        (f.delta.message_id, f.delta.kind, f.delta.content) for f in joined(frames) if f.delta is not None
+        (f.delta.message_id, type(f.delta), f.delta.content) for f in joined(frames) if f.delta is not None
     ]
 
 
 def test_other_events_are_never_joined() -> None:
-    between = frame_of({"type": "compact", "message": "m"}, 1, None)
-    a, b = (delta_frame(Delta("text_delta", "m", None, text, None), 1) for text in "ab")
+    between = Frame(Compact("m", cursor=1))
+    a, b = (piece_of(TextDelta, text) for text in "ab")
     assert joined([a, between, b]) == [a, between, b]
 
 

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from bowerbird.models.tracing import request_record
 
 from bowerbird.core.events import (
     ApprovalAnswer,
@@ -29,9 +30,9 @@ from bowerbird.core.events import (
     UserStep,
 )
 from bowerbird.core.messages import Message, TextBlock, ThinkingBlock, ToolUseBlock, user_text
-from bowerbird.core.requests import ModelFallback, Retrying
+from bowerbird.core.requests import ModelFallback, ModelInfo, ModelRequest, Retrying
 from bowerbird.core.usage import Usage
-from bowerbird.server.socket.frames import PLAIN_TYPES
+from bowerbird.core.wire.kinds import PLAIN_TYPES
 from bowerbird.server.socket.translate import Closing, Translator
 from bowerbird.sessions.live.hub import InputMark, Lagged, Published, TurnMark
 
@@ -191,8 +192,13 @@ def test_what_viewers_are_not_told(event: Any) -> None:
 
 
 def test_small_plain_events() -> None:
-    record = {"type": "llm_request", "seq": 1, "purpose": "main"}
-    assert shown(Translator(), Trace(record))[0].keys() == {"type", "seq", "cursor", "turn_id"}
+    request = ModelRequest((user_text("hi"),), purpose="title")
+    record = request_record(1, request, ModelInfo("p", "m"))
+    [frame] = shown(Translator(), Trace(record))
+    assert frame == {key: value for key, value in record.items() if key != "purpose"} | {
+        "cursor": 0,
+        "turn_id": "t_1",
+    }
     run = {"task_id": "b1", "status": "done", "command": "c" * 100, "result": "r" * 600}
     told = shown(Translator(), BackgroundResult((run,)))[0]["notifications"][0]
     assert (len(told["command"]), len(told["result"])) == (80, 500)

@@ -1,18 +1,34 @@
 """What a client's command does (SV-37 … SV-39, SV-47 … SV-48).
 
 Here: commands to calls of the session service, and what is answered. Not here: their form
-(`commands.py`), connections, what viewers are shown of it (events come back through the room).
+(`core/wire/commands.py`), connections, what viewers are shown of it (events come back through the room).
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
+from bowerbird.core import wire
 from bowerbird.core.errors import BowerbirdError, NoPendingRequest, QueueFull, SessionError
 from bowerbird.core.threads import to_thread
-from bowerbird.server.common.errors import problem_of, said
-from bowerbird.server.socket.commands import FLAGS, Command
-from bowerbird.server.socket.frames import Frame, frame_of
+from bowerbird.core.wire.commands import (
+    Background,
+    Cancel,
+    CancelBackground,
+    Interrupt,
+    Ping,
+    PlanApproval,
+    Resume,
+    Say,
+    Steer,
+    Toggle,
+    ToolApprovalResponse,
+)
+from bowerbird.server.common.errors import problem_of
+from bowerbird.server.socket.frames import placed
+from bowerbird.server.socket.request_frames import error as error_frame
 
 if TYPE_CHECKING:
+    from bowerbird.core.wire import ClientFrame, ServerFrame
+    from bowerbird.core.wire.rows import BackgroundRun
     from bowerbird.server.access.overload import Overload
     from bowerbird.server.common.context import ServerContext
     from bowerbird.server.socket.hub import Seat
@@ -20,8 +36,7 @@ if TYPE_CHECKING:
 
 DOOR = "web"
 
-_INPUTS = {"message": "message", "interrupt": "interrupt", "steer": "steer"}
-_NEW_WORK = frozenset((*_INPUTS, "resume"))
+Answer = ToolApprovalResponse | PlanApproval
 
 
 class Actions:
@@ -41,17 +56,17 @@ class Actions:
         self._overload = overload
         self._thread = seat.room.thread_id
 
-    async def carry_out(self, command: Command) -> None:
+    async def carry_out(self, command: "ClientFrame") -> None:
         """Do it; what goes wrong is said to this viewer, and nothing else changes."""
-        if command.kind != "ping" and not self._viewer.caller.may("user"):
+        if not isinstance(command, Ping) and not self._viewer.caller.may("user"):
             self.refuse("this needs the role user", "forbidden")
             return
-        reason = self._overload.reason() if command.kind in _NEW_WORK else None
+        reason = self._overload.reason() if isinstance(command, Say | Resume) else None
         if reason is not None:
             self.refuse(f"{reason}; try again", "overloaded", retryable=True)
             return
         try:
-            if command.kind in _INPUTS:
+            if isinstance(command, Say):
                 await self._submit(command)
             else:
                 await self._once(command)
@@ -62,12 +77,12 @@ class Actions:
 
     def refuse(self, message: str, code: str, *, retryable: bool = False) -> None:
         """Tell this viewer that something was not done."""
-        self._put({"type": "error", "message": said(message), "code": code, "retryable": retryable}, None)
+        self._put(error_frame(message, code, retryable=retryable))
 
     # ------------------------------------------------------------ kinds of commands
 
-    async def _submit(self, command: Command) -> None:
-        caller = self._viewer.caller
+    async def _submit(self, command: Say) -> None:
+        caller, steers = self._viewer.caller, isinstance(command, Steer)
         sender = {"id": caller.user_id or None, "name": caller.name or None, "door": DOOR}
         receipt = await self._context.sessions.submit(
             self._thread,
@@ -75,66 +90,69 @@ class Actions:
             door=DOOR,
             sender=sender,
             dedupe_key=f"{self._thread}:{command.id}" if command.id else None,
-            kind=_INPUTS[command.kind],  # type: ignore[arg-type]  # keys and values are the same words
+            kind="interrupt" if isinstance(command, Interrupt) else "steer" if steers else "message",
         )
         if not receipt.duplicate:
             self._context.metrics.turns.labels("socket").inc()
             kept = self._viewer.on_disconnect == "continue"
-            steers = command.kind == "steer"
             self._seat.attendance.submitted(receipt.turn_id, receipt.position, kept=kept, steers=steers)
         if command.id:
-            body = {"position": receipt.position, "duplicate": receipt.duplicate}
-            self._accepted(command.id, receipt.turn_id, body)
+            accepted = wire.Accepted(command.id, receipt.position, receipt.duplicate)
+            self._put(accepted, receipt.turn_id)
 
-    async def _once(self, command: Command) -> None:
+    async def _once(self, command: "ClientFrame") -> None:
         """Carry out a command that is no input; its id makes a repeat do nothing."""
         seen, known = self._seat.seen, command.id
         if known is not None and known in seen:
-            self._accepted(known, seen[known], {"position": 0, "duplicate": True})
+            self._put(wire.Accepted(known, 0, True), seen[known])
             return
         turn_id = await self._do(command)
         if known is not None:
             self._seat.remember(known, turn_id)
-            self._accepted(known, turn_id, {"position": 0, "duplicate": False})
+            self._put(wire.Accepted(known, 0, False), turn_id)
 
-    async def _do(self, command: Command) -> str | None:
+    async def _do(self, command: "ClientFrame") -> str | None:
         sessions, room = self._context.sessions, self._seat.room
-        if command.kind == "ping":
-            if self._viewer.v2:
-                self._put({"type": "pong"}, None)
-            return None
-        if command.kind == "cancel":
-            return await self._cancel()
-        if command.kind == "resume":
-            turn = await sessions.resume(thread_id=self._thread)
-            self._seat.attendance.submitted(turn.turn_id, 0, kept=self._viewer.on_disconnect == "continue")
-            return turn.turn_id
-        if command.kind in ("background", "cancel_background"):
-            await self._background(command)
-            return room.translator.running
-        if command.kind in FLAGS:
-            await sessions.set_flags(self._thread, {FLAGS[command.kind]: command.enabled})
-            return room.translator.running
-        running = room.translator.running
-        await self._answer(command)
-        return running
+        match command:
+            case Ping():
+                if self._viewer.v2:
+                    self._put(wire.Pong())
+                return None
+            case Cancel():
+                return await self._cancel()
+            case Resume():
+                turn = await sessions.resume(thread_id=self._thread)
+                kept = self._viewer.on_disconnect == "continue"
+                self._seat.attendance.submitted(turn.turn_id, 0, kept=kept)
+                return turn.turn_id
+            case Background() | CancelBackground():
+                await self._background(command)
+            case Toggle():
+                await sessions.set_flags(self._thread, {command.flag: command.enabled})
+            case ToolApprovalResponse() | PlanApproval():
+                running = room.translator.running
+                await self._answer(command)
+                return running
+            case _:
+                raise AssertionError(f"nothing does what {command!r} asks")
+        return room.translator.running
 
-    async def _background(self, command: Command) -> None:
+    async def _background(self, command: Background | CancelBackground) -> None:
         """Cancel a background command, if one is named, and tell this viewer of all of them."""
         context = self._context
         branch = (await context.sessions.row(self._thread)).branch_id
-        if branch is not None and command.task_id:
+        if branch is not None and isinstance(command, CancelBackground):
             await context.sandboxes.cancel_background(branch, command.task_id)
         runs = [] if branch is None else await to_thread(context.sandboxes.background_runs, branch)
-        self._put({"type": "background_runs", "runs": runs}, None)
+        self._put(wire.BackgroundRuns(cast("list[BackgroundRun]", runs)))
 
-    async def _answer(self, command: Command) -> None:
+    async def _answer(self, command: Answer) -> None:
         translator, attendance = self._seat.room.translator, self._seat.attendance
         request_id = command.request_id or self._oldest_below(command)
         asked = translator.requests.get(request_id) if request_id else None
         if asked is None and request_id is None and len(translator.requests) == 1:
             asked = next(iter(translator.requests.values()))
-        if asked is not None and (asked.kind == "plan") != (command.kind == "plan_approval"):
+        if asked is not None and (asked.kind == "plan") != isinstance(command, PlanApproval):
             # Approving a tool approves no plan.
             raise NoPendingRequest("no such question is pending; nothing was changed")
         below = translator.asked_by.get(request_id) if request_id else None
@@ -153,14 +171,14 @@ class Actions:
         elif attendance.running is None:
             attendance.continued()
 
-    def _oldest_below(self, command: Command) -> str | None:
+    def _oldest_below(self, command: Answer) -> str | None:
         """Return which question an answer without `request_id` means when subagents ask, else None.
 
         Several may ask at once; a client that knows no ids answers them in the order it was asked.
         """
         translator, answered = self._seat.room.translator, self._seat.answered
         answered &= translator.requests.keys()
-        if command.kind == "plan_approval" or len(translator.requests) > len(translator.asked_by):
+        if isinstance(command, PlanApproval) or len(translator.requests) > len(translator.asked_by):
             return None  # the conversation's own question comes first
         return next((request_id for request_id in translator.asked_by if request_id not in answered), None)
 
@@ -171,9 +189,6 @@ class Actions:
             raise NotRunning(str(error)) from error
 
     # ------------------------------------------------------------ answers
-
-    def _accepted(self, frame_id: str, turn_id: str | None, body: dict[str, Any]) -> None:
-        self._put({"type": "accepted", "id": frame_id, **body}, turn_id)
 
     def _explain(self, error: BowerbirdError) -> None:
         found = problem_of(error)
@@ -186,11 +201,8 @@ class Actions:
         retryable = found.status_code in (503, 507)
         self.refuse(str(found.detail), found.code, retryable=retryable)
 
-    def _put(self, body: dict[str, Any], turn_id: str | None) -> None:
-        self._viewer.put(self._frame(body, turn_id))
-
-    def _frame(self, body: dict[str, Any], turn_id: str | None) -> Frame:
-        return frame_of(body, self._seat.room.head, turn_id)
+    def _put(self, frame: "ServerFrame", turn_id: str | None = None) -> None:
+        self._viewer.put(placed(frame, self._seat.room.head, turn_id))
 
 
 class NotRunning(SessionError):

@@ -23,7 +23,7 @@ class Backlog:
 
     Example:
         >>> backlog = Backlog(max_events=1)
-        >>> backlog.put(Frame("a", 1)), backlog.put(Frame("b", 2)), backlog.is_lossy
+        >>> backlog.put(Frame(Pong())), backlog.put(Frame(Pong())), backlog.is_lossy
         (True, False, True)
     """
 

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from bowerbird.core import wire
 from bowerbird.core.errors import BowerbirdError, UnknownSession
 from bowerbird.server.common.context import caller_of, context_of
 from bowerbird.server.common.errors import Problem
 from bowerbird.server.common.ownership import owned_session, unknown
 from bowerbird.server.socket.actions import Actions
-from bowerbird.server.socket.commands import BadFrame, Command, parse
-from bowerbird.server.socket.frames import Frame, frame_of
+from bowerbird.server.socket.commands import BadFrame, parse
+from bowerbird.server.socket.frames import Frame
 from bowerbird.server.socket.hub import Hub, Seat
 from bowerbird.server.socket.viewer import (
     BROKEN,
@@ -128,8 +129,8 @@ class _Connection:
 
     async def refuse(self, message: str, code: str, close: int) -> None:
         """Say why nothing follows, and close."""
-        body = {"type": "error", "message": message, "code": code, "retryable": code == "rate_limited"}
-        await self._goodbye(Farewell(close, code, frame_of(body, 0, None)))
+        frame = Frame(wire.Error(message, code, retryable=code == "rate_limited"))
+        await self._goodbye(Farewell(close, code, frame))
 
     async def serve(self, seat: Seat, after: str | None) -> None:
         """Bring the viewer to the present, then obey it until it goes or is sent away."""
@@ -140,7 +141,7 @@ class _Connection:
         self._is_reading = True
         try:
             if viewer.v2:
-                await viewer.hand_over(frame_of(await self._hub.hello(seat), seat.room.head, None))
+                await viewer.hand_over(await self._hub.hello(seat))
             cursor = after_of(after)
             if cursor is None:
                 await seat.room.enter(viewer, None)
@@ -180,13 +181,13 @@ class _Connection:
             if message["type"] == "websocket.disconnect":
                 return
             command = self._read(message)
-            if isinstance(command, Command):
-                await actions.carry_out(command)
-            elif command is not None:
+            if isinstance(command, BadFrame):
                 actions.refuse(command.reason, "bad_frame")
                 self._count_bad()
+            elif command is not None:
+                await actions.carry_out(command)
 
-    def _read(self, message: Any) -> Command | BadFrame | None:
+    def _read(self, message: Any) -> wire.ClientFrame | BadFrame | None:
         text = message.get("text")
         if text is None:
             return BadFrame("binary frames are not understood; send text")

@@ -12,9 +12,10 @@ import asyncio
 import logging
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bowerbird.core.threads import to_thread
+from bowerbird.core.wire import FileRow
 from bowerbird.server.socket.translate import Closing
 
 if TYPE_CHECKING:
@@ -80,9 +81,9 @@ class BranchFiles:
         self._stamp = stamp if self._walk is None else None
         return self._closing
 
-    async def changed(self) -> list[dict[str, Any]]:
+    async def changed(self) -> list[FileRow]:
         """Return the changed files alone."""
-        return [dict(row) for row in (await self.closing()).files][: self._closing.changed]
+        return list((await self.closing()).files)[: self._closing.changed]
 
     async def aclose(self) -> None:
         """Wait for a walk under way."""
@@ -126,7 +127,7 @@ def closing_of(
     return Closing(rows[:MOST_FILES], more or len(rows) > MOST_FILES, len(changed))
 
 
-def _row(path: str, size: int) -> dict[str, Any]:
+def _row(path: str, size: int) -> FileRow:
     return {"name": path.rpartition("/")[2], "path": path.lstrip("/"), "size": size}
 
 

@@ -12,11 +12,13 @@ from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from bowerbird.core import wire
 from bowerbird.core.errors import BowerbirdError
 from bowerbird.server.access.admission import Admission
 from bowerbird.server.common.errors import problem
-from bowerbird.server.socket.frames import frame_of
+from bowerbird.server.socket.frames import Frame, placed
 from bowerbird.server.socket.from_journal import Now, heads, present
+from bowerbird.server.socket.request_frames import error as error_frame
 from bowerbird.server.socket.room import Room
 from bowerbird.server.socket.viewer import (
     GOING_AWAY,
@@ -126,17 +128,12 @@ class Hub:
             viewer.close(self._shutting_down(seat))
         return seat
 
-    async def hello(self, seat: Seat) -> dict[str, Any]:
+    async def hello(self, seat: Seat) -> Frame:
         """Return the first event of a `v=2` viewer."""
         now = await present(self.context.store, seat.room.thread_id)
         status = await self.context.sandbox_status()
-        return {
-            "type": "hello",
-            "state": seat.room.translator.state,
-            "tier": status.tier,
-            "viewers": seat.guests,
-            "queued": now.queued,
-        }
+        hello = wire.Hello(seat.room.translator.state, status.tier, seat.guests, now.queued)
+        return placed(hello, seat.room.head, None)
 
     def leave(self, thread_id: str, viewer: Viewer) -> None:
         """Count a viewer out; when it was the last, its turn may have to stop (SV-49)."""
@@ -247,8 +244,7 @@ class Hub:
             if viewer.is_stalled and not viewer.farewell.done():
                 self.context.metrics.stalled.inc()
                 text = "this client reads too slowly; connect again with after=cursor"
-                body = {"type": "error", "message": text, "code": "too_slow", "retryable": True}
-                frame = frame_of(body, viewer.sent, None)
+                frame = placed(error_frame(text, "too_slow", retryable=True), viewer.sent, None)
                 viewer.close(Farewell(TRY_AGAIN, f"cursor={viewer.sent}", frame))
 
     def _tally(self, viewer: Viewer) -> None:
@@ -267,8 +263,8 @@ class Hub:
             over = viewer.expires_at is not None and viewer.expires_at <= now
             if over or viewer.caller.credential in gone or not rules.stays(viewer.caller):
                 text = "the credential was revoked or has expired"
-                body = {"type": "error", "message": text, "code": "unauthorized", "retryable": False}
-                viewer.close(Farewell(UNAUTHORIZED, "unauthorized", frame_of(body, viewer.sent, None)))
+                frame = placed(error_frame(text, "unauthorized"), viewer.sent, None)
+                viewer.close(Farewell(UNAUTHORIZED, "unauthorized", frame))
 
     def _send_all_away(self) -> None:
         for seat in tuple(self._seats.values()):
@@ -278,8 +274,8 @@ class Hub:
 
     def _shutting_down(self, seat: Seat) -> Farewell:
         text = "the server is shutting down; connect again with after=cursor"
-        body = {"type": "error", "message": text, "code": "shutting_down", "retryable": True}
-        return Farewell(GOING_AWAY, "shutting down", frame_of(body, seat.room.head, None))
+        frame = placed(error_frame(text, "shutting_down", retryable=True), seat.room.head, None)
+        return Farewell(GOING_AWAY, "shutting down", frame)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)

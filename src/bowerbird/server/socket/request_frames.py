@@ -1,41 +1,42 @@
-"""Questions to people, their ends, and errors, as they stand on the wire (SV-41). Pure.
+"""Questions to people, their ends, and errors, as frames (SV-41). Pure.
 
 Not here: which of them are open (`translate.py`), answering them (`actions.py`).
 """
 
-from typing import Any
+from typing import Any, cast
 
+from bowerbird.core import wire
 from bowerbird.core.events import ApprovalRequest
+from bowerbird.core.wire.rows import ToolUse
 from bowerbird.server.common.safe_text import said
-
-Body = dict[str, Any]
 
 DECISIONS = {"approve": "approved", "deny": "denied", "auto_approve": "auto_approved"}
 
 
-def request_bodies(event: ApprovalRequest) -> list[Body]:
-    """Return the events that ask a question."""
+def asked(event: ApprovalRequest) -> list[wire.ServerFrame]:
+    """Return the frames that ask a question."""
     if event.kind == "plan":
-        return [{"type": "plan_ready", "plan": event.text, "request_id": event.id}]
+        return [wire.PlanReady(event.text, event.id)]
     if event.kind == "budget":
         # No approval to plain clients: one that approves everything must not spend more money.
-        shown: Body = {"type": "budget_exceeded", "message": event.text, "request_id": event.id}
-        return [error_body(event.text or "a budget is spent", "budget_exceeded"), shown]
-    body: Body = {
-        "type": "tool_approval_request",
-        "tools": [dict(tool) for tool in event.tools],
-        "request_id": event.id,
-        "expires_at": event.expires_at,
-    }
-    return [body if event.kind == "approval" else {**body, "kind": event.kind, "text": event.text}]
+        return [
+            error(event.text or "a budget is spent", "budget_exceeded"),
+            wire.BudgetExceeded(event.text, event.id),
+        ]
+    tools = cast("list[ToolUse]", [dict(tool) for tool in event.tools])
+    if event.kind == "approval":
+        return [wire.ToolApprovalRequest(tools, event.id, event.expires_at)]
+    return [wire.ToolApprovalRequest(tools, event.id, event.expires_at, event.kind, event.text)]
 
 
-def decided(request: ApprovalRequest | None, request_id: str, decision: str) -> Body:
-    """Return the event that says what became of a question."""
+def decided(
+    request: ApprovalRequest | None, request_id: str, decision: str, **marks: Any
+) -> wire.ToolApprovalResult:
+    """Return the frame that says what became of a question; `marks` are members that every frame has."""
     tools = [dict(tool) for tool in request.tools] if request is not None else []
-    return {"type": "tool_approval_result", "decision": decision, "tools": tools, "request_id": request_id}
+    return wire.ToolApprovalResult(decision, tools, request_id, **marks)
 
 
-def error_body(message: str, code: str, *, retryable: bool = False) -> Body:
+def error(message: str, code: str, *, retryable: bool = False) -> wire.Error:
     """Return an error as viewers are told it."""
-    return {"type": "error", "message": said(message), "code": code, "retryable": retryable}
+    return wire.Error(said(message), code, retryable)

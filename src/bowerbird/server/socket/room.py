@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from bowerbird.core.errors import BowerbirdError, UnknownSession
 from bowerbird.core.events import TextLive, ThinkingLive, ToolOutcome
+from bowerbird.core.wire import BranchUpdate, ServerFrame
 from bowerbird.server.socket.audience import Audience
 from bowerbird.server.socket.event_order import Order
 from bowerbird.server.socket.files import BranchFiles
-from bowerbird.server.socket.frames import frame_of
+from bowerbird.server.socket.frames import placed
 from bowerbird.server.socket.from_journal import (
     PAGE,
     Now,
@@ -32,6 +33,7 @@ from bowerbird.server.socket.from_journal import (
     read_page,
     records_of_turn,
 )
+from bowerbird.server.socket.request_frames import error as error_frame
 from bowerbird.server.socket.translate import Closing, Translator
 from bowerbird.server.socket.viewer import BROKEN, GOING_AWAY, UNKNOWN, Farewell, Viewer
 from bowerbird.sessions.live.hub import Lagged, Published, Tap, TurnMark
@@ -118,9 +120,9 @@ class Room:
         """Number of the newest committed event that viewers were shown."""
         return self.translator.cursor
 
-    def tell(self, body: dict[str, object]) -> None:
-        """Send a body of this server's own to every viewer."""
-        self.audience.show(frame_of(dict(body), self.translator.cursor, self.translator.running))
+    def tell(self, frame: ServerFrame) -> None:
+        """Send a frame of this server's own to every viewer."""
+        self.audience.show(placed(frame, self.translator.cursor, self.translator.running))
 
     # ------------------------------------------------------------ what happens
 
@@ -223,7 +225,7 @@ class Room:
                 self._spawn(self._update(files))
 
     async def _update(self, files: BranchFiles) -> None:
-        self.tell({"type": "branch_update", "files": await files.changed()})
+        self.tell(BranchUpdate(await files.changed()))
 
     # ------------------------------------------------------------ the journal
 
@@ -279,8 +281,7 @@ class Room:
                 await self._replay(viewer, after)
             else:
                 text = f"cursor {after} is not in this conversation's history; what follows is live"
-                bad = {"type": "error", "message": text, "code": "bad_cursor", "retryable": False}
-                await viewer.hand_over(frame_of(bad, self.head, None))
+                await viewer.hand_over(placed(error_frame(text, "bad_cursor"), self.head, None))
         paused = replayed is not None and self._unseen_pause(replayed)
         closing = await self._closing() if paused else Closing()
         if replayed is not None and viewer.sent < self.head:

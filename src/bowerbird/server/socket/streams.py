@@ -11,11 +11,12 @@ from fastapi import APIRouter, Depends, Path, Query, Request
 from starlette.responses import Response, StreamingResponse
 
 from bowerbird.core.errors import BowerbirdError
+from bowerbird.core.wire import Done
 from bowerbird.server.access.roles import require
 from bowerbird.server.common.context import Caller, ServerContext, context_of
 from bowerbird.server.common.ownership import owned_session
 from bowerbird.server.socket.endpoint import after_of, hub_of
-from bowerbird.server.socket.frames import Frame, frame_of
+from bowerbird.server.socket.frames import Frame
 from bowerbird.server.socket.from_journal import present
 from bowerbird.server.socket.viewer import Farewell, Viewer
 
@@ -115,7 +116,7 @@ class _Stream:
     async def _enter(self, hub: "Hub", seat: "Seat", after: int | None) -> None:
         try:
             if self.viewer.v2:
-                await self.viewer.hand_over(frame_of(await hub.hello(seat), seat.room.head, None))
+                await self.viewer.hand_over(await hub.hello(seat))
             await seat.room.enter(self.viewer, after)
             if self.until_done:
                 await self._end_if_quiet(seat)
@@ -143,7 +144,7 @@ class _Stream:
 
     async def _send(self, frame: Frame) -> None:
         await self._ready.put(self._chunk(frame))
-        if self.until_done and self._is_live and frame.text.startswith('{"type":"done"'):
+        if self.until_done and self._is_live and frame.kind is Done:
             await self._ready.put(None)
 
     def _told_to_go(self, _: object) -> None:

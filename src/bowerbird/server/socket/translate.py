@@ -9,12 +9,13 @@ while it is under way, the number is the next one.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-import msgspec
+from msgspec import UNSET
+from msgspec.structs import replace
 
+from bowerbird.core import wire
 from bowerbird.core.events import (
     ApprovalAnswer,
     ApprovalRequest,
@@ -29,29 +30,29 @@ from bowerbird.core.events import (
 )
 from bowerbird.core.messages import ThinkingBlock, text_of
 from bowerbird.core.usage import Usage
-from bowerbird.server.socket.frames import Delta, Frame, delta_frame, frame_of, frames_at
-from bowerbird.server.socket.request_frames import DECISIONS, decided, error_body, request_bodies
-from bowerbird.server.socket.simple_frames import small_bodies
+from bowerbird.core.wire import ServerFrame
+from bowerbird.core.wire.turns import TurnState
+from bowerbird.server.socket.frames import Frame, placed, placed_at
+from bowerbird.server.socket.request_frames import DECISIONS, asked, decided, error
+from bowerbird.server.socket.simple_frames import small_frame
 from bowerbird.sessions.live.hub import Published, TurnMark
 from bowerbird.sessions.thread_ids import thread_of_teammate
 
 RESULT_CHARS = 2000
 
 _SWITCHES = {
-    "enable_plan_mode": "plan_mode_changed",
-    "enable_teams": "teams_changed",
-    "enable_approval": "approval_changed",
+    "enable_plan_mode": wire.PlanModeChanged,
+    "enable_teams": wire.TeamsChanged,
+    "enable_approval": wire.ApprovalChanged,
 }
 _CAMEL = re.compile(r"(?<!^)(?=[A-Z])")
-
-Body = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Closing:
     """What the end of a turn shows of the branch (SV-42)."""
 
-    files: Sequence[Mapping[str, Any]] = ()
+    files: Sequence[wire.FileRow] = ()
     truncated: bool = False
     changed: int = 0
 
@@ -87,7 +88,7 @@ class Translator:
     cursor: int = 0
     replay: bool = False
     last_input: int = 0
-    state: str = "idle"
+    state: TurnState = "idle"
     running: str | None = None
     paused: TurnMark | None = None
     told_plan: str | None = None
@@ -105,16 +106,20 @@ class Translator:
             if message is None or message.live_id != event.message_id:
                 message = self._begin(event.message_id, published.turn_id)
             message.texts.append(event.content)
-            delta = Delta("text_delta", message.message_id, published.turn_id, event.content, None)
+            piece = wire.TextDelta(
+                event.content, message.message_id, cursor=self.cursor, turn_id=published.turn_id
+            )
         elif type(event) is ThinkingLive:
             message = self.under_way
             if message is None or message.live_id != event.message_id:
                 message = self._begin(event.message_id, published.turn_id)
             message.thoughts.append(event.content)
-            delta = Delta("thinking_delta", message.message_id, published.turn_id, event.content, self.effort)
+            piece = wire.ThinkingDelta(
+                event.content, self.effort, message.message_id, cursor=self.cursor, turn_id=published.turn_id
+            )
         else:
             return None
-        return delta_frame(delta, self.cursor)
+        return Frame(piece, is_live=True)
 
     def frames(self, published: Published, closing: Closing | None = None) -> list[Frame]:
         """Return the frames of any event and remember what later ones need.
@@ -127,26 +132,26 @@ class Translator:
             return [live]
         before, seq = self.cursor, published.seq
         self.cursor = max(before, seq or 0)
-        bodies = self._bodies(published, closing or Closing())
+        frames = self._frames(published, closing or Closing())
         if self.replay:
-            bodies = [{**body, "replay": True} for body in bodies]
+            frames = [replace(frame, replay=True) for frame in frames]
         if seq is None:
-            return [frame_of(body, self.cursor, published.turn_id) for body in bodies]
-        return frames_at(bodies, before, max(seq, before), published.turn_id)
+            return [placed(frame, self.cursor, published.turn_id) for frame in frames]
+        return placed_at(frames, before, max(seq, before), published.turn_id)
 
     def so_far(self) -> list[Frame]:
         """Return what there is of the message under way, for a viewer that comes now (SV-46)."""
         message = self.under_way
         if message is None:
             return []
-        bodies: list[Body] = []
+        frames: list[ServerFrame] = []
+        message_id = message.message_id
         if message.thoughts:
             thought = "".join(message.thoughts)
-            bodies.append({"type": "thinking_delta", "content": thought, "effort": self.effort})
+            frames.append(wire.ThinkingDelta(thought, self.effort, message_id, replay=True))
         if message.texts:
-            bodies.append({"type": "text_delta", "content": "".join(message.texts)})
-        shown = {"message_id": message.message_id, "replay": True}
-        return [frame_of({**body, **shown}, self.cursor, message.turn_id) for body in bodies]
+            frames.append(wire.TextDelta("".join(message.texts), message_id, replay=True))
+        return [placed(frame, self.cursor, message.turn_id) for frame in frames]
 
     def pending(self, *, below: bool = False) -> list[Frame]:
         """Return the open questions, for a viewer that comes now.
@@ -159,23 +164,22 @@ class Translator:
             by = self.asked_by.get(request.id)
             if below and by is None:
                 continue
-            marks = {"replay": True} if by is None else {"subagent_id": by, "replay": True}
-            bodies = [{**body, **marks} for body in request_bodies(request)]
-            made += [frame_of(body, self.cursor, self.running) for body in bodies]
+            frames = [replace(frame, subagent_id=by or UNSET, replay=True) for frame in asked(request)]
+            made += [placed(frame, self.cursor, self.running) for frame in frames]
         return made
 
     def pause_again(self, closing: Closing) -> list[Frame]:
         """Return the `done` of a turn that waits, for a viewer that was not there when it stopped."""
         if self.paused is None:
             return []
-        bodies = [{**body, "replay": True} for body in self._stopped(self.paused, closing)]
-        return [frame_of(body, self.cursor, self.running) for body in bodies]
+        frames = [replace(frame, replay=True) for frame in self._stopped(self.paused, closing)]
+        return [placed(frame, self.cursor, self.running) for frame in frames]
 
     def _begin(self, live_id: str, turn_id: str | None) -> UnderWay:
         self.under_way = UnderWay(f"msg_{self.cursor + 1}", live_id, turn_id)
         return self.under_way
 
-    def _bodies(self, published: Published, closing: Closing) -> list[Body]:
+    def _frames(self, published: Published, closing: Closing) -> list[ServerFrame]:
         event = published.event
         match event:
             case AssistantStep():
@@ -189,21 +193,21 @@ class Translator:
             case ApprovalAnswer():
                 return self._answer(event)
             case SubagentEnd():
-                return [*self._unanswered(event.subagent_id), *small_bodies(event)]
+                return [*self._unanswered(event.subagent_id), *_one(event)]
             case TeammateStatus():
                 over = event.status not in ("working", "idle")
                 gone = self._unanswered(thread_of_teammate(self.thread_id, event.name)) if over else []
-                return [*gone, *small_bodies(event)]
+                return [*gone, *_one(event)]
             case ModeChange():
                 return self._mode(event)
             case TurnMark():
                 return self._turn(published.turn_id, event, closing)
             case _:
-                return small_bodies(event)
+                return _one(event)
 
     # ------------------------------------------------------------ messages
 
-    def _assistant(self, event: AssistantStep, published: Published) -> list[Body]:
+    def _assistant(self, event: AssistantStep, published: Published) -> list[ServerFrame]:
         message, live = event.message, self.under_way
         self.last_input = event.usage.context_tokens
         if live is not None and live.live_id != message.id and live.turn_id != published.turn_id:
@@ -214,84 +218,80 @@ class Translator:
         if message_id != f"msg_{seq}":
             self.aliases[seq] = message_id
         thought = "".join(b.thinking for b in message.content if isinstance(b, ThinkingBlock))
-        bodies: list[Body] = []
+        frames: list[ServerFrame] = []
         if thought and not (live is not None and live.thoughts):
-            bodies.append({"type": "thinking", "content": thought, "effort": self.effort})
-        bodies += _rest_of_text(message.text, message.id, live, message_id)
-        bodies += [
-            {"type": "tool_call", "tool": use.name, "input": use.input, "id": use.id}
-            for use in message.tool_uses
-        ]
-        bodies.append({"type": "message_end", "message_id": message_id, "stop_reason": event.stop_reason})
-        return bodies
+            frames.append(wire.Thinking(thought, self.effort))
+        frames += _rest_of_text(message.text, message.id, live, message_id)
+        frames += [wire.ToolCall(use.name, use.input, use.id) for use in message.tool_uses]
+        return [*frames, wire.MessageEnd(message_id, event.stop_reason)]
 
-    def _restart(self, event: MessageRestart) -> list[Body]:
+    def _restart(self, event: MessageRestart) -> list[ServerFrame]:
         message = self.under_way  # what came of it is void; what comes next has the same id on the wire
         if message is None or message.live_id != event.message_id:
             return []
         self.under_way = None
-        return [{"type": "message_restart", "message_id": message.message_id, "reason": event.reason}]
+        return [wire.MessageRestart(message.message_id, event.reason)]
 
     # ------------------------------------------------------------ questions and settings
 
-    def _asked(self, event: ApprovalRequest, thread_id: str) -> list[Body]:
+    def _asked(self, event: ApprovalRequest, thread_id: str) -> list[ServerFrame]:
         self.requests[event.id] = event
         if not self.thread_id or thread_id == self.thread_id:
-            return request_bodies(event)
+            return asked(event)
         self.asked_by[event.id] = thread_id
-        return [{**body, "subagent_id": thread_id} for body in request_bodies(event)]
+        return [replace(frame, subagent_id=thread_id) for frame in asked(event)]
 
-    def _unanswered(self, subagent_id: str) -> list[Body]:
+    def _unanswered(self, subagent_id: str) -> list[ServerFrame]:
         """Say that nobody answered a subagent in time: it has ended."""
         below = subagent_id + "."
         over = [i for i, by in self.asked_by.items() if by == subagent_id or by.startswith(below)]
-        asked = {
-            request_id: (self.asked_by.pop(request_id), self.requests.pop(request_id)) for request_id in over
-        }
         return [
-            {**decided(request, request_id, "timeout"), "subagent_id": by}
-            for request_id, (by, request) in asked.items()
+            decided(
+                self.requests.pop(request_id),
+                request_id,
+                "timeout",
+                subagent_id=self.asked_by.pop(request_id),
+            )
+            for request_id in over
         ]
 
-    def _answer(self, event: ApprovalAnswer) -> list[Body]:
+    def _answer(self, event: ApprovalAnswer) -> list[ServerFrame]:
         request, below = self.requests.pop(event.id, None), self.asked_by.pop(event.id, None)
         if below is not None:
             decision = DECISIONS.get(event.decision, event.decision)
-            return [{**decided(request, event.id, decision), "subagent_id": below}]
+            return [decided(request, event.id, decision, subagent_id=below)]
         kind = request.kind if request is not None else "plan" if event.decision == "reject" else "approval"
         if kind == "plan":
             self.plan_mode = self.plan_mode and event.decision != "approve"
             if event.decision == "approve":
-                return [{"type": "plan_approved", "request_id": event.id}]
-            return [{"type": "plan_rejected", "feedback": event.feedback, "request_id": event.id}]
+                return [wire.PlanApproved(event.id)]
+            return [wire.PlanRejected(event.feedback, event.id)]
         decision = DECISIONS.get(event.decision, event.decision)
         return [decided(request, event.id, decision)]
 
-    def _mode(self, event: ModeChange) -> list[Body]:
+    def _mode(self, event: ModeChange) -> list[ServerFrame]:
         changes = event.changes
         if "enable_plan_mode" in changes:
             self.plan_mode = bool(changes["enable_plan_mode"])
-        bodies: list[Body] = [
-            {"type": _SWITCHES[name], "enabled": bool(value)}
-            for name, value in changes.items()
-            if name in _SWITCHES
+        frames: list[ServerFrame] = [
+            _SWITCHES[name](bool(value)) for name, value in changes.items() if name in _SWITCHES
         ]
         others = {name: value for name, value in changes.items() if name not in _SWITCHES}
-        return [*bodies, {"type": "settings", "changes": others}] if others else bodies
+        return [*frames, wire.Settings(others)] if others else frames
 
     # ------------------------------------------------------------ turns
 
-    def _turn(self, turn_id: str | None, mark: TurnMark, closing: Closing) -> list[Body]:
+    def _turn(self, turn_id: str | None, mark: TurnMark, closing: Closing) -> list[ServerFrame]:
         if mark.stop_reason == "deleted":
             self.state = "deleted"
-            return [error_body("the conversation was deleted", "deleted")]
+            return [error("the conversation was deleted", "deleted")]
         if mark.state == "running":
             fresh = self.running != turn_id or self.paused is not None
             self.state, self.running, self.paused = "running", turn_id, None
-            return [{"type": "turn_started"}] if fresh else []
+            return [wire.TurnStarted()] if fresh else []
         if mark.state == "queued":
             self.state, self.under_way = "queued", None
-            return [{"type": "turn_queued", "position": 0}]
+            return [wire.TurnQueued(position=0)]
         if mark.state == "waiting" and mark.stop_reason is None:
             self.state = "waiting"
             return []  # a question was shown; the turn has not stopped
@@ -301,99 +301,79 @@ class Translator:
             self.told_plan = turn_id if mark.stop_reason == "plan" else None
         else:
             self.state, self.running, self.paused = "idle", None, None
-        bodies: list[Body] = []
+        frames: list[ServerFrame] = []
         if mark.stop_reason == "approval_timeout":
             open_ones = [r for r in self._own_requests() if r.kind == "approval"]
-            bodies += [decided(request, request.id, "timeout") for request in open_ones]
+            frames += [decided(request, request.id, "timeout") for request in open_ones]
         if mark.state != "waiting":
             for request in self._own_requests():
                 del self.requests[request.id]
             if mark.state == "done" and mark.stop_reason == "plan" and self.told_plan == turn_id:
-                return bodies  # `done` was said with the plan; what the decision led to is another turn
-        return bodies + self._stopped(mark, closing)
+                return frames  # `done` was said with the plan; what the decision led to is another turn
+        return frames + self._stopped(mark, closing)
 
     def _own_requests(self) -> list[ApprovalRequest]:
         return [request for request in self.requests.values() if request.id not in self.asked_by]
 
-    def _stopped(self, mark: TurnMark, closing: Closing) -> list[Body]:
-        usage = usage_data(mark.usage or Usage(), self.last_input, plan_mode=self.plan_mode)
-        shown: Body = {"usage": usage, "files": list(closing.files)}
-        if closing.truncated:
-            shown["files_truncated"] = True
+    def _stopped(self, mark: TurnMark, closing: Closing) -> list[ServerFrame]:
+        usage = wire.TurnUsage.of(mark.usage or Usage(), self.last_input, plan_mode=self.plan_mode)
+        files = list(closing.files)
+        truncated = True if closing.truncated else UNSET
         if mark.state == "interrupted":
-            return [{"type": "interrupted", **shown}]
-        bodies: list[Body] = []
+            return [wire.Interrupted(usage, files, truncated)]
+        done = wire.Done(
+            usage,
+            files,
+            truncated,
+            stop_reason=mark.stop_reason,
+            waiting_for=mark.waiting_for if mark.state == "waiting" else None,
+            snapshot_id=mark.snapshot,
+            changed=closing.changed,
+        )
         if mark.error is not None:
-            bodies.append(
-                error_body(mark.error.message, _snake(mark.error.type), retryable=mark.error.retryable)
-            )
-        elif mark.stop_reason == "token_budget":
-            text = "the turn's token budget is spent (MAX_TOKEN_BUDGET)"
-            bodies.append(error_body(text, "token_budget"))
-        waits = mark.waiting_for if mark.state == "waiting" else None
-        end = {
-            "stop_reason": mark.stop_reason,
-            "waiting_for": waits,
-            "snapshot_id": mark.snapshot,
-            "changed": closing.changed,
-        }
-        return [*bodies, {"type": "done", **shown, **end}]
+            why = mark.error
+            return [error(why.message, _snake(why.type), retryable=why.retryable), done]
+        if mark.stop_reason == "token_budget":
+            return [error("the turn's token budget is spent (MAX_TOKEN_BUDGET)", "token_budget"), done]
+        return [done]
 
 
 # ---------------------------------------------------------------- small forms
 
 
-def usage_data(usage: Usage, last_input: int, *, plan_mode: bool) -> Body:
-    """Return usage in the form of the wire (SV-42)."""
-    return {
-        "input_tokens": usage.input_tokens,
-        "output_tokens": usage.output_tokens,
-        "last_input_tokens": last_input,
-        "plan_mode": plan_mode,
-        "cache_read_tokens": usage.cache_read_tokens,
-        "cache_write_tokens": usage.cache_write_tokens,
-        "reasoning_tokens": usage.reasoning_tokens,
-        "cost": usage.cost,
-        "subagents": msgspec.to_builtins(usage.subagents) if usage.subagents else {},
-    }
-
-
-def tool_result(event: ToolOutcome) -> list[Body]:
+def tool_result(event: ToolOutcome) -> list[ServerFrame]:
     """Return a tool's result, then the list it changed, if it keeps one (SV-44)."""
     text = text_of(event.content)
     shown = text if len(text) <= RESULT_CHARS else text[:RESULT_CHARS] + "..."
-    bodies: list[Body] = [
-        {
-            "type": "tool_result",
-            "tool": event.tool,
-            "result": shown,
-            "id": event.call,
-            "status": event.status,
-            "truncated": event.truncated or shown is not text,
-            "tainted": event.tainted,
-        }
+    truncated = event.truncated or shown is not text
+    frames: list[ServerFrame] = [
+        wire.ToolResult(event.tool, shown, event.call, event.status, truncated, event.tainted)
     ]
     data = event.data or {}
     if event.tool.startswith("todo_") and isinstance(data.get("todos"), list):
-        bodies.append({"type": "todo_update", "todos": data["todos"]})
+        frames.append(wire.TodoUpdate(data["todos"]))
     if event.tool in ("task_create", "task_update") and isinstance(data.get("tasks"), list):
-        bodies.append({"type": "task_update", "tasks": data["tasks"]})
-    return bodies
+        frames.append(wire.TaskUpdate(data["tasks"]))
+    return frames
 
 
-def _rest_of_text(text: str, event_id: str, live: UnderWay | None, message_id: str) -> list[Body]:
+def _one(event: object) -> list[ServerFrame]:
+    frame = small_frame(event)
+    return [] if frame is None else [frame]
+
+
+def _rest_of_text(text: str, event_id: str, live: UnderWay | None, message_id: str) -> list[ServerFrame]:
     """What viewers do not have of a completed message: all, a remainder, or nothing."""
-    body: Body = {"type": "text_delta", "content": text, "message_id": message_id}
     streamed = "".join(live.texts) if live is not None else ""
     if not text or (live is not None and live.live_id == event_id and streamed):
         return []
     if not streamed:
-        return [body]
+        return [wire.TextDelta(text, message_id)]
     # The same message, read from the journal because another process, or a gap, came between.
     if text.startswith(streamed):
         rest = text[len(streamed) :]
-        return [{**body, "content": rest}] if rest else []
-    return [{**body, "replay": True}]
+        return [wire.TextDelta(rest, message_id)] if rest else []
+    return [wire.TextDelta(text, message_id, replay=True)]
 
 
 def _snake(name: str) -> str:

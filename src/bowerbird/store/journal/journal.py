@@ -7,12 +7,13 @@ them back (`reading.py`), what a record's body means (`sessions`), transactions 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 from sqlalchemy import Connection, and_, bindparam, select
 
 from bowerbird.core.errors import LeaseLost, StoreError, UnknownSession
+from bowerbird.core.json_text import json_text
 from bowerbird.core.timestamps import now_iso
 from bowerbird.store.sql.clock import DbNow
 from bowerbird.store.sql.statements import Prepared, PreparedLookup
@@ -114,10 +115,7 @@ class Append(msgspec.Struct, frozen=True):
 
 def encode_body(body: Mapping[str, Any]) -> str:
     """Return the JSON text under which a body is stored; bytes that are no UTF-8 show as `\\xHH`."""
-    try:
-        return _encoder.encode(body).decode()
-    except UnicodeEncodeError:
-        return _encoder.encode(_without_surrogates(body)).decode()
+    return json_text(body)
 
 
 # ---------------------------------------------------------------- appending
@@ -277,20 +275,3 @@ def _execute(connection: Connection, rows: _Rows) -> None:
     _SETTLE.run(connection, rows.settled)
     _INSERT_USAGE.run(connection, rows.usage)
     _LAST_SEQ.run(connection, [(seq, rows.grown[thread], thread) for thread, seq in rows.heads.items()])
-
-
-def _without_surrogates(value: Any) -> Any:
-    """File names may carry undecodable bytes as lone surrogates, which JSON cannot hold."""
-    if isinstance(value, str):
-        return value.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    if isinstance(value, Mapping):
-        return {
-            _without_surrogates(k): _without_surrogates(v)
-            for k, v in cast("Mapping[Any, Any]", value).items()
-        }
-    if isinstance(value, list | tuple):
-        return [_without_surrogates(item) for item in cast("Sequence[Any]", value)]
-    return value
-
-
-_encoder = msgspec.json.Encoder(enc_hook=str, order=None)

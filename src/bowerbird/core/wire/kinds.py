@@ -1,0 +1,88 @@
+"""Which frames there are, reading one, and the events that are sent as they are.
+
+Here: tables made from the frames' own classes. Not here: any frame.
+"""
+
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any, Union, get_args
+
+import msgspec
+
+from bowerbird.core.events import LiveEvent
+from bowerbird.core.tagged import Tagged
+from bowerbird.core.wire import answers, commands, conditions, questions, turns, work
+from bowerbird.core.wire.base import ClientFrame, ServerFrame, frame_type
+
+
+def _frames_in(*modules: ModuleType) -> Iterator[Any]:
+    """Yield the frames that modules define, in the order of their text; those without a type are bases."""
+    for module in modules:
+        for value in vars(module).values():
+            is_frame = isinstance(value, type) and issubclass(value, ServerFrame | ClientFrame)
+            if is_frame and value.__module__ == module.__name__ and frame_type(value) != value.__name__:
+                yield value
+
+
+SERVER_FRAMES: dict[str, type[ServerFrame]] = {
+    frame_type(kind): kind for kind in _frames_in(turns, answers, questions, work, conditions)
+}
+"""What the server sends, by type, in the order of the manual."""
+
+CLIENT_FRAMES: dict[str, type[ClientFrame]] = {frame_type(kind): kind for kind in _frames_in(commands)}
+"""What clients send, by type."""
+
+PLAIN_TYPES = frozenset(name for name, kind in SERVER_FRAMES.items() if kind.is_plain)
+"""What a client without `v=2` may meet (SV-41); anything else is for `v=2` only."""
+
+_EVENTS: dict[str, type[Tagged]] = {frame_type(kind): kind for kind in get_args(LiveEvent)}
+_decoder: msgspec.json.Decoder[ServerFrame] = msgspec.json.Decoder(Union[tuple(SERVER_FRAMES.values())])  # noqa: UP007
+
+
+def read_frame(text: str | bytes) -> ServerFrame | None:
+    """Return what a server sent; None for a type that this version does not know.
+
+    Raises:
+        msgspec.DecodeError: it is no frame at all, or one with members that do not fit its type.
+
+    Example:
+        >>> read_frame('{"type": "pong", "cursor": 1, "turn_id": null}')
+        Pong(subagent_id=UNSET, replay=UNSET, cursor=1, turn_id=None)
+    """
+    try:
+        return _decoder.decode(text)
+    except msgspec.ValidationError:
+        if _type_of(text) in SERVER_FRAMES:
+            raise
+        return None
+
+
+class _Typed(msgspec.Struct):
+    type: str
+
+
+def _type_of(text: str | bytes) -> str:
+    return msgspec.json.decode(text, type=_Typed).type
+
+
+def frame_of_event(event: Tagged) -> ServerFrame | None:
+    """Return the frame that is called like an event and has its members, None if there is none.
+
+    Example:
+        >>> from bowerbird.core.events import Egress
+        >>> frame_of_event(Egress("pypi.org", 443, "allowed")).verdict
+        'allowed'
+    """
+    kind = SERVER_FRAMES.get(event.type)
+    if kind is None:
+        return None
+    own = event.__struct_fields__
+    return kind(**{name: getattr(event, name) for name in own if name in kind.__struct_fields__})
+
+
+def event_of_frame(frame: ServerFrame) -> Any:
+    """Return the live event that a frame was made of by `frame_of_event`, None if it was made otherwise."""
+    kind = _EVENTS.get(frame_type(type(frame)))
+    if kind is None or not set(kind.__struct_fields__) <= set(frame.__struct_fields__):
+        return None
+    return msgspec.convert({name: getattr(frame, name) for name in kind.__struct_fields__}, kind)
