@@ -5,7 +5,7 @@ Here: strings for a terminal of a given width. Not here: when they are shown.
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import Any, cast
 
@@ -130,7 +130,7 @@ def result_lines(content: str, number: int, *, width: int, limit: int = RESULT_L
     return [cut(f"      {line}", width) for line in lines] if content.strip() else []
 
 
-def todo_lines(todos: list[Mapping[str, Any]], *, width: int) -> list[str]:
+def todo_lines(todos: Sequence[Mapping[str, Any]], *, width: int) -> list[str]:
     """Return a task list as lines with glyphs."""
     glyphs = {"completed": "☑", "in_progress": "▶", "pending": "☐"}
     return [

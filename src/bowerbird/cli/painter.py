@@ -4,7 +4,8 @@ Here: which event becomes which lines. Not here: the streams they go to (a `Sink
 remembered (`story.py`), questions.
 """
 
-from typing import Literal, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Protocol
 
 from bowerbird.cli.blocks import Blocks
 from bowerbird.cli.drawing import MarkdownPainter, result_lines, result_note, todo_lines, tool_line
@@ -14,12 +15,10 @@ from bowerbird.core.events import (
     AssistantStep,
     BackgroundResult,
     Compaction,
-    Egress,
     Injected,
     MessageRestart,
     ModelSwitch,
     Notice,
-    SandboxTier,
     SubagentEnd,
     SubagentStart,
     TextLive,
@@ -30,9 +29,12 @@ from bowerbird.core.events import (
     UserStep,
 )
 from bowerbird.core.messages import text_of
-from bowerbird.core.requests import ModelFallback, Retrying
+from bowerbird.core.requests import Retrying
+from bowerbird.core.tagged import Tagged
+from bowerbird.core.wire import frame_of_event, said_in_a_line
 from bowerbird.sessions.live.hub import Lagged, Published, TurnMark
 
+SUMMARISED = "the history was summarised; nothing of it is lost"
 _COMMANDS = frozenset({"bash", "run_python", "check_background"})
 """Tools whose result is shown, in short: it is what a person would have seen at their own terminal."""
 
@@ -149,12 +151,16 @@ class TurnPainter:
         self._line(line + end, style)
         todos = (event.data or {}).get("todos")
         if isinstance(todos, list):
-            for text in todo_lines(todos, width=width):  # pyright: ignore[reportUnknownArgumentType] - the board's own rows
-                self._line(text)
+            self.todos(todos)  # pyright: ignore[reportUnknownArgumentType] - the list's own rows
         elif is_output:
             for text in result_lines(content, call.number, width=width):
                 self._line(text, "dim")
         self._sink.doing("thinking")
+
+    def todos(self, todos: "Sequence[Mapping[str, Any]]") -> None:
+        """Draw the conversation's list of tasks."""
+        for text in todo_lines(todos, width=self._sink.width):
+            self._line(text)
 
     def _mark(self, mark: TurnMark) -> None:
         if mark.state == "running":
@@ -168,16 +174,12 @@ class TurnPainter:
         match event:
             case Retrying():
                 text = f"{event.reason}: asking again in {event.delay_s:.0f} s (attempt {event.attempt})"
-            case ModelFallback():
-                text = f"{event.from_model} does not answer ({event.reason}); going on with {event.to_model}"
             case Compaction():
-                text = "the history was summarised; nothing of it is lost"
+                text = SUMMARISED
             case ModelSwitch():
                 text = f"model tier is now {event.tier}"
             case Notice():
                 text = event.text
-            case Egress():
-                text = f"network: {event.host}:{event.port} {event.verdict}"
             case BackgroundResult():
                 text = "; ".join(f"{n['task_id']} {n['status']}: {n['command']}" for n in event.notifications)
             case SubagentStart():
@@ -186,8 +188,6 @@ class TurnPainter:
             case SubagentEnd():
                 self._subagent_ended(event)
                 return
-            case SandboxTier():
-                text = f"commands now run in the sandbox tier {event.tier}"
             case Injected():
                 text = f"told the model: {one_line(event.message.text, 120)}"
             case UserStep() if event.steer:
@@ -195,7 +195,9 @@ class TurnPainter:
             case Lagged():
                 text = "some progress was not shown; the record is complete"
             case _:
-                return
+                text = line_of(event)
+                if not text:
+                    return
         self._line(cut(f"    {harmless(text)}", self._sink.width), "dim")
 
     def _subagent_ended(self, event: SubagentEnd) -> None:
@@ -213,3 +215,9 @@ class TurnPainter:
             self._sink.line("")
         self._last = "line"
         self._sink.line(text, style)
+
+
+def line_of(event: object) -> str:
+    """Return the one line that says an event, "" for one that is not said in a line."""
+    frame = frame_of_event(event) if isinstance(event, Tagged) else None
+    return "" if frame is None else said_in_a_line(frame)

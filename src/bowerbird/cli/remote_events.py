@@ -4,39 +4,46 @@ Here: following a conversation over reconnects; frames of the wire (`v=2`) as ev
 here: what is done with them (`remote_run.py`), the wire's own side (`server/socket/translate.py`).
 """
 
-import json
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
+import msgspec
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 from websockets.sync.client import ClientConnection, connect
 
 from bowerbird.cli.exits import FAILED, USAGE, CliExit
+from bowerbird.cli.painter import SUMMARISED
 from bowerbird.cli.remote import Server
+from bowerbird.core import wire
 from bowerbird.core.events import (
     ApprovalRequest,
     AssistantStep,
     MessageRestart,
+    ModelSwitch,
     Notice,
-    SubagentEnd,
-    SubagentStart,
     TextLive,
     ThinkingLive,
     ToolOutcome,
     ToolProgress,
+    UserStep,
 )
-from bowerbird.core.messages import Message, TextBlock, ToolUseBlock
-from bowerbird.core.requests import Retrying
+from bowerbird.core.messages import Message, TextBlock, ToolUseBlock, user_text
 from bowerbird.core.usage import Usage
 from bowerbird.sessions.live.hub import SessionEvent, TurnMark
 
-Frame = dict[str, Any]
 UNKNOWN = 4004
 LONGEST_PAUSE_S = 5.0
 PING_S = 20.0
 LOOK_UP_S = 0.5
 """How long to wait at once: a Ctrl+C that comes just before a wait, or to another thread, does not end it."""
+
+
+class Received(NamedTuple):
+    """A frame, and the text it came as."""
+
+    text: str
+    frame: wire.ServerFrame
 
 
 class Late(Exception):
@@ -51,7 +58,7 @@ def follow(
     *,
     first: str = "",
     ends_at: float | None = None,
-) -> Iterator[Frame]:
+) -> Iterator[Received]:
     """Yield a conversation's frames after a cursor; a server that restarts is waited for.
 
     Args:
@@ -69,9 +76,10 @@ def follow(
                     say(said)
                 was_there, pause = True, 0.5
                 while True:
-                    frame: Frame = json.loads(_next_text(socket, ends_at))
-                    cursor = max(cursor, int(frame.get("cursor") or 0))
-                    yield frame
+                    text = _next_text(socket, ends_at)
+                    frame = wire.read_frame(text)
+                    cursor = max(cursor, frame.cursor)
+                    yield Received(text, frame)
         except ConnectionClosed as error:
             if error.rcvd is not None and 4000 <= error.rcvd.code < 4100 and error.rcvd.code != 4008:
                 code = USAGE if error.rcvd.code == UNKNOWN else FAILED
@@ -116,98 +124,112 @@ class Frames:
         self._calls: list[ToolUseBlock] = []
         self.usage: dict[str, Any] = {}
 
-    def event(self, frame: Frame) -> SessionEvent | None:
-        """Return what a frame says, None for one that a terminal does not show."""
-        make = _MAKERS.get(str(frame.get("type")))
-        return make(self, frame) if make is not None else None
+    def event(self, frame: wire.ServerFrame) -> SessionEvent | None:
+        """Return what a frame says as an event, None for one that is none (`NOT_SHOWN`, lists of tasks)."""
+        make = MAKERS.get(type(frame))
+        if make is not None:
+            return make(self, frame)
+        event = wire.event_of_frame(frame)
+        if event is None and frame.line:
+            return Notice(wire.frame_type(type(frame)), wire.said_in_a_line(frame))
+        return event
 
-    def text(self, frame: Frame) -> TextLive:
+    def text(self, frame: wire.TextDelta) -> TextLive:
         """A piece of the answer; pieces that are repeated after a reconnect are whole."""
-        message_id, content = str(frame["message_id"]), str(frame["content"])
-        held = self._texts.setdefault(message_id, [])
-        if frame.get("replay") and held:
+        content = frame.content
+        held = self._texts.setdefault(frame.message_id, [])
+        if frame.replay is True and held:
             content = content.removeprefix("".join(held))
         held.append(content)
-        return TextLive(content, message_id)
+        return TextLive(content, frame.message_id)
 
-    def restart(self, frame: Frame) -> MessageRestart:
+    def restart(self, frame: wire.MessageRestart) -> MessageRestart:
         """A message begins again: what came of it is void."""
-        message_id = str(frame["message_id"])
-        self._texts.pop(message_id, None)
-        return MessageRestart(message_id, str(frame["reason"]))
+        self._texts.pop(frame.message_id, None)
+        return MessageRestart(frame.message_id, frame.reason)
 
-    def call(self, frame: Frame) -> None:
+    def call(self, frame: wire.ToolCall) -> None:
         """Remember a call until its message ends."""
-        self._calls.append(ToolUseBlock(str(frame["id"]), str(frame["tool"]), frame["input"]))
+        self._calls.append(ToolUseBlock(frame.id, frame.tool, frame.input))
 
-    def message(self, frame: Frame) -> AssistantStep:
+    def message(self, frame: wire.MessageEnd) -> AssistantStep:
         """A message is complete."""
-        message_id = str(frame["message_id"])
-        text = "".join(self._texts.pop(message_id, []))
+        text = "".join(self._texts.pop(frame.message_id, []))
         calls, self._calls = self._calls, []
         blocks = ([TextBlock(text)] if text else []) + calls
-        return AssistantStep(
-            Message("assistant", tuple(blocks), id=message_id), str(frame.get("stop_reason")), "", Usage()
-        )
+        message = Message("assistant", tuple(blocks), id=frame.message_id)
+        return AssistantStep(message, frame.stop_reason, "", Usage())
 
-    def stopped(self, frame: Frame) -> TurnMark:
+    def stopped(self, frame: wire.Done | wire.Interrupted) -> TurnMark:
         """A turn has ended, or waits."""
-        self.usage = frame.get("usage") or {}
+        self.usage = msgspec.to_builtins(frame.usage)
         names = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "cost")
-        usage = Usage(**{name: self.usage[name] for name in names if self.usage.get(name) is not None})
-        if frame["type"] == "interrupted":
+        usage = Usage(**{name: self.usage[name] for name in names})
+        if isinstance(frame, wire.Interrupted):
             return TurnMark("interrupted", stop_reason="interrupted", usage=usage)
-        return TurnMark("done", stop_reason=str(frame.get("stop_reason")), usage=usage)
+        return TurnMark("done", stop_reason=str(frame.stop_reason), usage=usage)
 
 
-def _asked(_: Frames, frame: Frame) -> ApprovalRequest:
-    kinds = {"plan_ready": "plan", "budget_exceeded": "budget"}
-    kind: Any = kinds.get(str(frame["type"])) or frame.get("kind", "approval")
-    text = str(frame.get("plan") or frame.get("message") or frame.get("text") or "")
-    return ApprovalRequest(str(frame["request_id"]), kind, tools=tuple(frame.get("tools", ())), text=text)
+def _approval(_: Frames, frame: wire.ToolApprovalRequest) -> ApprovalRequest:
+    kind: Any = frame.kind or "approval"
+    tools: Any = tuple(frame.tools)
+    return ApprovalRequest(frame.request_id, kind, tools=tools, text=frame.text or "")
 
 
-def _outcome(_: Frames, frame: Frame) -> ToolOutcome:
-    return ToolOutcome(str(frame["id"]), str(frame["tool"]), frame.get("status", "ok"), str(frame["result"]))
+def _joined(_: Frames, frame: wire.TurnQueued) -> UserStep | None:
+    """What joins the turn is shown as a local turn shows it; other inputs begin turns of their own."""
+    if frame.kind != "steer" or frame.state != "queued" or not frame.content:
+        return None
+    return UserStep(user_text(frame.content), steer=True)
 
 
-def _begins(_: Frames, frame: Frame) -> SubagentStart:
-    names = ("subagent_id", "task", "agent_type", "handle", "parent_id")
-    return SubagentStart(*(str(frame.get(name) or "") for name in names))
+def _settings(_: Frames, frame: wire.Settings) -> SessionEvent:
+    tier = frame.changes.get("tier")
+    if isinstance(tier, str):
+        return ModelSwitch(tier, "user")
+    return Notice("settings", "; ".join(f"{name} is now {value}" for name, value in frame.changes.items()))
 
 
-def _ends(_: Frames, frame: Frame) -> SubagentEnd:
-    return SubagentEnd(
-        subagent_id=str(frame.get("subagent_id") or ""),
-        summary=str(frame.get("summary") or ""),
-        agent_type=str(frame.get("agent_type") or ""),
-        usage=Usage(),
-        handle=str(frame.get("handle") or ""),
-        parent_id=str(frame.get("parent_id") or ""),
-        status=str(frame.get("status") or ""),
-        tool_count=int(frame.get("tool_count") or 0),
-        elapsed=float(frame.get("elapsed") or 0),
-    )
+def _switched(what: str) -> "Callable[[Frames, Any], SessionEvent]":
+    return lambda _, frame: Notice("settings", f"{what} is {'on' if frame.enabled else 'off'}")
 
 
-_MAKERS: dict[str, Callable[[Frames, Frame], SessionEvent | None]] = {
-    "text_delta": Frames.text,
-    "thinking_delta": lambda _, f: ThinkingLive(str(f["content"]), str(f["message_id"])),
-    "tool_call": Frames.call,
-    "message_end": Frames.message,
-    "tool_result": _outcome,
-    "tool_progress": lambda _, f: ToolProgress(str(f["id"]), str(f["text"])),
-    "turn_started": lambda _, __: TurnMark("running"),
-    "done": Frames.stopped,
-    "interrupted": Frames.stopped,
-    "error": lambda _, f: Notice("error", f"error: {f['message']}"),
-    "notice": lambda _, f: Notice(str(f.get("kind")), str(f["message"])),
-    "landing": lambda _, f: Notice("landing", str(f["message"])),
-    "message_restart": Frames.restart,
-    "retrying": lambda _, f: Retrying(int(f["attempt"]), float(f["delay_s"]), f["reason"]),
-    "tool_approval_request": _asked,
-    "plan_ready": _asked,
-    "budget_exceeded": _asked,
-    "subagent_start": _begins,
-    "subagent_end": _ends,
+MAKERS: dict[type[wire.ServerFrame], Callable[[Frames, Any], SessionEvent | None]] = {
+    wire.TextDelta: Frames.text,
+    wire.ThinkingDelta: lambda _, f: ThinkingLive(f.content, f.message_id),
+    wire.ToolCall: Frames.call,
+    wire.MessageEnd: Frames.message,
+    wire.ToolResult: lambda _, f: ToolOutcome(f.id, f.tool, f.status, f.result),
+    wire.ToolProgress: lambda _, f: ToolProgress(f.id, f.text),
+    wire.TurnQueued: _joined,
+    wire.TurnStarted: lambda _, __: TurnMark("running"),
+    wire.Done: Frames.stopped,
+    wire.Interrupted: Frames.stopped,
+    wire.Error: lambda _, f: Notice("error", f"error: {f.message}"),
+    wire.MessageRestart: Frames.restart,
+    wire.ToolApprovalRequest: _approval,
+    wire.PlanReady: lambda _, f: ApprovalRequest(f.request_id, "plan", text=f.plan),
+    wire.BudgetExceeded: lambda _, f: ApprovalRequest(f.request_id, "budget", text=f.message),
+    wire.Compact: lambda _, __: Notice("compact", SUMMARISED),
+    wire.Settings: _settings,
+    wire.PlanModeChanged: _switched("plan mode"),
+    wire.TeamsChanged: _switched("teams"),
+    wire.ApprovalChanged: _switched("approval of tools"),
 }
+"""How a frame becomes an event where it says something else than the event of its name."""
+
+NOT_SHOWN: dict[type[wire.ServerFrame], str] = {
+    wire.Hello: "nobody waits for it: the head of the conversation was read before",
+    wire.Accepted: "answers frames with an id, which this client does not send",
+    wire.Pong: "answers `ping`, which this client does not send",
+    wire.Thinking: "reasoning is not shown in the terminal, only that the model thinks",
+    wire.ToolApprovalResult: "what it leads to is shown: the call's result, or that it was denied",
+    wire.PlanApproved: "the turn that carries the plan out is shown",
+    wire.PlanRejected: "the turn that revises the plan is shown",
+    wire.TaskUpdate: "the calls that change the board are shown",
+    wire.BranchUpdate: "the files are counted when the turn ends",
+    wire.BackgroundRuns: "answers `background`, which this client does not send",
+    wire.LlmRequest: "traces are read with the API or in the browser",
+    wire.LlmResponse: "traces are read with the API or in the browser",
+}
+"""Frames that a terminal does not draw, and why."""

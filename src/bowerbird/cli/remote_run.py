@@ -20,12 +20,13 @@ from bowerbird.cli.exits import DONE, INTERRUPTED, TIMEOUT, USAGE, CliExit, code
 from bowerbird.cli.oneshot import OneShotSink, who_answers
 from bowerbird.cli.painter import TurnPainter
 from bowerbird.cli.remote import Server, no_workspace
-from bowerbird.cli.remote_events import Frame, Frames, Late, follow
+from bowerbird.cli.remote_events import Frames, Late, follow
 from bowerbird.cli.run_command import message_of, with_input
 from bowerbird.cli.run_options import RunOptions
 from bowerbird.cli.shell import Shell
 from bowerbird.cli.story import Story
 from bowerbird.cli.text import count, money, plural
+from bowerbird.core import wire
 from bowerbird.core.events import ApprovalRequest
 from bowerbird.sessions.live.hub import Published, SessionEvent, TurnMark
 
@@ -45,11 +46,11 @@ def tail(shell: Shell, *, session: str | None, after: int | None, json: bool, wo
     first = f"following {thread_id} on {server.url}; Ctrl+C ends that, and stops no turn"
     shown = _Shown(shell, thread_id, draws=not json)
     start = cursor if after is None else after
-    for frame in follow(server, thread_id, start, shell.terminal.note, first=first):
+    for received in follow(server, thread_id, start, shell.terminal.note, first=first):
         if json:
-            shell.terminal.write(json_text.dumps(frame, ensure_ascii=False) + "\n")
+            shell.terminal.write(received.text + "\n")
             continue
-        event = shown.show(frame)
+        event = shown.show(received.frame)
         if isinstance(event, ApprovalRequest):
             for line in pending_lines(event):
                 shell.terminal.warn(line, "yellow")
@@ -168,12 +169,14 @@ class _Shown:
         sink = OneShotSink(terminal)
         self._painter = TurnPainter(sink, self.story, markdown, quiet=terminal.quiet) if draws else None
 
-    def show(self, frame: Frame) -> SessionEvent | None:
+    def show(self, frame: wire.ServerFrame) -> SessionEvent | None:
         """Draw one frame; return its event."""
+        if isinstance(frame, wire.TodoUpdate) and self._painter is not None:
+            self._painter.todos(frame.todos)
         event = self.frames.event(frame)
         if event is None:
             return None
-        published = Published(self._thread_id, frame.get("turn_id"), None, event)
+        published = Published(self._thread_id, frame.turn_id, None, event)
         if self._painter is not None:
             self._painter.show(published)
         else:
@@ -200,17 +203,17 @@ class _Turn:
         shown = _Shown(self.shell, self.thread_id, draws=draws, answers=draws and terminal.out.is_terminal)
         ends_at = time.monotonic() + limit
         end: TurnMark | None = None
-        error: Frame | None = None
+        error: wire.Error | None = None
         try:
-            for frame in follow(self.server, self.thread_id, start, terminal.note, ends_at=ends_at):
+            for text, frame in follow(self.server, self.thread_id, start, terminal.note, ends_at=ends_at):
                 if form == "stream-json":
-                    terminal.write(json_text.dumps(frame, ensure_ascii=False) + "\n")
+                    terminal.write(text + "\n")
                 event = shown.show(frame)
                 if isinstance(event, ApprovalRequest):
                     self._answer(event)
-                if frame.get("turn_id") != turn_id:
+                if frame.turn_id != turn_id:
                     continue
-                error = frame if frame["type"] == "error" else error
+                error = frame if isinstance(frame, wire.Error) else error
                 if isinstance(event, TurnMark) and event.stop_reason is not None:
                     end = event
                     break
@@ -245,7 +248,7 @@ class _Turn:
             body = {"decision": answer[0], "feedback": answer[1]}
             self.server.ask("POST", f"/api/approvals/{request.id}", body)
 
-    def _finish(self, turn_id: str, end: TurnMark, shown: _Shown, error: Frame | None) -> int:
+    def _finish(self, turn_id: str, end: TurnMark, shown: _Shown, error: wire.Error | None) -> int:
         terminal, usage = self.shell.terminal, shown.frames.usage
         changed = self._changed()
         state, text = "failed" if error else end.state, self._answer_text(turn_id)
@@ -259,13 +262,13 @@ class _Turn:
                 "changed": changed,
                 "landing_id": None,
                 "usage": usage,
-                "error": error and {"type": error["code"], "message": error["message"]},
+                "error": error and {"type": error.code, "message": error.message},
             }
             terminal.write(json_text.dumps(result, ensure_ascii=False) + "\n")
         elif self.options.form == "text" and not terminal.out.is_terminal and text:
             terminal.write(text if text.endswith("\n") else text + "\n")
         if error:
-            terminal.warn(f"the turn failed: {error['message']}", "red")
+            terminal.warn(f"the turn failed: {error.message}", "red")
         if self.denied:
             names = ", ".join(sorted(set(self.denied)))
             terminal.warn(f"denied, because nobody could be asked: {names}", "yellow")

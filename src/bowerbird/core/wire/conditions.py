@@ -107,7 +107,7 @@ class Landing(ServerFrame, frozen=True, tag="landing"):
 
 
 class Notice(ServerFrame, frozen=True, tag="notice"):
-    """Something a person should see: a limit that is near, a value that was cut to what is allowed …
+    """Something a person should see: a limit that is near, a value that was cut to what is allowed.
 
     Attributes:
         kind: what it is about, in a word. message: for people.

@@ -39,30 +39,35 @@ _EVENTS: dict[str, type[Tagged]] = {frame_type(kind): kind for kind in get_args(
 _decoder: msgspec.json.Decoder[ServerFrame] = msgspec.json.Decoder(Union[tuple(SERVER_FRAMES.values())])  # noqa: UP007
 
 
-def read_frame(text: str | bytes) -> ServerFrame | None:
-    """Return what a server sent; None for a type that this version does not know.
+class Unknown(ServerFrame, frozen=True):
+    """A frame of a type that this version does not know; not sent itself."""
+
+    kind: str
+
+
+class _Place(msgspec.Struct):
+    type: str
+    cursor: int = 0
+    turn_id: str | None = None
+
+
+def read_frame(text: str | bytes) -> ServerFrame:
+    """Return what a server sent; `Unknown` for a type that this version does not know.
 
     Raises:
         msgspec.DecodeError: it is no frame at all, or one with members that do not fit its type.
 
     Example:
-        >>> read_frame('{"type": "pong", "cursor": 1, "turn_id": null}')
-        Pong(subagent_id=UNSET, replay=UNSET, cursor=1, turn_id=None)
+        >>> read_frame('{"type": "pong", "cursor": 1, "turn_id": null}').cursor
+        1
     """
     try:
         return _decoder.decode(text)
     except msgspec.ValidationError:
-        if _type_of(text) in SERVER_FRAMES:
+        place = msgspec.json.decode(text, type=_Place)
+        if place.type in SERVER_FRAMES:
             raise
-        return None
-
-
-class _Typed(msgspec.Struct):
-    type: str
-
-
-def _type_of(text: str | bytes) -> str:
-    return msgspec.json.decode(text, type=_Typed).type
+        return Unknown(place.type, cursor=place.cursor, turn_id=place.turn_id)
 
 
 def frame_of_event(event: Tagged) -> ServerFrame | None:
@@ -76,13 +81,20 @@ def frame_of_event(event: Tagged) -> ServerFrame | None:
     kind = SERVER_FRAMES.get(event.type)
     if kind is None:
         return None
-    own = event.__struct_fields__
-    return kind(**{name: getattr(event, name) for name in own if name in kind.__struct_fields__})
+    members: dict[str, Any] = {
+        name: getattr(event, name) for name in kind.__struct_fields__ if name in event.__struct_fields__
+    }
+    return kind(**members)
 
 
-def event_of_frame(frame: ServerFrame) -> Any:
-    """Return the live event that a frame was made of by `frame_of_event`, None if it was made otherwise."""
+def event_of_frame(frame: ServerFrame) -> LiveEvent | None:
+    """Return the live event that is called like a frame and has its members, None if there is none."""
     kind = _EVENTS.get(frame_type(type(frame)))
-    if kind is None or not set(kind.__struct_fields__) <= set(frame.__struct_fields__):
+    if kind is None:
         return None
-    return msgspec.convert({name: getattr(frame, name) for name in kind.__struct_fields__}, kind)
+    names = kind.__struct_fields__
+    needed = names[: len(names) - len(kind.__struct_defaults__)]
+    if not set(needed) <= set(frame.__struct_fields__):
+        return None
+    members: dict[str, Any] = {name: getattr(frame, name) for name in names if hasattr(frame, name)}
+    return msgspec.convert(members, kind)
