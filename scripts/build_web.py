@@ -22,7 +22,7 @@ WEB = ROOT / "web"
 TARGET = ROOT / "src" / "bowerbird" / "ui"
 STAMP = ".built-from"
 OLDEST_NODE = 22
-SOURCES = ("src", "public", "generated/openapi.json")
+SOURCES = ("src", "public", "generated/openapi.json", "generated/frames.ts")
 LOOSE = ("index.html", "package.json", "package-lock.json", "tsconfig.json", "vite.config.ts", ".npmrc")
 
 

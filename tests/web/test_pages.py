@@ -107,12 +107,13 @@ async def test_pages_are_open_and_a_token_is_asked_for_in_them(
 
 
 def test_types_are_made_from_the_servers_own_description() -> None:
-    """UI-3: run scripts/build_web_types.py after a change of a route."""
+    """UI-3, house R3: run scripts/build_web_types.py after a change of a route or a frame."""
     spec = importlib.util.spec_from_file_location("types_script", ROOT / "scripts" / "build_web_types.py")
     assert spec is not None and spec.loader is not None
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
-    assert script.text() == script.TARGET.read_text(encoding="utf-8")
+    for target, made in script.FILES.items():
+        assert made() == target.read_text(encoding="utf-8"), target.name
 
 
 @pytest.mark.timeout(patience(60))

@@ -5,9 +5,9 @@ Here: one published event to the lines it becomes. Not here: the mapping, which 
 cost: commands do it when they are asked for JSON.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from bowerbird.core.wire import FileRow
 from bowerbird.server.socket.translate import Closing, Translator
 from bowerbird.sessions.live.hub import Published
 
@@ -28,9 +28,7 @@ class WireEvents:
     def __init__(self, thread_id: str, cursor: int = 0) -> None:
         self._translator = Translator(thread_id=thread_id, cursor=cursor)
 
-    def lines(
-        self, published: Published, *, files: Sequence[Mapping[str, Any]] = (), changed: int = 0
-    ) -> list[str]:
+    def lines(self, published: Published, *, files: Sequence[FileRow] = (), changed: int = 0) -> list[str]:
         """Return the JSON of each event that viewers would be sent.
 
         Args:

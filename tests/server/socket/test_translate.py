@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
+import msgspec
 import pytest
-from bowerbird.models.tracing import request_record
 
 from bowerbird.core.events import (
     ApprovalAnswer,
@@ -33,6 +33,7 @@ from bowerbird.core.messages import Message, TextBlock, ThinkingBlock, ToolUseBl
 from bowerbird.core.requests import ModelFallback, ModelInfo, ModelRequest, Retrying
 from bowerbird.core.usage import Usage
 from bowerbird.core.wire.kinds import PLAIN_TYPES
+from bowerbird.models.wrappers.tracing import request_record
 from bowerbird.server.socket.translate import Closing, Translator
 from bowerbird.sessions.live.hub import InputMark, Lagged, Published, TurnMark
 
@@ -193,7 +194,7 @@ def test_what_viewers_are_not_told(event: Any) -> None:
 
 def test_small_plain_events() -> None:
     request = ModelRequest((user_text("hi"),), purpose="title")
-    record = request_record(1, request, ModelInfo("p", "m"))
+    record = json.loads(msgspec.json.encode(request_record(1, request, ModelInfo("p", "m"))))
     [frame] = shown(Translator(), Trace(record))
     assert frame == {key: value for key, value in record.items() if key != "purpose"} | {
         "cursor": 0,

@@ -131,7 +131,6 @@ export const SubagentCard = memo(function SubagentCard({ entry }: { entry: Subag
       </header>
       <p className="task">{entry.task}</p>
       {changed && <Changed diff={changed} />}
-      {state === "running" && entry.progress && <p className="progress clip">{entry.progress.slice(-160)}</p>}
       {entry.summary && (
         <details>
           <summary>{state === "failed" ? t.whatHappened : t.summaryWord}</summary>

@@ -65,7 +65,7 @@ function Trace({ pair, before, open, onOpen }: { pair: TracePair; before: TraceP
         <span className="figure">
           {usage ? `${short(usage.input_tokens ?? 0)}→${short(usage.output_tokens ?? 0)}` : "…"}
         </span>
-        <span className="figure">{response?.ms !== undefined ? seconds(response.ms) : ""}</span>
+        <span className="figure">{typeof response?.ms === "number" ? seconds(response.ms) : ""}</span>
       </button>
       {open && (
         <>

@@ -1,6 +1,7 @@
 /** Frames beside the dialogue itself: notices, errors, subagents. Pure. Not here: messages, tools, turns (`conversation.ts`). */
 
-import type { ServerFrame } from "../api/frames.ts";
+import { LINES } from "../../generated/frames.ts";
+import type { FrameOf, ServerFrame } from "../api/frames.ts";
 import { t } from "../text.ts";
 import { change, put, type Draft } from "./draft.ts";
 import type { NoteEntry } from "./entries.ts";
@@ -30,9 +31,28 @@ export function notes(draft: Draft, frame: ServerFrame, turn: string | null): vo
     case "teammate_status":
       draft.teammates = { ...draft.teammates, [frame.name]: { role: frame.role, status: frame.status } };
       return;
+    case "egress":
+      if (frame.verdict !== "allowed") note(draft, turn, "warn", lineOf(frame), "egress");
+      return;
     default:
-      return; // accepted, pong, traces, egress: nothing of the conversation's text
+      if (frame.type in LINES) note(draft, turn, "info", lineOf(frame), frame.type);
   }
+}
+
+/** Frames of which a conversation shows nothing, and why. */
+export const NOT_SHOWN: Partial<Record<ServerFrame["type"], string>> = {
+  accepted: "what was said is shown once its turn is queued",
+  pong: "answers a question of the connection",
+  llm_request: "the developer's inspector shows traces",
+  llm_response: "the developer's inspector shows traces",
+  background_runs: "answers `background`, which the page does not send",
+};
+
+/** Return the line that says a frame, in the server's words; "" for one that has none. */
+function lineOf(frame: ServerFrame): string {
+  const line: string = (LINES as Partial<Record<ServerFrame["type"], string>>)[frame.type] ?? "";
+  const members = frame as unknown as Record<string, unknown>;
+  return line.replace(/\{(\w+)\}/g, (_, name: string) => String(members[name]));
 }
 
 export function note(
@@ -47,7 +67,7 @@ export function note(
   put(draft, { kind: "note", key, turn, tone, text: words, code, retryable });
 }
 
-export function failure(draft: Draft, frame: Extract<ServerFrame, { type: "error" }>, turn: string | null): void {
+export function failure(draft: Draft, frame: FrameOf<"error">, turn: string | null): void {
   if (turn) {
     const key = `error:${turn}:${frame.cursor ?? 0}:${frame.code ?? ""}`;
     return note(draft, turn, "error", frame.message, frame.code ?? null, key, frame.retryable === true);
@@ -58,14 +78,10 @@ export function failure(draft: Draft, frame: Extract<ServerFrame, { type: "error
 
 export function subagent(
   draft: Draft,
-  frame: Extract<ServerFrame, { type: "subagent_start" | "subagent_delta" | "subagent_end" }>,
+  frame: FrameOf<"subagent_start" | "subagent_end">,
   turn: string | null,
 ): void {
   const key = `sub:${frame.subagent_id}`;
-  if (frame.type === "subagent_delta") {
-    const more = frame.text ?? frame.content ?? "";
-    return change(draft, key, "subagent", (e) => ({ ...e, progress: (e.progress + more).slice(-2000) }));
-  }
   put(draft, {
     kind: "subagent",
     key,
@@ -74,7 +90,6 @@ export function subagent(
     agentType: frame.agent_type,
     status: "running",
     summary: "",
-    progress: "",
     toolCount: null,
     elapsed: null,
     handle: frame.handle ?? null,

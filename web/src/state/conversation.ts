@@ -5,7 +5,7 @@
  * Here: what is shown, in which order. Not here: connections (`live.ts`), words for people (`plain.ts`).
  */
 
-import type { ServerFrame } from "../api/frames.ts";
+import type { FrameOf, ServerFrame } from "../api/frames.ts";
 import { failure, note, notes, subagent } from "./asides.ts";
 import { change, put, type Draft } from "./draft.ts";
 import { EMPTY, type ConversationState, type Entry, type Flags, type Queued, type RequestEntry, type ThinkingEntry, type ToolEntry } from "./entries.ts";
@@ -154,7 +154,6 @@ function other(draft: Draft, frame: ServerFrame, turn: string | null): void {
       draft.tier = frame.tier;
       return;
     case "subagent_start":
-    case "subagent_delta":
     case "subagent_end":
       return subagent(draft, frame, turn);
     case "error":
@@ -179,11 +178,12 @@ function text(draft: Draft, id: string, turn: string | null, content: string, wh
 
 function thinking(
   draft: Draft,
-  frame: Extract<ServerFrame, { type: "thinking" | "thinking_delta" }>,
+  frame: FrameOf<"thinking" | "thinking_delta">,
   turn: string | null,
 ): void {
   const whole = frame.replay === true || frame.type === "thinking";
-  const key = `think:${frame.message_id ?? `${turn}:${frame.cursor ?? 0}`}`;
+  const id = frame.type === "thinking_delta" ? frame.message_id : `${turn}:${frame.cursor}`;
+  const key = `think:${id}`;
   if (!draft.places.has(key)) {
     const entry: ThinkingEntry = {
       kind: "thinking",
@@ -203,7 +203,7 @@ function finish(draft: Draft, id: string, only?: "thinking"): void {
   change(draft, `think:${id}`, "thinking", (entry) => ({ ...entry, done: true }));
 }
 
-function toolEntry(frame: Extract<ServerFrame, { type: "tool_call" }>, turn: string | null, at: number | null): ToolEntry {
+function toolEntry(frame: FrameOf<"tool_call">, turn: string | null, at: number | null): ToolEntry {
   return {
     kind: "tool",
     key: `call:${frame.id}`,
@@ -222,7 +222,7 @@ function toolEntry(frame: Extract<ServerFrame, { type: "tool_call" }>, turn: str
 
 function toolResult(
   draft: Draft,
-  frame: Extract<ServerFrame, { type: "tool_result" }>,
+  frame: FrameOf<"tool_result">,
   turn: string | null,
   at: number | null,
 ): void {
@@ -241,7 +241,7 @@ function toolResult(
 
 function request(
   draft: Draft,
-  frame: Extract<ServerFrame, { type: "tool_approval_request" | "plan_ready" | "budget_exceeded" }>,
+  frame: FrameOf<"tool_approval_request" | "plan_ready" | "budget_exceeded">,
   turn: string | null,
 ): void {
   const entry: RequestEntry = {
@@ -267,7 +267,7 @@ function decide(draft: Draft, id: string | undefined, decision: string, feedback
 
 // ---------------------------------------------------------------- turns
 
-function queue(draft: Draft, frame: Extract<ServerFrame, { type: "turn_queued" }>, turn: string | null): void {
+function queue(draft: Draft, frame: FrameOf<"turn_queued">, turn: string | null): void {
   if (frame.content === undefined) return; // a turn that was put back: its input is known
   const inbox = frame.inbox_id || `@${frame.cursor ?? 0}`;
   if (frame.state === "cancelled") {
@@ -325,7 +325,7 @@ function started(draft: Draft, turn: string | null): void {
   draft.queued = draft.queued.filter((row) => row.turn !== turn);
 }
 
-function ended(draft: Draft, frame: Extract<ServerFrame, { type: "done" | "interrupted" }>, turn: string | null): void {
+function ended(draft: Draft, frame: FrameOf<"done" | "interrupted">, turn: string | null): void {
   const waits = frame.type === "done" && (frame.stop_reason === "plan" || frame.stop_reason === "awaiting_user");
   draft.status = waits ? "waiting" : "idle";
   draft.lastInputTokens = frame.usage.last_input_tokens || draft.lastInputTokens;

@@ -53,7 +53,6 @@ export interface SubagentEntry extends Base {
   agentType: string;
   status: string;
   summary: string;
-  progress: string;
   toolCount: number | null;
   elapsed: number | null;
   handle: string | null;

@@ -36,7 +36,6 @@ function entryOf(record: Subagent, turn: string | null): SubagentEntry {
     agentType: record.agent_type,
     status: record.ended ? record.state : "running",
     summary: record.error ?? record.result ?? "",
-    progress: "",
     toolCount: null,
     elapsed: ended === null ? null : ended / 1000,
     handle: record.handle,

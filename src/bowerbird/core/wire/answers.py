@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from bowerbird.core.wire.base import ServerFrame
-from bowerbird.core.wire.rows import ToolUse
+from bowerbird.core.wire.rows import CallUsage, ToolUse
 
 
 class TextDelta(ServerFrame, frozen=True, tag="text_delta", gc=False):
@@ -184,7 +184,7 @@ class LlmResponse(ServerFrame, frozen=True, tag="llm_response"):
     content: str
     tool_calls: list[ToolUse]
     done: bool
-    usage: dict[str, Any] | None
+    usage: CallUsage | None
     error: str | None = None
     stop_reason: str | None = None
     ms: int | None = None

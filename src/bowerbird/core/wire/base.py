@@ -24,7 +24,6 @@ class ServerFrame(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
     Attributes:
         is_plain: clients that did not ask for `v=2` get it too; new frames are for `v=2`.
         line: how one line says it to people; `{name}` stands for a field. "" = it is drawn in its own way.
-        subagent_id: the session of the subagent that the frame is about, when it comes from one.
         replay: it is repeated for a viewer that has just come.
         cursor: position in the conversation's journal after it; never falls.
         turn_id: the turn it belongs to, null for none.
@@ -33,7 +32,6 @@ class ServerFrame(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
     is_plain: ClassVar[bool] = False
     line: ClassVar[str] = ""
 
-    subagent_id: str | UnsetType = UNSET
     replay: bool | UnsetType = UNSET
     cursor: int = 0
     turn_id: str | None = None

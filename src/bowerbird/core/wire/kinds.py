@@ -5,7 +5,7 @@ Here: tables made from the frames' own classes. Not here: any frame.
 
 from collections.abc import Iterator
 from types import ModuleType
-from typing import Any, Union, get_args
+from typing import Any, Union, cast, get_args
 
 import msgspec
 
@@ -19,7 +19,8 @@ def _frames_in(*modules: ModuleType) -> Iterator[Any]:
     """Yield the frames that modules define, in the order of their text; those without a type are bases."""
     for module in modules:
         for value in vars(module).values():
-            is_frame = isinstance(value, type) and issubclass(value, ServerFrame | ClientFrame)
+            bases: tuple[Any, ...] = getattr(value, "__mro__", ())
+            is_frame = ServerFrame in bases or ClientFrame in bases
             if is_frame and value.__module__ == module.__name__ and frame_type(value) != value.__name__:
                 yield value
 
@@ -97,4 +98,4 @@ def event_of_frame(frame: ServerFrame) -> LiveEvent | None:
     if not set(needed) <= set(frame.__struct_fields__):
         return None
     members: dict[str, Any] = {name: getattr(frame, name) for name in names if hasattr(frame, name)}
-    return msgspec.convert(members, kind)
+    return cast("LiveEvent", msgspec.convert(members, kind))

@@ -3,7 +3,7 @@
 Not here: answering them (`commands.py`).
 """
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from msgspec import UNSET, UnsetType
 
@@ -19,6 +19,7 @@ class ToolApprovalRequest(ServerFrame, frozen=True, tag="tool_approval_request")
         expires_at: until when an answer is waited for, null = as long as it takes.
         kind: `user` = the agent asks a question, `effect` = a crash cut a call short; absent = approval.
         text: the question, where it is not an approval.
+        subagent_id: the session of the subagent that asks, when one does.
     Example:
         {"type": "tool_approval_request", "tools": [{"name": "bash", "input": {"command": "make"}, "id": "call_1"}], "request_id": "r_01J", "expires_at": null, "cursor": 5, "turn_id": "t_01J"}
     """
@@ -28,8 +29,9 @@ class ToolApprovalRequest(ServerFrame, frozen=True, tag="tool_approval_request")
     tools: list[ToolUse]
     request_id: str
     expires_at: str | None
-    kind: str | UnsetType = UNSET
+    kind: Literal["user", "effect"] | UnsetType = UNSET
     text: str | UnsetType = UNSET
+    subagent_id: str | UnsetType = UNSET
 
 
 class ToolApprovalResult(ServerFrame, frozen=True, tag="tool_approval_result"):
@@ -38,6 +40,7 @@ class ToolApprovalResult(ServerFrame, frozen=True, tag="tool_approval_result"):
     Attributes:
         decision: `approved`, `denied`, `auto_approved`, `timeout`, or the words of an answer.
         tools: what was asked about. request_id: the question.
+        subagent_id: the session of the subagent that asked, when one did.
     Example:
         {"type": "tool_approval_result", "decision": "denied", "tools": [], "request_id": "r_01J", "cursor": 6, "turn_id": "t_01J"}
     """
@@ -47,6 +50,7 @@ class ToolApprovalResult(ServerFrame, frozen=True, tag="tool_approval_result"):
     decision: str
     tools: list[dict[str, Any]]
     request_id: str
+    subagent_id: str | UnsetType = UNSET
 
 
 class PlanReady(ServerFrame, frozen=True, tag="plan_ready"):
@@ -54,6 +58,7 @@ class PlanReady(ServerFrame, frozen=True, tag="plan_ready"):
 
     Attributes:
         plan: as Markdown. request_id: names the question in the answer.
+        subagent_id: the session of the subagent that asks, when one does.
     Example:
         {"type": "plan_ready", "plan": "1. look", "request_id": "r_01J", "cursor": 5, "turn_id": "t_01J"}
     """
@@ -62,6 +67,7 @@ class PlanReady(ServerFrame, frozen=True, tag="plan_ready"):
 
     plan: str
     request_id: str
+    subagent_id: str | UnsetType = UNSET
 
 
 class PlanApproved(ServerFrame, frozen=True, tag="plan_approved"):
@@ -100,9 +106,11 @@ class BudgetExceeded(ServerFrame, frozen=True, tag="budget_exceeded"):
 
     Attributes:
         message: which limit, in words. request_id: names the question in the answer.
+        subagent_id: the session of the subagent that asks, when one does.
     Example:
         {"type": "budget_exceeded", "message": "0.5 of 0.5 USD of this run are spent", "request_id": "r_01J", "cursor": 5, "turn_id": "t_01J"}
     """
 
     message: str
     request_id: str
+    subagent_id: str | UnsetType = UNSET

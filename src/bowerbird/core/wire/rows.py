@@ -72,6 +72,18 @@ class BackgroundRun(TypedDict):
     spill: NotRequired[str | None]
 
 
+class CallUsage(TypedDict, total=False):
+    """What one call of a model used; `cost` is in USD, null = the model has no known price."""
+
+    input_tokens: int
+    output_tokens: int
+    cache_read_tokens: int
+    cache_write_tokens: int
+    reasoning_tokens: int
+    cost: float | None
+    estimated: bool
+
+
 class Sender(TypedDict):
     """Who said something: the user's id and name, and the door it came through; null = not known."""
 

@@ -119,6 +119,7 @@ class Error(ServerFrame, frozen=True, tag="error"):
 
     Attributes:
         message: what, for people. code: what, for programs. retryable: whether the same may work later.
+        subagent_id: the session of the subagent it is about, when it is about one.
     Example:
         {"type": "error", "message": "nothing runs", "code": "not_running", "retryable": false, "cursor": 7, "turn_id": null}
     """
@@ -128,6 +129,7 @@ class Error(ServerFrame, frozen=True, tag="error"):
     message: str
     code: str
     retryable: bool = False
+    subagent_id: str | UnsetType = UNSET
 
 
 class Pong(ServerFrame, frozen=True, tag="pong"):

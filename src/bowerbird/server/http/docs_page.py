@@ -1,6 +1,7 @@
-"""`/docs`: the description of the routes as one page that needs nothing else (SV-4, SV-59).
+"""`/docs`: the description of the routes as one page that needs nothing else (SV-4, SV-59); the socket's own.
 
-Here: from the OpenAPI description to HTML. Not here: the description itself (`routes/openapi.py`).
+Here: from the OpenAPI description to HTML, serving the socket's AsyncAPI. Not here: the descriptions
+themselves (`routes/openapi.py`, `core/wire/reference.py`).
 
 The usual pages for such a description load scripts from elsewhere, which our policy forbids and a server
 without a network could not show. This one has no script: what can be opened are `<details>`.
@@ -13,6 +14,10 @@ from typing import Any, cast
 
 from fastapi import APIRouter, FastAPI, Request
 from starlette.responses import Response
+
+from bowerbird.core.wire.reference import asyncapi as socket_description
+from bowerbird.server.common.context import context_of
+from bowerbird.server.common.json_answers import answer
 
 router = APIRouter(include_in_schema=False)
 
@@ -37,6 +42,13 @@ async def docs(request: Request) -> Response:
     """Serve the page."""
     app = cast("FastAPI", request.app)
     return Response(_page(app), media_type="text/html", headers={"Cache-Control": "no-cache"})
+
+
+@router.get("/asyncapi.json")
+async def asyncapi(request: Request) -> Response:
+    """Serve the description of the WebSocket's frames."""
+    context = context_of(request)
+    return answer(socket_description(context.version, needs_token=context.settings.auth != "none"))
 
 
 @lru_cache(maxsize=4)
@@ -65,7 +77,8 @@ def page(described: Mapping[str, Any]) -> str:
         f"<style>{_STYLE}</style><h1>{title}</h1>"
         '<p>Machines read <a href="openapi.json">openapi.json</a>. Errors are '
         '<code>{"detail", "code"}</code>; every changing request takes an <code>Idempotency-Key</code>. '
-        "A conversation's events come over the WebSocket <code>/api/chat/{conversation_id}/ws</code>.</p>"
+        "A conversation's events come over the WebSocket <code>/api/chat/{conversation_id}/ws</code>: "
+        '<a href="asyncapi.json">asyncapi.json</a>.</p>'
         f'<nav>{nav} <a href="#schemas">schemas</a></nav>{body}<h2 id="schemas">schemas</h2>{schemas}</html>'
     )
 

@@ -5,6 +5,8 @@ Not here: which of them are open (`translate.py`), answering them (`actions.py`)
 
 from typing import Any, cast
 
+import msgspec
+
 from bowerbird.core import wire
 from bowerbird.core.events import ApprovalRequest
 from bowerbird.core.wire.rows import ToolUse
@@ -24,9 +26,10 @@ def asked(event: ApprovalRequest) -> list[wire.ServerFrame]:
             wire.BudgetExceeded(event.text, event.id),
         ]
     tools = cast("list[ToolUse]", [dict(tool) for tool in event.tools])
+    question = wire.ToolApprovalRequest(tools, event.id, event.expires_at)
     if event.kind == "approval":
-        return [wire.ToolApprovalRequest(tools, event.id, event.expires_at)]
-    return [wire.ToolApprovalRequest(tools, event.id, event.expires_at, event.kind, event.text)]
+        return [question]
+    return [msgspec.structs.replace(question, kind=event.kind, text=event.text)]
 
 
 def decided(

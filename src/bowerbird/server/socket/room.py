@@ -11,11 +11,12 @@ From then on it gets what all get. So there is neither gap nor duplicate, whoeve
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from bowerbird.core.errors import BowerbirdError, UnknownSession
 from bowerbird.core.events import TextLive, ThinkingLive, ToolOutcome
 from bowerbird.core.wire import BranchUpdate, ServerFrame
+from bowerbird.core.wire.turns import TurnState
 from bowerbird.server.socket.audience import Audience
 from bowerbird.server.socket.event_order import Order
 from bowerbird.server.socket.files import BranchFiles
@@ -91,7 +92,7 @@ class Room:
         if active is not None:
             known = await records_of_turn(self.store, self.thread_id, active.turn_id, head)
             prime(translator, known, self.thread_id)
-            translator.running, translator.state = active.turn_id, active.state
+            translator.running, translator.state = active.turn_id, cast("TurnState", active.state)
             translator.paused = paused_mark(active)
         for published in now.asked_below:
             translator.frames(published)

@@ -11,6 +11,7 @@ while it is under way, the number is the next one.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -164,7 +165,8 @@ class Translator:
             by = self.asked_by.get(request.id)
             if below and by is None:
                 continue
-            frames = [replace(frame, subagent_id=by or UNSET, replay=True) for frame in asked(request)]
+            marks: dict[str, Any] = {"replay": True} if by is None else {"subagent_id": by, "replay": True}
+            frames = [replace(frame, **marks) for frame in asked(request)]
             made += [placed(frame, self.cursor, self.running) for frame in frames]
         return made
 
