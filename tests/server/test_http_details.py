@@ -97,7 +97,7 @@ def test_a_place_in_a_list_that_there_is_not_is_an_error(client: httpx.Client) -
     conversation = begin(client)
     for before in ("0123456789ab", "nothing", "x y"):
         answer = client.get("/api/conversations", params={"before": before})
-        assert answer.status_code == 422 and answer.json()["detail"][0]["loc"] == ["query", "before"]
+        assert answer.status_code == 404 and "before" in answer.json()["detail"]
     assert client.get("/api/conversations", params={"before": conversation}).status_code == 200
     client.delete(f"/api/conversations/{conversation}")  # between two pages
     assert client.get("/api/conversations", params={"before": conversation}).status_code == 200

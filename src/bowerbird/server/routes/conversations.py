@@ -10,7 +10,7 @@ from pydantic import Field
 from starlette.responses import Response
 
 from bowerbird.server.common.context import Caller, ServerContext
-from bowerbird.server.common.errors import invalid
+from bowerbird.server.common.errors import problem
 from bowerbird.server.common.json_answers import NOT_BLANK, answer, clean, is_id
 from bowerbird.server.common.ownership import owned_session
 from bowerbird.server.conversations.conversations import (
@@ -170,7 +170,9 @@ async def _known(context: ServerContext, caller: Caller, before: str) -> None:
     """Refuse a place in the list that there is not: an empty page would read as its end."""
     row = await context.store.read(lambda c: find_session(c, before, deleted=True)) if is_id(before) else None
     if row is None or not caller.owns(row.owner):
-        raise invalid(("query", "before"), "there is no such conversation; begin again without `before`")
+        raise problem(
+            "not_found", "there is no such conversation in `before`; begin the list again without it"
+        )
 
 
 @router.get("/conversations/{conversation_id}", response_model=Conversation, summary="One conversation")
