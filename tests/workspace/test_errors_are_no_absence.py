@@ -15,13 +15,13 @@ from bowerbird.store.rows.leases import is_dead, this_executor
 from bowerbird.workspace import Branch, Workspace
 from bowerbird.workspace.landing.case_clashes import case_clashes
 from bowerbird.workspace.landing.unfinished import folders_of, is_pending
-from bowerbird.workspace.presence import exists, is_directory
 from bowerbird.workspace.processes.copy_use import CopyUse
 from bowerbird.workspace.processes.mounts import submounts
 from bowerbird.workspace.raw_copy import make_equal
-from bowerbird.workspace.references import stood_on
 from bowerbird.workspace.registry.lock import note_of
+from bowerbird.workspace.registry.references import stood_on
 from bowerbird.workspace.tree.layers import is_opaque, make_opaque, probe_storage
+from bowerbird.workspace.tree.presence import exists, is_directory
 
 NUMBERS = (errno.EIO, errno.EMFILE, errno.EACCES)
 Fits = Callable[[str, tuple[Any, ...]], bool]

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bowerbird.core.errors import InvalidArgument, InvalidWorkspace
-from bowerbird.workspace import presence
 from bowerbird.workspace.carry_pending import taint, tainted_paths
 from bowerbird.workspace.compare.diff import PathPatch, branch_diff, path_patches, unified_patch
 from bowerbird.workspace.export import Format, export_branch
@@ -29,6 +28,7 @@ from bowerbird.workspace.process_view import ProcessView
 from bowerbird.workspace.registry.state import BranchState
 from bowerbird.workspace.results import Changes, Diff, Exported, LandingPlan, MergeResult
 from bowerbird.workspace.shared import Held, Shared
+from bowerbird.workspace.tree import presence
 from bowerbird.workspace.tree.changes import Change, changes_since, select
 from bowerbird.workspace.tree.paths import PathInput, chosen_path, shown
 from bowerbird.workspace.tree.real_directory import Beneath

@@ -12,11 +12,11 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from bowerbird.workspace import presence
 from bowerbird.workspace.history.branch_journal import Step
 from bowerbird.workspace.history.history import History, Snapshot
 from bowerbird.workspace.landing.record import LandingFolder
 from bowerbird.workspace.registry.state import BranchState
+from bowerbird.workspace.tree import presence
 from bowerbird.workspace.tree.changes import Change, frozen_side, side_of, stored_side
 from bowerbird.workspace.tree.layers import Pile
 from bowerbird.workspace.tree.nodes import EMPTY, Node, find, overlay, walk

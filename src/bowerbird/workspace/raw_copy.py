@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bowerbird.workspace import presence
+from bowerbird.workspace.tree import presence
 
 _CHUNK = 4 << 20
 

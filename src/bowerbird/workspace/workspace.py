@@ -9,7 +9,6 @@ from collections.abc import Collection
 from pathlib import Path
 
 from bowerbird.core.errors import InvalidWorkspace, WorkspaceError
-from bowerbird.workspace import presence
 from bowerbird.workspace.branch import Branch
 from bowerbird.workspace.find.browsing import Browse
 from bowerbird.workspace.landing.apply import said_plainly
@@ -21,6 +20,7 @@ from bowerbird.workspace.registry.limits import WorkspaceLimits
 from bowerbird.workspace.registry.lock import WriterLock
 from bowerbird.workspace.registry.registry import TRASH_DAYS, BranchInfo, BranchRegistry
 from bowerbird.workspace.shared import Shared
+from bowerbird.workspace.tree import presence
 from bowerbird.workspace.tree.ground import Ground
 from bowerbird.workspace.tree.hiding import hidden_by
 from bowerbird.workspace.tree.merged_view import MergedView

@@ -6,7 +6,7 @@ Here: the chain of `.gitignore` from the root to a path. Not here: the rules' sy
 
 import os
 
-from bowerbird.workspace import presence
+from bowerbird.workspace.tree import presence
 from bowerbird.workspace.tree.ignore import MOST_BYTES, Chain, extended, ignored
 from bowerbird.workspace.tree.merged_view import MergedView
 

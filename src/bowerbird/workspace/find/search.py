@@ -14,13 +14,13 @@ from itertools import islice
 from typing import Any
 
 from bowerbird.core.errors import InvalidPattern, SearchTimeout, WorkspaceError
-from bowerbird.workspace import presence
 from bowerbird.workspace.find.counting import Counting, Wanted, Watch, host_files
 from bowerbird.workspace.find.listing import MOST_PRUNED, check_page
 from bowerbird.workspace.find.ripgrep import Query, batches, parse_numbers
 from bowerbird.workspace.find.searchable import LARGEST, SearchMemory, SortedFiles
 from bowerbird.workspace.find.text import HEAD, encoding_of, lines_of
 from bowerbird.workspace.find.walk import Found
+from bowerbird.workspace.tree import presence
 from bowerbird.workspace.tree.glob import compile_glob
 from bowerbird.workspace.tree.merged_view import MergedView, open_regular
 from bowerbird.workspace.tree.nodes import Entry

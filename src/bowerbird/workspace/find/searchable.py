@@ -11,11 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from bowerbird.core.errors import WorkspaceError
-from bowerbird.workspace import presence
 from bowerbird.workspace.find.python_search import PythonSearch
 from bowerbird.workspace.find.ripgrep import Ripgrep, find_ripgrep
 from bowerbird.workspace.find.text import HEAD, is_binary
 from bowerbird.workspace.find.walk import Found
+from bowerbird.workspace.tree import presence
 from bowerbird.workspace.tree.merged_view import MergedView, open_regular
 from bowerbird.workspace.tree.nodes import Entry
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from bowerbird.core.errors import SearchTimeout
-from bowerbird.workspace import presence
 from bowerbird.workspace.find.python_search import PythonSearch
 from bowerbird.workspace.find.ripgrep import Query, Ripgrep, Running, parse_counts, parse_numbers
 from bowerbird.workspace.find.search import (
@@ -23,6 +22,7 @@ from bowerbird.workspace.find.search import (
     SearchMemory,
     Wanted,
 )
+from bowerbird.workspace.tree import presence
 from bowerbird.workspace.tree.glob import Glob
 from bowerbird.workspace.tree.handles import FILE
 from bowerbird.workspace.tree.paths import PathInput

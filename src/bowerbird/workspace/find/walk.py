@@ -11,8 +11,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from bowerbird.workspace import presence
-from bowerbird.workspace.tree import handles
+from bowerbird.workspace.tree import handles, presence
 from bowerbird.workspace.tree.glob import Glob
 from bowerbird.workspace.tree.ground import LANDING_PLACE
 from bowerbird.workspace.tree.ignore import MOST_BYTES, NAMES, Chain, extended, ignored

@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from bowerbird.core.timestamps import now_iso
-from bowerbird.workspace import presence
 from bowerbird.workspace.history.layer_builder import LayerBuilder
-from bowerbird.workspace.tree import handles
+from bowerbird.workspace.tree import handles, presence
 from bowerbird.workspace.tree.changes import Change, parents_of
 from bowerbird.workspace.tree.fork_point import Base
 from bowerbird.workspace.tree.layers import FrozenLayer, Marks, Storage

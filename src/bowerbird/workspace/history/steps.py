@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
 
-from bowerbird.workspace import presence
-from bowerbird.workspace.tree import handles
+from bowerbird.workspace.tree import handles, presence
 from bowerbird.workspace.tree.layers import Marks, is_opaque, scan
 from bowerbird.workspace.tree.merged_view import MergedView
 from bowerbird.workspace.tree.nodes import EMPTY, Entry, Node, entry_of, is_whiteout, overlay, parts_of

@@ -22,11 +22,11 @@ from typing import NoReturn
 import msgspec
 
 from bowerbird.core.errors import LandingStuck, LimitExceeded, ReadOnly, WorkspaceError
-from bowerbird.workspace import presence
 from bowerbird.workspace.landing.acts import Action, Acts, ordered
 from bowerbird.workspace.landing.obstacles import Obstacles
 from bowerbird.workspace.landing.record import LandingFolder, LandingRecord, Refused, Step
 from bowerbird.workspace.landing.staging import Staging
+from bowerbird.workspace.tree import presence
 from bowerbird.workspace.tree.paths import shown
 from bowerbird.workspace.tree.real_directory import Beneath
 

@@ -8,7 +8,7 @@ import os
 import unicodedata
 from collections.abc import Collection
 
-from bowerbird.workspace import presence
+from bowerbird.workspace.tree import presence
 from bowerbird.workspace.tree.real_directory import Beneath
 
 

@@ -16,7 +16,6 @@ import msgspec
 from bowerbird.core.errors import LandingRefused, Stale, WorkspaceError
 from bowerbird.core.ids import new_id
 from bowerbird.core.timestamps import now_iso
-from bowerbird.workspace import presence
 from bowerbird.workspace.history.history import History
 from bowerbird.workspace.landing.apply import Applier, Changed, Checkpoint, file_refusal, no_checkpoint
 from bowerbird.workspace.landing.case_clashes import case_clashes
@@ -36,6 +35,7 @@ from bowerbird.workspace.landing.plan import (
 from bowerbird.workspace.landing.record import LandingEntry, LandingFolder, LandingRecord, Refused, Step
 from bowerbird.workspace.marks.flags import FlagRules
 from bowerbird.workspace.marks.surroundings import around_changes
+from bowerbird.workspace.tree import presence
 from bowerbird.workspace.tree.changes import Change, base_side, side_of
 from bowerbird.workspace.tree.nodes import Entry
 from bowerbird.workspace.tree.paths import path_b64, shown

@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from bowerbird.core.errors import WorkspaceError
-from bowerbird.workspace import presence
+from bowerbird.workspace.tree import presence
 from bowerbird.workspace.tree.content import Content
 from bowerbird.workspace.tree.real_directory import Version
 from bowerbird.workspace.tree.threeway import Side

@@ -10,7 +10,6 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 
 from bowerbird.core.errors import BranchBusy, InvalidWorkspace, WorkspaceError
-from bowerbird.workspace import presence
 from bowerbird.workspace.landing.apply import Settle, recover, settle_nothing
 from bowerbird.workspace.landing.landed_paths import LandedPaths
 from bowerbird.workspace.landing.landing import settler
@@ -18,6 +17,7 @@ from bowerbird.workspace.landing.lock import workspace_lock
 from bowerbird.workspace.landing.record import LandingFolder, LandingRecord
 from bowerbird.workspace.landing.undo import undo_settler
 from bowerbird.workspace.registry.registry import BranchRegistry
+from bowerbird.workspace.tree import presence
 from bowerbird.workspace.tree.real_directory import Beneath
 from bowerbird.workspace.tree.stack import Stack
 

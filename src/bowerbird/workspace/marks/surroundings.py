@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from bowerbird.workspace import presence
 from bowerbird.workspace.marks.git_named import GitNamed, git_named
 from bowerbird.workspace.marks.names import folded_parts
+from bowerbird.workspace.tree import presence
 from bowerbird.workspace.tree.changes import Change
 from bowerbird.workspace.tree.ground import Ground
 from bowerbird.workspace.tree.nodes import EntryKind

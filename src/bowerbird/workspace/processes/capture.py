@@ -13,9 +13,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from bowerbird.core.errors import WorkspaceError
-from bowerbird.workspace import presence
 from bowerbird.workspace.history.branch_journal import Step
-from bowerbird.workspace.tree import handles, owned
+from bowerbird.workspace.tree import handles, owned, presence
 from bowerbird.workspace.tree.fork_point import Base
 from bowerbird.workspace.tree.layers import is_opaque
 from bowerbird.workspace.tree.merged_view import MergedView

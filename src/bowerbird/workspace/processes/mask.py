@@ -9,8 +9,7 @@ import stat
 import time
 from pathlib import Path
 
-from bowerbird.workspace import presence
-from bowerbird.workspace.tree import handles
+from bowerbird.workspace.tree import handles, presence
 from bowerbird.workspace.tree.ground import Ground
 from bowerbird.workspace.tree.layers import make_whiteout
 from bowerbird.workspace.tree.open_layer import discard

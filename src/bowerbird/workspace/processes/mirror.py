@@ -17,9 +17,8 @@ from pathlib import Path
 import msgspec
 
 from bowerbird.core.errors import LimitExceeded, NotFound, SpecialFile, WorkspaceError
-from bowerbird.workspace import presence
 from bowerbird.workspace.processes.adopt_directory import adopt
-from bowerbird.workspace.tree import handles, owned
+from bowerbird.workspace.tree import handles, owned, presence
 from bowerbird.workspace.tree.merged_view import open_regular
 from bowerbird.workspace.tree.nodes import Entry, kind_of
 from bowerbird.workspace.tree.open_layer import discard

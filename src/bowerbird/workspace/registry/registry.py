@@ -23,12 +23,12 @@ from pathlib import Path
 from bowerbird.core.errors import InvalidWorkspace, NotFound
 from bowerbird.core.ids import new_id
 from bowerbird.core.timestamps import from_iso, now_iso
-from bowerbird.workspace import presence
 from bowerbird.workspace.find.searchable import SearchMemory
-from bowerbird.workspace.references import stood_on
 from bowerbird.workspace.registry.discarded import discarded_at, note_discarded
 from bowerbird.workspace.registry.limits import WorkspaceLimits
+from bowerbird.workspace.registry.references import stood_on
 from bowerbird.workspace.registry.state import BranchState
+from bowerbird.workspace.tree import presence
 from bowerbird.workspace.tree.layers import FrozenLayer, Pile, Storage, probe_storage
 from bowerbird.workspace.tree.manifest import Manifest, ManifestFile
 from bowerbird.workspace.tree.temporary import remove_orphans, temporary_directory

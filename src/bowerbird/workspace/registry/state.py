@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bowerbird.core.errors import BranchBusy, Hidden, InvalidWorkspace, NotFound, ReadOnly
-from bowerbird.workspace import presence
 from bowerbird.workspace.find.searchable import SearchMemory
 from bowerbird.workspace.history.branch_journal import Journal, Step, Via
 from bowerbird.workspace.history.steps import StepStore
@@ -20,6 +19,7 @@ from bowerbird.workspace.processes.mirror import Mirror
 from bowerbird.workspace.registry.limits import ChangeAccount, WorkspaceLimits
 from bowerbird.workspace.registry.lock import WriterLock
 from bowerbird.workspace.registry.path_order import PathOrder
+from bowerbird.workspace.tree import presence
 from bowerbird.workspace.tree.ground import Ground
 from bowerbird.workspace.tree.hiding import hidden_by
 from bowerbird.workspace.tree.layers import Pile, Storage

@@ -19,8 +19,7 @@ from functools import cached_property
 from pathlib import Path
 
 from bowerbird.core.errors import WorkspaceError
-from bowerbird.workspace import presence
-from bowerbird.workspace.tree import handles, owned
+from bowerbird.workspace.tree import handles, owned, presence
 from bowerbird.workspace.tree.nodes import EMPTY, WHITEOUT, Entry, Node, entry_of, is_whiteout, overlay
 from bowerbird.workspace.tree.temporary import probe_place
 

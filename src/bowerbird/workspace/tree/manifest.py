@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from bowerbird.core.timestamps import now_iso, to_iso
-from bowerbird.workspace import presence
+from bowerbird.workspace.tree import presence
 
 VERSION = 1
 

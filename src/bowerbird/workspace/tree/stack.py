@@ -11,8 +11,7 @@ from pathlib import Path
 
 from bowerbird.core.errors import NotDirectory, NotFound
 from bowerbird.core.timestamps import now_iso
-from bowerbird.workspace import presence
-from bowerbird.workspace.tree import handles
+from bowerbird.workspace.tree import handles, presence
 from bowerbird.workspace.tree.fork_point import Base
 from bowerbird.workspace.tree.layers import FrozenLayer
 from bowerbird.workspace.tree.manifest import LayerRecord
