@@ -44,7 +44,7 @@ async def main(place):
                     done = await sandbox.run(line)
                     runs.append([done.exit_code, done.output, done.written, done.tier])
                 told[minimum]["runs"] = runs
-                told[minimum]["changes"] = branch.changes()
+                told[minimum]["changes"] = branch.changes().record()
             except SandboxUnavailable as error:
                 told[minimum]["refused"] = str(error)
         await host.close()

@@ -171,7 +171,7 @@ def test_a_command_that_fills_the_disk_is_ended_and_says_what_to_do(tmp_path):
     """D-8, law 7: the server's own database needs the last of it; the text names the way out."""
     if not can_mount():
         pytest.skip("this host gives no user namespaces: no disk of one's own can be filled")
-    words = [sys.executable, "-c", NEARLY_FULL, str(Path(__file__).parents[1]), str(tmp_path)]
+    words = [sys.executable, "-c", NEARLY_FULL, str(Path(__file__).parents[2]), str(tmp_path)]
     ran = subprocess.run([*ALONE, *words], capture_output=True, text=True, timeout=HANG_S * 5, check=False)
     assert ran.returncode == 0, ran.stderr
     reason, note, written, after = json.loads(ran.stdout.splitlines()[-1])
