@@ -5,6 +5,7 @@ A worker takes whole files; a long one that is taken last would keep the others 
 """
 
 import os
+import signal
 from pathlib import Path
 
 import hypothesis
@@ -13,6 +14,9 @@ from support.patience import patience
 
 # For hangs only: a machine beside other work is several times slower, and more where it says so.
 os.environ.setdefault("PYTEST_TIMEOUT", str(patience(60)))
+# A shell's background jobs begin with Ctrl+C ignored, and every command of a test would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # How long one example takes says how busy the machine is.
 hypothesis.settings.register_profile("patient", deadline=None)
