@@ -21,11 +21,11 @@ from bowerbird.core.errors import BowerbirdError
 from bowerbird.workspace.history import layer_shelf
 
 
-def run(place: str, seed: int, turns: int, layers: int, after: int) -> tuple[Counts, str | None]:
+def run(place: str, seed: int, turns: int, layers: int, after: int, thins: bool) -> tuple[Counts, str | None]:
     """Run one time line; return what was done and what differed."""
     layer_shelf.MOST_LAYERS, layer_shelf.LAYERS_AFTER = layers, after
     try:
-        return run_time_line(Path(place) / str(seed), seed, turns), None
+        return run_time_line(Path(place) / str(seed), seed, turns, thins=thins), None
     except Difference as difference:
         return Counts(), str(difference)
     except (BowerbirdError, OSError) as error:  # an error where the model has none is a difference too
@@ -41,10 +41,11 @@ def main() -> int:
     parser.add_argument("--layers", type=int, default=4, help="more layers than these are joined")
     parser.add_argument("--after", type=int, default=2, help="layers after joining")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
+    parser.add_argument("--thin", action="store_true", help="forget snapshots in between, killed or not")
     parser.add_argument("--dir", default=None, help="where to work, such as a tmpfs")
     given = parser.parse_args()
     begun = time.perf_counter()
-    how = (given.turns, given.layers, given.after)
+    how = (given.turns, given.layers, given.after, given.thin)
     with tempfile.TemporaryDirectory(dir=given.dir) as place, ProcessPoolExecutor(given.jobs) as pool:
         seeds = range(given.first, given.first + given.n)
         tasks = [pool.submit(run, place, seed, *how) for seed in seeds]
@@ -59,7 +60,8 @@ def main() -> int:
     print(
         f"joins {sum(c.joins for c in counts):,} (over three in one branch: {deep:,} time lines, "
         f"most {max(c.most_joins for c in counts)})   snapshots looked at "
-        f"{sum(c.snapshots for c in counts):,}   merges {sum(c.merges for c in counts):,}"
+        f"{sum(c.snapshots for c in counts):,}   merges {sum(c.merges for c in counts):,}   "
+        f"snapshots forgotten {sum(c.thinned for c in counts):,}"
     )
     return 1 if differences else 0
 

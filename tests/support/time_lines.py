@@ -11,6 +11,8 @@ chance, so a merge of two changed versions is a conflict and the model needs no 
 import os
 import random
 import shutil
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,10 +20,45 @@ from typing import Any
 from support.branch_histories import read_branch
 
 from bowerbird.workspace import Branch, Changes, Workspace
+from bowerbird.workspace.tree import handles
 
 PATHS = ("a", "b", "d/x", "d/y", "d/e/f", "g/h/i/j", "n/m")
 FOLDERS = ("d", "d/e", "g", "g/h", "n")
 Tree = dict[str, bytes]
+
+
+class Killed(BaseException):
+    """Stands for a kill: nothing of ours catches it."""
+
+
+@contextmanager
+def killed_at_write(at: int) -> Generator[None]:
+    """The `at`-th change of a directory ends everything, as a kill does; it has not happened."""
+    seen = 0
+
+    def guarded(real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*given: Any, **options: Any) -> Any:
+            nonlocal seen
+            seen += 1
+            if seen >= at:
+                raise Killed
+            return real(*given, **options)
+
+        return call
+
+    names = ("rename", "replace", "unlink", "rmdir", "mkdir", "link", "symlink")
+    kept = {name: getattr(os, name) for name in names}
+    exchange: Any = handles.exchange
+    changed: Any = handles
+    try:
+        for name, real in kept.items():
+            setattr(os, name, guarded(real))
+        changed.exchange = guarded(exchange)
+        yield
+    finally:
+        for name, real in kept.items():
+            setattr(os, name, real)
+        changed.exchange = exchange
 
 
 class Difference(AssertionError):
@@ -36,6 +73,7 @@ class Counts:
     most_joins: int = 0
     snapshots: int = 0
     merges: int = 0
+    thinned: int = 0
 
 
 @dataclass(eq=False)
@@ -60,10 +98,11 @@ class TimeLine:
         place: an empty directory of its own.
         seed: chooses everything.
         turns: how many turns the first branch lives.
+        thins: snapshots are forgotten in between, sometimes by a process that is killed over it.
     """
 
-    def __init__(self, place: Path, seed: int, turns: int) -> None:
-        self.seed, self.turns = seed, turns
+    def __init__(self, place: Path, seed: int, turns: int, *, thins: bool = False) -> None:
+        self.seed, self.turns, self.thins = seed, turns, thins
         self.random = random.Random(seed)
         self.log: list[str] = []
         self.unique = 0
@@ -93,6 +132,8 @@ class TimeLine:
                     self._merge(self.random.choice(self.lines[1:]))
                 elif dice < 0.45:
                     self._restore(self.random.choice(self.lines))
+                if self.thins and self.random.random() < 0.4:
+                    self._thin(self.random.choice(self.lines))
             for line in self.lines:
                 self._look_at_everything(line)
             self._open_again()
@@ -191,6 +232,22 @@ class TimeLine:
         self._equal(f"view of {parent.name} after merge", parent.now, view_of(parent.real))
         self.counts.merges += 1
 
+    def _thin(self, line: Line) -> None:
+        """Forget some snapshots, perhaps killed at any write of it; all others stay as they are."""
+        turns = {row["turn"] for row in line.real.snapshots() if row["turn"] and self.random.random() < 0.7}
+        kept = {row["id"] for row in line.real.snapshots() if row["turn"] not in turns}
+        killed = self.random.random() < 0.5
+        self.log.append(f"thin {line.name}: all but {sorted(kept)}{', killed' if killed else ''}")
+        if killed:
+            with killed_at_write(self.random.randrange(1, 30)), suppress(Killed):
+                self.workspace.forget_snapshots(line.real.id, turns)
+        else:
+            self.counts.thinned += self.workspace.forget_snapshots(line.real.id, turns)
+        known = {row["id"] for row in line.real.snapshots()}
+        self._equal(f"kept snapshots of {line.name}", kept, kept & known)
+        line.known = {id_: state for id_, state in line.known.items() if id_ in known}
+        self._equal(f"view of {line.name} thinned", line.now, view_of(line.real))
+
     # ------------------------------------------------------------ what is looked at
 
     def _learn(self, line: Line) -> None:
@@ -282,9 +339,9 @@ def listed(changes: Changes) -> set[str]:
     return {os.fspath(p)[1:] for p in changes.paths} & set(PATHS)
 
 
-def run_time_line(place: Path, seed: int, turns: int) -> Counts:
+def run_time_line(place: Path, seed: int, turns: int, *, thins: bool = False) -> Counts:
     """Run one time line in `place` (made and removed); raises Difference."""
     try:
-        return TimeLine(place, seed, turns).run()
+        return TimeLine(place, seed, turns, thins=thins).run()
     finally:
         shutil.rmtree(place, ignore_errors=True)

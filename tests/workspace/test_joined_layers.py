@@ -15,6 +15,7 @@ from bowerbird.workspace.tree.manifest import ManifestFile
 
 TIME_LINES = 12
 EACH = 4
+THINNED = 3
 TURNS = 20
 
 
@@ -32,6 +33,38 @@ def test_every_snapshot_keeps_its_content_beyond_three_joins(first: int, tmp_pat
     for seed in range(first, first + EACH):
         counts = run_time_line(tmp_path / str(seed), seed, TURNS)
         assert counts.most_joins > 3
+
+
+@pytest.mark.usefixtures("joined_often")
+def test_forgotten_snapshots_take_nothing_from_the_others(tmp_path: Path) -> None:
+    """Reliability 10: thinned at random moments, killed at any change of a directory, or not.
+
+    `benchmarks/time_lines.py --thin` runs as many as one likes.
+    """
+    thinned = 0
+    for seed in range(THINNED):
+        thinned += run_time_line(tmp_path / str(seed), seed, TURNS, thins=True).thinned
+    assert thinned > 0
+
+
+@pytest.mark.usefixtures("joined_often")
+async def test_thinned_snapshots_leave_the_disk(tmp_path: Path) -> None:
+    """Reliability 10: their rows went, and their layers stayed for ever."""
+    with Workspace(None, data_dir=tmp_path) as workspace:
+        branch = workspace.branch()
+        for turn in range(1, 41):
+            await branch.write_file("f", f"{turn}\n")
+            branch.end_turn(f"t_{turn}")
+        layers = tmp_path / "branches" / branch.id / "layers"
+        before = len(list(layers.iterdir()))
+        old = {f"t_{turn}" for turn in range(1, 31) if turn % 10}
+        assert workspace.forget_snapshots(branch.id, old) > 20
+        assert len(list(layers.iterdir())) < before - 20
+        kept = {row["turn"]: row["id"] for row in branch.snapshots()}
+        for turn in (10, 20, 30, 31, 40):
+            child = branch.fork(snapshot=kept[f"t_{turn}"])
+            assert (await child.read_file("f"))["content"].startswith(f"{turn}\n")
+        assert workspace.forget_snapshots(branch.id, old) == 0
 
 
 def state_after(turn: int) -> dict[str, bytes]:

@@ -4,7 +4,7 @@ Here: the two calls that involve two branches, over their states and the registr
 Not here: decisions (`compare/merge.py`, `tree/threeway.py`), layers of one branch (`history/history.py`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from bowerbird.core.errors import NotFound, NotRelated
 from bowerbird.workspace.carry_pending import carry as carry_over
@@ -23,6 +23,7 @@ from bowerbird.workspace.history.history import History
 from bowerbird.workspace.registry.registry import BranchRegistry
 from bowerbird.workspace.registry.state import BranchState
 from bowerbird.workspace.tree.changes import Change, changes_of, select
+from bowerbird.workspace.tree.manifest import ManifestFile
 from bowerbird.workspace.tree.merged_view import MergedView
 from bowerbird.workspace.tree.nodes import Entry
 from bowerbird.workspace.tree.threeway import Side
@@ -175,3 +176,28 @@ class _EntriesAt:
         if view is None:
             raise KeyError(snapshot)
         return view.lookup(path)
+
+
+def forget_snapshots(
+    state: BranchState, registry: BranchRegistry, turns: Collection[str], keep: Collection[str]
+) -> int:
+    """Free what only snapshots of these turns need; returns how many snapshots went.
+
+    Those stay that the view is still made of, on which a fork stands, and whose state a merge took.
+
+    Args:
+        keep: ids of snapshots that stay.
+
+    Raises:
+        BranchBusy: another process writes the branch.
+    """
+    with state.writing():
+        history = history_of(state, registry)
+        above = [registry.directory(branch) for branch in registry.ancestors(state.id)]
+        merged = {name for d in above for name in MergeMemory(d, ManifestFile(d)).named(state.id)}
+        had = history.snapshots()
+        unwanted = {s.id for s in had if s.turn in turns and s.id not in keep} - merged
+        if not unwanted:
+            return 0
+        history.shelf.thin(unwanted)
+        return len(had) - len(history.snapshots())

@@ -8,9 +8,10 @@ import logging
 from collections.abc import Collection
 from pathlib import Path
 
-from bowerbird.core.errors import InvalidWorkspace, WorkspaceError
+from bowerbird.core.errors import InvalidWorkspace, NotFound, WorkspaceError
 from bowerbird.workspace.branch import Branch
 from bowerbird.workspace.find.browsing import Browse
+from bowerbird.workspace.fork_and_merge import forget_snapshots
 from bowerbird.workspace.landing.apply import said_plainly
 from bowerbird.workspace.landing.fix import Fix
 from bowerbird.workspace.landing.landings import Landing, Landings
@@ -153,6 +154,25 @@ class Workspace:
             now_s: the clock's when None.
         """
         return self._shared.registry.empty_trash(now_s, days=days, keep=keep)
+
+    def forget_snapshots(self, branch_id: str, turns: Collection[str], keep: Collection[str] = ()) -> int:
+        """Free the disk that only snapshots of old turns need, of a branch of any workspace (SE-48).
+
+        Args:
+            turns: ids of turns to which nobody goes back. keep: ids of snapshots that stay.
+
+        Returns:
+            How many snapshots went; one that the branch's view or a fork needs stays.
+
+        Raises:
+            NotFound: there is no such branch. BranchBusy: another process writes it.
+        """
+        registry = self._shared.registry
+        directory = registry.directory(branch_id)
+        if not presence.is_directory(directory):
+            raise NotFound(f"branch {branch_id} does not exist")
+        with registry.borrowed(directory) as state:
+            return forget_snapshots(state, registry, turns, keep)
 
     def browse(self) -> Browse:
         """Return a look at the directory itself, as branches see it; its calls block.

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from bowerbird.core.errors import InvalidWorkspace
+from bowerbird.core.errors import BranchBusy, InvalidWorkspace, NotFound
 from bowerbird.core.threads import in_thread, to_thread
 from bowerbird.sessions.branches.takeover import take_over
 
@@ -229,6 +229,17 @@ class Branches:
         """
         workspace = await self.workspace(None)
         return len(await in_thread(partial(workspace.empty_trash, days, keep, now_s)))
+
+    async def forget_snapshots(self, branch_id: str, turns: Collection[str], keep: Collection[str]) -> int:
+        """Free the disk that only snapshots of these turns need; returns how many went (SE-48).
+
+        A branch that another process writes, or that is gone, is left for the next pass.
+        """
+        workspace = await self.workspace(None)
+        try:
+            return await in_thread(workspace.forget_snapshots, branch_id, turns, keep)
+        except (BranchBusy, NotFound):
+            return 0
 
     async def finish_landings(self) -> int:
         """Finish what died half-way into any workspace (D-2); returns how many.

@@ -16,25 +16,25 @@ from sqlalchemy import Connection
 from bowerbird.core.threads import to_thread
 from bowerbird.core.timestamps import to_iso
 from bowerbird.sessions.branches.branches import Branches
+from bowerbird.sessions.forgetting import BREATH_S, forget, free_blobs
 from bowerbird.sessions.journal.audit_log import AuditLog
 from bowerbird.sessions.settings import SessionSettings
 from bowerbird.store.rows.retention import (
     branches_of_sessions,
     finished_before,
-    forget_sessions,
     forgettable_sessions,
     idle_sessions,
     long_sessions,
     roll_up_usage,
     thin_snapshots,
+    thinned_turns,
 )
+from bowerbird.store.rows.sessions import get_session
 from bowerbird.store.store import Store
 
 FIRST_S = 5.0  # a command that is over sooner leaves it to the next
 EVERY_S = 3600.0
 OFTEN_S = 60.0
-AT_ONCE = 20  # sessions with all their records, in one transaction
-BREATH_S = 0.02  # between two batches: the writer is the turns' first of all
 NEWEST_SNAPSHOTS = 50
 EVERY_TENTH = 10
 
@@ -52,6 +52,7 @@ class Removed:
     snapshots: int = 0
     branches: int = 0
     landings: int = 0
+    blobs: int = 0
 
 
 async def tidy(
@@ -84,24 +85,32 @@ async def tidy(
             await delete(thread_id)
             deleted += 1
     gone = await store.read(lambda c: forgettable_sessions(c, ago(settings.deleted_days)))
-    for first in range(0, len(gone), AT_ONCE):
-        some = gone[first : first + AT_ONCE]
-        await store.write(lambda c, some=some: forget_sessions(c, some))
-        await to_thread(audit.remove, some)
-        await asyncio.sleep(BREATH_S)
+    await forget(store, audit, gone)
     thinned = 0
     for thread_id in await store.read(lambda c: long_sessions(c, NEWEST_SNAPSHOTS)):
-        thinned += await store.write(
-            lambda c, thread=thread_id: thin_snapshots(c, thread, NEWEST_SNAPSHOTS, EVERY_TENTH), flush=False
-        )
+        thinned += await _thin(store, branches, thread_id)
     await to_thread(store.blobs.remove_leftovers)
+    blobs = await free_blobs(store)
     freed = landings = 0
     if branches is not None:
         # After the rows: a session that can still be restored finds its branch.
         wanted = set(await store.read(branches_of_sessions))
         freed = await branches.empty_trash(settings.deleted_days, wanted, at.timestamp())
         landings = await branches.forget_landings()
-    return Removed(rows, usage, deleted, len(gone), thinned, freed, landings)
+    return Removed(rows, usage, deleted, len(gone), thinned, freed, landings, blobs)
+
+
+async def _thin(store: Store, branches: Branches | None, thread_id: str) -> int:
+    """Drop old snapshots of a session, first their rows and then their layers; returns how many rows went.
+
+    Killed in between, the next pass finds from what is left in the database which layers nobody needs.
+    """
+    gone = await store.write(lambda c: thin_snapshots(c, thread_id, NEWEST_SNAPSHOTS, EVERY_TENTH))
+    branch_id = (await store.read(lambda c: get_session(c, thread_id))).branch_id
+    if branches is not None and branch_id is not None:
+        turns, kept = await store.read(lambda c: thinned_turns(c, thread_id, NEWEST_SNAPSHOTS))
+        await branches.forget_snapshots(branch_id, turns, kept)
+    return gone
 
 
 async def _in_batches(store: Store, batch: Callable[[Connection], int]) -> int:

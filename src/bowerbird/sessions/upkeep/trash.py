@@ -15,9 +15,10 @@ from bowerbird.core.errors import BowerbirdError, NotFound, TurnRunning, Workspa
 from bowerbird.core.threads import in_thread
 from bowerbird.core.timestamps import from_iso, to_iso
 from bowerbird.sessions.branches.branches import Branches
+from bowerbird.sessions.forgetting import forget, free_blobs
 from bowerbird.sessions.journal.audit_log import AuditLog
 from bowerbird.sessions.service import SessionService
-from bowerbird.store.rows.retention import branches_of_sessions, forget_sessions, forgettable_sessions
+from bowerbird.store.rows.retention import branches_of_sessions, forgettable_sessions
 from bowerbird.store.rows.sessions import SessionRow, find_session, get_session, lock_session, update_session
 from bowerbird.store.rows.turns import OPEN, turns_of
 from bowerbird.store.sql.tables import sessions, snapshots
@@ -104,9 +105,9 @@ class Trash:
         store, audit, gone = self.service.store, AuditLog(self.service.store.data_dir / "sessions"), 0
         now = datetime.now(UTC) + timedelta(seconds=1)
         while threads := await store.read(lambda c: forgettable_sessions(c, to_iso(now))):
-            await store.write(lambda c, ids=threads: forget_sessions(c, ids))
-            await in_thread(audit.remove, threads)
+            await forget(store, audit, threads)
             gone += len(threads)
+        await free_blobs(store)
         wanted = set(await store.read(branches_of_sessions))
         return Emptied(gone, await self.branches.empty_trash(0.0, wanted, now.timestamp()))
 

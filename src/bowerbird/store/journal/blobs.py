@@ -15,6 +15,7 @@ from bowerbird.core.ids import ulid
 from bowerbird.core.threads import to_thread
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+_ASIDE = ".aside-"
 _NAME = re.compile(r"(?:sha256:)?([0-9a-f]{64})")
 
 
@@ -45,7 +46,9 @@ class Blobs:
         temporary = self._directory / f".{ulid()}"
         try:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if not target.exists():
+            try:
+                os.utime(target)  # stored again: who looks for unused ones finds that it is wanted
+            except FileNotFoundError:
                 _write_flushed(temporary, content)
                 temporary.rename(target)
             _flush_directory(self._directory)  # also for a file that another process has just renamed
@@ -58,6 +61,8 @@ class Blobs:
     def remove_leftovers(self, older_than_s: float = 3600.0) -> int:
         """Remove temporary files of writes that were killed; returns how many."""
         removed = 0
+        for aside in self._directory.glob(f"{_ASIDE}*"):  # killed over a removal: perhaps it was wanted
+            aside.rename(self._directory / aside.name.removeprefix(_ASIDE))
         for path in self._directory.glob(".*"):
             try:
                 if time.time() - path.stat().st_mtime > older_than_s:
@@ -66,6 +71,40 @@ class Blobs:
             except OSError:
                 continue  # its writer lives, or another process removed it
         return removed
+
+    def has(self, name: str) -> bool:
+        """Whether a blob of this bare hash is stored."""
+        try:
+            (self._directory / name).stat()
+        except FileNotFoundError:
+            return False
+        return True
+
+    def record_text(self, name: str) -> str:
+        """Return the text of a stored record (JSON), "" for other bytes and for what is not there."""
+        try:
+            with (self._directory / name).open("rb") as file:
+                return file.read().decode("utf-8", "replace") if file.read(1) == b"{" else ""
+        except FileNotFoundError:
+            return ""
+
+    def remove(self, name: str, stored_before_s: float) -> bool:
+        """Remove a blob that nothing names; one that was stored again since a time stays.
+
+        It is put aside first: who stores the same bytes at this moment finds it whole, or none.
+        """
+        target, aside = self._directory / name, self._directory / f"{_ASIDE}{name}"
+        try:
+            if target.stat().st_mtime >= stored_before_s:
+                return False
+            target.rename(aside)
+        except FileNotFoundError:
+            return False
+        if aside.stat().st_mtime >= stored_before_s:
+            aside.rename(target)
+            return False
+        aside.unlink()
+        return True
 
     async def keep(self, content: bytes, media_type: str) -> str:
         """Do `put` in a thread, as tools store images; `media_type` is the message's to keep."""

@@ -141,6 +141,16 @@ def thin_snapshots(connection: Connection, thread_id: str, newest: int, every: i
     return int(gone.rowcount)
 
 
+def thinned_turns(connection: Connection, thread_id: str, newest: int) -> tuple[set[str], set[str]]:
+    """Return the ids of old turns to which nobody can go back, and of the snapshots that stay."""
+    last = connection.scalar(select(func.max(turns.c.n)).where(turns.c.thread_id == thread_id)) or 0
+    kept = connection.execute(
+        select(snapshots.c.turn_id, snapshots.c.snapshot_id).where(snapshots.c.thread_id == thread_id)
+    ).all()
+    old = select(turns.c.turn_id).where(turns.c.thread_id == thread_id, turns.c.n <= last - newest)
+    return set(connection.scalars(old)) - {row.turn_id for row in kept}, {row.snapshot_id for row in kept}
+
+
 def long_sessions(connection: Connection, more_turns_than: int) -> list[str]:
     """Return living sessions with more snapshots than a number."""
     found = (

@@ -238,6 +238,11 @@ class MergeMemory:
             found.update(self._read(number).get(child, {}))
         return found
 
+    def named(self, child: str) -> set[str]:
+        """Return the child's snapshots that were ever merged; going back brings earlier ones up again."""
+        numbers = self._manifest.value.merged.get(child, ())
+        return {name for number in numbers for name in self._read(number).get(child, {}).values()}
+
     def remember(self, number: int, child: str, snapshot: str, paths: Iterable[str]) -> dict[str, Any]:
         """Write what layer `number` took and return the manifest's new `merged`."""
         rows = self._read(number) if number in self._numbers() else {}

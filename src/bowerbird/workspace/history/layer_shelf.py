@@ -11,7 +11,7 @@ snapshots or forks need stay on disk beside a `<n>.kept` mark, their records in
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -237,6 +237,62 @@ class LayerShelf:
             os.close(layers)
             os.close(work)
 
+    # ------------------------------------------------------------ thinning
+
+    def thin(self, unwanted: Collection[str]) -> None:
+        """Free what only snapshots need to which nobody can go back any more.
+
+        Covered layers between two that are needed become one, in the place of the newest of them. What the
+        view is made of stays as it is, and so does what forks stand on. Killed at any point, every other
+        snapshot is whole: a layer joined early says the same as before, and a list of layers is replaced
+        before anything goes that the old one names.
+
+        Args:
+            unwanted: ids of snapshots.
+        """
+        held = self._referenced()
+        above = 0
+        for layer in self._manifest.value.layers:
+            listed = self.covered(layer.n)
+            runs = _runs(self._needed_within(listed, unwanted, above), unwanted, held)
+            above = layer.n
+            rows = [self._joined(run, unwanted) for run in runs]
+            if rows != listed:
+                _write_json(self.directory / f"{layer.n}.covered.json", [asdict(row) for row in rows])
+            for row in rows:  # what it joined is named by the list itself now
+                (self.directory / f"{row.n}.covered.json").unlink(missing_ok=True)
+        self.sweep()
+
+    def _needed_within(
+        self, records: Iterable[LayerRecord], unwanted: Collection[str], above: int
+    ) -> list[LayerRecord]:
+        """Layers, oldest first, with those in joined ones that a wanted snapshot needs."""
+        found: dict[int, LayerRecord] = {}
+        for record in records:
+            if record.n <= above:
+                continue
+            inner = self._needed_within(self.covered(record.n), unwanted, above)
+            if any(_is_wanted(each, unwanted) for each in inner):
+                found |= {each.n: each for each in inner}
+            found[record.n] = record
+            above = record.n
+        return [found[number] for number in sorted(found)]
+
+    def _joined(self, run: Sequence[LayerRecord], unwanted: Collection[str]) -> LayerRecord:
+        """Make the last layer of a run say what all of it says; return its record."""
+        last = run[-1] if _is_wanted(run[-1], unwanted) else replace(run[-1], snapshot=None, turn=None)
+        if len(run) == 1:
+            return last
+        tree: Node = EMPTY
+        for record in run:
+            tree = overlay(tree, FrozenLayer(self.directory / str(record.n)).node)
+        builder = self._builder(last.n)
+        builder.add_tree(tree)
+        built = builder.finish()
+        self._exchange(built, str(last.n))
+        discard(built)
+        return last
+
     # ------------------------------------------------------------ what stays on disk
 
     def sweep(self) -> None:
@@ -259,13 +315,20 @@ class LayerShelf:
     def records(self) -> list[LayerRecord]:
         """Every layer that a snapshot may need, oldest first."""
         found: dict[int, LayerRecord] = {}
+        above = 0
         for layer in self._manifest.value.layers:
-            for record in self._with_covered(layer):
+            for record in self._with_covered(layer, above):
                 found.setdefault(record.n, record)  # a kill while joining leaves layers listed and covered
+            above = layer.n
         return list(found.values())
 
-    def _with_covered(self, layer: LayerRecord) -> list[LayerRecord]:
-        inner = [found for record in self.covered(layer.n) for found in self._with_covered(record)]
+    def _with_covered(self, layer: LayerRecord, above: int) -> list[LayerRecord]:
+        """A layer after those it joined; a kill while thinning leaves some that the one before it says."""
+        inner: list[LayerRecord] = []
+        for record in self.covered(layer.n):
+            if record.n > above:
+                inner += self._with_covered(record, above)
+                above = record.n
         return [*inner, layer]
 
     def covered(self, number: int) -> list[LayerRecord]:
@@ -280,6 +343,31 @@ class LayerShelf:
         for record in self.covered(number):
             found |= {record.n} | self._covered_numbers(record.n)
         return found
+
+
+def _is_wanted(record: LayerRecord, unwanted: Collection[str]) -> bool:
+    return record.snapshot is not None and record.snapshot not in unwanted
+
+
+def _runs(
+    records: Iterable[LayerRecord], unwanted: Collection[str], held: Collection[int]
+) -> list[list[LayerRecord]]:
+    """Cut layers into runs that end at a wanted snapshot; one that a fork stands on is a run of its own.
+
+    What comes after the last wanted snapshot is left out: the layer that joined all of them says it, too.
+    """
+    runs: list[list[LayerRecord]] = [[]]
+    for record in records:
+        if record.n in held:
+            runs += [[record], []]
+        else:
+            runs[-1].append(record)
+            if _is_wanted(record, unwanted):
+                runs.append([])
+    runs = [run for run in runs if run]
+    while runs and not _is_wanted(runs[-1][-1], unwanted):
+        runs.pop()
+    return runs
 
 
 def _write_json(path: Path, data: object) -> None:
