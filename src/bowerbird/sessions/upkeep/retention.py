@@ -16,9 +16,9 @@ from sqlalchemy import Connection
 from bowerbird.core.threads import to_thread
 from bowerbird.core.timestamps import to_iso
 from bowerbird.sessions.branches.branches import Branches
-from bowerbird.sessions.forgetting import BREATH_S, forget, free_blobs
 from bowerbird.sessions.journal.audit_log import AuditLog
 from bowerbird.sessions.settings import SessionSettings
+from bowerbird.sessions.upkeep.forgetting import BREATH_S, forget, free_blobs
 from bowerbird.store.rows.retention import (
     branches_of_sessions,
     finished_before,

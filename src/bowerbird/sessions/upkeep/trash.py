@@ -15,9 +15,9 @@ from bowerbird.core.errors import BowerbirdError, NotFound, TurnRunning, Workspa
 from bowerbird.core.threads import in_thread
 from bowerbird.core.timestamps import from_iso, to_iso
 from bowerbird.sessions.branches.branches import Branches
-from bowerbird.sessions.forgetting import forget, free_blobs
 from bowerbird.sessions.journal.audit_log import AuditLog
 from bowerbird.sessions.service import SessionService
+from bowerbird.sessions.upkeep.forgetting import forget, free_blobs
 from bowerbird.store.rows.retention import branches_of_sessions, forgettable_sessions
 from bowerbird.store.rows.sessions import SessionRow, find_session, get_session, lock_session, update_session
 from bowerbird.store.rows.turns import OPEN, turns_of

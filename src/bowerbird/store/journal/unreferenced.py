@@ -1,7 +1,7 @@
 """Blobs that only forgotten sessions named (reliability 10).
 
 Here: which blobs a session's rows name, noting them before the rows go, removing those that nothing names any
-more. Not here: when (`sessions/forgetting.py`), how a blob is stored (`journal/blobs.py`).
+more. Not here: when (`sessions/upkeep/forgetting.py`), how a blob is stored (`journal/blobs.py`).
 
 Only what sessions of this database named is ever removed: a directory may serve another database, too.
 The note is written first and taken away last, so that a kill in between costs nothing but another pass.

@@ -8,15 +8,15 @@ from collections.abc import Sequence
 
 from bowerbird.core.threads import in_thread
 from bowerbird.sessions.journal.audit_log import AuditLog
-from bowerbird.store.rows.retention import forget_sessions
-from bowerbird.store.store import Store
-from bowerbird.store.unreferenced import (
+from bowerbird.store.journal.unreferenced import (
     has_noted,
     names_in_rows,
     note,
     remove_unreferenced,
     with_inner,
 )
+from bowerbird.store.rows.retention import forget_sessions
+from bowerbird.store.store import Store
 
 AT_ONCE = 20  # sessions with all their records, in one transaction
 BREATH_S = 0.02  # between two batches: the writer is the turns' first of all
