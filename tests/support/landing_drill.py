@@ -122,7 +122,7 @@ class Scene:
         if self.phase == "recover":
             with mock.patch.object(Landings, "recover", _nothing):
                 workspace = Workspace(self.root, data_dir=self.data)
-            house: Any = getattr(workspace, "_house")  # noqa: B009
+            house: Any = getattr(workspace, "_shared")  # noqa: B009
             work: Callable[[], Any] = house.landings.recover
         else:
             workspace = Workspace(self.root, data_dir=self.data)

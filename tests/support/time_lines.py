@@ -234,8 +234,8 @@ class TimeLine:
 
     def _thin(self, line: Line) -> None:
         """Forget some snapshots, perhaps killed at any write of it; all others stay as they are."""
-        turns = {row["turn"] for row in line.real.snapshots() if row["turn"] and self.random.random() < 0.7}
-        kept = {row["id"] for row in line.real.snapshots() if row["turn"] not in turns}
+        turns = {row.turn for row in line.real.snapshots() if row.turn and self.random.random() < 0.7}
+        kept = {row.id for row in line.real.snapshots() if row.turn not in turns}
         killed = self.random.random() < 0.5
         self.log.append(f"thin {line.name}: all but {sorted(kept)}{', killed' if killed else ''}")
         if killed:
@@ -243,7 +243,7 @@ class TimeLine:
                 self.workspace.forget_snapshots(line.real.id, turns)
         else:
             self.counts.thinned += self.workspace.forget_snapshots(line.real.id, turns)
-        known = {row["id"] for row in line.real.snapshots()}
+        known = {row.id for row in line.real.snapshots()}
         self._equal(f"kept snapshots of {line.name}", kept, kept & known)
         line.known = {id_: state for id_, state in line.known.items() if id_ in known}
         self._equal(f"view of {line.name} thinned", line.now, view_of(line.real))

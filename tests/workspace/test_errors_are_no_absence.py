@@ -46,7 +46,7 @@ class Scene:
 
     @property
     def registry(self) -> Any:
-        house: Any = getattr(self.workspace, "_house")  # noqa: B009
+        house: Any = getattr(self.workspace, "_shared")  # noqa: B009
         return house.registry
 
     def directory(self, branch: Branch) -> Path:

@@ -60,7 +60,7 @@ async def test_thinned_snapshots_leave_the_disk(tmp_path: Path) -> None:
         old = {f"t_{turn}" for turn in range(1, 31) if turn % 10}
         assert workspace.forget_snapshots(branch.id, old) > 20
         assert len(list(layers.iterdir())) < before - 20
-        kept = {row["turn"]: row["id"] for row in branch.snapshots()}
+        kept = {row.turn: row.id for row in branch.snapshots()}
         for turn in (10, 20, 30, 31, 40):
             child = branch.fork(snapshot=kept[f"t_{turn}"])
             assert (await child.read_file("f"))["content"].startswith(f"{turn}\n")
