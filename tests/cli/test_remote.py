@@ -123,6 +123,16 @@ def test_ctrl_c_ends_a_tail_whichever_thread_the_signal_meets(away, models):
         assert follower.wait() == 130
 
 
+def test_a_list_of_tasks_there_is_drawn_here(away, models):
+    """House F2: `todo_update` was swallowed."""
+    models.reset()
+    items = [{"content": "read the tests", "status": "in_progress", "activeForm": "reading the tests"}]
+    models.script({"tools": [{"name": "todo_write", "input": {"items": items}}]}, {"text": "Listed."})
+    code, out, err = away.run("list your steps")
+    assert code == 0 and out == "Listed.\n", err
+    assert "▶ read the tests" in err, err
+
+
 def test_a_silent_model_there_is_not_waited_for_longer_than_asked(away, models):
     """UI-60: no frame comes, and the time is over all the same; the turn is stopped."""
     models.reset()

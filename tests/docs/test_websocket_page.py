@@ -28,6 +28,12 @@ def test_every_frame_has_a_place_with_an_example_on_the_page(kind: str) -> None:
     assert json.loads(example.group(1))["type"] == kind
 
 
+def test_what_frames_hold_is_on_the_page_of_frames() -> None:
+    headings = {line.strip("# `").lower() for line in page().splitlines() if line.startswith("##")}
+    links = set(re.findall(r"\]\(#([^)]+)\)", page()))
+    assert links and links <= headings
+
+
 def test_what_the_prose_shows_is_read_or_sent() -> None:
     block = re.search(r"```json\n(.*?)```", PAGE, re.S)
     assert block is not None

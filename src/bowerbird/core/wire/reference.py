@@ -15,7 +15,17 @@ from bowerbird.core.wire.described import REF, Described, Kind, describe, meanin
 from bowerbird.core.wire.kinds import CLIENT_FRAMES, SERVER_FRAMES
 from bowerbird.core.wire.rows import TurnUsage
 
-_ROWS = ("ToolUse", "FileRow", "Sender", "Todo", "Task", "Notification", "BackgroundRun", "CallUsage")
+_ROWS = (
+    "ToolUse",
+    "FileRow",
+    "Sender",
+    "Todo",
+    "Task",
+    "Notification",
+    "BackgroundRun",
+    "CallUsage",
+    "Usage",
+)
 _ADDRESS = "/api/chat/{conversation_id}/ws"
 
 _INTRODUCTION = """# The frames of the WebSocket
