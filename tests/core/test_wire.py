@@ -8,11 +8,19 @@ import msgspec
 import pytest
 
 from bowerbird.core import wire
-from bowerbird.core.events import LiveEvent
+from bowerbird.core.events import (
+    ApprovalAnswer,
+    ApprovalRequest,
+    AssistantStep,
+    LiveEvent,
+    ModeChange,
+    StepEvent,
+    ToolOutcome,
+)
 from bowerbird.core.wire.base import ClientFrame, ServerFrame
 from bowerbird.core.wire.described import describe
 from bowerbird.server.socket.commands import BadFrame, parse
-from bowerbird.server.socket.simple_frames import MAKERS
+from bowerbird.server.socket.simple_frames import MAKERS, NOT_SENT
 
 EVERY = {**wire.SERVER_FRAMES, **wire.CLIENT_FRAMES}
 # Pieces of a message are sent by the translator, under the same names.
@@ -62,6 +70,14 @@ def test_every_live_event_has_a_frame(kind: Any) -> None:
     frame = wire.SERVER_FRAMES.get(tag)
     assert frame is not None, f"{kind.__name__} is never shown: give core/wire a frame {tag!r}"
     assert set(kind.__struct_fields__) <= set(frame.__struct_fields__)
+
+
+@parameters({str(event.__struct_config__.tag): event for event in get_args(StepEvent)})
+def test_every_step_is_sent_or_there_is_a_reason(kind: Any) -> None:
+    """House R3: what the translator makes frames of with what it remembers, or a table names."""
+    remembered = {AssistantStep, ToolOutcome, ApprovalRequest, ApprovalAnswer, ModeChange}
+    places = [kind in remembered, kind in MAKERS, kind in NOT_SENT]
+    assert places.count(True) == 1, f"say in simple_frames.py what viewers are told of {kind.__name__}"
 
 
 def test_a_type_of_a_later_version_is_passed_over_with_its_place() -> None:

@@ -13,10 +13,14 @@ from bowerbird.core import wire
 from bowerbird.core.events import (
     BackgroundResult,
     Compaction,
+    Injected,
     ModelSwitch,
     Notice,
+    ToolIntent,
     ToolProgress,
     Trace,
+    UsageStep,
+    UserStep,
 )
 from bowerbird.core.requests import ModelFallback, Retrying
 from bowerbird.core.tagged import Tagged
@@ -87,3 +91,11 @@ MAKERS: dict[type, Callable[[Any], wire.ServerFrame | None]] = {
     Trace: _trace,
 }
 """Events that are not sent as they are, with what is."""
+
+NOT_SENT: dict[type, str] = {
+    UserStep: "its input was shown when it was accepted (`turn_queued`)",
+    ToolIntent: "its call was shown with the answer it stands in",
+    Injected: "words of the runtime to the model: viewers see what comes of them",
+    UsageStep: "totals come with `done`",
+}
+"""Events of the journal that viewers are not told, and why."""
