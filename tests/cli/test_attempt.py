@@ -30,7 +30,7 @@ def test_a_tournament_is_run_reviewed_and_its_winner_taken(desk: Desk, models: F
     result = json.loads(out)
     assert result["winner"] == "subagent_1"
     assert [row["handle"] for row in result["ranking"]] == ["subagent_1", "subagent_0"]
-    session = result["session"]
+    session = result["conversation_id"]
     assert desk.ok("sessions").split()[0] == session
 
     listed = desk.ok("subagents", "list", session)

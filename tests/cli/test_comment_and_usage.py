@@ -51,13 +51,13 @@ def test_usage_sums_tokens_by_model_and_as_json(desk):
     assert desk.run("usage")[2].startswith("nothing was used")
     changed(desk)
     code, out, _ = desk.run("usage", "--by", "model", "--json")
-    (row,) = json.loads(out)
+    (row,) = json.loads(out)["rows"]
     assert code == 0 and row["calls"] == 2 and row["output_tokens"] >= 2
     code, out, _ = desk.run("usage")
     assert code == 0 and out.splitlines()[0].split() == ["day", "calls", "in", "out", "cached", "cost"]
     assert len(out.splitlines()) == 2
     code, out, _ = desk.run("usage", "--to", "2020-01-01", "--json")
-    assert (code, json.loads(out)) == (0, [])
+    assert (code, json.loads(out)["rows"]) == (0, [])
 
 
 def test_a_day_or_key_that_is_none_is_refused(desk):

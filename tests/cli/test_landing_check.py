@@ -26,7 +26,7 @@ def test_what_fails_the_check_does_not_land_and_the_output_says_why(judged, writ
     assert not (judged.project / "new.txt").exists()
     code, out, err = judged.run("land", "--yes", "--check", "--json")
     told = json.loads(out)
-    assert code == 1 and told["landing_id"] is None and told["check"]["exit_code"] == 1
+    assert code == 1 and told["state"] == "failed" and told["exit_code"] == 1
     judged.edit(written("new.txt", "right\n"))
     judged.ok("write it anew", "-q")
     code, out, err = judged.run("land", "--yes", "--check")

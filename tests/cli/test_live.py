@@ -9,7 +9,7 @@ from support.patience import HANG_S, patience
 
 def only_session(desk: Desk) -> str:
     [session] = json.loads(desk.ok("sessions", "--json"))
-    return session["thread_id"]
+    return session["id"]
 
 
 def test_a_sent_message_is_queued_and_run_by_whoever_drives_next(desk):

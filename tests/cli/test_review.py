@@ -50,7 +50,7 @@ def test_diff_of_paths_counts_and_json(changed):
     data = json.loads(changed.ok("diff", "--json"))
     assert {row["path"] for row in data["written"]} >= {"/long.txt", "/dir/new.txt"}
     (session,) = json.loads(changed.ok("sessions", "--json"))
-    assert changed.ok("diff", session["thread_id"][:5], "dir") == changed.ok("diff", "dir")
+    assert changed.ok("diff", session["id"][:5], "dir") == changed.ok("diff", "dir")
 
 
 def test_land_some_then_all_then_undo_restores_every_byte(changed):
@@ -60,7 +60,7 @@ def test_land_some_then_all_then_undo_restores_every_byte(changed):
     assert (changed.project / "dir/new.txt").read_text() == "neu\n"
     assert "LINE 3" not in (changed.project / "long.txt").read_text()
     landed = json.loads(changed.ok("land", "--yes", "--json"))
-    assert landed["landing_id"].startswith("l_") and not (changed.project / "gone.txt").exists()
+    assert landed["id"].startswith("l_") and not (changed.project / "gone.txt").exists()
     assert changed.ok("diff") == ""
     listed = json.loads(changed.ok("landings", "--json"))
     assert [row["state"] for row in listed] == ["done", "done"]
@@ -142,7 +142,7 @@ def test_fork_goes_on_from_a_turn(desk, written):
     desk.ok("first", "-q")
     desk.edit(written("two.txt", "2\n"))
     desk.ok("second", "--resume", "-q")
-    child = json.loads(desk.ok("fork", "--turn", "1", "--json"))["thread_id"]
+    child = json.loads(desk.ok("fork", "--turn", "1", "--json"))["conversation_id"]
     desk.edit({"name": "list_files", "input": {}})
     desk.ok("look", f"--resume={child}", "-q")
     listed = json.dumps(desk.fake.requests[-1]["messages"])
@@ -157,12 +157,12 @@ def test_sessions_can_be_renamed_shown_and_deleted(desk):
     desk.fake.script({"text": "Hello \x1b[2Jthere"})
     desk.ok("greet me", "-q")
     (session,) = json.loads(desk.ok("sessions", "--json"))
-    desk.ok("rename", session["thread_id"][:4], "Greeting")
+    desk.ok("rename", session["id"][:4], "Greeting")
     assert "Greeting" in desk.ok("sessions")
     shown = desk.ok("show")
     assert "\\x1b[2J" in shown and "\x1b" not in shown
-    assert desk.run("delete", session["thread_id"])[0] == 2
-    desk.ok("delete", session["thread_id"], "--yes")
+    assert desk.run("delete", session["id"])[0] == 2
+    desk.ok("delete", session["id"], "--yes")
     assert desk.ok("sessions", "--all") == ""
 
 
@@ -222,7 +222,7 @@ def test_completion_offers_commands_flags_sessions_and_presets(desk):
         return desk.ok("complete-words", "--", *given).split()
 
     assert "diff" in words("d") and "discard" in words("d") and "land" not in words("d")
-    assert session["thread_id"] in words("show", "")
+    assert session["id"] in words("show", "")
     assert words("run", "--preset", "co") == ["coding"]
     assert "--partial" in words("land", "--p")
     assert "agent.max_turns" in words("config", "explain", "agent.max_t")

@@ -112,7 +112,7 @@ class Work:
 
     def land(self, *paths: str) -> None:
         """Land these paths of the newest session and nothing else."""
-        [thread] = {row["thread_id"] for row in json.loads(self.command("sessions", "--json"))}
+        [thread] = {row["id"] for row in json.loads(self.command("sessions", "--json"))}
         self.command("land", thread, *paths, "--yes", "--partial")
 
     def differences(self, *, times: bool = True) -> list[str]:

@@ -24,6 +24,7 @@ from bowerbird.models.settings import (
     Timeouts,
 )
 from bowerbird.sessions.settings import SessionSettings
+from bowerbird.sessions.shown import Defaults
 
 if TYPE_CHECKING:
     from bowerbird.config.sections.agent import ModelEntry, ProviderEntry
@@ -144,6 +145,17 @@ def session_settings(settings: Settings) -> SessionSettings:
         deployment_day_usd=budgets.deployment_day_usd,
         landing_check=settings.landing.check.strip(),
         turn_tokens=settings.agent.max_token_budget,
+    )
+
+
+def session_defaults(settings: Settings) -> Defaults:
+    """Return what a session has when nobody said otherwise."""
+    agent = settings.agent
+    return Defaults(
+        preset=agent.preset,
+        enable_approval=settings.approval.default == "unsafe",
+        enable_thinking=agent.thinking_enabled,
+        thinking_effort=agent.thinking_effort,
     )
 
 

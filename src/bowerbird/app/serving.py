@@ -25,6 +25,7 @@ import uvicorn
 from bowerbird.app.application import Application, make_data_dir, open_application
 from bowerbird.app.door import door_limits, listening_config
 from bowerbird.app.hangups import Hangups
+from bowerbird.app.mapping import session_defaults
 from bowerbird.app.memory import keep_copy
 from bowerbird.app.offers import SettingsOffers
 from bowerbird.app.own import make_workspace
@@ -34,7 +35,7 @@ from bowerbird.config.database import driver_of
 from bowerbird.core.errors import BowerbirdError, ConfigError
 from bowerbird.core.threads import to_thread
 from bowerbird.server.application import create_server
-from bowerbird.server.common.context import Defaults, InForce, Life, ServerContext, ServerSettings
+from bowerbird.server.common.context import InForce, Life, ServerContext, ServerSettings
 from bowerbird.server.common.metrics import ServerMetrics
 from bowerbird.server.common.presence import Presence
 from bowerbird.server.conversations.cleanup import Cleaner
@@ -62,7 +63,6 @@ UNTIL_RESTART = (
 def server_settings(settings: Settings) -> ServerSettings:
     """Return what `server` needs (CF-65, CF-68, CF-71, CF-72)."""
     section, agent, limits, budgets = settings.server, settings.agent, settings.limits, settings.budgets
-    approval = settings.approval.default == "unsafe"
     token = section.metrics_token
     return ServerSettings(
         host=section.host,
@@ -85,6 +85,7 @@ def server_settings(settings: Settings) -> ServerSettings:
         on_disconnect=section.on_disconnect,
         workspace=str(Path(agent.workspace).resolve()),
         registered=dict(settings.workspace.registered),
+        max_turns=agent.max_turns,
         landing=settings.workspace.landing,
         cleanup=settings.workspace.cleanup,
         cleanup_delay_s=settings.workspace.cleanup_delay,
@@ -99,12 +100,7 @@ def server_settings(settings: Settings) -> ServerSettings:
             "schedule": budgets.schedule_day_usd,
             "deployment": budgets.deployment_day_usd,
         },
-        defaults=Defaults(
-            preset=agent.preset,
-            enable_approval=approval,
-            enable_thinking=agent.thinking_enabled,
-            thinking_effort=agent.thinking_effort,
-        ),
+        defaults=session_defaults(settings),
     )
 
 

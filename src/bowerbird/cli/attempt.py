@@ -1,25 +1,23 @@
 """`attempt` and `subagents …`: tournaments and the forks of subagents at a terminal (DE-6 … DE-8, DE-21).
 
-Here: printing of results. Not here: running attempts (`bowerbird.subagents`), picking sessions.
+Here: printing of results; their JSON is REST's. Not here: running attempts (`delegation`), picking sessions
+(`client/`).
 """
 
 import asyncio
-import json as json_text
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bowerbird.cli.exits import DONE, FAILED, PARTLY, USAGE, CliExit
-from bowerbird.cli.review_commands import opened
+from bowerbird.cli.client.opening import local_client, names_server, with_client
+from bowerbird.cli.client.protocol import Client, Contest
+from bowerbird.cli.exits import DONE, FAILED, PARTLY, CliExit
 from bowerbird.cli.shell import Shell, directory_of
 from bowerbird.cli.shell import run as run_async
 from bowerbird.cli.text import harmless, money, one_line, plural, table
-from bowerbird.core.events import SubagentEnd, SubagentStart
 
 if TYPE_CHECKING:
-    from bowerbird.app.application import Application
-    from bowerbird.subagents.calls import Calls
+    from bowerbird.sessions.live.hub import Published
 
 TAIL_LINES = 6
 
@@ -35,83 +33,64 @@ def attempt(
     json: bool,
     workspace: str | None,
 ) -> int:
-    """Run a tournament on a new session of this directory; exits with 1 when nobody wins."""
+    """Run a tournament on a new session; exits with 1 when nobody wins."""
+    wanted = Contest(
+        task=task,
+        attempts=attempts,
+        checks=tuple(checks),
+        models=tuple(models),
+        merge="best" if merge else "none",
+    )
+
+    async def work(client: Client) -> int:
+        async with _watched(shell, attempts) as show:
+            result = await client.attempt(wanted, show)
+        if json:
+            shell.json(result)
+        elif result["error"] is not None:
+            raise CliExit(FAILED, str(result["error"]))
+        else:
+            _show_ranking(shell, result)
+        return DONE if result["winner"] is not None else FAILED
+
+    if names_server(shell):
+        return with_client(shell, workspace, work)
     directory = directory_of(workspace)
     loaded = shell.load(directory)
 
-    async def work() -> int:
-        from bowerbird.app import choose_model, open_application
+    async def here() -> int:
+        from bowerbird.app import choose_model
 
         chosen = choose_model(loaded, loaded.settings.cli.model)
         if chosen.note:
             shell.terminal.note(chosen.note, "yellow")
-        async with open_application(loaded, workspace=directory, model=chosen.name) as application:
-            thread = await _new_session(application, task, directory)
-            async with _watched(shell, attempts) as emit:
-                calls = await _calls(application, thread, emit)
-                result = await calls.tournament(task, attempts, checks, models, "best" if merge else "none")
-            if "error" in result:
-                raise CliExit(USAGE, result["error"])
-            if json:
-                _write(shell, {"session": thread, **result})
-            else:
-                _show_ranking(shell, thread, result)
-            return DONE if result["winner"] is not None else FAILED
+        async with local_client(loaded, directory, model=chosen.name) as client:
+            return await work(client)
 
-    return run_async(work)
+    return run_async(here)
 
 
 @asynccontextmanager
-async def _watched(
-    shell: Shell, attempts: int
-) -> AsyncGenerator[Callable[[SubagentStart | SubagentEnd], None]]:
+async def _watched(shell: Shell, attempts: int) -> AsyncGenerator["Callable[[Published], None]"]:
     """Show on standard error how the attempts go; yields what takes their beginnings and ends."""
     from bowerbird.cli.oneshot import OneShotSink
     from bowerbird.cli.painter import TurnPainter
     from bowerbird.cli.story import Story
-    from bowerbird.sessions.live.hub import Published
 
     sink = OneShotSink(shell.terminal)
     painter = TurnPainter(sink, Story(), None, quiet=shell.terminal.quiet)
     sink.doing(f"{attempts} attempts")
     animation = asyncio.create_task(sink.animate())
     try:
-        yield lambda event: painter.show(Published("", None, None, event))
+        yield painter.show
     finally:
         animation.cancel()
         await asyncio.gather(animation, return_exceptions=True)
         shell.terminal.clear_status()
 
 
-async def _new_session(application: "Application", task: str, directory: Path) -> str:
-    from bowerbird.sessions.values import NewSession
-
-    settings = application.loaded.settings
-    new = NewSession(
-        kind="cli", title=one_line(task, 100), workspace=str(directory), hide=settings.workspace.hidden
-    )
-    made = await application.sessions.create(new)
-    await application.drive(made.thread_id)
-    return made.thread_id
-
-
-async def _calls(
-    application: "Application", thread: str, emit: Callable[[SubagentStart | SubagentEnd], None] | None = None
-) -> "Calls":
-    from bowerbird.app.mapping import turn_limits, turn_policy
-
-    children, settings = application.maker.children, application.loaded.settings
-    assert children is not None, "an open application has what runs subagents"
-    session = await application.sessions.get(thread)
-    flags = dict(session.flags)
-    policy, limits = turn_policy(settings, flags), turn_limits(settings, flags, "")
-    if emit is None:
-        return await children.on_behalf(thread, policy, limits)
-    return await children.on_behalf(thread, policy, limits, emit=emit)
-
-
-def _show_ranking(shell: Shell, thread: str, result: dict[str, Any]) -> None:
-    terminal = shell.terminal
+def _show_ranking(shell: Shell, result: dict[str, Any]) -> None:
+    terminal, thread = shell.terminal, result["conversation_id"]
     rows = [_row(row) for row in result["ranking"]]
     for line in table(rows, width=terminal.width):
         terminal.line(line)
@@ -124,13 +103,13 @@ def _show_ranking(shell: Shell, thread: str, result: dict[str, Any]) -> None:
                 )
                 for line in harmless(check["output_tail"]).splitlines()[-TAIL_LINES:]:
                     terminal.line(f"  {line}")
-    if "note" in result:
+    if result["note"]:
         terminal.note(result["note"], "yellow")
     winner = result["winner"]
     if winner is None:
         terminal.line("no attempt passed all checks")
         terminal.note(f"look at them: bowerbird subagents show {thread} HANDLE")
-    elif "merge" in result:
+    elif result["merged"]:
         terminal.line(f"winner: {winner}, merged into the branch of session {thread}", "bold")
         terminal.note(f"review and land it: bowerbird diff {thread}; bowerbird land {thread}")
     else:
@@ -158,38 +137,50 @@ def _row(row: dict[str, Any]) -> list[str]:
 def list_subagents(shell: Shell, *, session: str, json: bool) -> int:
     """List the subagents of a session that were not discarded."""
 
-    async def work(application: "Application", _: Path) -> int:
-        found = await application.sessions.get(session)
-        children = application.maker.children
-        assert children is not None, "an open application has what runs subagents"
-        records = [
-            child for child in await children.records.of(found.thread_id) if child.state != "discarded"
-        ]
+    async def work(client: Client) -> int:
+        records = await client.subagents(await client.find(session))
         if json:
-            _write(shell, [child.record() for child in records])
-            return DONE
-        rows = [[c.handle, c.state, c.agent_type, money(c.usage.cost), one_line(c.task, 80)] for c in records]
+            return shell.json(records)
+        rows = [
+            [row["handle"], row["state"], row["agent_type"], money(row["usage"].get("cost")),
+             one_line(row["task"], 80)]
+            for row in records
+        ]  # fmt: skip
         for line in table(rows, width=shell.terminal.width):
             shell.terminal.line(line)
         if not records:
             shell.terminal.note("this session has no subagents")
         return DONE
 
-    return opened(shell, None, work)
+    return with_client(shell, None, work)
 
 
 def show_subagent(shell: Shell, *, session: str, handle: str, path: str, json: bool) -> int:
     """Show the diff of a subagent's fork, or its version of a file."""
 
-    async def show(calls: "Calls") -> int:
-        found = _checked(await calls.read(handle, path))
-        if json:
-            _write(shell, {key: value for key, value in found.items() if key != "text"})
+    async def work(client: Client) -> int:
+        thread_id = await client.find(session)
+        if path:
+            found = await client.subagent_file(thread_id, handle, path)
+            text = str(found["text"])
         else:
-            shell.terminal.write(harmless(found["text"]).rstrip("\n") + "\n")
+            found = await client.subagent(thread_id, handle)
+            text = _changes(found["diff"])
+        if json:
+            return shell.json(found)
+        shell.terminal.write(harmless(text).rstrip("\n") + "\n")
         return DONE
 
-    return _with_calls(shell, session, show)
+    return with_client(shell, None, work)
+
+
+def _changes(diff: dict[str, Any] | None) -> str:
+    """Return a subagent's changes as text: what changed, then the patch."""
+    if diff is None:
+        return "its fork cannot be read"
+    lines = [f"{row['kind']} {row['path']} +{row['added']} -{row['removed']}" for row in diff["written"]]
+    lines += [f"delete {path}" for path in diff["deleted"]]
+    return "\n\n".join(filter(None, ("\n".join(lines), diff["patch"]))) or "no changes"
 
 
 def merge_subagent(
@@ -197,10 +188,10 @@ def merge_subagent(
 ) -> int:
     """Merge a subagent into its session's branch; exits with 3 when paths conflict."""
 
-    async def merge(calls: "Calls") -> int:
-        found = _checked(await calls.merge(handle, paths, force))
+    async def work(client: Client) -> int:
+        found = await client.merge_subagent(await client.find(session), handle, paths, force=force)
         if json:
-            _write(shell, found)
+            shell.json(found)
         else:
             for word in ("written", "deleted", "merged", "conflicts", "skipped", "unknown"):
                 for path in found[word]:
@@ -209,33 +200,15 @@ def merge_subagent(
                 shell.terminal.note("nothing to merge")
         return PARTLY if found["skipped"] else DONE
 
-    return _with_calls(shell, session, merge)
+    return with_client(shell, None, work)
 
 
 def discard_subagent(shell: Shell, *, session: str, handle: str) -> int:
     """Drop a subagent and its fork."""
 
-    async def discard(calls: "Calls") -> int:
-        _checked(await calls.discard(handle))
+    async def work(client: Client) -> int:
+        await client.discard_subagent(await client.find(session), handle)
         shell.terminal.line(f"discarded {handle}")
         return DONE
 
-    return _with_calls(shell, session, discard)
-
-
-def _with_calls(shell: Shell, session: str, do: "Callable[[Calls], Awaitable[int]]") -> int:
-    async def work(application: "Application", _: Path) -> int:
-        found = await application.sessions.get(session)
-        return await do(await _calls(application, found.thread_id))
-
-    return opened(shell, None, work)
-
-
-def _checked(result: dict[str, Any]) -> dict[str, Any]:
-    if "error" in result:
-        raise CliExit(USAGE, str(result["error"]))
-    return result
-
-
-def _write(shell: Shell, data: Any) -> None:
-    shell.terminal.write(json_text.dumps(data, ensure_ascii=False, indent=2) + "\n")
+    return with_client(shell, None, work)

@@ -4,25 +4,29 @@ Here: one function per command. Not here: reading lines, drawing of turns.
 """
 
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from bowerbird.cli.chat_screen import Leave
 from bowerbird.cli.choosing import HELP, Choosing, questions_of
-from bowerbird.cli.drawing import coloured_diff
+from bowerbird.cli.drawing import coloured_diff, key_parameter
+from bowerbird.cli.exits import USAGE, CliExit
 from bowerbird.cli.marking import held_lines, to_accept
 from bowerbird.cli.pager import show_paged
 from bowerbird.cli.picking import branch_paths
-from bowerbird.cli.review_commands import MARKS, drift_of
+from bowerbird.cli.review_dialogue import MARKS
 from bowerbird.cli.review_shown import files_of, steps_of
-from bowerbird.cli.session_commands import history_lines, session_row, turn_id_of
 from bowerbird.cli.slash import COMMANDS, Slash
-from bowerbird.cli.text import count, harmless, money, plural, table, wrapped
+from bowerbird.cli.text import age, count, harmless, money, one_line, plural, table, wrapped
 from bowerbird.core.errors import LandingRefused
 from bowerbird.core.threads import to_thread
+from bowerbird.core.timestamps import from_iso
 from bowerbird.sessions.review import ToLand
 
 if TYPE_CHECKING:
+    from bowerbird.app.application import Application
     from bowerbird.cli.chat import Chat
+    from bowerbird.sessions import SessionInfo
 
 # What may be done while a turn runs; the rest waits for its end.
 _ALWAYS = frozenset({"help", "cost", "context", "diff", "history", "show", "sessions", "quit", "exit"})
@@ -87,7 +91,7 @@ async def _history(chat: "Chat", argument: str) -> None:
         return
     number = int(argument.removeprefix("n=")) if argument.removeprefix("n=").isdigit() else 20
     records = await chat.application.sessions.history(chat.session.thread_id)
-    for line in history_lines(records, width=chat.screen.width, limit=number):
+    for line in _history_lines(records, width=chat.screen.width, limit=number):
         chat.screen.line(line)
 
 
@@ -145,7 +149,7 @@ async def _land(chat: "Chat", argument: str) -> None:
         request["accept"] = list(choice.accept)
     else:
         rows = [
-            [MARKS.get(row["op"], "M"), harmless(row["path"].lstrip("/")), drift_of(row)] for row in entries
+            [MARKS.get(row["op"], "M"), harmless(row["path"].lstrip("/")), _drift_of(row)] for row in entries
         ]
         for line in table(rows[:MOST_LISTED], width=chat.screen.width):
             chat.screen.line(line)
@@ -228,7 +232,7 @@ async def _discard(chat: "Chat", _: str) -> None:
 async def _fork(chat: "Chat", argument: str) -> None:
     session = await chat.ensure_session()
     number = int(argument) if argument.isdigit() else None
-    turn_id = await turn_id_of(chat.application, session, number)
+    turn_id = await _turn_id_of(chat.application, session, number)
     child = await chat.application.sessions.fork(session.thread_id, turn_id)
     await chat.open(child)
     chat.screen.line(f"you are now in {child.thread_id}, a copy; {session.thread_id} is kept as it was")
@@ -236,7 +240,7 @@ async def _fork(chat: "Chat", argument: str) -> None:
 
 async def _sessions(chat: "Chat", _: str) -> None:
     found = await chat.application.sessions.list(workspace=str(chat.workspace), limit=20)
-    for line in table([session_row(session, every=False) for session in found], width=chat.screen.width):
+    for line in table([_session_row(session, every=False) for session in found], width=chat.screen.width):
         chat.screen.line(line)
 
 
@@ -318,6 +322,55 @@ async def _yes(chat: "Chat", question: str) -> bool:
 
 def _on_off(argument: str) -> bool | None:
     return {"on": True, "off": False}.get(argument.strip().lower())
+
+
+def _session_row(session: "SessionInfo", *, every: bool) -> list[str]:
+    """Return a session's line as cells: id, state, age, cost, title."""
+    idle = (datetime.now(UTC) - from_iso(session.updated_at)).total_seconds()
+    cells = [session.thread_id, session.status, age(idle), money(session.cost)]
+    if every:
+        cells.append(harmless(session.workspace or "-"))
+    return [*cells, one_line(session.title or "", 80)]
+
+
+def _history_lines(records: Any, *, width: int, limit: int | None = None) -> list[str]:
+    """Return the dialogue of a journal as lines: `>` the person, tools by name, the model's words.
+
+    Args:
+        limit: the newest so many messages; None = all.
+    """
+    from bowerbird.core.events import AssistantStep, UserStep
+    from bowerbird.sessions.journal.events_as_records import events_of
+
+    blocks: list[list[str]] = []
+    for _, event in events_of(records):
+        if isinstance(event, UserStep):
+            blocks.append(["", *(f"> {line}" for line in harmless(event.message.text).splitlines())])
+        elif isinstance(event, AssistantStep):
+            said = [f"  {line}" for line in harmless(event.message.text).splitlines()]
+            calls = [f"  · {use.name} {key_parameter(use.input)}" for use in event.message.tool_uses]
+            blocks.append(said + calls)
+    from bowerbird.cli.text import cut
+
+    chosen = blocks if limit is None else blocks[-limit:]
+    return [cut(line, width) if line.startswith("  · ") else line for block in chosen for line in block]
+
+
+async def _turn_id_of(application: "Application", session: "SessionInfo", number: int | None) -> str | None:
+    """Return the id of turn `number` of a session, None for the last; raises CliExit for an unknown one."""
+    if number is None:
+        return None
+    turns = await application.sessions.turns(session.thread_id)
+    found = next((turn for turn in turns if turn.n == number), None)
+    if found is None:
+        numbers = ", ".join(str(turn.n) for turn in turns) or "none"
+        raise CliExit(USAGE, f"session {session.thread_id} has no turn {number}; there are: {numbers}")
+    return found.turn_id
+
+
+def _drift_of(row: dict[str, Any]) -> str:
+    notes = {"mergeable": "edited since: will be merged", "conflict": "CONFLICT", "same": "already there"}
+    return notes.get(row["drift"], "")
 
 
 _COMMANDS: dict[str, Callable[["Chat", str], Awaitable[None]]] = {

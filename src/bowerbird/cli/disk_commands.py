@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from bowerbird.cli.exits import DONE, USAGE, CliExit
-from bowerbird.cli.review_commands import ask_sure, opened
-from bowerbird.cli.shell import Shell
+from bowerbird.cli.shell import Shell, ask_sure, opened
 from bowerbird.cli.text import age, harmless, one_line, plural, size, table
 from bowerbird.core.timestamps import from_iso
 

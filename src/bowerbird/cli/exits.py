@@ -53,6 +53,14 @@ _STOPPED = frozenset({"cancelled", "interrupted", "disconnected"})
 TurnEnd = Literal["done", "failed", "cancelled", "interrupted", "waiting"]
 
 
+class Refused(BowerbirdError):
+    """A server does not do what was asked; a command that it ends has `exit_code`."""
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
 class CliExit(Exception):
     """The command ends here with `code`; `message`, if any, goes to standard error."""
 
@@ -94,6 +102,8 @@ def code_of_error(error: BaseException) -> int:
     """
     if isinstance(error, CliExit):
         return error.code
+    if isinstance(error, Refused):
+        return error.exit_code
     if isinstance(error, KeyboardInterrupt):
         return INTERRUPTED
     if isinstance(error, BrokenPipeError):

@@ -1,6 +1,6 @@
 """The options of `bowerbird undo` and `bowerbird landings` (UI-45, D-1).
 
-Here: names, types and help. Not here: what the commands do (`review_commands.py`, `landings_fix.py`).
+Here: names, types and help. Not here: what the commands do (`review_commands.py`).
 """
 
 from collections.abc import Callable
@@ -55,4 +55,4 @@ def add_landings(application: typer.Typer, call: Callable[..., int]) -> None:
                 "which landing, and how: bowerbird landings fix LANDING "
                 "with one of --retry, --take-back, --give-up",
             )
-        return call("landings_fix", "fix", landing=landing, how=ways[0], json=json, workspace=workspace)
+        return call("review_commands", "fix", landing=landing, how=ways[0], json=json, workspace=workspace)

@@ -7,10 +7,10 @@ import json as json_text
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bowerbird.cli.client.opening import with_client
+from bowerbird.cli.client.protocol import Client
 from bowerbird.cli.exits import DONE
-from bowerbird.cli.review_commands import opened
-from bowerbird.cli.shell import Shell, directory_of
-from bowerbird.cli.shell import run as run_async
+from bowerbird.cli.shell import Shell, directory_of, opened
 from bowerbird.cli.text import one_line, table
 
 if TYPE_CHECKING:
@@ -19,39 +19,20 @@ if TYPE_CHECKING:
 
 def tools(shell: Shell, *, json: bool) -> int:
     """List the tools that sessions are offered, with their effect classes."""
-    from bowerbird.app.application import make_data_dir
-    from bowerbird.app.maker import offered_tools
-    from bowerbird.app.sandboxes import listed_processes
-    from bowerbird.skills import SkillLibrary
 
-    directory = Path.cwd()
-    loaded = shell.load(directory)
-    section = loaded.settings.skills
-    library = SkillLibrary(directory, section.directory) if section.enabled else None
-    tiers = tuple(loaded.settings.model_router.tiers) if loaded.settings.model_router.enabled else ()
-    processes = run_async(
-        lambda: listed_processes(loaded.settings, make_data_dir(loaded.settings.agent.data_dir))
-    )
-    offered = offered_tools(loaded.settings, library, processes=processes, attended=True, tiers=tiers)
-    if json:
-        data = [
-            {
-                "name": tool.name,
-                "description": tool.description,
-                "effect": str(tool.effect),
-                "aliases": list(tool.aliases),
-                "input_schema": tool.input_schema,
-            }
-            for tool in offered
-        ]
-        shell.terminal.write(json_text.dumps(data, ensure_ascii=False, indent=2) + "\n")
+    async def work(client: Client) -> int:
+        offered = await client.tools()
+        if json:
+            return shell.json(offered)
+        rows = [[row["name"], row["effect"], one_line(row["description"], 120)] for row in offered]
+        for line in table(rows, width=shell.terminal.width):
+            shell.terminal.line(line)
+        missing = await client.no_processes()
+        if missing:
+            shell.terminal.note(missing, "yellow")
         return DONE
-    rows = [[tool.name, str(tool.effect), one_line(tool.description, 120)] for tool in offered]
-    for line in table(rows, width=shell.terminal.width):
-        shell.terminal.line(line)
-    for name, reason in list(processes.absent.items())[:1]:
-        shell.terminal.note(f"{name} and other process tools are missing: {reason}", "yellow")
-    return DONE
+
+    return with_client(shell, None, work)
 
 
 def skills(shell: Shell, *, json: bool, workspace: str | None) -> int:

@@ -1,114 +1,96 @@
-"""`tail`, `send`, `cancel`, `approve`, `deny`: a session that another process drives (UI-46).
+"""`tail`, `send`, `cancel`, `approve`, `deny`: a session that another process or a server drives (UI-46).
 
-Here: the commands over the shared store. Not here: turns driven by this process (`run_command.py`).
+Here: the commands. Not here: turns that are watched to their end (`run_command.py`).
 """
 
-import json as json_text
-from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 from bowerbird.cli.asking import pending_lines
+from bowerbird.cli.client.opening import with_client
+from bowerbird.cli.client.protocol import Client, Row
 from bowerbird.cli.exits import DONE, USAGE, CliExit
-from bowerbird.cli.picking import pick_session
-from bowerbird.cli.review_commands import opened
 from bowerbird.cli.shell import Shell
-from bowerbird.core.errors import NoPendingRequest, SessionError
+from bowerbird.core.errors import AlreadyAnswered, NoPendingRequest, SessionError, UnknownSession
 from bowerbird.core.events import ApprovalRequest
-
-if TYPE_CHECKING:
-    from bowerbird.app.application import Application
-    from bowerbird.sessions.live.hub import Published
 
 
 def tail(shell: Shell, *, session: str | None, after: int | None, json: bool, workspace: str | None) -> int:
-    """Follow a session live until Ctrl+C, whoever drives it.
+    """Follow a session live until Ctrl+C, whoever drives it; a server that restarts is waited for.
 
     Args:
         after: first show what is on record after this place of the journal; None = only what comes.
     """
 
-    async def work(application: "Application", directory: Path) -> int:
-        found = await pick_session(application.sessions, session, directory)
-        if after is not None and not 0 <= after <= found.last_seq:
-            raise CliExit(USAGE, f"--after {after}: session {found.thread_id} has {found.last_seq} records")
-        theme = application.loaded.settings.cli.theme
-        start = found.last_seq if after is None else after
-        show = _json_lines(shell, found.thread_id, start) if json else _painted(shell, theme)
-        shell.terminal.note(f"following {found.thread_id}; Ctrl+C ends that, and stops no turn")
-        async for published in application.sessions.follow(found.thread_id, start):
-            show(published)
+    async def work(client: Client) -> int:
+        from bowerbird.cli.drawing import MarkdownPainter
+        from bowerbird.cli.oneshot import OneShotSink
+        from bowerbird.cli.painter import TurnPainter
+        from bowerbird.cli.story import Story
+
+        terminal = shell.terminal
+        thread_id = await client.find(session)
+        cursor = int((await client.show(thread_id, messages=False))["cursor"])
+        if after is not None and not 0 <= after <= cursor:
+            raise CliExit(USAGE, f"--after {after}: session {thread_id} has {cursor} records")
+        markdown = MarkdownPainter(colour=terminal.out.colour, theme=client.preferences.theme)
+        painter = TurnPainter(OneShotSink(terminal), Story(), markdown)
+        there = f" on {client.where}" if client.is_server else ""
+        first = f"following {thread_id}{there}; Ctrl+C ends that, and stops no turn"
+        if not client.is_server:
+            terminal.note(first)
+        start = cursor if after is None else after
+        async for news in client.follow(thread_id, start, lines=json, say=terminal.note):
+            if client.is_server and first:
+                terminal.note(first)  # now it is connected
+                first = ""
+            for line in news.lines:
+                terminal.write(line + "\n")
+            if json:
+                continue
+            if news.todos is not None:
+                painter.todos(news.todos)
+            if news.published is None:
+                continue
+            painter.show(news.published)
+            if isinstance(news.published.event, ApprovalRequest):
+                for line in pending_lines(news.published.event):
+                    terminal.warn(line, "yellow")
         return DONE
 
-    return opened(shell, workspace, work)
-
-
-def _json_lines(shell: Shell, thread_id: str, after: int) -> "Callable[[Published], None]":
-    from bowerbird.cli.wire_events import WireEvents
-
-    wire = WireEvents(thread_id, after)
-
-    def show(published: "Published") -> None:
-        for line in wire.lines(published):
-            shell.terminal.write(line + "\n")
-
-    return show
-
-
-def _painted(shell: Shell, theme: str) -> "Callable[[Published], None]":
-    from bowerbird.cli.drawing import MarkdownPainter
-    from bowerbird.cli.oneshot import OneShotSink
-    from bowerbird.cli.painter import TurnPainter
-    from bowerbird.cli.story import Story
-
-    markdown = MarkdownPainter(colour=shell.terminal.out.colour, theme=theme)
-    painter = TurnPainter(OneShotSink(shell.terminal), Story(), markdown)
-
-    def show(published: "Published") -> None:
-        painter.show(published)
-        if isinstance(published.event, ApprovalRequest):
-            for line in pending_lines(published.event):
-                shell.terminal.warn(line, "yellow")
-
-    return show
+    return with_client(shell, workspace, work)
 
 
 def send(shell: Shell, *, session: str, text: str, json: bool) -> int:
-    """Queue a message; the process that drives the session takes it, or the next that does."""
+    """Queue a message; whoever drives the session takes it, or the next that does."""
 
-    async def work(application: "Application", _: Path) -> int:
-        found = await application.sessions.get(session)
-        receipt = await application.sessions.submit(found.thread_id, text, door="cli")
+    async def work(client: Client) -> int:
+        thread_id = await client.find(session)
+        receipt = await client.send(thread_id, text)
         if json:
-            data = {"inbox_id": receipt.inbox_id, "turn_id": receipt.turn_id, "position": receipt.position}
-            shell.terminal.write(json_text.dumps(data) + "\n")
-            return DONE
-        shell.terminal.line(f"queued as {receipt.turn_id}")
-        shell.terminal.note(
-            f"a running server takes it; without one: bowerbird resume {found.thread_id} · "
-            f"watch it: bowerbird tail {found.thread_id}"
-        )
+            return shell.json(receipt)
+        shell.terminal.line(f"queued as {receipt['turn_id']}")
+        alone = "" if client.is_server else (
+            f"a running server takes it; without one: bowerbird resume {thread_id} · "
+        )  # fmt: skip
+        shell.terminal.note(f"{alone}watch it: bowerbird tail {thread_id}")
         return DONE
 
-    return opened(shell, None, work)
+    return with_client(shell, None, work)
 
 
 def cancel(shell: Shell, *, session: str, json: bool = False) -> int:
-    """Stop the turn of a session, whichever process drives it."""
+    """Stop the turn of a session, whoever drives it."""
 
-    async def work(application: "Application", _: Path) -> int:
-        found = await application.sessions.get(session)
+    async def work(client: Client) -> int:
+        thread_id = await client.find(session)
         try:
-            turn_id = await application.sessions.cancel(found.thread_id)
+            turn_id = await client.cancel(thread_id)
         except SessionError as error:
             raise CliExit(USAGE, str(error)) from None
         if json:
-            shell.terminal.write(json_text.dumps({"turn_id": turn_id}) + "\n")
-        else:
-            shell.terminal.line(f"told {turn_id} to stop; what it finished stays")
+            return shell.json({"turn_id": turn_id})
+        shell.terminal.line(f"told {turn_id} to stop; what it finished stays")
         return DONE
 
-    return opened(shell, None, work)
+    return with_client(shell, None, work)
 
 
 def answer(shell: Shell, *, request: str, decision: str, feedback: str | None, json: bool = False) -> int:
@@ -117,30 +99,35 @@ def answer(shell: Shell, *, request: str, decision: str, feedback: str | None, j
     A plan is rejected with the same word: `deny` says `reject` for it.
     """
 
-    async def work(application: "Application", _: Path) -> int:
-        by_request = request.startswith("r_")
-        thread_id = None if by_request else (await application.sessions.get(request)).thread_id
+    async def work(client: Client) -> int:
+        found = await _pending(client, request)
+        said = "reject" if found["kind"] == "plan" and decision == "deny" else decision
         try:
-            request_id, said = await _said(application, request if by_request else None, thread_id, decision)
-            await application.sessions.answer(
-                request if by_request else None, said, thread_id=thread_id, feedback=feedback, by="cli"
-            )
-        except NoPendingRequest as error:
+            await client.answer(found["conversation_id"], found["request_id"], said, feedback)
+        except (AlreadyAnswered, NoPendingRequest) as error:
             raise CliExit(USAGE, str(error)) from None
         if json:
-            shell.terminal.write(json_text.dumps({"request_id": request_id, "decision": said}) + "\n")
-        else:
-            shell.terminal.line("approved" if decision == "approve" else "denied")
+            return shell.json({"request_id": found["request_id"], "decision": said})
+        shell.terminal.line("approved" if decision == "approve" else "denied")
         return DONE
 
-    return opened(shell, None, work)
+    return with_client(shell, None, work)
 
 
-async def _said(
-    application: "Application", request: str | None, thread_id: str | None, decision: str
-) -> tuple[str, str]:
-    """Return the request's id and the word that answers a question of its kind."""
-    from bowerbird.sessions.inbox.answers import find_request
-
-    _, found = await find_request(application.store, request, thread_id)
-    return found.id, "reject" if found.kind == "plan" and decision == "deny" else decision
+async def _pending(client: Client, request: str) -> Row:
+    """Return the question called `request`, or the only one of a session; raises CliExit."""
+    waiting = await client.pending()
+    if request.startswith("r_"):
+        fitting = [row for row in waiting if row["request_id"] == request]
+    else:
+        try:
+            thread_id = await client.find(request)
+        except UnknownSession as error:
+            raise CliExit(USAGE, str(error)) from None
+        fitting = [row for row in waiting if row["conversation_id"] == thread_id]
+    if len(fitting) == 1:
+        return fitting[0]
+    if not fitting:
+        raise CliExit(USAGE, f"no pending request: {request} waits for no answer")
+    ids = ", ".join(str(row["request_id"]) for row in fitting)
+    raise CliExit(USAGE, f"{request} has several pending requests; name one: {ids}")

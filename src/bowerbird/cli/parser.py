@@ -4,7 +4,6 @@ Here: names, types and help of options; each command hands them to its own modul
 imported only then. Not here: what a command does, options given anywhere (`command_line.py`).
 """
 
-import os
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Annotated, Any
@@ -14,6 +13,7 @@ from typer import Argument, Option
 from typer._click import exceptions as click_errors  # typer carries its parser's errors here
 
 from bowerbird.cli.attempt_options import add_attempt
+from bowerbird.cli.client.opening import names_server, require_place
 from bowerbird.cli.command_line import join_optional_values
 from bowerbird.cli.config_options import add_config_rest
 from bowerbird.cli.exits import PIPE, USAGE, CliExit
@@ -76,10 +76,9 @@ def application_of(shell: Shell) -> typer.Typer:
     )
 
     def call(module: str, function: str, **options: Any) -> int:
-        if shell.anywhere.server or os.environ.get("BOWERBIRD_URL"):
-            from bowerbird.cli.remote import place_of
-
-            module = place_of(shell, module, function)
+        require_place(shell, module, function)
+        if module in ("run_command", "comment_command") and names_server(shell):
+            module = "remote_run"
         target: Callable[..., int] = getattr(import_module(f"bowerbird.cli.{module}"), function)
         try:
             return target(shell, **options)

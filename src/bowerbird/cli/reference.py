@@ -10,10 +10,10 @@ from typing import Any
 
 import typer
 
+from bowerbird.cli.client.opening import SERVER_COMMANDS
 from bowerbird.cli.command_line import Anywhere
 from bowerbird.cli.exits import MEANINGS
 from bowerbird.cli.parser import application_of
-from bowerbird.cli.remote import REMOTE
 from bowerbird.cli.shell import Shell
 from bowerbird.cli.terminal import Terminal
 
@@ -75,7 +75,7 @@ def _section(name: str, command: Any) -> list[str]:
     options = [p for p in command.params if p.param_type_name == "option" and "--help" not in p.opts]
     words = [_argument(p) for p in arguments]
     usage = " ".join(["bowerbird", name, *words, *(["[OPTIONS]"] if options else [])])
-    mark = " *server*" if name in _over_server() else ""
+    mark = " *server*" if name in SERVER_COMMANDS else ""
     lines = ["", f"## {name}", "", f"`{usage}`{mark}", "", str(command.help).strip().replace("\n", " ")]
     if options:
         lines += ["", "| option | meaning |", "|---|---|"]
@@ -93,11 +93,6 @@ def _argument(parameter: Any) -> str:
 def _names(option: Any) -> str:
     names = ", ".join([*option.opts, *option.secondary_opts])
     return names if option.is_flag else f"{names} {option.metavar or 'VALUE'}"
-
-
-def _over_server() -> set[str]:
-    names = {function for _, function in REMOTE} - {"answer"}
-    return names | {"approve", "deny"}
 
 
 if __name__ == "__main__":

@@ -21,52 +21,6 @@ from bowerbird.models.settings import is_loopback
 TIMEOUT_S = 120.0
 MOST_ROWS = 1000
 
-REMOTE: Mapping[tuple[str, str], str] = {
-    ("session_commands", "sessions"): "remote_commands",
-    ("session_commands", "show"): "remote_commands",
-    ("session_commands", "rename"): "remote_commands",
-    ("session_commands", "delete"): "remote_commands",
-    ("session_commands", "fork"): "remote_commands",
-    ("live_commands", "send"): "remote_commands",
-    ("live_commands", "cancel"): "remote_commands",
-    ("live_commands", "answer"): "remote_commands",
-    ("live_commands", "tail"): "remote_run",
-    ("run_command", "run"): "remote_run",
-    ("run_command", "resume"): "remote_run",
-    ("comment_command", "comment"): "remote_run",
-    ("review_commands", "diff"): "remote_review",
-    ("review_commands", "land"): "remote_review",
-    ("review_commands", "undo"): "remote_review",
-    ("review_commands", "landings"): "remote_review",
-    ("landings_fix", "fix"): "remote_review",
-    ("review_commands", "discard"): "remote_review",
-}
-"""Commands that work over a server: (module, function) to the module that does it there."""
-
-LOCAL = frozenset(
-    {
-        "config_commands", "config_reload", "doctor", "serve", "model_commands", "mcp", "memory",
-        "sandbox_commands", "state", "token", "completing", "list_commands", "usage_command",
-        "backup_commands", "disk_commands",
-    }
-)  # fmt: skip
-"""Modules about this machine: BOWERBIRD_URL, which is said once for a shell, does not concern them."""
-
-
-def place_of(shell: Shell, module: str, function: str) -> str:
-    """Return the module that does a command: one that asks a server when one is named.
-
-    Raises:
-        CliExit: code 2, the command cannot be done over a server.
-    """
-    there = REMOTE.get((module, function))
-    if there is not None:
-        return there
-    if module in LOCAL and (shell.anywhere.server is None or module == "config_reload"):
-        return module
-    can = ", ".join(sorted({name for _, name in REMOTE if name != "answer"} | {"approve", "deny"}))
-    raise CliExit(USAGE, f"this command works on this machine's records, not over a server (that can: {can})")
-
 
 @dataclass(frozen=True, slots=True)
 class Server:

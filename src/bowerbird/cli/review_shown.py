@@ -1,15 +1,14 @@
-"""Changes and landings as lines: what `diff`, `landings` and their like show, here or over a server (UI-43).
+"""Changes and landings as lines: what `diff`, `landings` and their like show (UI-43).
 
-Here: the three forms of a diff, rows of landings. Not here: whose branch it is (`review_commands.py`,
-`remote_review.py`), colours (`drawing.py`).
+Here: the three forms of a diff, rows of landings. Not here: whose branch it is (`client/`), colours
+(`drawing.py`).
 """
 
-import json as json_text
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
+from bowerbird.cli.client.protocol import Client
 from bowerbird.cli.drawing import coloured_diff
 from bowerbird.cli.exits import DONE
 from bowerbird.cli.marking import taint_line
@@ -19,124 +18,37 @@ from bowerbird.cli.terminal import Steps
 from bowerbird.cli.text import age, harmless, plural, table
 from bowerbird.core.timestamps import from_iso
 
-if TYPE_CHECKING:
-    from bowerbird.workspace import Branch
-
 MOST_AT_ONCE = 500
 
 
-@dataclass(frozen=True, slots=True)
-class LandingShown:
-    """A landing's record, with the names that commands read."""
-
-    record: dict[str, Any]
-
-    @property
-    def id(self) -> str:
-        """Its id."""
-        return str(self.record["id"])
-
-    @property
-    def entries(self) -> list[dict[str, Any]]:
-        """What it changed."""
-        return self.record["entries"]
-
-    @property
-    def refused(self) -> list[dict[str, Any]]:
-        """What it left out."""
-        return self.record["refused"]
-
-
-class Changes(Protocol):
-    """What review asks of a branch, be it of this machine or of a server."""
-
-    def diff(self, paths: Sequence[str] | None = None) -> dict[str, Any]:
-        """Return the changes with their hunks."""
-        ...
-
-    def unified(self, paths: Sequence[str] | None = None) -> str:
-        """Return the changes as a patch."""
-        ...
-
-    def plan_landing(self, paths: Sequence[str] | None = None) -> dict[str, Any]:
-        """Return what a landing would do."""
-        ...
-
-    def changes(self) -> dict[str, Any]:
-        """Return the changed paths."""
-        ...
-
-    @property
-    def land(self) -> Callable[..., LandingShown]:
-        """Writes the changes into the directory."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class BranchHere:
-    """A branch of this machine, in the forms that a server gives."""
-
-    branch: "Branch"
-
-    def diff(self, paths: Sequence[str] | None = None) -> dict[str, Any]:
-        """Return the changes with their hunks."""
-        return self.branch.diff(paths).record()
-
-    def unified(self, paths: Sequence[str] | None = None) -> str:
-        """Return the changes as a patch."""
-        return self.branch.unified(paths)
-
-    def plan_landing(self, paths: Sequence[str] | None = None) -> dict[str, Any]:
-        """Return what a landing would do."""
-        return self.branch.plan_landing(paths).record()
-
-    def changes(self) -> dict[str, Any]:
-        """Return the changed paths."""
-        return self.branch.changes().record()
-
-    def land(self, **arguments: Any) -> LandingShown:
-        """Write the changes into the directory."""
-        return LandingShown(self.branch.land(**arguments).record())
-
-
-def write_diff(
-    shell: Shell,
-    branch: Changes,
-    thread_id: str,
-    chosen: Sequence[str] | None,
-    *,
-    stat: bool,
-    json: bool,
-    folds: bool,
+async def write_diff(
+    shell: Shell, client: Client, thread_id: str, chosen: Sequence[str], *, stat: bool, json: bool
 ) -> int:
-    """Show a branch's changes in one of the three forms.
+    """Show a session's changes in one of the three forms.
 
     Args:
-        chosen: only these paths; None = all.
-        folds: without chosen paths leave out what every door folds: caches, and what git ignores (WS-65).
+        chosen: only these paths; none = all, without what every door folds: caches, and what git ignores
+            (WS-65).
     """
+    paths: Sequence[str] | None = chosen or None
     if json:
-        shell.terminal.write(json_text.dumps(branch.diff(chosen), ensure_ascii=False, indent=2) + "\n")
-        return DONE
-    folded: list[str] = []
-    entries: list[dict[str, Any]] = branch.plan_landing(chosen)["entries"] if folds else []
-    if not chosen:
-        folded = [row["path"] for row in entries if row["ignored"]]
+        return shell.json(await client.diff(thread_id, paths))
+    entries: list[dict[str, Any]] = (await client.plan(thread_id, paths))["entries"]
+    folded = [] if paths else [row["path"] for row in entries if row["ignored"]]
     said = taint_line([row for row in entries if row["path"] not in folded])
     if said:
         shell.terminal.warn(said, "yellow")
     if folded:
-        changed = branch.changes()
-        chosen = [path for path in (*changed["written"], *changed["deleted"]) if path not in folded]
+        paths = [path for path in await client.changed(thread_id) if path not in folded]
         count = plural(len(folded), "ignored file")
         shell.terminal.note(f"{count} left out, {harmless(folded[0].lstrip('/'))} …: name a path to see it")
-    if folded and not chosen:
-        return DONE
+        if not paths:
+            return DONE
     if stat:
-        for line in stat_lines(branch.diff(chosen), width=shell.terminal.width):
+        for line in stat_lines(await client.diff(thread_id, paths), width=shell.terminal.width):
             shell.terminal.line(line)
         return DONE
-    patch = branch.unified(chosen)
+    patch = await client.patch(thread_id, paths)
     show_paged(shell.terminal, coloured_diff(patch, shell.terminal.out), patch)
     if not patch:
         shell.terminal.note(f"session {thread_id} changes nothing")

@@ -5,19 +5,22 @@ coroutine until its end or a signal. Not here: what any command does.
 """
 
 import asyncio
+import json
 import os
 import signal
-from collections.abc import Callable, Coroutine, Mapping
+import sys
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bowerbird.cli.command_line import Anywhere
 from bowerbird.cli.databases import say_other
-from bowerbird.cli.exits import TERMINATED, USAGE, CliExit
+from bowerbird.cli.exits import DONE, TERMINATED, USAGE, CliExit
 from bowerbird.cli.terminal import Terminal
 
 if TYPE_CHECKING:
+    from bowerbird.app.application import Application
     from bowerbird.config import Loaded
 
 T = TypeVar("T")
@@ -55,6 +58,32 @@ class Shell:
         if not silent:
             say_other(self, loaded)
         return loaded
+
+    def json(self, data: Any) -> int:
+        """Write data as JSON on standard output; a command that ends with it is done."""
+        self.terminal.write(json.dumps(data, ensure_ascii=False, indent=2) + "\n")
+        return DONE
+
+
+def ask_sure(question: str) -> bool:
+    """Ask a yes-or-no question; no where nobody sits."""
+    if not sys.stdin.isatty():
+        return False
+    return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
+
+
+def opened(shell: Shell, workspace: str | None, work: "Callable[[Application, Path], Awaitable[T]]") -> T:
+    """Run `work` with an application that drives nothing, in the command's directory."""
+    directory = directory_of(workspace)
+    loaded = shell.load(directory)
+
+    async def framed() -> T:
+        from bowerbird.app import open_application
+
+        async with open_application(loaded, workspace=directory) as application:
+            return await work(application, directory)
+
+    return run(framed)
 
 
 def directory_of(given: str | None) -> Path:

@@ -18,6 +18,7 @@ from bowerbird.sessions.journal.audit_log import content_text
 from bowerbird.sessions.journal.messages import call_view, message_views, pending_requests
 from bowerbird.sessions.live.follow import follow
 from bowerbird.sessions.live.hub import Published, Subscription
+from bowerbird.sessions.thread_ids import root_of
 from bowerbird.sessions.turn.begin_transaction import sender_of
 from bowerbird.sessions.values import (
     CallView,
@@ -31,7 +32,15 @@ from bowerbird.sessions.views import all_turns, turn_info
 from bowerbird.store.journal.journal import Record
 from bowerbird.store.journal.reading import read_turn_records
 from bowerbird.store.rows.sessions import SessionRow, find_session, get_session
-from bowerbird.store.rows.turns import OPEN, InboxRow, get_turn, inputs_of, open_turns_with, turns_of
+from bowerbird.store.rows.turns import (
+    OPEN,
+    InboxRow,
+    get_turn,
+    inputs_of,
+    open_turns_with,
+    threads_waiting_for,
+    turns_of,
+)
 from bowerbird.store.rows.usage import session_usage
 
 
@@ -106,6 +115,12 @@ class Reader(Catalogue):
             return sorted(found, key=lambda request: (request.asked_at, request.request_id))
 
         return await self.store.read(find)
+
+    async def asking(self) -> set[str]:
+        """Return the sessions that wait for an approval; a subagent's question is its session's."""
+        return {
+            root_of(found) for found in await self.store.read(lambda c: threads_waiting_for(c, "approval"))
+        }
 
     async def queued(self, thread_id: str) -> list[QueuedInput]:
         """Return the accepted inputs whose turn has not begun, in the order they will run."""

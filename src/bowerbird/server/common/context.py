@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 from starlette.requests import HTTPConnection
 
 from bowerbird.server.common.doorstep import DoorLimits
+from bowerbird.sessions.shown import Defaults
 
 if TYPE_CHECKING:
     from bowerbird.boards.boards import Boards
@@ -90,16 +91,6 @@ class Caller:
 NOBODY_ELSE = Caller("", "admin")  # the one user of a server without auth
 
 
-@dataclass(frozen=True, slots=True)
-class Defaults:
-    """What a new conversation has when its request leaves it open."""
-
-    preset: str = "coding"
-    enable_approval: bool = False
-    enable_thinking: bool = False
-    thinking_effort: str = "high"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSettings:
     """Frozen values of the server, filled by `app/` from the settings tree (CF-65 … CF-75).
@@ -111,7 +102,7 @@ class ServerSettings:
         metrics_token: reads `/metrics` without a role. max_rss_mb: 0 = no limit.
         on_disconnect: `stop` ends the turn of every client that left; None = as SV-49 says.
         workspace: directory of conversations that name none. registered: further ones by name.
-        landing: policy of new branches.
+        max_turns: model calls of a turn, at most. landing: policy of new branches.
         cleanup, cleanup_delay_s: SV-53.
         hide: globs hidden in every workspace.
         upload_bytes: of one file; upload_total_bytes: of one request; upload_files: of one request.
@@ -142,6 +133,7 @@ class ServerSettings:
     on_disconnect: Literal["stop"] | None = None
     workspace: str | None = None
     registered: Mapping[str, str] = field(default_factory=dict[str, str])
+    max_turns: int = 200
     landing: Policy = "review"
     cleanup: Literal["release", "discard"] = "release"
     cleanup_delay_s: float = 300.0
@@ -159,7 +151,7 @@ class ServerSettings:
     queue_total: int = 10_000
     traces_days: float = 7.0
     budgets: Mapping[str, float | None] = field(default_factory=dict[str, "float | None"])
-    defaults: Defaults = Defaults()
+    defaults: Defaults = field(default_factory=Defaults)
 
 
 @dataclass(slots=True)

@@ -1,6 +1,6 @@
-"""From requests to sessions, and from sessions to what the conversation routes show (SV-7 … SV-9, 22).
+"""From requests to sessions, and from a session to what its routes show (SV-7 … SV-9, 22).
 
-Here: those two mappings. Not here: routes, the sessions themselves.
+Here: those two mappings. Not here: routes, the form of what is shown (`sessions/shown.py`).
 """
 
 import re
@@ -11,15 +11,18 @@ from typing import TYPE_CHECKING, Any, Literal
 from bowerbird.core.threads import to_thread
 from bowerbird.server.common.errors import invalid, problem
 from bowerbird.server.common.json_answers import clean
+from bowerbird.sessions import shown
 from bowerbird.sessions.values import NewSession
 
 if TYPE_CHECKING:
     from bowerbird.server.common.context import Caller, ServerContext
-    from bowerbird.sessions.values import MessageView, SessionInfo
     from bowerbird.store.rows.sessions import SessionRow
 
 EFFORTS = Literal["high", "max", "xhigh"]
-FLAGS = ("enable_teams", "enable_tracing", "enable_approval", "enable_plan_mode", "enable_thinking")
+FLAGS = (
+    "enable_teams", "enable_tracing", "enable_approval", "enable_plan_mode", "enable_thinking",
+    "max_turns", "max_cost", "memory",
+)  # fmt: skip
 
 
 def new_session(context: "ServerContext", caller: "Caller", asked: Mapping[str, Any]) -> NewSession:
@@ -37,6 +40,7 @@ def new_session(context: "ServerContext", caller: "Caller", asked: Mapping[str, 
         if preset not in names:
             raise invalid(("body", "preset"), f"there is no preset {preset!r}; there are {', '.join(names)}")
     flags = {name: asked[name] for name in FLAGS if asked.get(name) is not None}
+    require_turns(context, asked.get("max_turns"))
     model = asked.get("model")
     if model is not None:
         flags["model"] = known_model(context, model)
@@ -50,7 +54,7 @@ def new_session(context: "ServerContext", caller: "Caller", asked: Mapping[str, 
         flags=flags,
         thinking_effort=effort_of(asked.get("thinking_effort")),
         workspace=workspace_of(context, asked.get("workspace")),
-        policy=context.settings.landing,
+        policy=asked.get("landing") or context.settings.landing,
         hide=context.settings.hide,
     )
 
@@ -105,11 +109,21 @@ def settings_of(context: "ServerContext", given: Mapping[str, Any]) -> dict[str,
             changes.pop("title")
         else:
             changes["title"] = clean(changes["title"])
+    require_turns(context, changes.get("max_turns"))
     if changes.get("model") is not None:
         changes["model"] = known_model(context, changes["model"])
     if "thinking_effort" in changes:
         changes["thinking_effort"] = effort_of(changes["thinking_effort"])
     return changes
+
+
+def require_turns(context: "ServerContext", asked: int | None) -> None:
+    """Raise Problem 422 for more model calls in a turn than this server's settings allow."""
+    most = context.settings.max_turns
+    if asked is not None and asked > most:
+        raise invalid(
+            ("body", "max_turns"), f"max_turns is {asked}; this server allows {most} (agent.max_turns)"
+        )
 
 
 def known_model(context: "ServerContext", name: str, loc: tuple[str | int, ...] = ("body", "model")) -> str:
@@ -130,34 +144,6 @@ def hidden_owner(caller: "Caller") -> str | None:
 # ---------------------------------------------------------------- shown
 
 
-def listed(info: "SessionInfo", *, asked: bool = False) -> dict[str, Any]:
-    """Return a conversation as lists show it (SV-8).
-
-    Args:
-        asked: one of its subagents waits for an approval.
-    """
-    return {
-        "id": info.thread_id,
-        "title": info.title,
-        "created_at": info.created_at,
-        "message_count": info.messages,
-        "updated_at": info.updated_at,
-        "status": info.status,
-        "changed_files": info.changed_files,
-        "cost": info.cost,
-        "pending_approval": asked or info.pending == "approval",
-        "pending": info.pending,
-        "kind": info.kind,
-        "workspace": workspace_name(info.workspace),
-        "parent": info.parent,
-    }
-
-
-def workspace_name(path: str | None) -> str | None:
-    """Return the last name of a directory: lists show no absolute path."""
-    return Path(path).name if path else None
-
-
 async def described(context: "ServerContext", row: "SessionRow") -> dict[str, Any]:
     """Return a conversation without its messages."""
     return await conversation(context, row, after=row.last_seq, limit=0)
@@ -167,79 +153,13 @@ async def conversation(
     context: "ServerContext", row: "SessionRow", *, after: int, limit: int
 ) -> dict[str, Any]:
     """Return a conversation with a page of its messages (SV-9)."""
-    sessions, defaults = context.sessions, context.settings.defaults
-    flags = row.flags
-    messages = await sessions.messages(row.thread_id, after=after, limit=limit) if limit else []
-    tokens = await sessions.tokens(row.thread_id)
-    queued = await sessions.queued(row.thread_id)
-    return {
-        "id": row.thread_id,
-        "title": row.title,
-        "system_prompt": row.system_prompt,
-        "preset": row.preset or defaults.preset,
-        "model": context.offers.model_of(row),
-        "context_window": await to_thread(context.offers.window_of, row),
-        "enable_teams": bool(flags.get("enable_teams")),
-        "enable_tracing": bool(flags.get("enable_tracing")),
-        "enable_approval": _flag(flags, "enable_approval", defaults.enable_approval),
-        "enable_plan_mode": bool(flags.get("enable_plan_mode")),
-        "enable_thinking": _flag(flags, "enable_thinking", defaults.enable_thinking),
-        "thinking_effort": row.thinking_effort or defaults.thinking_effort,
-        "created_at": row.created_at,
-        "messages": [_message(message) for message in messages],
-        "total_input_tokens": tokens.input_tokens,
-        "total_output_tokens": tokens.output_tokens,
-        "total_cache_read_tokens": tokens.cache_read_tokens,
-        "total_cache_write_tokens": tokens.cache_write_tokens,
-        "updated_at": row.updated_at,
-        "status": row.status,
-        "auto_approve": row.auto_approve,
-        "message_count": row.messages,
-        "changed_files": row.changed_files,
-        "workspace": workspace_name(row.workspace),
-        "cursor": row.last_seq,
-        "queued": [queued_row(found) for found in queued],
-        "branch": _branch(row),
-        "parent": row.parent_thread_id,
-        "cost": tokens.cost,
-    }
-
-
-def _flag(flags: Mapping[str, Any], name: str, default: bool) -> bool:
-    value = flags.get(name)
-    return default if value is None else bool(value)
-
-
-def _message(message: "MessageView") -> dict[str, Any]:
-    return {
-        "role": message.role,
-        "content": message.content,
-        "created_at": message.created_at,
-        "id": message.id,
-        "turn_id": message.turn_id,
-        "cursor": message.cursor,
-        "sender": message.sender,
-    }
-
-
-def queued_row(found: Any) -> dict[str, Any]:
-    """Return a waiting input as conversations show it."""
-    return {
-        "inbox_id": found.inbox_id,
-        "turn_id": found.turn_id,
-        "position": found.position,
-        "kind": found.kind,
-        "content": found.text,
-        "sender": found.sender,
-        "received_at": found.received_at,
-    }
-
-
-def _branch(row: "SessionRow") -> dict[str, Any] | None:
-    if row.branch_id is None:
-        return None
-    return {
-        "id": row.branch_id,
-        "changed_files": row.changed_files,
-        "workspace": workspace_name(row.workspace),
-    }
+    window = await to_thread(context.offers.window_of, row)
+    return await shown.conversation(
+        context.sessions,
+        row,
+        model=context.offers.model_of(row),
+        window=window,
+        defaults=context.settings.defaults,
+        after=after,
+        limit=limit,
+    )

@@ -15,7 +15,7 @@ from bowerbird.server.common.errors import problem
 from bowerbird.server.common.json_answers import answer
 from bowerbird.server.common.ownership import owned_session
 from bowerbird.server.conversations.conversations import hidden_owner
-from bowerbird.server.conversations.submitting import DOOR, question
+from bowerbird.server.conversations.submitting import DOOR
 from bowerbird.server.routes.common import (
     Body,
     Context,
@@ -28,6 +28,7 @@ from bowerbird.server.routes.common import (
 from bowerbird.server.routes.shapes import Question, TraceRecord
 from bowerbird.sessions.inbox.accept import ANSWER_DOOR
 from bowerbird.sessions.inbox.answers import DECISIONS
+from bowerbird.sessions.shown import question
 from bowerbird.store.rows.owners import owner_of_answer
 from bowerbird.store.rows.traces import traces_of
 

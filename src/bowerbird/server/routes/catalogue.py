@@ -17,6 +17,7 @@ from bowerbird.server.common.json_answers import NOT_BLANK, answer
 from bowerbird.server.common.ownership import owned_session
 from bowerbird.server.conversations.skill_files import NAME, delete_skill, write_skill
 from bowerbird.server.routes.common import Admin, Body, Context, Shown, StatusShown, Viewer
+from bowerbird.sessions.shown import tool_row
 
 router = APIRouter(prefix="/api", tags=["catalogue"])
 
@@ -28,6 +29,14 @@ class NamedShown(Shown):
 
     name: str
     description: str
+
+
+class ToolShown(NamedShown):
+    """A tool; `effect`: `read`, `plan`, `session`, `branch` or `outside`."""
+
+    effect: str
+    aliases: list[str]
+    input_schema: dict[str, Any]
 
 
 class SkillShown(NamedShown):
@@ -66,13 +75,13 @@ def _listed(items: Any) -> list[dict[str, str]]:
     return [{"name": item.name, "description": item.description} for item in items]
 
 
-@router.get("/tools", response_model=list[NamedShown], summary="Tools that a conversation is offered")
+@router.get("/tools", response_model=list[ToolShown], summary="Tools that a conversation is offered")
 async def tools(
     context: Context, caller: Viewer, conversation: Annotated[str | None, Query(max_length=200)] = None
 ) -> Response:
     """Of a new conversation with the defaults, or of `conversation`."""
     session = None if conversation is None else await owned_session(context, caller, conversation)
-    return answer(_listed(tool.spec for tool in await context.offers.tools(session)))
+    return answer([tool_row(tool) for tool in await context.offers.tools(session)])
 
 
 @router.get("/presets", response_model=list[NamedShown], summary="Presets of instructions")

@@ -3,10 +3,10 @@
 Here: the routes. Not here: their messages and turns (`turns.py`), what a list row holds (`shown.py`).
 """
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 from starlette.responses import Response
 
 from bowerbird.server.common.context import Caller, ServerContext
@@ -18,7 +18,6 @@ from bowerbird.server.conversations.conversations import (
     conversation,
     described,
     hidden_owner,
-    listed,
     new_session,
     settings_of,
 )
@@ -32,17 +31,26 @@ from bowerbird.server.routes.common import (
     StrictBody,
     User,
     Viewer,
+    whole,
 )
 from bowerbird.server.routes.shapes import BranchShown, QueuedShown
-from bowerbird.sessions.thread_ids import root_of
+from bowerbird.sessions.shown import listed
 from bowerbird.store.rows.sessions import find_session
-from bowerbird.store.rows.turns import threads_waiting_for
 
 router = APIRouter(prefix="/api", tags=["conversations"])
 
 Effort = Annotated[EFFORTS | None, Field(description="null = configured; xhigh means max.")]
 Title = Annotated[str | None, Field(max_length=500)]
 Flag = bool | None
+_CALLS = Field(ge=1, le=1_000_000)
+Turns = Annotated[
+    Annotated[int, BeforeValidator(whole, json_schema_input_type=Annotated[int, _CALLS]), _CALLS] | None,
+    Field(description="Model calls per turn, at most as many as configured; null = as configured."),
+]
+Money = Annotated[
+    Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)] | None,
+    Field(description="USD per turn, beside the configured limits; null = only those."),
+]
 
 
 class NewConversation(Body):
@@ -59,6 +67,12 @@ class NewConversation(Body):
     workspace: str | None = None
     model: Annotated[str | None, Field(max_length=300)] = None
     title: Title = None
+    max_turns: Turns = None
+    max_cost: Money = None
+    memory: Flag = None
+    landing: Annotated[Literal["review", "turn", "step"] | None, Field(description="null = configured.")] = (
+        None
+    )
 
 
 class Changes(StrictBody):
@@ -72,6 +86,9 @@ class Changes(StrictBody):
     enable_thinking: Flag = None
     thinking_effort: Effort = None
     model: Annotated[str | None, Field(max_length=300)] = None
+    max_turns: Turns = None
+    max_cost: Money = None
+    memory: Flag = None
 
 
 class ForkPoint(StrictBody):
@@ -161,8 +178,7 @@ async def conversations(
     found = await context.sessions.list(
         before=before, query=clean(q) if q else None, owner=hidden_owner(caller), limit=limit
     )
-    waiting = await context.store.read(lambda c: threads_waiting_for(c, "approval"))
-    asking = {root_of(thread_id) for thread_id in waiting}  # a subagent's question is its conversation's
+    asking = await context.sessions.asking()
     return answer([listed(info, asked=info.thread_id in asking) for info in found])
 
 

@@ -1,7 +1,6 @@
 """Versions of the memory that is kept of a user and a workspace (SV-62, SE-44).
 
-Here: the routes. Not here: rows (`store/rows/memory.py`), writing memory anew
-(`sessions/upkeep/memory_rewriting.py`).
+Here: the routes. Not here: rows (`store/memory.py`), writing memory anew (`sessions/remembering.py`).
 """
 
 from typing import Annotated
@@ -15,8 +14,9 @@ from bowerbird.server.common.json_answers import answer
 from bowerbird.server.common.ownership import owned_session
 from bowerbird.server.conversations.conversations import found_workspace
 from bowerbird.server.routes.common import Context, Shown, StrictBody, User, Viewer, whole
+from bowerbird.sessions.shown import memory_version
 from bowerbird.sessions.upkeep.memory_rewriting import scope_of
-from bowerbird.store.rows.memory import MemoryVersion, memory_log, restore_memory
+from bowerbird.store.rows.memory import memory_log, restore_memory
 
 router = APIRouter(prefix="/api/memory", tags=["memory"])
 
@@ -55,7 +55,7 @@ async def versions(
     """The newest 20, newest first: of `conversation`'s workspace, a registered one, else the default one."""
     owner, path = await _scope(context, caller, workspace, conversation)
     found = await context.store.read(lambda c: memory_log(c, owner, path))
-    return answer([_shown(version, current=index == 0) for index, version in enumerate(found)])
+    return answer([memory_version(version, current=index == 0) for index, version in enumerate(found)])
 
 
 @router.post("/restore", response_model=VersionShown, summary="Make an earlier version count again")
@@ -65,7 +65,7 @@ async def restore(context: Context, caller: User, wanted: Restored) -> Response:
     version = await context.store.write(lambda c: restore_memory(c, owner, path, wanted.version))
     if context.memory_copy is not None:
         await context.memory_copy(owner, path, version.body)
-    return answer(_shown(version, current=True))
+    return answer(memory_version(version, current=True))
 
 
 async def _scope(
@@ -74,13 +74,3 @@ async def _scope(
     if conversation is not None:
         return scope_of(await owned_session(context, caller, conversation))
     return caller.owner or "", found_workspace(context, workspace) or ""
-
-
-def _shown(version: MemoryVersion, *, current: bool) -> dict[str, object]:
-    return {
-        "id": version.id,
-        "at": version.at,
-        "bytes": len(version.body.encode("utf-8", "surrogateescape")),
-        "text": version.body,
-        "current": current,
-    }

@@ -1,7 +1,7 @@
 """Subagents and tournaments of a conversation (SV-62, DE-6 … DE-8, DE-21 … DE-24).
 
-Here: the routes. Not here: what merging or ranking is (`bowerbird.subagents`), running them
-(`sessions`), their questions, which are asked in the conversation (`socket/`, `approvals.py`).
+Here: the routes. Not here: what merging or ranking is (`delegation`), running them (`sessions`), their
+questions, which are asked in the conversation (`socket/`, `approvals.py`).
 """
 
 import asyncio
@@ -33,6 +33,7 @@ from bowerbird.server.routes.common import (
 from bowerbird.server.routes.review import Paths
 from bowerbird.server.routes.shapes import Diff, Ranked, SaidOrDone, UsageNumbers
 from bowerbird.sessions.live.hub import Published
+from bowerbird.sessions.shown import tournament_row
 from bowerbird.sessions.subagents.tournaments import Tournament
 from bowerbird.subagents.tournament import LEAST, MOST
 
@@ -68,6 +69,15 @@ class SubagentWhole(SubagentShown):
 
     diff: Diff | None
     transcript: list[SaidOrDone]
+
+
+class SubagentFile(Shown):
+    """A file of a subagent's fork."""
+
+    handle: str
+    path: str
+    deleted: bool
+    text: str
 
 
 class Merge(StrictBody):
@@ -138,6 +148,19 @@ async def subagent(
         context.subagents.diff(child), context.subagents.transcript(child, after=after, limit=limit)
     )
     return answer({**child.record(), "diff": diff, "transcript": transcript})
+
+
+@router.get("/subagents/{handle}/file", response_model=SubagentFile, summary="A subagent's file")
+async def file(
+    conversation_id: ConversationId,
+    handle: str,
+    context: Context,
+    caller: Viewer,
+    path: Annotated[str, Query(min_length=1, max_length=4096, description="In its fork.")],
+) -> Response:
+    """Its version of one file, as its caller reads it: cut where it is long."""
+    row = await owned_session(context, caller, conversation_id)
+    return answer(await context.subagents.file(row.thread_id, _handle(handle), path))
 
 
 @router.post("/subagents/{handle}/merge", response_model=Merged, summary="Merge a subagent's work")
@@ -222,22 +245,8 @@ async def attempts(
 
 
 def _shown(thread_id: str, tournament: Tournament) -> dict[str, Any]:
-    contest = tournament.contest
-    result = contest.result or {}
-    return {
-        "id": tournament.id,
-        "conversation_id": thread_id,
-        "state": tournament.state,
-        "task": contest.task,
-        "checks": list(contest.checks),
-        "merge": contest.merge,
-        "attempts": [child.record() for child in tournament.attempts],
-        "winner": result.get("winner"),
-        "ranking": result.get("ranking", []),
-        "note": result.get("note"),
-        "merged": result.get("merge"),
-        "error": said(result["error"]) if "error" in result else None,
-    }
+    row = tournament_row(thread_id, tournament)
+    return {**row, "error": said(row["error"]) if row["error"] is not None else None}
 
 
 def _handle(handle: str) -> str:

@@ -13,10 +13,10 @@ from bowerbird.core.errors import UnknownTurn
 from bowerbird.server.common.context import ServerContext
 from bowerbird.server.common.json_answers import answer
 from bowerbird.server.common.ownership import owned_session
-from bowerbird.server.conversations.submitting import answered
-from bowerbird.server.conversations.turn_views import messages_page, turn_row
+from bowerbird.server.conversations.turn_views import answered, turn_row
 from bowerbird.server.routes.common import Context, ConversationId, Limit, ProblemShown, Shown, Viewer
 from bowerbird.server.routes.shapes import Question, Sender, TurnError, UsageNumbers
+from bowerbird.sessions.shown import messages_page
 from bowerbird.sessions.values import TurnInfo
 
 router = APIRouter(prefix="/api/conversations/{conversation_id}", tags=["turns"])
@@ -134,7 +134,7 @@ async def messages(
 ) -> Response:
     """What was said and done, in order, from the conversation's beginning; `next_after` goes on from here."""
     row = await owned_session(context, caller, conversation_id)
-    page, following = await messages_page(context, row.thread_id, after=after, limit=limit)
+    page, following = await messages_page(context.sessions, row.thread_id, after=after, limit=limit)
     return answer({"messages": page, "next_after": following})
 
 

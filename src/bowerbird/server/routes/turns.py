@@ -14,9 +14,9 @@ from bowerbird.core.errors import SessionError, UnknownSession
 from bowerbird.server.common.errors import problem
 from bowerbird.server.common.json_answers import NOT_BLANK, answer, clean
 from bowerbird.server.common.ownership import owned_session
-from bowerbird.server.conversations.conversations import queued_row
 from bowerbird.server.conversations.incoming import content_of, read_message
-from bowerbird.server.conversations.submitting import answered, submit
+from bowerbird.server.conversations.submitting import submit
+from bowerbird.server.conversations.turn_views import answered
 from bowerbird.server.routes.common import (
     Context,
     ConversationId,
@@ -28,6 +28,7 @@ from bowerbird.server.routes.common import (
     Viewer,
 )
 from bowerbird.server.routes.shapes import Question, QueuedShown, TurnError, UsageNumbers
+from bowerbird.sessions.shown import queued_row
 
 router = APIRouter(prefix="/api/conversations/{conversation_id}", tags=["turns"])
 

@@ -67,6 +67,15 @@ class DoorSubagents:
         every = transcript(await self.store.records(child.session))
         return [row for row in every if row["cursor"] > after][:limit]
 
+    async def file(self, thread_id: str, handle: str, path: str) -> dict[str, Any]:
+        """Return a subagent's version of a file: `path`, `deleted`, `text`, and what reading it says (DE-8).
+
+        Raises:
+            UnknownSession: see `one`. NotFound, PathEscape …: there is no such file.
+        """
+        calls = await self._calls(thread_id, handle)
+        return _checked(await calls.read(handle, path))
+
     async def merge(
         self, thread_id: str, handle: str, paths: Sequence[str] | None = None, *, force: bool = False
     ) -> dict[str, Any]:

@@ -1,0 +1,153 @@
+"""Requests to the server that `--server URL` (or BOWERBIRD_URL) and BOWERBIRD_TOKEN name (UI-41).
+
+Here: its address, HTTP requests, its refusals as errors that a person can act on. Not here: which requests
+(`server.py`), the socket (`socket.py`).
+"""
+
+import os
+import urllib.parse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+
+from bowerbird.cli.exits import CONFIG, FAILED, PARTLY, USAGE, CliExit, Refused
+from bowerbird.cli.text import harmless, one_line
+from bowerbird.core.errors import AlreadyAnswered, BowerbirdError, LandingRefused, SessionError, TurnRunning
+from bowerbird.models.settings import is_loopback
+
+if TYPE_CHECKING:
+    from aiohttp import ClientSession
+
+    from bowerbird.cli.shell import Shell
+
+TIMEOUT_S = 120.0
+_SESSION_ERRORS: Mapping[str, type[SessionError]] = {
+    "not_running": SessionError,
+    "not_queued": SessionError,
+    "already_answered": AlreadyAnswered,
+    "turn_running": TurnRunning,
+}
+"""Refusals that commands and the chat know how to go on from, by their code on the wire."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a server is and how it knows us."""
+
+    url: str
+    token: str | None = field(default=None, repr=False)
+
+    @classmethod
+    def of(cls, shell: "Shell") -> "Address":
+        """Return the server that the command line or the environment names."""
+        url = (shell.anywhere.server or os.environ.get("BOWERBIRD_URL") or "").rstrip("/")
+        parts = urllib.parse.urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise CliExit(
+                USAGE, f"{harmless(url)!r} is not a server's address; write --server http://HOST:PORT"
+            )
+        token = os.environ.get("BOWERBIRD_TOKEN") or None
+        if token and parts.scheme == "http" and not is_loopback(url):
+            shell.terminal.warn(f"BOWERBIRD_TOKEN goes to {harmless(parts.hostname)} unencrypted", "yellow")
+        return cls(url, token)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What every request says of us."""
+        return {"Authorization": f"Bearer {self.token}"} if self.token else {}
+
+
+class Requests:
+    """Requests to one server over one session of connections, which the caller closes.
+
+    Args:
+        address: of the server. http: open.
+    """
+
+    def __init__(self, address: Address, http: "ClientSession") -> None:
+        self.address = address
+        self.http = http
+
+    async def get(self, path: str, /, **query: Any) -> Any:
+        """Return what stands at `path`."""
+        return await self.ask("GET", path, query=query)
+
+    async def text(self, path: str, /, **query: Any) -> str:
+        """Return what stands at `path`, as it is."""
+        return (await self._answer("GET", path, None, query)).decode("utf-8", "surrogateescape")
+
+    async def ask(
+        self, method: str, path: str, body: Any = None, query: Mapping[str, Any] | None = None
+    ) -> Any:
+        """Send a request; return the answer's JSON.
+
+        Raises:
+            Refused: the server is not there, does not let us, or refuses; says what to do.
+            LandingRefused: it refuses to land, with the paths. SessionError: see `_SESSION_ERRORS`.
+        """
+        raw = await self._answer(method, path, body, query or {})
+        try:
+            return msgspec.json.decode(raw)
+        except msgspec.DecodeError:
+            raise Refused(
+                f"{harmless(self.address.url)} is no Bowerbird server: it sent no JSON", FAILED
+            ) from None
+
+    async def _answer(self, method: str, path: str, body: Any, query: Mapping[str, Any]) -> bytes:
+        from aiohttp import ClientError
+
+        given: list[tuple[str, str]] = []
+        for name, value in query.items():
+            every = cast("Sequence[Any]", value) if isinstance(value, list | tuple) else [value]
+            given += [(name, str(each)) for each in every if each is not None]
+        sent = None if body is None else msgspec.json.encode(body)
+        headers = {"Content-Type": "application/json"} if sent is not None else {}
+        try:
+            async with self.http.request(
+                method, self.address.url + path, params=given, data=sent, headers=headers
+            ) as response:
+                raw = await response.read()
+        except (TimeoutError, OSError, ClientError) as error:
+            raise self.gone(error) from None
+        if response.status >= 300:
+            raise self._refusal(response.status, raw)
+        return raw
+
+    def gone(self, error: Exception) -> Refused:
+        """Return what is said when nobody answers."""
+        why = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        return Refused(
+            f"no server answers at {harmless(self.address.url)}: {one_line(why, 200)}. "
+            "Start one with `bowerbird serve`, or name another with --server or BOWERBIRD_URL",
+            FAILED,
+        )
+
+    def _refusal(self, status: int, raw: bytes) -> BowerbirdError:
+        try:
+            data = cast("dict[str, Any]", msgspec.json.decode(raw))
+            detail, code = data.get("detail"), str(data.get("code", ""))
+        except (msgspec.DecodeError, AttributeError):
+            url = harmless(self.address.url)
+            return Refused(f"{url} is no Bowerbird server: it answered {status}", FAILED)
+        if isinstance(detail, list):
+            rows = cast("list[dict[str, Any]]", detail)
+            detail = "; ".join(f"{row.get('loc', ['?'])[-1]}: {row.get('msg')}" for row in rows)
+        said = one_line(str(detail), 500)
+        if status == 401:
+            return self._unknown(said)
+        if code == "landing_refused" and data.get("refused"):
+            return LandingRefused(said, refused=data["refused"])
+        if code in _SESSION_ERRORS:
+            return _SESSION_ERRORS[code](said)
+        exits = {403: CONFIG, 404: USAGE, 409: PARTLY if code == "stale" else USAGE, 422: USAGE}
+        return Refused(f"the server refuses: {said}", exits.get(status, FAILED))
+
+    def _unknown(self, said: str) -> Refused:
+        what = "refuses BOWERBIRD_TOKEN" if self.address.token else "wants a token"
+        return Refused(
+            f"the server at {harmless(self.address.url)} {what}: {said}. Set BOWERBIRD_TOKEN; "
+            "`bowerbird token create NAME` on the server's machine makes one",
+            CONFIG,
+        )

@@ -1,0 +1,291 @@
+"""The client of this machine's own records: an application in this process (R1).
+
+Here: sessions, turns and review through the session service, in the form of REST. Not here: subagents,
+memory, usage and tools (`local_rest.py`), what commands do with it.
+"""
+
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bowerbird.cli.client.local_rest import LocalRest
+from bowerbird.cli.client.protocol import Fix, News, Preferences, Row
+from bowerbird.cli.exits import USAGE, CliExit
+from bowerbird.cli.picking import branch_paths
+from bowerbird.core.errors import InvalidWorkspace, TurnRunning
+from bowerbird.core.threads import to_thread
+from bowerbird.sessions import shown
+from bowerbird.sessions.live.hub import Published, TurnMark
+from bowerbird.sessions.review import NO_CHECK, ToLand
+from bowerbird.sessions.values import NewSession
+
+if TYPE_CHECKING:
+    from bowerbird.app.application import Application
+    from bowerbird.cli.run_options import RunOptions
+    from bowerbird.sessions.inbox.comments import Remark
+    from bowerbird.sessions.values import Receipt
+    from bowerbird.workspace import Branch
+
+DOOR = "cli"
+
+
+class LocalClient(LocalRest):
+    """Works with the sessions of one application.
+
+    Args:
+        application: open. directory: the command's. model: what new sessions run on.
+    """
+
+    is_server = False
+
+    def __init__(self, application: "Application", directory: Path, model: str = "") -> None:
+        super().__init__(application, directory)
+        self.where = str(directory)
+        self.model = model
+        liked = application.loaded.settings.cli
+        self.preferences = Preferences(
+            liked.theme, liked.vi_mode, liked.timeout, application.data_dir / "cli_history"
+        )
+        self._review = self._sessions.review
+
+    # ------------------------------------------------------------ which session
+
+    async def find(self, given: str | None) -> str:
+        """See `Client`."""
+        if given:
+            return (await self._sessions.get(given)).thread_id
+        found = await self._sessions.list(workspace=self.where, limit=1)
+        if not found:
+            raise CliExit(
+                USAGE,
+                f'no session works on {self.where}; start one: bowerbird "what to do" '
+                "(`bowerbird sessions --all` lists those of other directories)",
+            )
+        return found[0].thread_id
+
+    def is_path(self, word: str) -> bool:
+        """See `Client`."""
+        return "/" in word or (self._directory / word).exists()
+
+    def paths(self, words: Sequence[str]) -> list[str]:
+        """See `Client`; relative ones start in the current directory."""
+        return branch_paths(words, self._directory)
+
+    async def session_for(self, options: "RunOptions") -> str:
+        """See `Client`."""
+        loaded = self._application.loaded
+        if options.resume is not None:
+            found = await self._sessions.get(await self.find(options.resume))
+            changes = options.session_flags(loaded)
+            new = {name: value for name, value in changes.items() if found.flags.get(name) != value}
+            if new:
+                await self._sessions.set_flags(found.thread_id, new)
+            return found.thread_id
+        from bowerbird.agent.prompt import load_preset
+
+        settings = loaded.settings
+        preset = options.preset or settings.cli.preset
+        load_preset(preset or settings.agent.preset, Path(settings.agent.prompts_dir))  # before it is made
+        new_session = NewSession(
+            kind="cli",
+            preset=preset,
+            flags=options.session_flags(loaded),
+            thinking_effort=options.effort(loaded),
+            workspace=self.where,
+            policy=options.land or settings.workspace.landing,
+            hide=settings.workspace.hidden,
+        )
+        return (await self._sessions.create(new_session)).thread_id
+
+    # ------------------------------------------------------------ sessions
+
+    async def sessions(self, *, every: bool) -> list[Row]:
+        """See `Client`."""
+        found = await self._sessions.list(workspace=None if every else self.where)
+        asking = await self._sessions.asking()
+        return [shown.listed(info, asked=info.thread_id in asking) for info in found]
+
+    async def show(self, thread_id: str, *, messages: bool = True) -> Row:
+        """See `Client`."""
+        row, maker = await self._sessions.row(thread_id), self._application.maker
+        model = maker.model_of(row)
+        return await shown.conversation(
+            self._sessions,
+            row,
+            model=model,
+            window=await to_thread(maker.window_of, model),
+            defaults=self._defaults,
+            limit=1000 if messages else 0,
+        )
+
+    async def messages(self, thread_id: str) -> list[Row]:
+        """See `Client`."""
+        page, following = await shown.messages_page(self._sessions, thread_id, after=0, limit=1000)
+        while following is not None:
+            more, following = await shown.messages_page(
+                self._sessions, thread_id, after=following, limit=1000
+            )
+            page += more
+        return page
+
+    async def change(self, thread_id: str, changes: dict[str, Any]) -> None:
+        """See `Client`."""
+        if changes.get("model") is not None:
+            from bowerbird.app import choose_model
+
+            changes = {**changes, "model": choose_model(self._application.loaded, changes["model"]).name}
+        await self._sessions.set_flags(thread_id, changes)
+
+    async def delete(self, thread_id: str) -> None:
+        """See `Client`."""
+        await self._sessions.delete(thread_id)
+
+    async def fork(self, thread_id: str, turn_id: str | None) -> str:
+        """See `Client`."""
+        return (await self._sessions.fork(thread_id, turn_id)).thread_id
+
+    # ------------------------------------------------------------ turns
+
+    async def drive(self, thread_id: str) -> None:
+        """See `Client`."""
+        await self._application.drive(thread_id)
+
+    async def send(self, thread_id: str, text: str) -> Row:
+        """See `Client`."""
+        return _receipt(await self._sessions.submit(thread_id, text, door=DOOR))
+
+    async def comment(self, thread_id: str, remark: "Remark") -> Row:
+        """See `Client`."""
+        return await self.send(thread_id, await self._review.comment(thread_id, [remark]))
+
+    async def take_back(self, thread_id: str, inbox_id: str) -> None:
+        """See `Client`."""
+        await self._sessions.take_back(thread_id, inbox_id)
+
+    async def cancel(self, thread_id: str) -> str:
+        """See `Client`."""
+        return await self._sessions.cancel(thread_id)
+
+    async def resume(self, thread_id: str) -> str:
+        """See `Client`."""
+        turns = await self._sessions.turns(thread_id)
+        # A turn on record as running may be of a process that died; another's that lives is watched there.
+        with suppress(TurnRunning):
+            return (await self._sessions.resume(thread_id=thread_id)).turn_id
+        return turns[-1].turn_id
+
+    async def compact(self, thread_id: str, focus: str | None) -> None:
+        """See `Client`."""
+        await self._sessions.set_flags(thread_id, {"compact": focus})
+
+    async def turns(self, thread_id: str) -> list[Row]:
+        """See `Client`."""
+        return [shown.turn_row(turn) for turn in await self._sessions.turns(thread_id)]
+
+    async def turn(self, thread_id: str, turn_id: str) -> Row:
+        """See `Client`."""
+        turn = await self._sessions.turn(turn_id)
+        return shown.turn_row(turn) | await shown.answered(self._sessions, turn)
+
+    async def pending(self) -> list[Row]:
+        """See `Client`."""
+        return [shown.question(request) for request in await self._sessions.pending()]
+
+    async def answer(self, thread_id: str, request_id: str, decision: str, feedback: str | None) -> None:
+        """See `Client`."""
+        await self._sessions.answer(request_id, decision, feedback=feedback, by=DOOR)
+
+    async def follow(
+        self, thread_id: str, after: int, *, lines: bool = False, say: Callable[[str], None] | None = None
+    ) -> AsyncGenerator[News]:
+        """See `Client`."""
+        make = _Lines(self, thread_id, after) if lines else None
+        async for published in self._sessions.follow(thread_id, after):
+            yield News(published, await make.of(published) if make is not None else ())
+
+    # ------------------------------------------------------------ review
+
+    async def branch(self, thread_id: str) -> "Branch":
+        """Return the session's open branch."""
+        return await self._sessions.branch(thread_id)
+
+    async def changed(self, thread_id: str) -> list[str]:
+        """See `Client`."""
+        changes = await to_thread((await self.branch(thread_id)).changes)
+        return list(changes.paths)
+
+    async def diff(self, thread_id: str, paths: Sequence[str] | None = None) -> Row:
+        """See `Client`."""
+        return (await to_thread((await self.branch(thread_id)).diff, paths)).record()
+
+    async def patch(self, thread_id: str, paths: Sequence[str] | None = None) -> str:
+        """See `Client`."""
+        return await to_thread((await self.branch(thread_id)).unified, paths)
+
+    async def plan(self, thread_id: str, paths: Sequence[str] | None = None) -> Row:
+        """See `Client`."""
+        return (await self._review.plan(thread_id, paths)).record()
+
+    async def land(self, thread_id: str, wanted: ToLand, told: Callable[[str], None] | None = None) -> Row:
+        """See `Client`."""
+        return (await self._review.land(thread_id, wanted, actor=DOOR, door=DOOR, told=told)).record()
+
+    async def check(self, thread_id: str, begun: Callable[[str], None]) -> Row:
+        """See `Client`."""
+        command = self._sessions.settings.landing_check
+        if not command:
+            raise CliExit(USAGE, NO_CHECK)
+        begun(command)
+        return (await self._review.check(thread_id)).record()
+
+    async def landings(self) -> list[Row]:
+        """See `Client`."""
+        return [landing.record() for landing in reversed(await self._review.landings(self.where))]
+
+    async def undo(self, landing_id: str, *, force: bool) -> Row:
+        """See `Client`."""
+        return (await self._review.undo(self.where, landing_id, force=force, actor=DOOR, door=DOOR)).record()
+
+    async def fix(self, landing_id: str, how: Fix) -> Row:
+        """See `Client`."""
+        return (await self._review.fix(self.where, landing_id, how)).record()
+
+    async def discard(self, thread_id: str) -> Row:
+        """See `Client`."""
+        return (await self._review.discard(thread_id)).record()
+
+
+class _Lines:
+    """Makes the wire's frames of one session's events, the branch's files with the end of each turn."""
+
+    def __init__(self, client: LocalClient, thread_id: str, after: int) -> None:
+        from bowerbird.cli.wire_events import WireEvents  # costs what the socket's frames cost
+
+        self._client = client
+        self._thread_id = thread_id
+        self._wire = WireEvents(thread_id, after)
+
+    async def of(self, published: Published) -> list[str]:
+        """Return the frames that viewers would be sent."""
+        event = published.event
+        if not isinstance(event, TurnMark) or not event.has_stopped:
+            return self._wire.lines(published)
+        from bowerbird.server.socket.files import closing_of
+
+        try:
+            branch = await self._client.branch(self._thread_id)
+            changed = await to_thread(lambda: branch.browse().changes())
+        except InvalidWorkspace:  # its directory is gone
+            changed = {}
+        closing = closing_of(changed, [], more=False)
+        return self._wire.lines(published, files=closing.files, changed=closing.changed)
+
+
+def _receipt(receipt: "Receipt") -> Row:
+    return {
+        "inbox_id": receipt.inbox_id,
+        "turn_id": receipt.turn_id,
+        "position": receipt.position,
+        "duplicate": receipt.duplicate,
+    }

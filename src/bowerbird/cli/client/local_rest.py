@@ -1,0 +1,177 @@
+"""What this machine's records answer beside sessions: subagents, tournaments, memory, usage, tools.
+
+Here: those of the local client. Not here: sessions, turns, review (`local.py`).
+"""
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from bowerbird.cli.client.protocol import Contest, Row
+from bowerbird.cli.exits import USAGE, CliExit
+from bowerbird.cli.text import one_line
+from bowerbird.core.timestamps import to_iso
+from bowerbird.sessions import shown
+from bowerbird.sessions.live.hub import Published
+
+if TYPE_CHECKING:
+    from bowerbird.app.application import Application
+    from bowerbird.core.events import SubagentEnd, SubagentStart
+    from bowerbird.sessions.subagents.for_doors import DoorSubagents
+    from bowerbird.store.rows.usage_report import By
+    from bowerbird.subagents.calls import Calls
+
+
+class LocalRest:
+    """The half of `LocalClient` that is not about a session's own turns and files."""
+
+    def __init__(self, application: "Application", directory: Path) -> None:
+        from bowerbird.app.mapping import session_defaults
+
+        self._application = application
+        self._directory = directory
+        self._sessions = application.sessions
+        self._defaults = session_defaults(application.loaded.settings)
+
+    # ------------------------------------------------------------ subagents
+
+    @property
+    def _subagents(self) -> "DoorSubagents":
+        from bowerbird.sessions.subagents.for_doors import DoorSubagents
+
+        children = self._application.maker.children
+        assert children is not None, "an open application has what runs subagents"
+        return DoorSubagents(self._application.store, children)
+
+    async def subagents(self, thread_id: str) -> list[Row]:
+        """See `Client`."""
+        return [child.record() for child in await self._subagents.all(thread_id)]
+
+    async def subagent(self, thread_id: str, handle: str) -> Row:
+        """See `Client`."""
+        doors = self._subagents
+        child = await doors.one(thread_id, handle)
+        diff, transcript = await doors.diff(child), await doors.transcript(child)
+        return {**child.record(), "diff": diff, "transcript": transcript}
+
+    async def subagent_file(self, thread_id: str, handle: str, path: str) -> Row:
+        """See `Client`."""
+        return await self._subagents.file(thread_id, handle, path)
+
+    async def merge_subagent(
+        self, thread_id: str, handle: str, paths: Sequence[str] | None, *, force: bool
+    ) -> Row:
+        """See `Client`."""
+        found = await self._subagents.merge(thread_id, handle, paths, force=force)
+        await self._sessions.note_changes(thread_id)
+        return found
+
+    async def discard_subagent(self, thread_id: str, handle: str) -> None:
+        """See `Client`."""
+        await self._subagents.discard(thread_id, handle)
+
+    async def attempt(self, wanted: Contest, show: Callable[[Published], None]) -> Row:
+        """See `Client`; who stops it stops the attempts."""
+        thread_id = await self._contest_session(wanted)
+
+        def emit(event: "SubagentStart | SubagentEnd") -> None:
+            show(Published(thread_id, None, None, event))
+
+        calls = await self._calls(thread_id, emit)
+        checks = wanted.checks or calls.tree.rules.checks
+        found = await calls.tournament(
+            wanted.task, wanted.attempts, wanted.checks, wanted.models, wanted.merge
+        )
+        if "error" in found:
+            raise CliExit(USAGE, str(found["error"]))
+        records = await calls.tree.records.of(thread_id)
+        return {
+            "id": calls.caller.call,
+            "conversation_id": thread_id,
+            "state": "finished",
+            "task": wanted.task,
+            "checks": list(checks),
+            "merge": wanted.merge,
+            "attempts": [child.record() for child in records if child.call == calls.caller.call],
+            "winner": found["winner"],
+            "ranking": found["ranking"],
+            "note": found.get("note"),
+            "merged": found.get("merge"),
+            "error": None,
+        }
+
+    async def _contest_session(self, wanted: Contest) -> str:
+        from bowerbird.sessions.values import NewSession
+
+        new = NewSession(
+            kind="cli",
+            title=one_line(wanted.task, 100),
+            workspace=str(self._directory),
+            hide=self._application.loaded.settings.workspace.hidden,
+        )
+        made = await self._sessions.create(new)
+        await self._application.drive(made.thread_id)
+        return made.thread_id
+
+    async def _calls(self, thread_id: str, emit: "Callable[[SubagentStart | SubagentEnd], None]") -> "Calls":
+        from bowerbird.app.mapping import turn_limits, turn_policy
+
+        children, settings = self._application.maker.children, self._application.loaded.settings
+        assert children is not None, "an open application has what runs subagents"
+        flags = dict((await self._sessions.get(thread_id)).flags)
+        policy, limits = turn_policy(settings, flags), turn_limits(settings, flags, "")
+        return await children.on_behalf(thread_id, policy, limits, emit=emit)
+
+    # ------------------------------------------------------------ the rest
+
+    async def memory(self) -> list[Row]:
+        """See `Client`."""
+        from bowerbird.store.rows.memory import memory_log
+
+        where = str(self._directory)
+        found = await self._application.store.read(lambda c: memory_log(c, "", where))
+        return [shown.memory_version(each, current=index == 0) for index, each in enumerate(found)]
+
+    async def restore_memory(self, version: int) -> Row:
+        """See `Client`."""
+        from bowerbird.app.memory import keep_copy
+        from bowerbird.store.rows.memory import restore_memory
+
+        where = str(self._directory)
+        made = await self._application.store.write(lambda c: restore_memory(c, "", where, version))
+        await keep_copy(self._application, "", where, made.body)
+        return shown.memory_version(made, current=True)
+
+    async def usage(self, by: str, since: str | None, until: str | None) -> Row:
+        """See `Client`."""
+        from bowerbird.store.rows.usage_report import usage_rows
+
+        start, end = _day(since), _day(until, later=1)
+        key = cast("By", by)
+        rows = await self._application.store.read(
+            lambda c: usage_rows(c, key, since=start, until=end, owner=None)
+        )
+        return {"by": by, "from": since, "to": until, "rows": rows}
+
+    async def tools(self) -> list[Row]:
+        """See `Client`."""
+        from bowerbird.app.offers import SettingsOffers
+
+        application = self._application
+        offers = SettingsOffers(application.maker, application.sandboxes, "")
+        return [shown.tool_row(tool) for tool in await offers.tools()]
+
+    async def no_processes(self) -> str | None:
+        """See `Client`."""
+        from bowerbird.tools.processes.process_tools import processes_unavailable
+
+        return processes_unavailable(await self._application.sandboxes.status())
+
+
+def _day(text: str | None, *, later: int = 0) -> str | None:
+    """Return the first moment of a UTC day, or of the one so many days `later`."""
+    if text is None:
+        return None
+    day = datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
+    return to_iso(day + timedelta(days=later))

@@ -1,0 +1,113 @@
+"""Which client a command gets, opened and closed around it.
+
+Here: that choice. Not here: what either does.
+"""
+
+import os
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, TypeVar
+
+from bowerbird.cli.client.protocol import Client, Preferences
+from bowerbird.cli.exits import USAGE, CliExit
+from bowerbird.cli.shell import Shell, directory_of
+from bowerbird.cli.shell import run as run_async
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bowerbird.config import Loaded
+
+T = TypeVar("T")
+
+
+def names_server(shell: Shell) -> bool:
+    """Whether the command works with a server."""
+    return bool(shell.anywhere.server or os.environ.get("BOWERBIRD_URL"))
+
+
+LOCAL = frozenset(
+    {
+        "config_commands", "config_reload", "doctor", "serve", "model_commands", "mcp", "sandbox_commands",
+        "state", "token", "completing", "backup_commands", "disk_commands",
+    }
+)  # fmt: skip
+"""Modules about this machine: BOWERBIRD_URL, which is said once for a shell, does not concern them."""
+SERVER_COMMANDS = frozenset(
+    {
+        "approve", "attempt", "cancel", "comment", "config reload", "delete", "deny", "diff", "discard",
+        "fork", "land", "landings", "landings fix", "memory log", "memory restore", "rename", "resume", "run",
+        "send", "sessions", "show", "subagents discard", "subagents list", "subagents merge",
+        "subagents show", "tail", "tools", "undo", "usage",
+    }
+)  # fmt: skip
+"""What works with a server, for the manual."""
+LOCAL_COMMANDS = frozenset({("list_commands", "skills"), ("list_commands", "agents")})
+
+
+def require_place(shell: Shell, module: str, function: str) -> None:
+    """Refuse a command about this machine when the command line names a server.
+
+    Raises:
+        CliExit: code 2.
+    """
+    if shell.anywhere.server is None or module == "config_reload":
+        return
+    if module in LOCAL or (module, function) in LOCAL_COMMANDS:
+        raise CliExit(USAGE, "this command is about this machine, not about a server; leave --server out")
+
+
+def with_client(shell: Shell, workspace: str | None, work: Callable[[Client], Awaitable[T]]) -> T:
+    """Run `work` with a client that drives no turns, of the command's directory or of a server.
+
+    Raises:
+        CliExit: a directory of this machine is named for a server.
+    """
+    if names_server(shell):
+        if workspace is not None:
+            raise CliExit(USAGE, "--workspace names a directory of this machine; leave it out with --server")
+
+        async def there() -> T:
+            async with server_client(shell) as client:
+                return await work(client)
+
+        return run_async(there)
+    directory = directory_of(workspace)
+    loaded = shell.load(directory)
+
+    async def here() -> T:
+        async with local_client(loaded, directory) as client:
+            return await work(client)
+
+    return run_async(here)
+
+
+@asynccontextmanager
+async def local_client(
+    loaded: "Loaded", directory: "Path", *, model: str = "", attended: bool = False
+) -> AsyncGenerator[Client]:
+    """Open this machine's records.
+
+    Args:
+        model: what sessions without a model of their own run on. attended: a person answers questions.
+    """
+    from bowerbird.app import open_application
+    from bowerbird.cli.client.local import LocalClient
+
+    async with open_application(loaded, workspace=directory, model=model, attended=attended) as application:
+        yield LocalClient(application, directory, model)
+
+
+@asynccontextmanager
+async def server_client(shell: Shell) -> AsyncGenerator[Client]:
+    """Open requests to the server that is named."""
+    from aiohttp import ClientSession, ClientTimeout
+
+    from bowerbird.cli.client.http import TIMEOUT_S, Address, Requests
+    from bowerbird.cli.client.server import ServerClient
+
+    address = Address.of(shell)
+    async with ClientSession(
+        headers=address.headers, timeout=ClientTimeout(total=TIMEOUT_S), trust_env=False
+    ) as http:
+        yield ServerClient(Requests(address, http), Preferences())

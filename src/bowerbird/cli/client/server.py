@@ -1,0 +1,335 @@
+"""The client of a server, over REST and its socket (R1, UI-41, UI-85).
+
+Here: each call of the protocol as the requests that answer it. Not here: how a request is sent (`http.py`),
+the socket (`socket.py`), what commands do with the answers.
+"""
+
+import asyncio
+import urllib.parse
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from bowerbird.cli.client.protocol import Contest, Fix, News, Preferences, Row
+from bowerbird.cli.exits import USAGE, CliExit, Refused
+from bowerbird.cli.text import harmless, one_line
+from bowerbird.core import wire
+from bowerbird.core.errors import NoPendingRequest
+from bowerbird.core.events import SubagentEnd, SubagentStart
+from bowerbird.sessions.live.hub import Published
+from bowerbird.sessions.review import NO_CHECK, ToLand
+
+if TYPE_CHECKING:
+    from bowerbird.cli.client.http import Requests
+    from bowerbird.cli.run_options import RunOptions
+    from bowerbird.sessions.inbox.comments import Remark
+
+LOOK_S = 0.5
+MOST_ROWS = 1000
+
+
+class ServerClient:
+    """Works with the conversations of one server.
+
+    Args:
+        requests: to it.
+    """
+
+    is_server = True
+    model = ""
+
+    def __init__(self, requests: "Requests", preferences: Preferences) -> None:
+        self._requests = requests
+        self.where = harmless(requests.address.url)
+        self.preferences = preferences
+
+    # ------------------------------------------------------------ which session
+
+    async def find(self, given: str | None) -> str:
+        """See `Client`."""
+        rows = await self.sessions(every=True)
+        if not given:
+            if not rows:
+                raise CliExit(USAGE, f"there is no session on {self.where} yet")
+            return str(rows[0]["id"])
+        fitting = [row for row in rows if str(row["id"]).startswith(given)]
+        exact = [row for row in fitting if row["id"] == given]
+        if len(given) < 4 or not fitting:
+            short = len(given) < 4
+            hint = "give at least 4 characters of its id" if short else "`bowerbird sessions` lists them"
+            raise CliExit(USAGE, f"no session {harmless(given)!r} on {self.where}; {hint}")
+        if len(fitting) > 1 and not exact:
+            listed = "".join(f"\n  {row['id']}  {one_line(row['title'] or '', 60)}" for row in fitting)
+            raise CliExit(USAGE, f"{given} fits several sessions:{listed}")
+        return str((exact or fitting)[0]["id"])
+
+    def is_path(self, word: str) -> bool:
+        """See `Client`; nothing of the server's directories is known here."""
+        return "/" in word or "." in word
+
+    def paths(self, words: Sequence[str]) -> list[str]:
+        """See `Client`."""
+        return [word.removeprefix("./").lstrip("/") for word in words]
+
+    async def session_for(self, options: "RunOptions") -> str:
+        """See `Client`; `--workspace` is the name of a registered one."""
+        asked = {
+            "model": options.model, "enable_approval": options.approval, "enable_thinking": options.thinking,
+            "thinking_effort": options.thinking_effort, "enable_plan_mode": options.plan or None,
+            "enable_teams": options.teams or None, "max_turns": options.max_turns,
+            "max_cost": options.max_cost, "memory": False if options.no_memory else None,
+        }  # fmt: skip
+        if options.resume is not None:
+            thread_id = await self.find(options.resume)
+            changes = {name: value for name, value in asked.items() if value is not None}
+            if changes:
+                await self.change(thread_id, changes)
+            return thread_id
+        asked |= {"preset": options.preset, "workspace": options.workspace, "landing": options.land}
+        body = {name: value for name, value in asked.items() if value is not None}
+        return str((await self._requests.ask("POST", "/api/chat", body))["conversation_id"])
+
+    # ------------------------------------------------------------ sessions
+
+    async def sessions(self, *, every: bool) -> list[Row]:
+        """See `Client`; a server lists all that we may see."""
+        return await self._requests.get("/api/conversations", limit=MOST_ROWS)
+
+    async def show(self, thread_id: str, *, messages: bool = True) -> Row:
+        """See `Client`."""
+        return await self._requests.get(_place(thread_id), after=None if messages else 2**53)
+
+    async def messages(self, thread_id: str) -> list[Row]:
+        """See `Client`."""
+        found: list[Row] = []
+        after: int | None = 0
+        while after is not None:
+            page = await self._requests.get(_place(thread_id, "/messages"), after=after, limit=MOST_ROWS)
+            found += page["messages"]
+            after = page["next_after"]
+        return found
+
+    async def change(self, thread_id: str, changes: dict[str, Any]) -> None:
+        """See `Client`."""
+        await self._requests.ask("PATCH", _place(thread_id), changes)
+
+    async def delete(self, thread_id: str) -> None:
+        """See `Client`."""
+        await self._requests.ask("DELETE", _place(thread_id))
+
+    async def fork(self, thread_id: str, turn_id: str | None) -> str:
+        """See `Client`."""
+        body = {"turn_id": turn_id} if turn_id is not None else {}
+        return str((await self._requests.ask("POST", _place(thread_id, "/fork"), body))["conversation_id"])
+
+    # ------------------------------------------------------------ turns
+
+    async def drive(self, thread_id: str) -> None:
+        """See `Client`; a server does it by itself."""
+
+    async def send(self, thread_id: str, text: str) -> Row:
+        """See `Client`."""
+        return await self._requests.ask("POST", _place(thread_id, "/messages"), {"content": text})
+
+    async def comment(self, thread_id: str, remark: "Remark") -> Row:
+        """See `Client`."""
+        row = {
+            "path": remark.path, "side": remark.side, "line": remark.line, "end_line": remark.end_line,
+            "text": remark.text,
+        }  # fmt: skip
+        return await self._requests.ask("POST", _place(thread_id, "/comments"), {"comments": [row]})
+
+    async def take_back(self, thread_id: str, inbox_id: str) -> None:
+        """See `Client`."""
+        await self._requests.ask("DELETE", _place(thread_id, f"/queue/{urllib.parse.quote(inbox_id)}"))
+
+    async def cancel(self, thread_id: str) -> str:
+        """See `Client`."""
+        return str((await self._requests.ask("POST", _place(thread_id, "/cancel")))["turn_id"])
+
+    async def resume(self, thread_id: str) -> str:
+        """See `Client`."""
+        return str((await self._requests.ask("POST", _place(thread_id, "/resume")))["turn_id"])
+
+    async def compact(self, thread_id: str, focus: str | None) -> None:
+        """See `Client`."""
+        if focus is not None:
+            await self._requests.ask("POST", _place(thread_id, "/compact"), {"focus": focus})
+
+    async def turns(self, thread_id: str) -> list[Row]:
+        """See `Client`."""
+        found: list[Row] = []
+        after: int | None = 0
+        while after is not None:
+            page = await self._requests.get(_place(thread_id, "/turns"), after=after, limit=MOST_ROWS)
+            found += page["turns"]
+            after = page["next_after"]
+        return found
+
+    async def turn(self, thread_id: str, turn_id: str) -> Row:
+        """See `Client`."""
+        return await self._requests.get(_place(thread_id, f"/turns/{turn_id}"))
+
+    async def pending(self) -> list[Row]:
+        """See `Client`."""
+        return await self._requests.get("/api/approvals")
+
+    async def answer(self, thread_id: str, request_id: str, decision: str, feedback: str | None) -> None:
+        """See `Client`."""
+        body = {"decision": decision, "feedback": feedback}
+        try:
+            await self._requests.ask("POST", f"/api/approvals/{urllib.parse.quote(request_id)}", body)
+        except Refused as error:
+            if error.exit_code != USAGE:
+                raise
+            raise NoPendingRequest(str(error)) from None
+
+    async def follow(
+        self, thread_id: str, after: int, *, lines: bool = False, say: Callable[[str], None] | None = None
+    ) -> AsyncGenerator[News]:
+        """See `Client`."""
+        from bowerbird.cli.client.socket import frames
+        from bowerbird.cli.remote_events import Frames
+
+        events = Frames()
+        async for text, frame in frames(self._requests, thread_id, after, say or (lambda _: None)):
+            if frame is None:
+                yield News(None)
+                continue
+            todos = frame.todos if isinstance(frame, wire.TodoUpdate) else None
+            event = events.event(frame)
+            published = None
+            if event is not None:
+                published = Published(thread_id, frame.turn_id, None, event)
+            yield News(published, [text] if lines else (), todos)
+
+    # ------------------------------------------------------------ review
+
+    async def changed(self, thread_id: str) -> list[str]:
+        """See `Client`."""
+        return [str(row["path"]) for row in (await self.plan(thread_id))["entries"]]
+
+    async def diff(self, thread_id: str, paths: Sequence[str] | None = None) -> Row:
+        """See `Client`."""
+        return await self._requests.get(_place(thread_id, "/diff"), path=paths)
+
+    async def patch(self, thread_id: str, paths: Sequence[str] | None = None) -> str:
+        """See `Client`."""
+        return await self._requests.text(_place(thread_id, "/diff"), path=paths, format="unified")
+
+    async def plan(self, thread_id: str, paths: Sequence[str] | None = None) -> Row:
+        """See `Client`."""
+        return await self._requests.get(_place(thread_id, "/landing-plan"), path=paths)
+
+    async def land(self, thread_id: str, wanted: ToLand, told: Callable[[str], None] | None = None) -> Row:
+        """See `Client`; who and from where is what the server knows of us."""
+        body = {name: value for name, value in asdict(wanted).items() if value is not None}
+        return await self._requests.ask("POST", _place(thread_id, "/land"), body)
+
+    async def check(self, thread_id: str, begun: Callable[[str], None]) -> Row:
+        """See `Client`."""
+        place = _place(thread_id, "/check")
+        if not (await self._requests.get(place))["command"]:
+            raise CliExit(USAGE, NO_CHECK)
+        found: Row = await self._requests.ask("POST", place)
+        begun(str(found["command"]))
+        while found["state"] == "running":
+            await asyncio.sleep(LOOK_S)
+            found = await self._requests.get(place)
+        return found
+
+    async def landings(self) -> list[Row]:
+        """See `Client`."""
+        return await self._requests.get("/api/landings")
+
+    async def undo(self, landing_id: str, *, force: bool) -> Row:
+        """See `Client`."""
+        return await self._requests.ask("POST", f"/api/landings/{landing_id}/undo", {"force": force})
+
+    async def fix(self, landing_id: str, how: Fix) -> Row:
+        """See `Client`."""
+        return await self._requests.ask("POST", f"/api/landings/{landing_id}/fix", {"how": how})
+
+    async def discard(self, thread_id: str) -> Row:
+        """See `Client`."""
+        return await self._requests.ask("POST", _place(thread_id, "/discard"))
+
+    # ------------------------------------------------------------ subagents
+
+    async def subagents(self, thread_id: str) -> list[Row]:
+        """See `Client`."""
+        return await self._requests.get(_place(thread_id, "/subagents"))
+
+    async def subagent(self, thread_id: str, handle: str) -> Row:
+        """See `Client`."""
+        return await self._requests.get(_subagent(thread_id, handle))
+
+    async def subagent_file(self, thread_id: str, handle: str, path: str) -> Row:
+        """See `Client`."""
+        return await self._requests.get(_subagent(thread_id, handle, "/file"), path=path)
+
+    async def merge_subagent(
+        self, thread_id: str, handle: str, paths: Sequence[str] | None, *, force: bool
+    ) -> Row:
+        """See `Client`."""
+        body = {"paths": None if paths is None else list(paths), "force": force}
+        return await self._requests.ask("POST", _subagent(thread_id, handle, "/merge"), body)
+
+    async def discard_subagent(self, thread_id: str, handle: str) -> None:
+        """See `Client`."""
+        await self._requests.ask("POST", _subagent(thread_id, handle, "/discard"))
+
+    async def attempt(self, wanted: Contest, show: Callable[[Published], None]) -> Row:
+        """See `Client`; it goes on there when this command ends."""
+        title = one_line(wanted.task, 100)
+        made = await self._requests.ask("POST", "/api/chat", {"title": title})
+        thread_id = str(made["conversation_id"])
+        watching = asyncio.create_task(self._watch_attempts(thread_id, show))
+        try:
+            place = _place(thread_id, "/attempts")
+            found: Row = await self._requests.ask("POST", place, asdict(wanted))
+            while found["state"] == "running":
+                await asyncio.sleep(LOOK_S)
+                found = await self._requests.get(f"{place}/{found['id']}")
+        finally:
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
+        return found
+
+    async def _watch_attempts(self, thread_id: str, show: Callable[[Published], None]) -> None:
+        with suppress(Refused):  # how they go is shown as long as it can be; the result is asked for
+            async for news in self.follow(thread_id, 0):
+                if news.published and isinstance(news.published.event, SubagentStart | SubagentEnd):
+                    show(news.published)
+
+    # ------------------------------------------------------------ the rest
+
+    async def memory(self) -> list[Row]:
+        """See `Client`; of the server's default workspace."""
+        return await self._requests.get("/api/memory/versions")
+
+    async def restore_memory(self, version: int) -> Row:
+        """See `Client`."""
+        return await self._requests.ask("POST", "/api/memory/restore", {"version": version})
+
+    async def usage(self, by: str, since: str | None, until: str | None) -> Row:
+        """See `Client`."""
+        return await self._requests.get("/api/usage", by=by, **{"from": since, "to": until})
+
+    async def tools(self) -> list[Row]:
+        """See `Client`."""
+        return await self._requests.get("/api/tools")
+
+    async def no_processes(self) -> str | None:
+        """See `Client`."""
+        found = await self._requests.get("/api/sandbox")
+        return None if found["tier"] != "none" else "; ".join(found["reasons"]) or "no sandbox"
+
+
+def _place(thread_id: str, rest: str = "") -> str:
+    return f"/api/conversations/{urllib.parse.quote(thread_id)}{rest}"
+
+
+def _subagent(thread_id: str, handle: str, rest: str = "") -> str:
+    return _place(thread_id, f"/subagents/{urllib.parse.quote(handle, safe='')}{rest}")
