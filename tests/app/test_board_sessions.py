@@ -124,7 +124,7 @@ async def test_changes_of_another_process_are_shown_too(tmp_path: Path, fake: Fa
         with app.sessions.subscribe(thread) as events:
             key = board_at(str(tmp_path / "project"))
             await foreign.maker.records.boards.create(key, "From afar")
-            seen = await until(events, lambda e: isinstance(e, TaskUpdate))
+            seen = await until(events, lambda e: isinstance(e, TaskUpdate) and bool(e.tasks))
         update = seen[-1].event
         assert isinstance(update, TaskUpdate) and update.tasks[0]["subject"] == "From afar"
 

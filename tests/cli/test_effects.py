@@ -172,7 +172,7 @@ ELSEWHERE = {
     "providers.*": "above", "model_router.*": "tests/models", "models.*": "tests/models",
     "local.*": "tests/models_local", "store.durability": "tests/store", "store.busy_timeout_s": "tests/store",
     "store.adopt": "tests/store", "dispatch.*": "tests/sessions", "workspace.edit_mb": "tests/workspace",
-    "workspace.changed_bytes": "tests/workspace", "landing.*": "tests/workspace",
+    "workspace.changed_bytes": "tests/workspace", "workspace.show": "tests/workspace/test_hidden.py", "landing.*": "tests/workspace",
     "approval.timeout_s": "tests/sessions", "approval.expiry_days": "tests/sessions",
     "budgets.*": "tests/sessions", "limits.*": "tests/sessions", "retention.*": "tests/sessions",
     "turn.*": "tests/sessions", "inbox.*": "tests/sessions", "resume.*": "tests/sessions",

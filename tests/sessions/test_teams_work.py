@@ -199,7 +199,7 @@ async def test_other_team_settings_count_from_the_next_call_on(fake: FakeModels,
         lead, teams = await new_lead(app, tmp_path), app.sessions.teams
         assert teams is not None
         await do(app, lead, "spawn_teammate", name="ann", role="r", prompt="rest")
-        teams.use(replace(teams.office.rules, max_teammates=1), model=None, temperature=0.125)
+        teams.use(replace(teams.hub.rules, max_teammates=1), model=None, temperature=0.125)
         await ask(app, lead, order(("spawn_teammate", {"name": "bob", "role": "r", "prompt": "p"})))
         found = (await outcomes(app, lead, "spawn_teammate"))[-1]
         assert found["status"] == "error" and "MAX_TEAMMATES 1" in found["data"]["error"]
