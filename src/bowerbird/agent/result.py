@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from bowerbird.core.events import Done, LiveEvent, RunError, RunStop, StepEvent
 from bowerbird.core.usage import Usage
-from bowerbird.workspace.results import Changes
+from bowerbird.workspace.compare.results import Changes
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar  # with defaults, which only type checkers need

@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bowerbird.workspace.branch import Branch
-    from bowerbird.workspace.history.history import Snapshot
-    from bowerbird.workspace.landing.landings import Landing
-    from bowerbird.workspace.landing.record import LandingEntry, Refused
-    from bowerbird.workspace.marks.flags import FlagRules
-    from bowerbird.workspace.process_view import BeforeCall, Captured, OverlayDirs, ProcessView, ViewChanged
-    from bowerbird.workspace.registry.limits import WorkspaceLimits
-    from bowerbird.workspace.registry.registry import BranchInfo
-    from bowerbird.workspace.results import (
+    from bowerbird.workspace.compare.results import (
         Changes,
         Diff,
         Exported,
@@ -27,6 +20,13 @@ if TYPE_CHECKING:
         PathMarks,
         PlannedPath,
     )
+    from bowerbird.workspace.history.history import Snapshot
+    from bowerbird.workspace.landing.landings import Landing
+    from bowerbird.workspace.landing.record import LandingEntry, Refused
+    from bowerbird.workspace.marks.flags import FlagRules
+    from bowerbird.workspace.process_view import BeforeCall, Captured, OverlayDirs, ProcessView, ViewChanged
+    from bowerbird.workspace.registry.limits import WorkspaceLimits
+    from bowerbird.workspace.registry.registry import BranchInfo
     from bowerbird.workspace.tree.hunks import Hunk
     from bowerbird.workspace.workspace import Workspace
 
@@ -42,20 +42,20 @@ _HOMES = {
     "BranchInfo": "registry.registry",
     "BeforeCall": "process_view",
     "Captured": "process_view",
-    "Changes": "results",
-    "Diff": "results",
-    "Exported": "results",
-    "FileDiff": "results",
+    "Changes": "compare.results",
+    "Diff": "compare.results",
+    "Exported": "compare.results",
+    "FileDiff": "compare.results",
     "FlagRules": "marks.flags",
     "Hunk": "tree.hunks",
     "Landing": "landing.landings",
     "LandingEntry": "landing.record",
-    "LandingPlan": "results",
-    "MergeConflict": "results",
-    "MergeResult": "results",
+    "LandingPlan": "compare.results",
+    "MergeConflict": "compare.results",
+    "MergeResult": "compare.results",
     "OverlayDirs": "process_view",
-    "PathMarks": "results",
-    "PlannedPath": "results",
+    "PathMarks": "compare.results",
+    "PlannedPath": "compare.results",
     "ProcessView": "process_view",
     "Refused": "landing.record",
     "Snapshot": "history.history",

@@ -12,6 +12,7 @@ from pathlib import Path
 from bowerbird.core.errors import InvalidArgument, InvalidWorkspace
 from bowerbird.workspace.carry_pending import taint, tainted_paths
 from bowerbird.workspace.compare.diff import PathPatch, branch_diff, path_patches, unified_patch
+from bowerbird.workspace.compare.results import Changes, Diff, Exported, LandingPlan, MergeResult
 from bowerbird.workspace.export import Format, export_branch
 from bowerbird.workspace.files.file_branch import BranchFiles
 from bowerbird.workspace.find.gitignored import GitIgnored
@@ -26,7 +27,6 @@ from bowerbird.workspace.landing.plan import shown_plan
 from bowerbird.workspace.policy import Policy, policy_of
 from bowerbird.workspace.process_view import ProcessView
 from bowerbird.workspace.registry.state import BranchState
-from bowerbird.workspace.results import Changes, Diff, Exported, LandingPlan, MergeResult
 from bowerbird.workspace.shared import Held, Shared
 from bowerbird.workspace.tree import presence
 from bowerbird.workspace.tree.changes import Change, changes_since, select

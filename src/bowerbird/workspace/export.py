@@ -12,7 +12,7 @@ from typing import Literal
 
 from bowerbird.core.errors import Exists, InvalidArgument
 from bowerbird.workspace.compare.diff import unified_patch
-from bowerbird.workspace.results import Exported
+from bowerbird.workspace.compare.results import Exported
 from bowerbird.workspace.tree.changes import Change, parents_of
 from bowerbird.workspace.tree.content import Content
 from bowerbird.workspace.tree.handles import copy_bytes

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from bowerbird.workspace.compare.diff import change_hunks
-from bowerbird.workspace.results import MergeConflict, MergeResult
+from bowerbird.workspace.compare.results import MergeConflict, MergeResult
 from bowerbird.workspace.tree.changes import Change, frozen_side, parents_of, side_of
 from bowerbird.workspace.tree.hunks import Hunk
 from bowerbird.workspace.tree.manifest import ManifestFile

@@ -18,6 +18,7 @@ import msgspec
 from bowerbird.core.errors import InvalidArgument, InvalidWorkspace, NotFound, WorkspaceError
 from bowerbird.core.ids import new_id
 from bowerbird.workspace.compare.diff import diff_of
+from bowerbird.workspace.compare.results import Diff
 from bowerbird.workspace.landing.apply import Checkpoint, no_checkpoint, said_plainly
 from bowerbird.workspace.landing.fix import Fix, fix
 from bowerbird.workspace.landing.lock import workspace_lock
@@ -26,7 +27,6 @@ from bowerbird.workspace.landing.undo import UndoRequest, undo
 from bowerbird.workspace.landing.unfinished import REMOVED, Unfinished, all_folders, held, settle_of
 from bowerbird.workspace.marks.flags import FlagRules
 from bowerbird.workspace.registry.registry import BranchRegistry
-from bowerbird.workspace.results import Diff
 from bowerbird.workspace.tree import presence
 from bowerbird.workspace.tree.changes import Change
 from bowerbird.workspace.tree.real_directory import Beneath

@@ -12,11 +12,10 @@ from dataclasses import dataclass, field, replace
 from bowerbird.core.errors import Stale
 from bowerbird.workspace.compare.diff import change_hunks
 from bowerbird.workspace.compare.merge import NamesOf, Planned, SideOf, plan_merge, wins
-from bowerbird.workspace.landing.record import Op
+from bowerbird.workspace.compare.results import Drift, LandingPlan, Op, PlannedPath
 from bowerbird.workspace.marks.flags import ALWAYS_REFUSED, FlagRules, Marks, grade_of
 from bowerbird.workspace.marks.surroundings import Surroundings
 from bowerbird.workspace.marks.table import FLAGS, Grade
-from bowerbird.workspace.results import Drift, LandingPlan, PlannedPath
 from bowerbird.workspace.tree.changes import Change, covers
 from bowerbird.workspace.tree.content import Content
 from bowerbird.workspace.tree.hunks import apply_hunks

@@ -19,6 +19,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from bowerbird.core.errors import WorkspaceError
+from bowerbird.workspace.compare.results import Op
 from bowerbird.workspace.tree import presence
 from bowerbird.workspace.tree.content import Content
 from bowerbird.workspace.tree.real_directory import Version
@@ -26,7 +27,6 @@ from bowerbird.workspace.tree.threeway import Side
 
 T = TypeVar("T")
 State = Literal["prepared", "applying", "done", "undone", "needs_attention", "given_up"]
-Op = Literal["create", "modify", "delete", "chmod", "symlink", "mkdir", "rmdir"]
 
 
 class LandingEntry(msgspec.Struct, frozen=True):

@@ -1,7 +1,7 @@
 """What calls on branches and landings return to programs: frozen values (D-20).
 
 Here: the values; the `record()` of each is the dictionary that doors, tools and the journal use. Not
-here: how they come about (`compare/diff.py`, `landing/plan.py`, `compare/merge.py`), landings
+here: how they come about (`diff.py`, `merge.py`, `landing/plan.py`), landings
 (`landing/record.py`, `landing/landings.py`).
 """
 
@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from bowerbird.workspace.landing.record import Op
 from bowerbird.workspace.marks.table import Grade
 from bowerbird.workspace.tree.hunks import Hunk
 from bowerbird.workspace.tree.threeway import Reason
 
+Op = Literal["create", "modify", "delete", "chmod", "symlink", "mkdir", "rmdir"]
 Drift = Literal["none", "same", "mergeable", "conflict"]
 
 
