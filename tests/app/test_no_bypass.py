@@ -264,7 +264,7 @@ async def test_a_role_runs_nothing_but_its_own_tools(
     """AG-60: the role list comes before every rule."""
     ran, denied, changed = await library_run(tmp_path, fake, permissions={"role": role, "allow": ["*"]})
     assert ran == set(role) and not denied & set(role)
-    assert set(changed["written"]) == ({"/written.txt"} if "write_file" in role else set())
+    assert set(changed.written) == ({"/written.txt"} if "write_file" in role else set())
 
 
 async def test_an_agent_in_plan_mode_changes_nothing(tmp_path: Path, fake: FakeModels) -> None:
@@ -273,7 +273,7 @@ async def test_an_agent_in_plan_mode_changes_nothing(tmp_path: Path, fake: FakeM
     assert all(expected(ROWS[name], plan=True) == "run" for name in ran) and "read_file" in ran
     assert all(expected(ROWS[name], plan=True) == "deny" for name in denied)
     assert {"write_file", "edit_file", "delete_file", "move_file", "run_python_code"} <= denied
-    assert changed == {"written": [], "deleted": []}
+    assert not changed.paths
 
 
 async def test_an_agent_with_approval_and_nobody_to_ask_runs_the_safe_set(
@@ -282,7 +282,7 @@ async def test_an_agent_with_approval_and_nobody_to_ask_runs_the_safe_set(
     """AG-63, TO-49."""
     ran, denied, changed = await library_run(tmp_path, fake, enable_approval=True)
     assert ran and all(ROWS[name].safe for name in ran) and not any(ROWS[name].safe for name in denied)
-    assert changed == {"written": [], "deleted": []}
+    assert not changed.paths
 
 
 async def test_a_rule_for_an_alias_stops_its_tool_under_every_name(tmp_path: Path, fake: FakeModels) -> None:

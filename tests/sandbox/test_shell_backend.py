@@ -73,13 +73,13 @@ def test_file_tools_work_on_the_directory_and_land_at_once(backend, root):
     assert (root / "a.txt").read_text() == "one\n2\n"
     assert backend.glob("**/*.txt")["files"] == ["/a.txt", "/sub/b.txt"]
     assert [m["path"] for m in backend.grep("^t")["matches"]] == ["/sub/b.txt"]
-    assert backend.pending() == {"written": [], "deleted": []}
+    assert backend.pending().record() == {"written": [], "deleted": []}
 
 
 def test_flagged_paths_wait_for_a_person(backend, root):
     backend.write_file(".git/hooks/pre-commit", "#!/bin/sh\n")
     assert not (root / ".git").exists()
-    assert backend.pending()["written"] == ["/.git/hooks/pre-commit"]
+    assert backend.pending().written == ("/.git/hooks/pre-commit",)
 
 
 def test_a_command_runs_without_a_shell_and_its_changes_land(backend, root):
