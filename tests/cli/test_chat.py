@@ -79,7 +79,7 @@ def test_a_whole_job_review_land_and_undo(desk, chat, written):
     chat.send("/diff\r")
     chat.wait_for("+hi")
     chat.send("/land\r")
-    chat.wait_for("land 1 change? [y/N]")
+    chat.wait_for("Land 1 change? [y/N]")
     chat.send("y\r")
     chat.wait_for("landed 1 change as l_")
     assert (desk.project / "b.txt").read_text() == "hi\n"
@@ -87,7 +87,7 @@ def test_a_whole_job_review_land_and_undo(desk, chat, written):
     chat.wait_for("back (1 change)")
     assert not (desk.project / "b.txt").exists()
     chat.send("/discard\r")
-    chat.wait_for("discard 1 change? [y/N]")
+    chat.wait_for("Discard 1 change of session")
     chat.send("y\r")
     chat.wait_for("kept for 7 days")
 

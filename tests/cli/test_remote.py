@@ -188,7 +188,6 @@ def test_what_would_ask_somebody_is_denied_where_nobody_sits(away, models, writt
             ["sessions"], {"BOWERBIRD_URL": "http://127.0.0.1:1"}, 1, "no server answers", id="nobody"
         ),
         pytest.param(["doctor", "--server", "http://x"], {}, 2, "about this machine", id="local only"),
-        pytest.param(["x", "--max-cost", "1"], {}, 2, "server's own setting", id="server's setting"),
         pytest.param(["sessions", "-w", "."], {}, 2, "--workspace names a directory", id="workspace"),
     ],
 )

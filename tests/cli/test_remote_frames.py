@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from bowerbird.cli.client.frames import MAKERS, NOT_SHOWN, Frames
 from bowerbird.cli.painter import TurnPainter
-from bowerbird.cli.remote_events import MAKERS, NOT_SHOWN, Frames
 from bowerbird.cli.story import Story
 from bowerbird.core import wire
 from bowerbird.core.events import (
@@ -135,7 +135,7 @@ def test_every_frame_is_drawn_in_the_terminal_or_there_is_a_reason(kind: type[wi
     event = frames.event(frame)
     if isinstance(frame, wire.TurnQueued):
         event = _joined(frames)
-    assert event is not None, f"cli/remote_events.py has no drawer for {kind.__name__} and no reason"
+    assert event is not None, f"cli/client/frames.py has no drawer for {kind.__name__} and no reason"
     if isinstance(event, LiveEvent):
         assert drawn(event), f"nothing is drawn of {event}"
 

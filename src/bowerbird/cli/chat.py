@@ -7,13 +7,15 @@ here: keys and drawing (`chat_screen.py`, `painter.py`), slash commands (`chat_c
 import asyncio
 from collections.abc import Coroutine
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bowerbird.cli.asking import details, is_early_answer, question_lines, read_answer
 from bowerbird.cli.chat_screen import ChatScreen, Leave
+from bowerbird.cli.client.protocol import Client, News, Row
 from bowerbird.cli.drawing import MarkdownPainter
-from bowerbird.cli.exits import DONE
+from bowerbird.cli.exits import DONE, CliExit
 from bowerbird.cli.painter import TurnPainter
 from bowerbird.cli.run_options import RunOptions
 from bowerbird.cli.shell import Shell
@@ -23,33 +25,17 @@ from bowerbird.cli.text import cost_line, harmless, one_line, plural, short_path
 from bowerbird.cli.watching import Watch
 from bowerbird.core.errors import BowerbirdError, SessionError
 from bowerbird.core.events import ApprovalRequest
-from bowerbird.core.threads import to_thread
-
-if TYPE_CHECKING:
-    from bowerbird.app.application import Application
-    from bowerbird.config import Loaded
-    from bowerbird.sessions import SessionInfo
-    from bowerbird.sessions.values import TurnInfo
 
 
-async def chat(shell: Shell, loaded: "Loaded", options: RunOptions, workspace: Path) -> int:
-    """Talk with an agent in `workspace` until the person leaves; everything is kept."""
-    from bowerbird.app import choose_model, open_application
-    from bowerbird.cli.run_command import session_for
-
-    chosen = choose_model(loaded, options.model or loaded.settings.cli.model)
-    async with open_application(loaded, workspace=workspace, model=chosen.name, attended=True) as application:
-        session = None
-        if options.resume is not None:
-            session = await session_for(application, options, loaded, workspace)
-        talk = Chat(shell, application, options, workspace, chosen.name)
-        if chosen.note:
-            talk.screen.line(chosen.note, "yellow")
-        await talk.open(session)
-        try:
-            await talk.converse()
-        finally:
-            await talk.aclose()
+async def chat(shell: Shell, client: Client, options: RunOptions) -> int:
+    """Talk with an agent until the person leaves; everything is kept."""
+    thread_id = None if options.resume is None else await client.session_for(options)
+    talk = Chat(shell, client, options)
+    await talk.open(thread_id)
+    try:
+        await talk.converse()
+    finally:
+        await talk.aclose()
     return DONE
 
 
@@ -57,31 +43,28 @@ class Chat:
     """One terminal and the session it talks to; owned by the task that reads lines.
 
     Attributes:
-        session: None until the first message makes one.
+        session: as REST shows it, None until the first message makes one.
         model: what sessions without a model of their own run on.
     """
 
-    def __init__(
-        self, shell: Shell, application: "Application", options: RunOptions, workspace: Path, model: str
-    ) -> None:
+    def __init__(self, shell: Shell, client: Client, options: RunOptions) -> None:
         self.shell = shell
-        self.application = application
+        self.client = client
         self.options = options
-        self.workspace = workspace
-        self.model = model
-        self.session: SessionInfo | None = None
+        self.model = client.model
+        self.session: Row | None = None
         self.story = Story()
         self.changed: list[str] = []
-        settings = application.loaded.settings.cli
+        liked = client.preferences
         self.screen = ChatScreen(
             shell.terminal,
-            history_file=application.data_dir / "cli_history",
-            vi_mode=settings.vi_mode,
+            history_file=liked.history_file,
+            vi_mode=liked.vi_mode,
             on_stop=self._stop_key,
             paths=lambda: self.changed,
         )
         self.screen.status = self._status
-        self._markdown = MarkdownPainter(colour=shell.terminal.out.colour, theme=settings.theme)
+        self._markdown = MarkdownPainter(colour=shell.terminal.out.colour, theme=liked.theme)
         self._painter = TurnPainter(self.screen, self.story, self._markdown, quiet=options.quiet)
         self._watch: Watch | None = None
         self._turns: asyncio.Queue[str] = asyncio.Queue()
@@ -91,27 +74,28 @@ class Chat:
         self._queued: dict[str, str] = {}
         self._inbox: dict[str, str] = {}
         self._shown = ""
+        self._context_tokens = 0
+        self._compacting = False
         self._background: set[asyncio.Task[None]] = set()
 
     # ------------------------------------------------------------ life
 
-    async def open(self, session: "SessionInfo | None") -> None:
-        """Begin with `session`, or with one that the first message will make."""
-        self.session = session
+    async def open(self, thread_id: str | None) -> None:
+        """Begin with a session, or with one that the first message will make."""
+        self.session = None
         self.story = Story()
         self._painter = TurnPainter(self.screen, self.story, self._markdown, quiet=self.options.quiet)
         await self._end_watch()
-        if session is not None:
-            await self.refresh()
-            await self.application.drive(session.thread_id)
-            await self._begin_watch(session)
+        if thread_id is not None:
+            await self._use(thread_id)
 
     async def converse(self) -> None:
         """Read lines until the person leaves."""
         from bowerbird import __version__
 
-        where = harmless(short_path(str(self.workspace), str(Path.home())))
-        self.screen.line(f"bowerbird {__version__} · {self.model} · {where}", "bold")
+        where = harmless(short_path(self.client.where, str(Path.home())))
+        said = [f"bowerbird {__version__}", self.model, where]
+        self.screen.line(" · ".join(filter(None, said)), "bold")
         self.screen.line("Changes stay on a branch until you /land them. /help lists commands.", "dim")
         with self.screen.held():
             while True:
@@ -121,7 +105,7 @@ class Chat:
                 except Leave:
                     await self.screen.drained()
                     return
-                except BowerbirdError as error:
+                except (BowerbirdError, CliExit) as error:
                     self.screen.line(f"{harmless(str(error))}", "red")
 
     async def aclose(self) -> None:
@@ -133,12 +117,17 @@ class Chat:
         if self.session is not None:
             terminal = self.shell.terminal
             if self.screen.mode in ("running", "asking"):
-                terminal.warn(f"the turn was stopped; go on with: bowerbird resume {self.session.thread_id}")
+                how = "the turn goes on there" if self.client.is_server else "the turn was stopped"
+                terminal.warn(f"{how}; go on with: bowerbird resume {self.session['id']}")
             else:
-                terminal.warn(f"go on with: bowerbird --resume={self.session.thread_id}", "dim")
+                terminal.warn(f"go on with: bowerbird --resume={self.session['id']}", "dim")
 
-    async def _begin_watch(self, session: "SessionInfo") -> None:
-        self._watch = Watch(self.application.sessions, session.thread_id, session.last_seq)
+    async def _use(self, thread_id: str) -> None:
+        """Make a session the one that is talked to, driven and watched."""
+        self.session = await self.client.show(thread_id, messages=False)
+        await self.refresh()
+        await self.client.drive(thread_id)
+        self._watch = Watch(self.client, thread_id, int(self.session["cursor"]), say=self.screen.line)
         await self._watch.begin()
 
     async def _end_watch(self) -> None:
@@ -177,32 +166,25 @@ class Chat:
             await self.send(said.text)
 
     def _plans(self) -> bool:
-        is_planning = self.session is not None and bool(self.session.flags.get("enable_plan_mode"))
+        is_planning = self.session is not None and bool(self.session["enable_plan_mode"])
         return self.screen.mode == "running" and is_planning
 
     async def send(self, text: str) -> None:
         """Send a message: it starts a turn, or waits for the one that runs."""
         session = await self.ensure_session()
-        receipt = await self.application.sessions.submit(session.thread_id, text, door="cli")
-        self._inbox[receipt.turn_id] = receipt.inbox_id
+        receipt = await self.client.send(session["id"], text)
+        turn_id = str(receipt["turn_id"])
+        self._inbox[turn_id] = str(receipt["inbox_id"])
         if self.screen.mode == "running":
             self.screen.queued.append(one_line(text, 100))
-            self._queued[receipt.turn_id] = text
-        self.watch_turn(receipt.turn_id)
+            self._queued[turn_id] = text
+        self.watch_turn(turn_id)
 
-    async def ensure_session(self) -> "SessionInfo":
+    async def ensure_session(self) -> Row:
         """Return the session, made now when there is none yet."""
         if self.session is None:
-            from dataclasses import replace
-
-            from bowerbird.cli.run_command import session_for
-
-            options = replace(self.options, resume=None)
-            self.session = await session_for(
-                self.application, options, self.application.loaded, self.workspace
-            )
-            await self.application.drive(self.session.thread_id)
-            await self._begin_watch(self.session)
+            await self._use(await self.client.session_for(replace(self.options, resume=None)))
+        assert self.session is not None, "it was made"
         return self.session
 
     def watch_turn(self, turn_id: str) -> None:
@@ -218,7 +200,7 @@ class Chat:
                 await work
             except Leave:
                 self.screen.leave()
-            except (BowerbirdError, OSError) as error:
+            except (BowerbirdError, CliExit, OSError) as error:
                 self.screen.line(harmless(str(error)), "red")
 
         task = asyncio.create_task(framed())
@@ -239,7 +221,7 @@ class Chat:
                 self.screen.line("")
                 self.screen.echo("> ", queued)
             assert self._watch is not None
-            turn = await self._watch.turn(turn_id, self._painter.show, self._ask)
+            turn = await self._watch.turn(turn_id, self._show, self._ask)
             self._inbox.pop(turn_id, None)
             self.screen.doing("")
             await self._ended(turn)
@@ -247,19 +229,38 @@ class Chat:
             if following is not None and self._turns.empty():
                 self._turns.put_nowait(following)
 
-    async def _ended(self, turn: "TurnInfo") -> None:
+    def _show(self, news: News) -> None:
+        if news.usage is not None:
+            self._context_tokens = int(news.usage.get("last_input_tokens") or 0)
+        self._painter.news(news.published, news.todos)
+
+    @property
+    def context_tokens(self) -> int:
+        """How much of the context the last answer took, as far as it is known."""
+        return self.story.context_tokens or self._context_tokens
+
+    async def compact(self, focus: str) -> None:
+        """Have the history summarised before the next answer."""
+        await self.client.compact((await self.ensure_session())["id"], focus)
+        self._compacting = True
+
+    async def _ended(self, turn: Row) -> None:
         await self.refresh()
-        if self.session is not None and self.session.flags.get("compact") is not None:
+        assert self.session is not None, "its turn has ended"
+        if self._compacting:
             # /compact asked for one summary; it was made before this turn's first call.
-            await self.application.sessions.set_flags(self.session.thread_id, {"compact": None})
-        if turn.error:
-            self.screen.line(f"the turn failed: {harmless(str(turn.error.get('message')))}", "red")
+            await self.client.compact(self.session["id"], None)
+            self._compacting = False
+        if turn["error"]:
+            self.screen.line(f"the turn failed: {harmless(str(turn['error'].get('message')))}", "red")
             self.screen.line("/resume tries again from where it stopped", "dim")
-        elif turn.stop_reason not in ("end_turn", "plan", "cancelled", None):
-            self.screen.line(f"stopped: {turn.stop_reason}", "yellow")
-        window = self.application.maker.window_of(self.story.model)
-        usage, context = self.story.usage, self.story.context_tokens
-        self.screen.line(cost_line(usage, context=context, window=window, changed=len(self.changed)), "dim")
+        elif turn["stop_reason"] not in ("end_turn", "plan", "cancelled", None):
+            self.screen.line(f"stopped: {turn['stop_reason']}", "yellow")
+        window = int(self.session["context_window"])
+        line = cost_line(
+            self.story.usage, context=self.context_tokens, window=window, changed=len(self.changed)
+        )
+        self.screen.line(line, "dim")
         if self.changed:
             self.screen.line(f"{plural(len(self.changed), 'file')} changed: /diff · /land · /discard")
         self.screen.mode = "feedback" if self._stopping else "idle"
@@ -275,11 +276,8 @@ class Chat:
         """Read the session and its changed paths anew."""
         if self.session is None:
             return
-        sessions = self.application.sessions
-        self.session = await sessions.get(self.session.thread_id)
-        branch = await sessions.branch(self.session.thread_id)
-        changes = await to_thread(branch.changes)
-        self.changed = sorted(path.lstrip("/") for path in changes.paths)
+        self.session = await self.client.show(self.session["id"], messages=False)
+        self.changed = sorted(path.lstrip("/") for path in await self.client.changed(self.session["id"]))
 
     def _stop_key(self) -> None:
         """Ctrl+C in a turn: stop it, then ask for feedback."""
@@ -291,18 +289,17 @@ class Chat:
             return
         self._stopping = True
         self.screen.doing("stopping")
-        self._in_background(self._cancel(self.session.thread_id))
+        self._in_background(self._cancel(self.session["id"]))
 
     async def _cancel(self, thread_id: str) -> None:
-        sessions = self.application.sessions
-        turn = await sessions.turn(self._shown) if self._shown else None
+        turn = await self.client.turn(thread_id, self._shown) if self._shown else None
         inbox_id = self._inbox.get(self._shown)
         with suppress(SessionError):  # it ended, or began, in this moment
-            if turn is not None and turn.state == "queued" and inbox_id is not None:
-                await sessions.take_back(thread_id, inbox_id)  # what runs before it is another door's
+            if turn is not None and turn["state"] == "queued" and inbox_id is not None:
+                await self.client.take_back(thread_id, inbox_id)  # what runs before it is another door's
                 self.screen.line("taken back before it began; nothing else was stopped", "yellow")
                 return
-            await sessions.cancel(thread_id)
+            await self.client.cancel(thread_id)
 
     # ------------------------------------------------------------ questions
 
@@ -355,6 +352,6 @@ class Chat:
         session = self.session
         if session is None:
             return f" new session · {self.model}{small}"
-        model = str(session.flags.get("model") or self.model)
-        mode = " · plan mode" if session.flags.get("enable_plan_mode") else ""
-        return f" {session.thread_id} · {model}{small}{mode} · {plural(len(self.changed), 'file')} changed"
+        model = str(session["model"] or self.model)
+        mode = " · plan mode" if session["enable_plan_mode"] else ""
+        return f" {session['id']} · {model}{small}{mode} · {plural(len(self.changed), 'file')} changed"

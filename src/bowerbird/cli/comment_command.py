@@ -6,18 +6,13 @@ Here: reading the place, the message, the turn it starts. Not here: the message'
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from bowerbird.cli.client.protocol import Client
 from bowerbird.cli.exits import USAGE, CliExit
-from bowerbird.cli.picking import branch_paths
-from bowerbird.cli.run_command import run_text
+from bowerbird.cli.run_command import run_with
 from bowerbird.cli.run_options import RunOptions
-from bowerbird.cli.shell import Shell, directory_of
-from bowerbird.cli.shell import run as run_async
-
-if TYPE_CHECKING:
-    from bowerbird.app.application import Application
-    from bowerbird.sessions.values import SessionInfo
+from bowerbird.cli.shell import Shell
 
 _PLACE = re.compile(r"(?P<path>.+):(?P<first>[1-9]\d{0,8})(?:-(?P<last>[1-9]\d{0,8}))?", re.DOTALL)
 
@@ -74,15 +69,19 @@ def comment(
     at = read_place(place)
     if not text.strip():
         raise CliExit(USAGE, "the comment is empty")
-    directory = directory_of(workspace)
-    options = RunOptions(output=output, quiet=quiet, timeout=timeout, yes=yes, resume=session or "")
-    loaded = shell.load(directory)
+    options = RunOptions(
+        output=output, quiet=quiet, timeout=timeout, yes=yes, resume=session or "", workspace=workspace
+    )
     shell.terminal.quiet = quiet
 
-    async def said(application: "Application", found: "SessionInfo") -> str:
-        (path,) = branch_paths([at.path], directory)
-        end = None if at.last == at.first else at.last
-        remark = _Remark(path, "old" if old else "new", at.first, end, text)
-        return await application.sessions.review.comment(found.thread_id, [remark])
+    async def work(client: Client) -> int:
+        from bowerbird.cli.oneshot import OneShot, who_answers
 
-    return run_async(lambda: run_text(shell, loaded, options, directory, said))
+        (path,) = client.paths([at.path])
+        end = None if at.last == at.first else at.last
+        remark = _Remark("/" + path.lstrip("/"), "old" if old else "new", at.first, end, text)
+        thread_id = await client.session_for(options)
+        shot = OneShot(shell, client, options, who_answers(options))
+        return await shot.run(thread_id, lambda: client.comment(thread_id, remark))
+
+    return run_with(shell, options, work)

@@ -45,12 +45,8 @@ def tail(shell: Shell, *, session: str | None, after: int | None, json: bool, wo
                 terminal.write(line + "\n")
             if json:
                 continue
-            if news.todos is not None:
-                painter.todos(news.todos)
-            if news.published is None:
-                continue
-            painter.show(news.published)
-            if isinstance(news.published.event, ApprovalRequest):
+            painter.news(news.published, news.todos)
+            if news.published is not None and isinstance(news.published.event, ApprovalRequest):
                 for line in pending_lines(news.published.event):
                     terminal.warn(line, "yellow")
         return DONE

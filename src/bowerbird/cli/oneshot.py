@@ -7,10 +7,11 @@ import asyncio
 import contextlib
 import json
 import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
 from bowerbird.cli.asking import approve_within_policy, ask_person
+from bowerbird.cli.client.protocol import Client, News, Row
 from bowerbird.cli.drawing import MarkdownPainter
 from bowerbird.cli.exits import TIMEOUT, code_of_turn
 from bowerbird.cli.painter import TurnPainter
@@ -20,16 +21,8 @@ from bowerbird.cli.story import Story
 from bowerbird.cli.terminal import Spinner, Terminal
 from bowerbird.cli.text import cost_line, cut, plural
 from bowerbird.cli.watching import Ask, Watch
-from bowerbird.core.errors import TurnRunning
+from bowerbird.core.errors import BowerbirdError
 from bowerbird.core.events import ApprovalRequest
-from bowerbird.core.threads import to_thread
-from bowerbird.sessions.live.hub import Published, TurnMark
-
-if TYPE_CHECKING:
-    from bowerbird.app.application import Application
-    from bowerbird.cli.wire_events import WireEvents
-    from bowerbird.sessions.values import SessionInfo, TurnInfo
-    from bowerbird.workspace import FileDiff
 
 _FRAME_S = 0.1
 
@@ -105,21 +98,28 @@ class OneShot:
     """Runs one turn of a session for the command line.
 
     Args:
-        shell: streams. application: open. options: of the command.
+        shell: streams. client: whom to ask. options: of the command.
         ask: answers questions; None = nobody, so that what would ask is denied.
     """
 
-    def __init__(
-        self, shell: Shell, application: "Application", options: RunOptions, ask: Ask | None
-    ) -> None:
+    def __init__(self, shell: Shell, client: Client, options: RunOptions, ask: Ask | None) -> None:
         self._terminal = shell.terminal
-        self._application = application
+        self._client = client
         self._options = options
+        self._is_attended = ask is not None
+        if ask is None and client.is_server:
+            ask = self._deny
         self._ask = None if ask is None else self._without_status(ask)
         self._sink = OneShotSink(shell.terminal)
         self._story = Story()
-        self._wire: WireEvents | None = None
-        self._timeout = options.timeout or application.loaded.settings.cli.timeout
+        self._usage: Mapping[str, Any] | None = None
+        self._denied: list[str] = []
+        self._timeout = options.timeout or client.preferences.timeout_s
+
+    async def _deny(self, request: ApprovalRequest) -> tuple[str, str | None]:
+        """Answer what a server asks where nobody sits; in this process it is denied before it is asked."""
+        self._denied += [str(tool.get("name")) for tool in request.tools] or [request.kind]
+        return {"plan": "reject", "budget": "stop"}.get(request.kind, "deny"), "nobody can answer here"
 
     def _without_status(self, ask: Ask) -> Ask:
         """Have nothing move on the screen while a person is asked."""
@@ -132,44 +132,45 @@ class OneShot:
 
         return asked
 
-    async def run(self, session: "SessionInfo", text: str) -> int:
-        """Send `text` and watch its turn; returns the exit code."""
+    async def run(self, thread_id: str, send: Callable[[], Awaitable[Row]]) -> int:
+        """Send what begins a turn and watch that; returns the exit code."""
 
         async def begin() -> str:
-            await self._application.drive(session.thread_id)
-            receipt = await self._application.sessions.submit(session.thread_id, text, door="cli")
-            return receipt.turn_id
+            await self._client.drive(thread_id)
+            return str((await send())["turn_id"])
 
-        return await self._watched(session, begin)
+        return await self._watched(thread_id, begin)
 
-    async def go_on(self, session: "SessionInfo", turn: "TurnInfo") -> int:
+    async def go_on(self, thread_id: str, turn: Row) -> int:
         """Resume `turn` and watch it; returns the exit code."""
+        client = self._client
 
         async def begin() -> str:
-            if turn.state in ("failed", "running"):
+            if turn["state"] == "failed" or (turn["state"] == "running" and not client.is_server):
                 # Said before it is driven: a person's resume is no further death of the turn (SE-23).
-                with contextlib.suppress(TurnRunning):  # another process drives it: watch it there
-                    await self._application.sessions.resume(turn.turn_id)
-            await self._application.drive(session.thread_id)
-            if turn.state == "waiting" and self._ask is not None:
-                await self._answer_pending(session, self._ask)
-            return turn.turn_id
+                await client.resume(thread_id)
+            await client.drive(thread_id)
+            if turn["state"] == "waiting" and self._ask is not None:
+                await self._answer_pending(thread_id, turn, self._ask)
+            return str(turn["turn_id"])
 
-        return await self._watched(session, begin)
+        return await self._watched(thread_id, begin)
 
-    async def _answer_pending(self, session: "SessionInfo", ask: Ask) -> None:
-        from bowerbird.sessions.journal.events_as_records import events_of
-
-        records = await self._application.sessions.history(session.thread_id)
-        requests = [event for _, event in events_of(records) if isinstance(event, ApprovalRequest)]
-        answer = await ask(requests[-1]) if requests else None
+    async def _answer_pending(self, thread_id: str, turn: Row, ask: Ask) -> None:
+        found = (await self._client.turn(thread_id, turn["turn_id"]))["request"]
+        if found is None:
+            return
+        request = ApprovalRequest(
+            found["request_id"], found["kind"], tools=tuple(found["tools"]), text=found["text"]
+        )
+        answer = await ask(request)
         if answer is not None:
-            decision, feedback = answer
-            await self._application.sessions.answer(requests[-1].id, decision, feedback=feedback, by="cli")
+            await self._client.answer(thread_id, request.id, *answer)
 
-    async def _watched(self, session: "SessionInfo", begin: Callable[[], Any]) -> int:
-        sessions = self._application.sessions
-        watch = Watch(sessions, session.thread_id, session.last_seq)
+    async def _watched(self, thread_id: str, begin: Callable[[], Awaitable[str]]) -> int:
+        before = await self._client.show(thread_id, messages=False)
+        is_json = self._options.form == "stream-json"
+        watch = Watch(self._client, thread_id, int(before["cursor"]), lines=is_json, say=self._terminal.note)
         animation = asyncio.create_task(self._sink.animate())
         self._sink.doing("starting")
         turn_id = ""
@@ -177,153 +178,134 @@ class OneShot:
             await watch.begin()
             async with asyncio.timeout(self._timeout):
                 turn_id = await begin()
-                show = self._show(session)
+                show = self._show()
                 turn = await watch.turn(turn_id, show, self._ask)
-                while self._ask is not None and (following := await watch.following(turn)) is not None:
+                while self._is_attended and (following := await watch.following(turn)) is not None:
                     turn = await watch.turn(following, show, self._ask)
         except TimeoutError:
             self._sink.doing("")
-            await self._say_stopped(session, f"stopped after {self._timeout:g} s (--timeout)")
+            await self._stopped(thread_id, f"stopped after {self._timeout:g} s (--timeout)")
             return TIMEOUT
         except BaseException as error:
             self._sink.doing("")
-            if turn_id and not isinstance(error, BrokenPipeError):  # a closed pipe ends quietly
-                await asyncio.shield(self._say_stopped(session, "stopped"))
+            quietly = isinstance(error, BrokenPipeError)  # a closed pipe ends quietly
+            if turn_id:
+                await asyncio.shield(self._stopped(thread_id, "" if quietly else "stopped"))
             raise
         finally:
             animation.cancel()
             await asyncio.gather(animation, return_exceptions=True)
             self._terminal.clear_status()
             await watch.aclose()
-        return await self._finish(session, turn)
+        return await self._finish(thread_id, turn)
 
-    async def _say_stopped(self, session: "SessionInfo", how: str) -> None:
-        self._terminal.warn(f"{how}; go on with: bowerbird resume {session.thread_id}", "yellow")
+    async def _stopped(self, thread_id: str, how: str) -> None:
+        """Stop a server's turn; one of this process stops with it, and can be resumed."""
+        if self._client.is_server:
+            with contextlib.suppress(BowerbirdError):  # the server is gone, or the turn has ended
+                await self._client.cancel(thread_id)
+        if how:
+            self._terminal.warn(f"{how}; go on with: bowerbird resume {thread_id}", "yellow")
 
-    def _show(self, session: "SessionInfo") -> Callable[[Published], None]:
-        if self._options.form == "stream-json":
-            from bowerbird.cli.wire_events import WireEvents
-
-            self._wire = WireEvents(session.thread_id, session.last_seq)
-            return self._show_json
+    def _show(self) -> Callable[[News], None]:
         terminal = self._terminal
         drawn = terminal.out.is_terminal and self._options.form == "text"
-        theme = self._application.loaded.settings.cli.theme
+        theme = self._client.preferences.theme
         markdown = MarkdownPainter(colour=terminal.out.colour, theme=theme) if drawn else None
-        return TurnPainter(self._sink, self._story, markdown, quiet=self._options.quiet).show
+        painter = TurnPainter(self._sink, self._story, markdown, quiet=self._options.quiet)
 
-    def _show_json(self, published: Published) -> None:
-        self._story.add(published)
-        if isinstance(published.event, TurnMark) and published.event.has_stopped:
-            return  # with the branch's files, at the very end
-        self._write_lines(published)
+        def show(news: News) -> None:
+            self._usage = news.usage or self._usage
+            for line in news.lines:
+                terminal.write(line + "\n")
+            if self._options.form == "stream-json":
+                if news.published is not None:
+                    self._story.add(news.published)
+                return
+            painter.news(news.published, news.todos)
 
-    def _write_lines(self, published: Published, **end: Any) -> None:
-        assert self._wire is not None, "lines are written while a turn is shown as JSON"
-        for line in self._wire.lines(published, **end):
-            self._terminal.write(line + "\n")
+        return show
 
     # ------------------------------------------------------------ the end
 
-    async def _finish(self, session: "SessionInfo", turn: "TurnInfo") -> int:
-        changed = await self._changed(session)
-        text = await self._answer_text(session, turn)
+    async def _finish(self, thread_id: str, turn: Row) -> int:
+        after = await self._client.show(thread_id, messages=False)
+        changed = await self._changed(thread_id)
+        answers = turn["state"] == "done" or turn["stop_reason"] == "plan"
+        text = str(turn["text"]) if answers else ""
         form = self._options.form
         if form == "json":
-            result = await self._result(session, turn, text, changed)
+            result = await self._result(thread_id, turn, text, changed, after)
             self._terminal.write(json.dumps(result, ensure_ascii=False) + "\n")
-        elif form == "stream-json":
-            self._end_of_stream(session, turn, changed)
-        elif not self._terminal.out.is_terminal and text:
+        elif form == "text" and not self._terminal.out.is_terminal and text:
             self._terminal.write(text if text.endswith("\n") else text + "\n")
-        self._sum_up(session, turn, changed)
-        denied = bool(self._story.denied) and self._ask is None
-        return code_of_turn(turn.state, turn.stop_reason, denied_last=denied)
+        self._sum_up(thread_id, turn, changed, int(after["context_window"]))
+        denied = bool(self._story.denied or self._denied) and not self._is_attended
+        return code_of_turn(turn["state"], turn["stop_reason"], denied_last=denied)
 
-    async def _changed(self, session: "SessionInfo") -> list[dict[str, str]]:
-        branch = await self._application.sessions.branch(session.thread_id)
-        changes = await to_thread(branch.diff)
-        rows = [{"path": row.path, "status": _status(row)} for row in changes.written]
-        rows += [{"path": path, "status": "deleted"} for path in changes.deleted]
+    async def _changed(self, thread_id: str) -> list[dict[str, str]]:
+        changes = await self._client.diff(thread_id)
+        rows = [{"path": row["path"], "status": _status(row)} for row in changes["written"]]
+        rows += [{"path": path, "status": "deleted"} for path in changes["deleted"]]
         return sorted(rows, key=lambda row: row["path"])
 
-    async def _answer_text(self, session: "SessionInfo", turn: "TurnInfo") -> str:
-        end = self._story.end
-        if end is not None and end.text:
-            return end.text
-        if turn.stop_reason == "plan":
-            return self._story.plan
-        from bowerbird.core.events import AssistantStep
-        from bowerbird.sessions.journal.events_as_records import events_of
-
-        records = await self._application.sessions.history(session.thread_id)
-        steps = [e for r, e in events_of(records) if r.turn == turn.turn_id and isinstance(e, AssistantStep)]
-        return steps[-1].message.text if steps and turn.state == "done" else ""
-
     async def _result(
-        self, session: "SessionInfo", turn: "TurnInfo", text: str, changed: list[dict[str, str]]
+        self, thread_id: str, turn: Row, text: str, changed: list[dict[str, str]], after: Row
     ) -> dict[str, Any]:
         import msgspec
 
         from bowerbird.core.wire import TurnUsage
 
-        usage = TurnUsage.of(self._story.usage, self._story.context_tokens, plan_mode=False)
+        usage = self._usage
+        if usage is None:
+            counted = TurnUsage.of(self._story.usage, self._story.context_tokens, plan_mode=False)
+            usage = msgspec.to_builtins(counted)
         return {
-            "conversation_id": session.thread_id,
-            "turn_id": turn.turn_id,
-            "state": turn.state,
-            "stop_reason": turn.stop_reason,
+            "conversation_id": thread_id,
+            "turn_id": turn["turn_id"],
+            "state": turn["state"],
+            "stop_reason": turn["stop_reason"],
             "answer": text,
             "changed": changed,
-            "landing_id": await self._landing_id(session, turn),
-            "usage": msgspec.to_builtins(usage),
-            "error": turn.error,
+            "landing_id": await self._landing_id(turn, after),
+            "usage": usage,
+            "error": turn["error"],
         }
 
-    async def _landing_id(self, session: "SessionInfo", turn: "TurnInfo") -> str | None:
+    async def _landing_id(self, turn: Row, after: Row) -> str | None:
         """Return the landing that the branch's policy made in this turn."""
-        if session.workspace is None:
+        if after["branch"] is None or after["workspace"] is None:
             return None
-        every = await self._application.sessions.review.landings(session.workspace)
-        made = [landing for landing in every if landing.branch == session.branch_id]
-        newest = made[-1] if made else None
-        is_new = newest is not None and newest.at >= (turn.started_at or "")
-        return newest.id if newest is not None and is_new else None
+        for row in await self._client.landings():
+            if row["branch"] == after["branch"]["id"]:
+                return str(row["id"]) if row["at"] >= (turn["started_at"] or "") else None
+        return None
 
-    def _end_of_stream(self, session: "SessionInfo", turn: "TurnInfo", changed: list[dict[str, str]]) -> None:
-        mark = self._story.end or TurnMark(
-            turn.state, stop_reason=turn.stop_reason, snapshot=turn.snapshot_id
-        )
-        files = [{"name": row["path"].rsplit("/", 1)[-1], "path": row["path"]} for row in changed]
-        published = Published(session.thread_id, turn.turn_id, None, mark)
-        self._write_lines(published, files=files, changed=len(changed))
-
-    def _sum_up(self, session: "SessionInfo", turn: "TurnInfo", changed: list[dict[str, str]]) -> None:
+    def _sum_up(self, thread_id: str, turn: Row, changed: list[dict[str, str]], window: int) -> None:
         terminal = self._terminal
-        if turn.error:
-            terminal.warn(f"the turn failed: {turn.error.get('message')}", "red")
-        if self._story.denied and self._ask is None:
-            names = ", ".join(sorted(set(self._story.denied)))
+        if turn["error"]:
+            terminal.warn(f"the turn failed: {turn['error'].get('message')}", "red")
+        denied = [*self._story.denied, *self._denied]
+        if denied and not self._is_attended:
+            names = ", ".join(sorted(set(denied)))
             terminal.warn(
                 f"denied, because nobody could be asked: {names}. Run it at a terminal, or with --yes.",
                 "yellow",
             )
-        if turn.state in ("failed", "waiting"):
-            terminal.warn(f"go on with: bowerbird resume {session.thread_id}")
-        window = self._application.maker.window_of(self._story.model)
-        usage = self._story.usage
+        if turn["state"] in ("failed", "waiting"):
+            terminal.warn(f"go on with: bowerbird resume {thread_id}")
+        context = self._story.context_tokens or int((self._usage or {}).get("last_input_tokens") or 0)
         terminal.note(
-            cost_line(usage, context=self._story.context_tokens, window=window, changed=len(changed)), "dim"
+            cost_line(self._story.usage, context=context, window=window, changed=len(changed)), "dim"
         )
         if changed:
-            short = session.thread_id
             terminal.note(
-                f"{plural(len(changed), 'file')} changed on the branch: "
-                f"bowerbird diff {short} · bowerbird land {short} · bowerbird discard {short}"
+                f"{plural(len(changed), 'file')} changed on the branch: bowerbird diff {thread_id} · "
+                f"bowerbird land {thread_id} · bowerbird discard {thread_id}"
             )
 
 
-def _status(row: "FileDiff") -> str:
-    if row.renamed_from:
+def _status(row: Row) -> str:
+    if row.get("renamed_from"):
         return "renamed"
-    return "created" if row.kind == "create" else "modified"
+    return "created" if row["kind"] == "create" else "modified"

@@ -92,6 +92,13 @@ class TurnPainter:
         """Begin a turn under a line that is there already, say what was typed."""
         self._last = "line"
 
+    def news(self, published: Published | None, todos: Sequence[Mapping[str, Any]] | None = None) -> None:
+        """Draw what a client told; a server says a list of tasks by a frame of its own."""
+        if todos is not None:
+            self.todos(todos)
+        if published is not None:
+            self.show(published)
+
     def show(self, published: Published) -> None:
         """Draw one event."""
         self._story.add(published)

@@ -13,7 +13,7 @@ from typer import Argument, Option
 from typer._click import exceptions as click_errors  # typer carries its parser's errors here
 
 from bowerbird.cli.attempt_options import add_attempt
-from bowerbird.cli.client.opening import names_server, require_place
+from bowerbird.cli.client.opening import require_place
 from bowerbird.cli.command_line import join_optional_values
 from bowerbird.cli.config_options import add_config_rest
 from bowerbird.cli.exits import PIPE, USAGE, CliExit
@@ -77,8 +77,6 @@ def application_of(shell: Shell) -> typer.Typer:
 
     def call(module: str, function: str, **options: Any) -> int:
         require_place(shell, module, function)
-        if module in ("run_command", "comment_command") and names_server(shell):
-            module = "remote_run"
         target: Callable[..., int] = getattr(import_module(f"bowerbird.cli.{module}"), function)
         try:
             return target(shell, **options)

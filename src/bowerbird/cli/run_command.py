@@ -6,38 +6,82 @@ these do.
 
 import sys
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bowerbird.cli.client.opening import local_client, names_server, server_client, with_client
+from bowerbird.cli.client.protocol import Client, Row
 from bowerbird.cli.exits import APPROVAL, DONE, USAGE, CliExit
-from bowerbird.cli.picking import pick_session
 from bowerbird.cli.run_options import RunOptions, doubt_about
 from bowerbird.cli.shell import Shell, directory_of
 from bowerbird.cli.shell import run as run_async
 
 if TYPE_CHECKING:
-    from bowerbird.app.application import Application
     from bowerbird.config import Loaded
-    from bowerbird.sessions.values import NewSession, SessionInfo
-
-    TextOf = Callable[[Application, SessionInfo], Awaitable[str]]
 
 LARGEST_INPUT = 1 << 20
-_OWN_FLAGS = {"max_turns": "agent.max_turns"}
 
 
 def run(shell: Shell, **values: Any) -> int:
     """Run `bowerbird run`: one turn with a prompt or piped input, else the interactive session."""
     options = with_input(shell, RunOptions(**values))
+    shell.terminal.quiet = options.quiet
+    talks = options.prompt is None and options.attachment is None
+
+    async def work(client: Client) -> int:
+        if talks:
+            from bowerbird.cli.chat import chat
+
+            return await chat(shell, client, options)
+        from bowerbird.cli.oneshot import OneShot, who_answers
+
+        thread_id = await client.session_for(options)
+        shot = OneShot(shell, client, options, who_answers(options))
+        return await shot.run(thread_id, lambda: client.send(thread_id, message_of(options)))
+
+    return run_with(shell, options, work, attended=True if talks else None)
+
+
+def run_with(
+    shell: Shell,
+    options: RunOptions,
+    work: Callable[[Client], Awaitable[int]],
+    *,
+    attended: bool | None = None,
+    model: str | None = None,
+) -> int:
+    """Run `work` with a client that drives turns: of the directory of `options`, or of a server.
+
+    Args:
+        attended: whether a person answers questions; None = as `options` say.
+        model: what it runs on; None = as `options` and settings say.
+    """
+    if names_server(shell):
+
+        async def there() -> int:
+            async with server_client(shell) as client:
+                return await work(client)
+
+        return run_async(there)
+    from bowerbird.cli.oneshot import who_answers
+
     workspace = directory_of(options.workspace)
     loaded = shell.load(workspace)
-    _settle_doubt(shell, loaded, workspace, options)
-    shell.terminal.quiet = options.quiet
-    if options.prompt is None and options.attachment is None:
-        from bowerbird.cli.chat import chat
+    if options.resume is None:
+        _settle_doubt(shell, loaded, workspace, options)
+    answers = who_answers(options) is not None if attended is None else attended
 
-        return run_async(lambda: chat(shell, loaded, options, workspace))
-    return run_async(lambda: _one_turn(shell, loaded, options, workspace))
+    async def here() -> int:
+        from bowerbird.app import choose_model
+
+        chosen = choose_model(loaded, model or options.model or loaded.settings.cli.model)
+        if chosen.note:
+            shell.terminal.note(chosen.note, "yellow")
+        async with local_client(loaded, workspace, model=chosen.name, attended=answers) as client:
+            return await work(client)
+
+    return run_async(here)
 
 
 def resume(
@@ -51,19 +95,42 @@ def resume(
     workspace: str | None,
 ) -> int:
     """Run `bowerbird resume`: go on with an unfinished turn, else open the session."""
-    options = RunOptions(output=output, quiet=quiet, timeout=timeout, yes=yes, resume=session or "")
-    directory = directory_of(workspace)
-    loaded = shell.load(directory)
-    shell.terminal.quiet = quiet
-    code = run_async(lambda: _resume_turn(shell, loaded, options, directory))
-    if code is not None:
-        return code
-    if not is_interactive():
-        shell.terminal.note('nothing is unfinished here; send a message with: bowerbird --resume=ID "…"')
-        return DONE
-    from bowerbird.cli.chat import chat
+    from bowerbird.cli.oneshot import OneShot, who_answers
 
-    return run_async(lambda: chat(shell, loaded, options, directory))
+    options = RunOptions(
+        output=output, quiet=quiet, timeout=timeout, yes=yes, resume=session or "", workspace=workspace
+    )
+    shell.terminal.quiet = quiet
+    thread_id, last, model = with_client(shell, workspace, lambda client: _last_turn(client, session))
+    options = replace(options, resume=thread_id)
+    ask = who_answers(options)
+    if last is None:
+        if not is_interactive():
+            shell.terminal.note('nothing is unfinished here; send a message with: bowerbird --resume=ID "…"')
+            return DONE
+        from bowerbird.cli.chat import chat
+
+        return run_with(shell, options, lambda client: chat(shell, client, options), attended=True)
+    if last["state"] == "waiting" and ask is None:
+        shell.terminal.warn(f"the turn waits for an answer ({last['waiting_for']}); resume it at a terminal")
+        return APPROVAL
+    turn = last
+    return run_with(
+        shell,
+        options,
+        lambda client: OneShot(shell, client, options, ask).go_on(thread_id, turn),
+        model=model or None,
+    )
+
+
+async def _last_turn(client: Client, session: str | None) -> tuple[str, Row | None, str]:
+    """Return the session, its last turn when that is unfinished, and the model it is to run on."""
+    thread_id = await client.find(session)
+    turns = await client.turns(thread_id)
+    last = turns[-1] if turns else None
+    if last is None or last["state"] not in ("queued", "running", "failed", "waiting"):
+        return thread_id, None, ""
+    return thread_id, last, str((await client.show(thread_id, messages=False))["model"])
 
 
 def is_interactive() -> bool:
@@ -76,8 +143,6 @@ def is_interactive() -> bool:
 
 def with_input(shell: Shell, options: RunOptions) -> RunOptions:
     """Add piped input: alone it is the prompt, beside a prompt its attachment."""
-    from dataclasses import replace
-
     if sys.stdin is None or sys.stdin.isatty():
         if options.prompt is None and not sys.stdout.isatty():
             raise CliExit(USAGE, 'no prompt; give one: bowerbird "what to do"')
@@ -121,100 +186,3 @@ def message_of(options: RunOptions) -> str:
     if options.attachment is None:
         return options.prompt or ""
     return f'{options.prompt}\n\n<attachment name="stdin">\n{options.attachment}\n</attachment>'
-
-
-# ---------------------------------------------------------------- sessions
-
-
-def new_session(options: RunOptions, loaded: "Loaded", workspace: Path) -> "NewSession":
-    """Return how a session of this command begins."""
-    from bowerbird.sessions.values import NewSession
-
-    settings = loaded.settings
-    return NewSession(
-        kind="cli",
-        preset=options.preset or settings.cli.preset,
-        flags=options.session_flags(loaded),
-        thinking_effort=options.effort(loaded),
-        workspace=str(workspace),
-        policy=options.land or settings.workspace.landing,
-        hide=settings.workspace.hidden,
-    )
-
-
-async def session_for(
-    application: "Application", options: RunOptions, loaded: "Loaded", workspace: Path
-) -> "SessionInfo":
-    """Return the session to talk to: the one to resume, else a new one."""
-    if options.resume is not None:
-        found = await pick_session(application.sessions, options.resume, workspace)
-        changes = options.session_flags(loaded)
-        new = {name: value for name, value in changes.items() if found.flags.get(name) != value}
-        if new:
-            await application.sessions.set_flags(found.thread_id, new)
-        return found
-    _check_preset(options, loaded)
-    return await application.sessions.create(new_session(options, loaded, workspace))
-
-
-def _check_preset(options: RunOptions, loaded: "Loaded") -> None:
-    """Refuse an unknown preset before a session is made for it."""
-    from bowerbird.agent.prompt import load_preset
-
-    settings = loaded.settings
-    load_preset(
-        options.preset or settings.cli.preset or settings.agent.preset, Path(settings.agent.prompts_dir)
-    )
-
-
-async def run_text(
-    shell: Shell, loaded: "Loaded", options: RunOptions, workspace: Path, text_of: "TextOf"
-) -> int:
-    """Run one turn of the session that `options` name and watch it; returns the exit code.
-
-    Args:
-        text_of: makes the message once the session is known.
-    """
-    from bowerbird.app import choose_model, open_application
-    from bowerbird.cli.oneshot import OneShot, who_answers
-
-    chosen = choose_model(loaded, options.model or loaded.settings.cli.model)
-    if chosen.note:
-        shell.terminal.note(chosen.note, "yellow")
-    attended = who_answers(options)
-    async with open_application(
-        loaded, workspace=workspace, model=chosen.name, attended=attended is not None
-    ) as application:
-        session = await session_for(application, options, loaded, workspace)
-        shot = OneShot(shell, application, options, attended)
-        return await shot.run(session, await text_of(application, session))
-
-
-async def _one_turn(shell: Shell, loaded: "Loaded", options: RunOptions, workspace: Path) -> int:
-    async def text_of(_: object, __: object) -> str:
-        return message_of(options)
-
-    return await run_text(shell, loaded, options, workspace, text_of)
-
-
-async def _resume_turn(shell: Shell, loaded: "Loaded", options: RunOptions, workspace: Path) -> int | None:
-    """Go on with the unfinished turn of a session; None when there is none."""
-    from bowerbird.app import choose_model, open_application
-    from bowerbird.cli.oneshot import OneShot, who_answers
-
-    attended = who_answers(options)
-    async with open_application(loaded) as looking:
-        session = await pick_session(looking.sessions, options.resume, workspace)
-        turns = await looking.sessions.turns(session.thread_id)
-    last = turns[-1] if turns else None
-    if last is None or last.state not in ("queued", "running", "failed", "waiting"):
-        return None
-    chosen = choose_model(loaded, session.flags.get("model"))
-    async with open_application(
-        loaded, workspace=workspace, model=chosen.name, attended=attended is not None
-    ) as application:
-        shot = OneShot(shell, application, options, attended)
-        if last.state == "waiting" and attended is None:
-            shell.terminal.warn(f"the turn waits for an answer ({last.waiting_for}); resume it at a terminal")
-            return APPROVAL
-        return await shot.go_on(session, last)

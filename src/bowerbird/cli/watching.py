@@ -7,15 +7,11 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
-from typing import TYPE_CHECKING
 
+from bowerbird.cli.client.protocol import Client, News, Row
 from bowerbird.core.errors import AlreadyAnswered, NoPendingRequest
 from bowerbird.core.events import ApprovalAnswer, ApprovalRequest
-from bowerbird.sessions.live.hub import Published, TurnMark
-
-if TYPE_CHECKING:
-    from bowerbird.sessions import SessionService
-    from bowerbird.sessions.values import TurnInfo
+from bowerbird.sessions.live.hub import TurnMark
 
 LOOK_AGAIN_S = 2.0
 
@@ -26,18 +22,30 @@ Ask = Callable[[ApprovalRequest], Awaitable[tuple[str, str | None] | None]]
 class Watch:
     """Events of one session from `after` on; start it before submitting, so that nothing is missed.
 
+    Args:
+        lines: have the wire's frames made too. say: told when a connection is lost, and when it is back.
+
     Example:
-        watch = Watch(sessions, thread_id, after=0)
-        receipt = await sessions.submit(thread_id, "hello")
-        turn = await watch.turn(receipt.turn_id, painter.show, ask=None)
+        watch = Watch(client, thread_id, after=0)
+        await watch.begin()
+        receipt = await client.send(thread_id, "hello")
+        turn = await watch.turn(receipt["turn_id"], show, ask=None)
     """
 
-    def __init__(self, sessions: "SessionService", thread_id: str, after: int) -> None:
-        self._sessions = sessions
+    def __init__(
+        self,
+        client: Client,
+        thread_id: str,
+        after: int,
+        *,
+        lines: bool = False,
+        say: Callable[[str], None] | None = None,
+    ) -> None:
+        self._client = client
         self._thread_id = thread_id
-        self._events: AsyncGenerator[Published, None] = sessions.follow(thread_id, after)
-        self._next: asyncio.Task[Published] | None = None
-        self._kept: deque[Published] = deque()
+        self._events: AsyncGenerator[News] = client.follow(thread_id, after, lines=lines, say=say)
+        self._next: asyncio.Task[News] | None = None
+        self._kept: deque[News] = deque()
 
     async def begin(self) -> None:
         """Subscribe now: events from here on are kept until they are asked for."""
@@ -45,40 +53,43 @@ class Watch:
             self._next = asyncio.ensure_future(anext(self._events))
             await asyncio.sleep(0)
 
-    async def turn(self, turn_id: str, show: Callable[[Published], None], ask: Ask | None) -> "TurnInfo":
+    async def turn(self, turn_id: str, show: Callable[[News], None], ask: Ask | None) -> Row:
         """Show events until the turn stops; return how it stands then.
 
         Args:
             ask: answers its questions; None leaves them to other doors.
         """
         while True:
-            published = await self._one()
-            if published is None:
-                turn = await self._sessions.turn(turn_id)
-                if turn.state not in ("queued", "running") and not self._is_asking(turn):
+            news = await self._one()
+            if news is None:
+                turn = await self._client.turn(self._thread_id, turn_id)
+                if turn["state"] not in ("queued", "running") and not self._is_asking(turn):
                     return turn
                 continue
-            show(published)
-            event = published.event
-            is_below = published.thread_id != self._thread_id  # a subagent asks: its turn is another
-            if published.turn_id != turn_id and not is_below:
+            show(news)
+            published = news.published
+            if published is None:
                 continue
+            event = published.event
+            # A subagent's question is asked too: its turn is another, and a server names none.
+            is_below = published.thread_id != self._thread_id or self._client.is_server
             if isinstance(event, ApprovalRequest) and ask is not None:
-                await self._answer(event, ask)
-            elif isinstance(event, TurnMark) and event.has_stopped and event.stop_reason is not None:
-                turn = await self._sessions.turn(turn_id)
-                if turn.state not in ("queued", "running"):
+                if published.turn_id == turn_id or is_below:
+                    await self._answer(event, ask)
+            elif published.turn_id == turn_id and isinstance(event, TurnMark) and event.has_stopped:
+                turn = await self._client.turn(self._thread_id, turn_id)
+                if event.stop_reason is not None and turn["state"] not in ("queued", "running"):
                     return turn  # else it waited for an answer that has come already
 
-    async def following(self, turn: "TurnInfo") -> str | None:
+    async def following(self, turn: Row) -> str | None:
         """Return the turn that runs or waits to run after `turn`, say the execution of its plan."""
-        turns = await self._sessions.turns(self._thread_id)
-        later = [t for t in turns if t.n > turn.n and t.state in ("queued", "running", "waiting")]
-        return later[0].turn_id if later else None
+        turns = await self._client.turns(self._thread_id)
+        later = [t for t in turns if t["n"] > turn["n"] and t["state"] in ("queued", "running", "waiting")]
+        return str(later[0]["turn_id"]) if later else None
 
     @staticmethod
-    def _is_asking(turn: "TurnInfo") -> bool:
-        return turn.state == "waiting" and turn.stop_reason is None
+    def _is_asking(turn: Row) -> bool:
+        return turn["state"] == "waiting" and turn["stop_reason"] is None
 
     async def _answer(self, request: ApprovalRequest, ask: Ask) -> None:
         """Ask the person, until they answer or someone at another door has; other news is shown after."""
@@ -100,11 +111,11 @@ class Watch:
         if answer is None:
             return
         try:
-            await self._sessions.answer(request.id, answer[0], feedback=answer[1], by="cli")
+            await self._client.answer(self._thread_id, request.id, answer[0], answer[1])
         except (AlreadyAnswered, NoPendingRequest):
             return  # someone at another door was faster
 
-    async def _one(self) -> Published | None:
+    async def _one(self) -> News | None:
         if self._kept:
             return self._kept.popleft()
         await self.begin()
@@ -113,9 +124,9 @@ class Watch:
         if not done:
             return None
         finished, self._next = self._next, None
-        published = finished.result()
+        news = finished.result()
         await self.begin()
-        return published
+        return news
 
     async def aclose(self) -> None:
         """Stop watching."""
@@ -126,12 +137,12 @@ class Watch:
             pass
 
 
-def _settles(published: Published, request: ApprovalRequest) -> bool:
+def _settles(news: News, request: ApprovalRequest) -> bool:
     """Whether this news makes the question moot: it has an answer, or its turn was stopped.
 
     A turn that stopped to wait for the answer goes on asking.
     """
-    event = published.event
+    event = news.published.event if news.published is not None else None
     if isinstance(event, ApprovalAnswer):
         return event.id == request.id
     return isinstance(event, TurnMark) and event.state in ("cancelled", "interrupted", "failed")

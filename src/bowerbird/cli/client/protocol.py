@@ -27,11 +27,13 @@ class News:
         published: as this program knows it, None for what a terminal does not show, and for a connection.
         lines: the frames of the wire that say it, for `--json`; empty unless they were asked for.
         todos: the list of tasks as it is now, where a frame of its own says it.
+        usage: of the turn that ended, where a frame says it.
     """
 
     published: "Published | None"
     lines: Sequence[str] = ()
     todos: "Sequence[Mapping[str, Any]] | None" = None
+    usage: "Mapping[str, Any] | None" = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from bowerbird.cli.text import harmless, one_line
 from bowerbird.core import wire
 from bowerbird.core.errors import NoPendingRequest
 from bowerbird.core.events import SubagentEnd, SubagentStart
-from bowerbird.sessions.live.hub import Published
+from bowerbird.sessions.live.hub import Published, TurnMark
 from bowerbird.sessions.review import NO_CHECK, ToLand
 
 if TYPE_CHECKING:
@@ -189,8 +189,8 @@ class ServerClient:
         self, thread_id: str, after: int, *, lines: bool = False, say: Callable[[str], None] | None = None
     ) -> AsyncGenerator[News]:
         """See `Client`."""
+        from bowerbird.cli.client.frames import Frames
         from bowerbird.cli.client.socket import frames
-        from bowerbird.cli.remote_events import Frames
 
         events = Frames()
         async for text, frame in frames(self._requests, thread_id, after, say or (lambda _: None)):
@@ -202,7 +202,8 @@ class ServerClient:
             published = None
             if event is not None:
                 published = Published(thread_id, frame.turn_id, None, event)
-            yield News(published, [text] if lines else (), todos)
+            usage = events.usage if isinstance(event, TurnMark) and event.has_stopped else None
+            yield News(published, [text] if lines else (), todos, usage)
 
     # ------------------------------------------------------------ review
 

@@ -1,7 +1,7 @@
 """Following a conversation of a server over its socket, over reconnects too (UI-46).
 
 Here: connecting, going on from the cursor, frames as they come. Not here: what a frame means
-(`remote_events.py`), requests (`http.py`).
+(`frames.py`), requests (`http.py`).
 """
 
 import asyncio

@@ -1,20 +1,15 @@
-"""A server's socket as the events that this machine's own turns have (UI-41, UI-46).
+"""A server's frames as the events that this machine's own turns have (UI-41, UI-46).
 
-Here: following a conversation over reconnects; frames of the wire (`v=2`) as events for the painter. Not
-here: what is done with them (`remote_run.py`), the wire's own side (`server/socket/translate.py`).
+Here: frames of the wire (`v=2`) as events for the painter. Not here: the connection (`socket.py`), the wire's
+own side (`server/socket/translate.py`).
 """
 
-import time
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 import msgspec
-from websockets.exceptions import ConnectionClosed, InvalidHandshake
-from websockets.sync.client import ClientConnection, connect
 
-from bowerbird.cli.exits import FAILED, USAGE, CliExit
 from bowerbird.cli.painter import SUMMARISED
-from bowerbird.cli.remote import Server
 from bowerbird.core import wire
 from bowerbird.core.events import (
     ApprovalRequest,
@@ -31,85 +26,6 @@ from bowerbird.core.events import (
 from bowerbird.core.messages import Message, TextBlock, ToolUseBlock, user_text
 from bowerbird.core.usage import Usage
 from bowerbird.sessions.live.hub import SessionEvent, TurnMark
-
-UNKNOWN = 4004
-LONGEST_PAUSE_S = 5.0
-PING_S = 20.0
-LOOK_UP_S = 0.5
-"""How long to wait at once: a Ctrl+C that comes just before a wait, or to another thread, does not end it."""
-
-
-class Received(NamedTuple):
-    """A frame, and the text it came as."""
-
-    text: str
-    frame: wire.ServerFrame
-
-
-class Late(Exception):
-    """The time to follow is over."""
-
-
-def follow(
-    server: Server,
-    thread_id: str,
-    after: int,
-    say: Callable[[str], None],
-    *,
-    first: str = "",
-    ends_at: float | None = None,
-) -> Iterator[Received]:
-    """Yield a conversation's frames after a cursor; a server that restarts is waited for.
-
-    Args:
-        say: told `first` at the first connection, then when it is lost and when it is back.
-        ends_at: monotonic time at which to stop; None = never.
-
-    Raises:
-        CliExit: the first connection fails, or the server refuses. Late: `ends_at` has come.
-    """
-    cursor, pause, was_there = after, 0.5, False
-    while True:
-        try:
-            with _socket(server, thread_id, cursor) as socket:
-                if said := "connected again" if was_there else first:
-                    say(said)
-                was_there, pause = True, 0.5
-                while True:
-                    text = _next_text(socket, ends_at)
-                    frame = wire.read_frame(text)
-                    cursor = max(cursor, frame.cursor)
-                    yield Received(text, frame)
-        except ConnectionClosed as error:
-            if error.rcvd is not None and 4000 <= error.rcvd.code < 4100 and error.rcvd.code != 4008:
-                code = USAGE if error.rcvd.code == UNKNOWN else FAILED
-                raise CliExit(code, f"the server ends this: {error.rcvd.reason}") from None
-            say("the connection is lost; waiting for the server")
-        except (OSError, InvalidHandshake) as error:
-            if not was_there:
-                raise server.gone(error) from None
-        if ends_at is not None and time.monotonic() + pause > ends_at:
-            raise Late
-        time.sleep(pause)
-        pause = min(pause * 2, LONGEST_PAUSE_S)
-
-
-def _next_text(socket: ClientConnection, ends_at: float | None) -> str:
-    while True:
-        left = LOOK_UP_S if ends_at is None else min(LOOK_UP_S, ends_at - time.monotonic())
-        try:
-            return str(socket.recv(timeout=max(0.0, left), decode=True))
-        except TimeoutError:
-            if ends_at is not None and time.monotonic() >= ends_at:
-                raise Late from None
-
-
-def _socket(server: Server, thread_id: str, after: int) -> ClientConnection:
-    url = server.url.replace("http", "ws", 1) + f"/api/chat/{thread_id}/ws?v=2&after={after}"
-    return connect(
-        url, additional_headers=server.headers, max_size=None, compression=None, proxy=None,
-        ping_interval=PING_S,
-    )  # fmt: skip
 
 
 class Frames:
