@@ -24,6 +24,10 @@ from mcp.server.mcpserver import (
 )
 from mcp_types import ToolAnnotations
 from pydantic import BaseModel
+
+if not __package__:  # run as a program
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
 from support.patience import HANG_S
 
 from bowerbird.protocols.mcp_client import ServerSpec

@@ -17,7 +17,8 @@ MERGE = """
 import os, signal, sys
 from pathlib import Path
 from bowerbird.workspace import Workspace
-from bowerbird.workspace import layer_builder, manifest, orig, shelf
+from bowerbird.workspace.history import layer_builder, layer_shelf
+from bowerbird.workspace.tree import manifest
 
 root, data, parent, child, point, count = sys.argv[1:]
 passes = 0
@@ -39,7 +40,7 @@ def dying(owner, name, after):
 workspace = Workspace(Path(root), data_dir=Path(data))
 branch = workspace.open(parent)
 owner, name, when = point.split(":")
-dying({"builder": layer_builder.LayerBuilder, "manifest": manifest.ManifestFile, "shelf": shelf.LayerShelf}[owner], name,
+dying({"builder": layer_builder.LayerBuilder, "manifest": manifest.ManifestFile, "shelf": layer_shelf.LayerShelf}[owner], name,
       when == "after")
 branch.merge(child)
 """

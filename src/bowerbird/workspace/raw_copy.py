@@ -56,6 +56,20 @@ def make_equal(source: Path, target: Path, skip: Callable[[str], bool] = lambda 
     return done
 
 
+def held(copy: Path) -> tuple[int, int]:
+    """Return how many files a finished copy holds, and their sizes together.
+
+    What a pass counted says what it saw in a source that others write; this says what is there.
+    """
+    files = size = 0
+    for folder, directories, names in os.walk(copy):
+        for name in (*directories, *names):
+            seen = (Path(folder) / name).lstat()
+            files += not stat.S_ISDIR(seen.st_mode)
+            size += seen.st_size if stat.S_ISREG(seen.st_mode) else 0
+    return files, size
+
+
 def _directory(
     source: Path,
     target: Path,
@@ -70,7 +84,10 @@ def _directory(
         try:
             present = {entry.name: entry for entry in os.scandir(here)}
         except FileNotFoundError:
-            continue  # removed meanwhile; the next pass, or its parent's, takes the copy away
+            if os.path.lexists(there):  # removed meanwhile, after an earlier pass had copied it
+                _remove(there)
+                done.changed += 1
+            continue
         except OSError as error:
             done.refused.append(f"{here}: {error.strerror}")
             continue

@@ -33,7 +33,7 @@ from bowerbird.store.copies import check_file, copy_to_file, edit_file, fill_fro
 from bowerbird.store.migrations import HEAD
 from bowerbird.store.sql.tables import sessions, turns
 from bowerbird.workspace.landing.record import LandingFolder, Refused
-from bowerbird.workspace.raw_copy import Copied, make_equal
+from bowerbird.workspace.raw_copy import Copied, held, make_equal
 
 RECORD, DATABASE, FILES = "backup.json", "agent.db", "files"
 KIND = "bowerbird-backup"
@@ -108,8 +108,9 @@ async def _copy(store: Store, place: Path, version: str) -> BackupRecord:
         if not working:
             break
     await in_thread(edit_file, database, partial(_fail_turns, working))
+    count, size = await in_thread(held, files)
     return BackupRecord(
-        at, version, HEAD, len(before), copied.files, copied.bytes, tuple(working), tuple(copied.refused[:50])
+        at, version, HEAD, len(before), count, size, tuple(working), tuple(copied.refused[:50])
     )
 
 
