@@ -54,7 +54,7 @@ def test_slash_commands_answer_and_typos_are_not_sent(desk, chat):
         ("/dif", "did you mean /diff?"), ("/cost", "here: 0 in"), ("/context", "of 200k tokens"),
         ("/thinking", "thinking is off"), ("/thinking max", "thinking is on, max"),
         ("/thinking off", "thinking is off"), ("/model", "anthropic:claude"),
-        ("/model nonsense:x", "no provider is called"), ("/approval on", "every unsafe tool asks now"),
+        ("/model nonsense:x", "no provider is called"), ("/approval on", "every unsafe tool now asks first"),
         ("/approval off", "only effects outside"), ("/history", "/history"),
         ("/show 1", "there is no result"), ("/sessions", "idle"), ("/help", "/compact"),
     ):  # fmt: skip

@@ -34,8 +34,8 @@ def test_a_comment_on_lines_before_the_change_quotes_the_old_ones(desk):
 @pytest.mark.parametrize(
     ("place", "text", "part"),
     [
-        ("a.txt", "x", "names no line"),
-        ("a.txt:0", "x", "names no line"),
+        ("a.txt", "x", "does not name a line"),
+        ("a.txt:0", "x", "does not name a line"),
         ("a.txt:3-2", "x", "line 2 comes before line 3"),
         ("a.txt:1", "  ", "the comment is empty"),
     ],

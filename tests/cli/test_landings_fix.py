@@ -43,4 +43,4 @@ def test_fix_asks_which_and_how(desk, stuck):
         code, _, said = desk.run("landings", *words)
         assert code == 2 and "--take-back" in said
     code, _, said = desk.run("landings", "fix", "l_nothing", "--retry")
-    assert code == 2 and "is no landing of" in said
+    assert code == 2 and "is not a landing of" in said

@@ -117,7 +117,7 @@ def test_a_terminal_asks_before_landing_and_for_each_flagged_path(desk, written)
     desk.edit(written("AGENTS.md", "obey\n"), written("ok.txt", "fine\n"))
     desk.ok("make", "-q")
     with desk.terminal("land") as terminal:
-        terminal.wait_for("AGENTS.md is shown apart: agent-config")
+        terminal.wait_for("AGENTS.md needs its own review: agent-config")
         terminal.wait_for("[y/N]")
         terminal.send("y\r")
         terminal.wait_for("Land 2 changes? [y/N]")

@@ -67,7 +67,7 @@ async def test_a_page_that_cannot_be_drawn_leaves_the_way_out(page: Page, server
     await page.route("**/api/landings*", lambda route: route.fulfill(json=[None]))
     await page.goto("/landings")
     await expect(page.get_by_text("This page cannot be shown.")).to_be_visible()
-    await page.get_by_role("link", name="To the start").click()
+    await page.get_by_role("link", name="Go to the start page").click()
     await expect(page.get_by_role("heading", name="What shall we work on?")).to_be_visible()
     await page.goto(f"/c/{conversation}")
     await expect(page.get_by_role("textbox", name="Message")).to_be_visible()

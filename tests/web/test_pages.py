@@ -98,7 +98,7 @@ async def test_pages_are_open_and_a_token_is_asked_for_in_them(
         await page.goto("/")
         await page.get_by_label("Token").fill("bb_wrong")
         await page.get_by_role("button", name="Sign in").click()
-        await expect(page.get_by_text("This token admits nobody")).to_be_visible()
+        await expect(page.get_by_text("This token is not valid")).to_be_visible()
         await page.get_by_label("Token").fill(secret)
         await page.get_by_role("button", name="Sign in").click()
         await say(page, "Hello")

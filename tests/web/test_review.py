@@ -171,7 +171,7 @@ async def test_keys_go_through_hunks_and_tick_a_red_file_by_itself(
     await expect(summary).to_have_text("1 of 2 files, 2 hunks")
     for key in "jja":
         await page.keyboard.press(key)
-    await expect(summary).to_contain_text("2 of 2 files, 3 hunks1 looked at apart")
+    await expect(summary).to_contain_text("2 of 2 files, 3 hunks1 reviewed one by one")
     await page.keyboard.press("?")
     await expect(page.get_by_role("dialog", name="Keyboard")).to_be_visible()
 

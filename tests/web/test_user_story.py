@@ -25,13 +25,13 @@ async def test_a_person_asks_watches_interrupts_keeps_and_takes_back(
 ) -> None:
     """One story in the user face, with a reload in the middle and a second viewer."""
     fake.script(
-        {"text": "I will mend the report.", "tools": [EDIT, NOTE]},
+        {"text": "I will fix the report.", "tools": [EDIT, NOTE]},
         {"text": LONG, "deltas": 400, "gap_s": 0.03, "ttft_s": 1.5},
-        {"text": "Stopped. The report is **mended**."},
+        {"text": "Stopped. The report is **fixed**."},
     )
     # A chat is made by the first message: no dialog, and nobody is told of tools (UI-7, UI-9).
     await page.goto("/")
-    await say(page, "Mend the report")
+    await say(page, "Fix the report")
     await page.wait_for_url("**/c/*")
     pill = page.get_by_test_id("activity")
     await expect(pill).to_contain_text("Edited 2 files")
@@ -46,16 +46,16 @@ async def test_a_person_asks_watches_interrupts_keeps_and_takes_back(
     await page.reload()
     await expect(log(page).get_by_text("It goes on and on")).to_be_visible()
     await expect(log(second).get_by_text("It goes on and on")).to_be_visible()
-    await expect(log(page).get_by_text("Mend the report")).not_to_have_count(0)
+    await expect(log(page).get_by_text("Fix the report")).not_to_have_count(0)
 
     # Typing interrupts: the old text stops, the new turn answers (acceptance 3).
     await expect(page.get_by_placeholder("Typing interrupts")).to_be_visible()
     await say(page, "Stop, that is enough")
-    await expect(log(page).get_by_text("The report is mended.")).to_be_visible()
+    await expect(log(page).get_by_text("The report is fixed.")).to_be_visible()
     await is_idle(page)
     shown = await log(page).inner_text()
-    assert shown.count("Mend the report") == 1 and LONG.strip() not in shown
-    await expect(log(second).get_by_text("The report is mended.")).to_be_visible()
+    assert shown.count("Fix the report") == 1 and LONG.strip() not in shown
+    await expect(log(second).get_by_text("The report is fixed.")).to_be_visible()
 
     # “Changes ready”: kept files are on disk, undo takes them back (UI-14).
     card = page.get_by_role("region", name="Changes ready")
@@ -72,7 +72,7 @@ async def test_a_person_asks_watches_interrupts_keeps_and_takes_back(
     # The page says what the server says (acceptance 4).
     told = (await server.http.get(f"/api/conversations/{conversation_of(page)}")).json()
     assert [message["content"] for message in told["messages"] if message["role"] == "user"] == [
-        "Mend the report",
+        "Fix the report",
         "Stop, that is enough",
     ]
 
@@ -130,12 +130,12 @@ async def test_a_message_that_waits_is_shown_and_can_be_withdrawn(page: Page, fa
     await say(page, "Begin")
     await expect(log(page).get_by_text("It goes on and on")).to_be_visible()
     await say(page, "Later, please", "Alt+Enter")
-    waiting = page.get_by_role("list", name="Messages that wait")
+    waiting = page.get_by_role("list", name="Queued messages")
     await expect(waiting.get_by_text("Later, please")).to_be_visible()
     await waiting.get_by_role("button", name="Withdraw").click()
     await expect(waiting).to_have_count(0)
     await page.get_by_role("button", name="Stop").click()
-    await expect(log(page).get_by_text("Stopped. What was finished is kept.")).to_be_visible()
+    await expect(log(page).get_by_text("Stopped. Finished work is kept.")).to_be_visible()
     assert fake.request_count == 1
 
 

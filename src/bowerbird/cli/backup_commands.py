@@ -39,7 +39,7 @@ def backup(shell: Shell, *, directory: str, force: bool, json: bool) -> int:
         shell.terminal.line(f"{held} of {_source(loaded)} backed up to {target}")
         shell.terminal.note(f"bring it back with: bowerbird --data-dir NEW_DIR restore {target}")
         for thread in done.working:
-            shell.terminal.note(f"session {thread} worked all the time: its turn is failed in the backup, "
+            shell.terminal.note(f"session {thread} never stopped writing: its turn is failed in the backup, "
                                 "and can be resumed after a look at its files", "yellow")  # fmt: skip
         for reason in done.refused:
             shell.terminal.warn(f"not in the backup: {harmless(reason)}", "red")

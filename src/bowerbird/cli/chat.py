@@ -161,7 +161,7 @@ class Chat:
             self._in_background(run_slash(self, said))
         elif self._plans() and is_early_answer(said.text):
             # Sent, it would be feedback to the plan and pay for another one.
-            self.screen.line(f"{said.text!r} was not sent: nothing is asked at this moment", "yellow")
+            self.screen.line(f"{said.text!r} was not sent: no question is open", "yellow")
         else:
             await self.send(said.text)
 

@@ -214,7 +214,7 @@ async def _teams(chat: "Chat", argument: str) -> None:
     if on is None:
         chat.screen.line("use /teams on or /teams off", "yellow")
         return
-    said = "the agent may have teammates now" if on else "no teammates; living ones are shut down first"
+    said = "the agent may have teammates now" if on else "teams are off; active teammates are shut down first"
     await _set(chat, {"enable_teams": on}, said)
 
 
@@ -225,7 +225,9 @@ async def _approval(chat: "Chat", argument: str) -> None:
         return
     changes: dict[str, Any] = {"enable_approval": on} | ({} if not on else {"auto_approve": False})
     await _set(
-        chat, changes, "every unsafe tool asks now" if on else "only effects outside the branch ask now"
+        chat,
+        changes,
+        "every unsafe tool now asks first" if on else "only effects outside the branch now ask first",
     )
 
 

@@ -44,7 +44,9 @@ def read_place(text: str) -> Place:
     """
     found = _PLACE.fullmatch(text)
     if found is None:
-        raise CliExit(USAGE, f"{text!r} names no line; write FILE:LINE or FILE:FIRST-LAST, lines from 1")
+        raise CliExit(
+            USAGE, f"{text!r} does not name a line; write FILE:LINE or FILE:FIRST-LAST, lines from 1"
+        )
     first = int(found["first"])
     last = int(found["last"] or first)
     if last < first:

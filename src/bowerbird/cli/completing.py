@@ -47,7 +47,7 @@ _ANYWHERE = ("--config", "--env-file", "--data-dir", "--no-color", "--help")
 def completion(shell: Shell, *, name: str) -> int:
     """Print the completion script of a shell."""
     if name not in _SCRIPTS:
-        raise CliExit(USAGE, f"no completion for {name!r}; there is bash, zsh, fish")
+        raise CliExit(USAGE, f"no completion for {name!r}; choose bash, zsh or fish")
     shell.terminal.write(_SCRIPTS[name])
     return DONE
 

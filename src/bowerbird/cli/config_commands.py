@@ -126,7 +126,7 @@ def init(shell: Shell, *, path: str) -> int:
     try:
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     except FileExistsError:
-        raise CliExit(FAILED, f"{file} is there already and was left alone; give another FILE") from None
+        raise CliExit(FAILED, f"{file} already exists and was left alone; give another FILE") from None
     with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
         stream.write(template())
     if file.name == FILE_NAME:

@@ -55,7 +55,7 @@ def reload(shell: Shell, *, server: str | None, json: bool) -> int:
     try:
         data: dict[str, Any] = answer.json()
     except ValueError as error:
-        raise CliExit(FAILED, f"{harmless(address)} is no Bowerbird server") from error
+        raise CliExit(FAILED, f"{harmless(address)} is not a Bowerbird server") from error
     if answer.status_code != 200 and "errors" not in data:
         raise CliExit(FAILED, f"the server answered: {harmless(str(data.get('detail')))}")
     return _told(shell, data, json=json)

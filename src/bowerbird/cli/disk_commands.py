@@ -61,7 +61,9 @@ def _show(shell: Shell, data_dir: Path, use: "DiskUse") -> None:
             f"{plural(len(use.ownerless), 'branch')} of no session: made by the library, or left over"
         )
     if use.parts.get("trash"):
-        terminal.note("the trash goes by itself after retention.deleted_days; now: bowerbird trash empty")
+        terminal.note(
+            "the trash is emptied automatically after retention.deleted_days; now: bowerbird trash empty"
+        )
     if use.reusable > use.parts["database"] // 4:
         terminal.note(
             f"{size(use.reusable)} of the database are unused; bowerbird disk --free gives them back"

@@ -323,7 +323,12 @@ async def _clock(data_dir: Path) -> list[Check]:
         return [Check("clock", "degraded", f"could not be compared: {error.strerror}")]
     if off > _CLOCK_OFF_S:
         return [
-            Check("clock", "degraded", f"{off:.0f} s off the filesystem's", "set the clock, say with NTP")
+            Check(
+                "clock",
+                "degraded",
+                f"{off:.0f} s off the filesystem's",
+                "set the clock, for example with NTP",
+            )
         ]
     if time.gmtime().tm_year < 2025:
         return [

@@ -32,11 +32,11 @@ def add_landings(application: typer.Typer, call: Callable[..., int]) -> None:
     @application.command("landings")
     def landings(  # pyright: ignore[reportUnusedFunction] - registered
         what: Annotated[
-            Literal["fix"] | None, Argument(metavar="[fix", help="Lead one out of trouble.")
+            Literal["fix"] | None, Argument(metavar="[fix", help="Fix one that needs attention.")
         ] = None,
         landing: Annotated[str | None, Argument(metavar="LANDING]", help="The one to fix.")] = None,
-        retry: Annotated[bool, Option("--retry", help="fix: go on where it stopped.")] = False,
-        take_back: Annotated[bool, Option("--take-back", help="fix: every file as it was.")] = False,
+        retry: Annotated[bool, Option("--retry", help="fix: continue where it stopped.")] = False,
+        take_back: Annotated[bool, Option("--take-back", help="fix: restore every file as it was.")] = False,
         give_up: Annotated[bool, Option("--give-up", help="fix: leave every file as it is now.")] = False,
         json: _Json = False,
         workspace: _Where = None,

@@ -83,7 +83,7 @@ def cancel(shell: Shell, *, session: str, json: bool = False) -> int:
             raise CliExit(USAGE, str(error)) from None
         if json:
             return shell.json({"turn_id": turn_id})
-        shell.terminal.line(f"told {turn_id} to stop; what it finished stays")
+        shell.terminal.line(f"told {turn_id} to stop; finished work is kept")
         return DONE
 
     return with_client(shell, None, work)

@@ -129,7 +129,7 @@ def import_file(shell: Shell, *, path: str, yes: bool) -> int:
 
 def _agreed(shell: Shell, count: int, file: Path) -> bool:
     if not sys.stdin.isatty():
-        raise CliExit(USAGE, "nobody can be asked here; look at the servers above and say --yes to copy them")
+        raise CliExit(USAGE, "nobody can be asked here; check the servers above, then add --yes to copy them")
     shell.terminal.note(f"These programs will be started with your rights. Copy {count} to {file}? [y/N]")
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 

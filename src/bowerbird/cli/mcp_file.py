@@ -51,7 +51,7 @@ def read_foreign(file: Path) -> tuple[dict[str, Entry], dict[str, list[str]]]:
     dropped: dict[str, list[str]] = {}
     for name, entry in cast("dict[str, Any]", found).items():
         if not isinstance(entry, dict):
-            raise CliExit(FAILED, f"{file}: the entry {name!r} is no mapping")
+            raise CliExit(FAILED, f"{file}: the entry {name!r} is not a mapping")
         given = cast("Entry", entry)
         kept = [key for key in given if key in KNOWN and key not in _OURS_ALONE]
         entries[name] = {key: given[key] for key in kept}

@@ -64,7 +64,7 @@ def mcp_group(call: Callable[..., int]) -> typer.Typer:
 
     @group.command("import")
     def import_(  # pyright: ignore[reportUnusedFunction] - registered
-        file: Annotated[str, Argument(metavar="FILE", help="Say .mcp.json of a project.")],
+        file: Annotated[str, Argument(metavar="FILE", help="For example the .mcp.json of a project.")],
         yes: Annotated[bool, Option("--yes", "-y", help="Copy without asking.")] = False,
     ) -> int:
         """Show the servers of another program's file and copy them into the servers file."""

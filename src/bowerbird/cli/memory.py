@@ -50,7 +50,7 @@ def restore(shell: Shell, *, version: int, workspace: str | None) -> int:
 
     async def work(client: Client) -> int:
         made = await client.restore_memory(version)
-        shell.terminal.note(f"version {version} counts again, as version {made['id']}")
+        shell.terminal.note(f"version {version} is in use again, as version {made['id']}")
         return DONE
 
     return with_client(shell, workspace, work)

@@ -34,7 +34,7 @@ def memory_group(call: Callable[..., int]) -> typer.Typer:
         version: Annotated[int, Argument(metavar="VERSION", help="Its number in `memory log`.")],
         workspace: Directory = None,
     ) -> int:
-        """Make an earlier version count again."""
+        """Use an earlier version again."""
         return call("memory", "restore", version=version, workspace=workspace)
 
     return group

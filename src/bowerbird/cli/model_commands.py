@@ -93,7 +93,7 @@ def _from_file(file: Path, data_dir: Path, bar: Bar) -> Path:
         bar.at("checking", seen, length, str(file))
 
     if weights is None or hash_file(file, on_bytes) != weights.sha256:
-        raise CliExit(USAGE, f"{file} is none of the known weights; use it as it is: --model local:{file}")
+        raise CliExit(USAGE, f"{file} is not one of the known models; use it directly: --model local:{file}")
     target = weights_path(weights, data_dir)
     _copy(file, target, bar, weights)
     write_stamp(target, weights)

@@ -38,7 +38,7 @@ def add_more_commands(application: typer.Typer, call: Callable[..., int]) -> Non
             str | None, Option("-w", "--workspace", help="Directory; default: the current one.")
         ] = None,
     ) -> int:
-        """Comment on a line of a session's changes; the agent answers and mends."""
+        """Comment on a line of a session's changes; the agent replies and fixes it."""
         return call(
             "comment_command",
             "comment",

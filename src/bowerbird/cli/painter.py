@@ -34,7 +34,7 @@ from bowerbird.core.tagged import Tagged
 from bowerbird.core.wire import frame_of_event, said_in_a_line
 from bowerbird.sessions.live.hub import Lagged, Published, TurnMark
 
-SUMMARISED = "the history was summarised; nothing of it is lost"
+SUMMARISED = "the history was summarised; nothing is lost"
 _COMMANDS = frozenset({"bash", "run_python", "check_background"})
 """Tools whose result is shown, in short: it is what a person would have seen at their own terminal."""
 
@@ -180,7 +180,7 @@ class TurnPainter:
     def _note(self, event: object) -> None:
         match event:
             case Retrying():
-                text = f"{event.reason}: asking again in {event.delay_s:.0f} s (attempt {event.attempt})"
+                text = f"{event.reason}: retrying in {event.delay_s:.0f} s (attempt {event.attempt})"
             case Compaction():
                 text = SUMMARISED
             case ModelSwitch():

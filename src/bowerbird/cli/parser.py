@@ -29,7 +29,7 @@ from bowerbird.cli.token_options import token_group
 _EPILOG = (
     "Anywhere: --config FILE, --env-file FILE, --data-dir DIR, --no-color, --server URL (work with a running "
     "server; its token in BOWERBIRD_TOKEN). "
-    'A first word that is no command is a prompt: bowerbird "fix the failing test".'
+    'A first word that is not a command is a prompt: bowerbird "fix the failing test".'
 )
 _PLAIN = {"help_option_names": ["-h", "--help"]}
 
@@ -252,7 +252,7 @@ def _add_rest(application: typer.Typer, call: Call) -> None:
         online: Annotated[bool, Option("--online", help="Also make one tiny model call.")] = False,
         json: Json = False,
     ) -> int:
-        """Check that everything needed is there; says how to mend what is not."""
+        """Check that everything needed is there; says how to fix what is not."""
         return call("doctor", "doctor", online=online, json=json)
 
     @application.command("tools")

@@ -130,7 +130,7 @@ async def _accept_flagged(screen: Screen, entries: Sequence[Row], accept: Sequen
     """Ask for each path that must be named, by itself; `--yes` is no answer to this (UI-44)."""
     accepted = list(accept)
     for path, reason in to_accept(entries, accept):
-        screen.warn(f"{harmless(path)} is shown apart: {reason}", "yellow")
+        screen.warn(f"{harmless(path)} needs its own review: {reason}", "yellow")
         if await confirmed(screen, "Land it?"):
             accepted.append(path)
     return tuple(accepted)
@@ -257,7 +257,7 @@ def one_of(known: Sequence[str], wanted: str, where: str) -> str:
     matches = [each for each in known if each.startswith(wanted)]
     if len(matches) == 1:
         return matches[0]
-    what = f"fits several landings: {', '.join(matches)}" if matches else f"is no landing of {where}"
+    what = f"fits several landings: {', '.join(matches)}" if matches else f"is not a landing of {where}"
     raise CliExit(USAGE, f"{harmless(wanted)} {what}; `bowerbird landings` lists them")
 
 
@@ -266,7 +266,7 @@ def say_undone(screen: Screen, outcome: Row | LandingRefused) -> None:
     if isinstance(outcome, LandingRefused):
         screen.warn("nothing was taken back; edited since:", "red")
         _say_refused(screen, outcome.refused)
-        screen.note(f"`{screen.prefix}undo --force` takes it back all the same; that can be undone too")
+        screen.note(f"`{screen.prefix}undo --force` takes it back anyway; that can be undone too")
         return
     count = plural(files_of(outcome["entries"]), "change")
     screen.tell(f"took {outcome.get('undoes') or 'it'} back ({count})", "green")

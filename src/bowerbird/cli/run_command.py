@@ -154,7 +154,7 @@ def with_input(shell: Shell, options: RunOptions) -> RunOptions:
         )
     text = data.decode("utf-8", "replace")
     if "\ufffd" in text and b"\xef\xbf\xbd" not in data:
-        shell.terminal.note("standard input is not all UTF-8; what could not be read was replaced", "yellow")
+        shell.terminal.note("standard input is not all UTF-8; invalid bytes were replaced", "yellow")
     if options.prompt is not None:
         return replace(options, attachment=text or None)
     if not text.strip():

@@ -47,7 +47,7 @@ def run(
         diff: show the changes themselves, not only their counts.
     """
     if not command:
-        raise CliExit(USAGE, "no command; say for example: bowerbird sandbox run -- pytest -q")
+        raise CliExit(USAGE, "no command; for example: bowerbird sandbox run -- pytest -q")
     if network not in (None, "closed", "allowlist"):
         raise CliExit(USAGE, f"--network is {network!r}; use closed or allowlist")
     if allow and network == "closed":

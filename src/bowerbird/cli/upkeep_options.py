@@ -52,7 +52,7 @@ def _trash(call: Callable[..., int]) -> typer.Typer:
 
     @group.command("list")
     def list_(json: Json = False) -> int:  # pyright: ignore[reportUnusedFunction] - registered
-        """List what can be had back, and for how long."""
+        """List what can be restored, and for how long."""
         return call("disk_commands", "trash_list", json=json)
 
     @group.command("restore")

@@ -117,7 +117,7 @@ def _mcp(settings: Settings) -> Iterator[Finding]:
     for name, server in settings.mcp_servers.items():
         where = ("mcp_servers", name)
         if not _SERVER_NAME.fullmatch(name):
-            yield Finding("error", where, "is no server name (letters, digits, _ and -, at most 40)")
+            yield Finding("error", where, "is not a server name (letters, digits, _ and -, at most 40)")
         if bool(server.command) == bool(server.url):
             got = "both" if server.command else "neither"
             yield Finding("error", where, f"needs one of command and url (got {got})")

@@ -19,10 +19,10 @@ _INTRODUCTION = """# Settings
 Values come, highest first, from: command-line flags; the process environment; `.env` (read by `serve`
 from the base directory, by other commands only with `--env-file`); `config.local.yaml`; `config.yaml`;
 the defaults below. `bowerbird config show --origin` names the winner of each key, `bowerbird config
-explain KEY` tells what is on this page.
+explain KEY` prints what this page says.
 
 Every key also has a long variable: `BOWERBIRD_` and its path in upper case with `__` between the levels,
-say `BOWERBIRD_AGENT__MAX_TURNS`. In files, `${NAME}` and `${NAME:-text}` are replaced from the
+for example `BOWERBIRD_AGENT__MAX_TURNS`. In files, `${NAME}` and `${NAME:-text}` are replaced from the
 environment. A secret `NAME` can be read from a file with `NAME_FILE`.
 
 **Applies**: N = from the next turn or connection, S = after a restart.

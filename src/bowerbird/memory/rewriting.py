@@ -10,7 +10,7 @@ FILE = ".agent/memory.md"
 
 SYSTEM = (
     "You keep the memory of an assistant about one person and one directory. You are given the present "
-    "memory and a dialogue that came after it. Write the memory anew, as plain text with one fact per line, "
+    "memory and a dialogue that came after it. Rewrite the memory as plain text with one fact per line, "
     "the most important ones last: what the person prefers, decisions and their reasons, facts about the "
     "project that will matter again, what is left to do. Keep what is still true, correct what changed, "
     "leave out what is over, greetings, and everything that can be read in the files themselves. Never write "

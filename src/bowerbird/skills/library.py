@@ -139,7 +139,7 @@ def _directories(root: Path | None) -> Iterable[Path]:
 def _read_file(directory: Path, path: str, limit: int) -> bytes:
     """Read a regular file inside `directory`; links may lead anywhere inside it, never out."""
     if not path or "\0" in path:
-        raise SkillProblem(f"{path!r} is no file name")
+        raise SkillProblem(f"{path!r} is not a file name")
     inside = Path(os.path.realpath(directory))
     real = Path(os.path.realpath(inside / path.lstrip("/")))
     if not real.is_relative_to(inside):

@@ -73,7 +73,7 @@ def checked_name(name: str, living: Iterable[str], most: int) -> str:
     """Return a name that a new teammate may have (DE-47).
 
     Args:
-        living: names of the living teammates. most: how many there may be.
+        living: names of the active teammates. most: how many there may be.
 
     Raises:
         InvalidArgument: the form is wrong, it is taken, or the team is full.
@@ -93,7 +93,7 @@ def checked_name(name: str, living: Iterable[str], most: int) -> str:
         raise InvalidArgument(f"there is a living teammate called {name!r}; choose another name")
     if len(taken) >= most:
         raise InvalidArgument(
-            f"the team has {len(taken)} living teammates, the most it may have (MAX_TEAMMATES {most}): "
+            f"the team has {len(taken)} active teammates, the most it may have (MAX_TEAMMATES {most}): "
             f"{', '.join(taken) or 'none'}; shut one down first"
         )
     return name

@@ -3,19 +3,19 @@
 const plural = (value: number, one: string, many: string): string => `${value} ${value === 1 ? one : many}`;
 
 const ENDINGS: Readonly<Record<string, string>> = {
-  max_turns: "It took as many steps as it may. You can let it go on.",
-  token_budget: "The limit of tokens for one answer is reached. You can let it go on.",
-  budget: "The money set for this is spent. Raise the budget to go on.",
-  deadline: "The time for this answer is over. You can let it go on.",
+  max_turns: "It reached its limit of steps. You can let it continue.",
+  token_budget: "It reached the token limit for one answer. You can let it continue.",
+  budget: "The budget for this is spent. Raise it to continue.",
+  deadline: "The time for this answer has run out. You can let it continue.",
   stuck: "It repeated itself and was stopped. Say what it should do differently.",
   truncated: "The answer was cut at the model's limit. Ask it to go on.",
   refused: "The model declined to answer.",
-  cancelled: "Stopped. What was finished is kept.",
+  cancelled: "Stopped. Finished work is kept.",
   disconnected: "Stopped, because nobody was watching. You can let it go on.",
   approval_timeout: "Nobody answered its question in time. You can let it go on.",
-  crash_loop: "It stopped several times in a row. Look at the error before you let it go on.",
+  crash_loop: "It crashed several times in a row. Look at the error before you let it continue.",
   error: "The model could not be reached or failed.",
-  output_invalid: "The answer did not have the form that was asked for.",
+  output_invalid: "The answer did not have the requested form.",
 };
 
 const NEXT: Readonly<Record<string, string>> = {
@@ -23,7 +23,7 @@ const NEXT: Readonly<Record<string, string>> = {
   auth_error: "The key of the model is missing or wrong. Set it (bowerbird config check names the variable), then resume.",
   rate_limited: "The provider asks to slow down. Wait a moment, then resume.",
   budget_exceeded: "Raise the budget below, or stop here.",
-  overloaded: "Too much is going on. Try again in a moment.",
+  overloaded: "The server is busy. Try again in a moment.",
   context_too_long: "The conversation is too long for the model. Compact it, then resume.",
 };
 
@@ -32,8 +32,8 @@ const NEXT_PLAIN: Readonly<Record<string, string>> = {
   authentication_error: "The key of the model is missing or wrong. Whoever runs this server can set it.",
   auth_error: "The key of the model is missing or wrong. Whoever runs this server can set it.",
   rate_limited: "Too much was asked of the model. Wait a moment, then try again.",
-  budget_exceeded: "The money set for this is spent.",
-  overloaded: "Too much is going on. Wait a moment, then try again.",
+  budget_exceeded: "The budget for this is spent.",
+  overloaded: "The server is busy. Wait a moment, then try again.",
   context_too_long: "This chat has become too long. Begin a new one.",
 };
 
@@ -67,7 +67,7 @@ export const chat = {
   through: (door: string) => `through ${door}`,
   editAndResend: "Edit and resend",
   sentWhenBack: "Will be sent when the connection is back.",
-  queuedMessages: "Messages that wait",
+  queuedMessages: "Queued messages",
   withdraw: "Withdraw",
   toEnd: "To the end",
   earlierMessages: "Earlier messages are being loaded…",
@@ -78,7 +78,7 @@ export const chat = {
   resume: "Resume",
   goOn: "Let it go on",
   whatNext: (code: string | null) => (code && NEXT[code]) || "You can resume: finished steps are not repeated.",
-  whatNextPlain: (code: string | null) => (code && NEXT_PLAIN[code]) || "What was finished is kept.",
+  whatNextPlain: (code: string | null) => (code && NEXT_PLAIN[code]) || "Finished work is kept.",
   endings: ENDINGS,
   resumable: ["max_turns", "token_budget", "deadline", "disconnected", "approval_timeout", "crash_loop", "cancelled"],
   inOut: (input: string, output: string) => `${input} in · ${output} out`,
@@ -130,7 +130,7 @@ export const chat = {
   autoApproveHint: "Approves this and every later call of this conversation",
   answeredElsewhere: "Somebody answered elsewhere.",
   timeLeft: (time: string) => `${time} left to answer`,
-  timeIsUp: "The time to answer is over",
+  timeIsUp: "The time to answer has run out",
   days: (value: number) => plural(value, "day", "days"),
   hours: (value: number) => plural(value, "hour", "hours"),
   planReady: "The plan is ready",
@@ -193,8 +193,8 @@ export const chat = {
   kept: (value: number) => `Kept ${plural(value, "file", "files")}`,
   lookCloser: "Look closer",
   beforeAfter: "Before and after",
-  needsLook: "needs a look of its own",
+  needsLook: "needs its own review",
   isMarked: (kind: string) => `${kind}, marked`,
   markedKept: (value: number) => `${plural(value, "file is", "files are")} marked. Keep takes ${value === 1 ? "it" : "them"}, so look first:`,
-  redLeftOut: (value: number) => `${plural(value, "file needs", "files need")} a look of ${value === 1 ? "its" : "their"} own and will not be kept from here.`,
+  redLeftOut: (value: number) => `${plural(value, "file needs", "files need")} ${value === 1 ? "its" : "their"} own review and will not be kept with this button.`,
 };

@@ -1,7 +1,7 @@
-/** Texts that say why a change needs a look of its own, or did not land. */
+/** Texts that say why a change needs its own review, or did not land. */
 
 export const reasons = {
-  flagReason: "Needs a look of its own.",
+  flagReason: "Needs its own review.",
   flagReasons: {
     "git-exec": "Git would run or obey this: hooks, filters, configuration, pointers.",
     "git-dir": "Makes a directory a git directory, whose configuration git would run.",
@@ -16,25 +16,25 @@ export const reasons = {
     "symlink-out": "A link that leads out of the workspace, or may come to.",
     "symlink-in": "A link to a path that needs to be accepted by name.",
     setuid: "Would run with another user's rights.",
-    "case-clash": "Another file has the same name in other letters.",
-    configured: "Your settings ask for a look at this path.",
+    "case-clash": "Another file has the same name in different case.",
+    configured: "Your settings ask for a review of this path.",
     "build-exec": "Runs when the project is built, tested or started.",
     lockfile: "Decides which packages are installed.",
     "exec-bit": "Becomes executable.",
-    dotfile: "Hidden by its name; many programs read such files unasked.",
+    dotfile: "Hidden by its name; many programs read such files on their own.",
     tainted: "Written by a turn that had read text from outside.",
   } as Readonly<Record<string, string>>,
-  acceptItself: (reason: string) => `It must be accepted by itself (${reason}).`,
+  acceptItself: (reason: string) => `It must be accepted on its own (${reason}).`,
   refusals: {
     both_modified: "You changed the same lines since the agent read them.",
     both_created: "You created a file of the same name meanwhile.",
     delete_modify: "You deleted it; the agent changed it.",
     modify_delete: "You changed it; the agent deleted it.",
-    binary: "Both changed it, and it is no text that could be merged.",
-    uncertain_base: "It changed while a command ran, so nobody knows what it was before.",
+    binary: "You and the agent both changed it, and it is not text that can be merged.",
+    uncertain_base: "It changed while a command ran, so its earlier content is unknown.",
     mode: "You and the agent changed its permissions differently.",
     type: "It became another kind of file.",
-    symlink: "You and the agent let the link point elsewhere.",
+    symlink: "You and the agent pointed the link at different places.",
     dir_gained: "You added files in a directory that the agent deleted.",
     unchanged: "There is nothing to land here any more.",
   } as Readonly<Record<string, string>>,

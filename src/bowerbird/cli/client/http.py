@@ -92,7 +92,7 @@ class Requests:
             return msgspec.json.decode(raw)
         except msgspec.DecodeError:
             raise Refused(
-                f"{harmless(self.address.url)} is no Bowerbird server: it sent no JSON", FAILED
+                f"{harmless(self.address.url)} is not a Bowerbird server: it sent no JSON", FAILED
             ) from None
 
     async def _answer(self, method: str, path: str, body: Any, query: Mapping[str, Any]) -> bytes:
@@ -130,7 +130,7 @@ class Requests:
             detail, code = data.get("detail"), str(data.get("code", ""))
         except (msgspec.DecodeError, AttributeError):
             url = harmless(self.address.url)
-            return Refused(f"{url} is no Bowerbird server: it answered {status}", FAILED)
+            return Refused(f"{url} is not a Bowerbird server: it answered {status}", FAILED)
         if isinstance(detail, list):
             rows = cast("list[dict[str, Any]]", detail)
             detail = "; ".join(f"{row.get('loc', ['?'])[-1]}: {row.get('msg')}" for row in rows)

@@ -104,7 +104,7 @@ class WorkspaceSection(Section):
         allowed="globs as in .gitignore",
     )
     show: Names = key(
-        (), "Paths that `hide` names and agents see all the same, such as `.env.test`.", allowed="globs"
+        (), "Paths that agents see although `hide` names them, such as `.env.test`.", allowed="globs"
     )
     write_mb: Int = key(32, "Largest file written by one call.", unit="MiB", ge=1, le=4096)
     edit_mb: Int = key(16, "Largest file edited.", unit="MiB", ge=1, le=4096)
@@ -119,7 +119,7 @@ class WorkspaceSection(Section):
 
 
 class LandingSection(Section):
-    """Which paths are shown apart, or folded, at landing; what tells whether changes are fit to land."""
+    """Which paths need their own review, or are folded, at landing; the command that checks changes."""
 
     flag: Names = key((), "Further paths that need to be accepted one by one.", allowed="globs")
     unflag: Names = key(
@@ -225,7 +225,7 @@ class LimitsSection(Section):
 
 
 class RetentionSection(Section):
-    """How long records stay; 0 = for ever."""
+    """How long records are kept; 0 = forever."""
 
     sessions_days: Float = key(0, "Finished sessions.", unit="days", ge=0)
     deleted_days: Float = key(7, "Deleted sessions can be restored for.", unit="days", ge=0)

@@ -98,7 +98,7 @@ def _decode(text: str) -> tuple[Any, str | None]:
 
 
 def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON value")
+    raise ValueError(f"{name} is not a JSON value")
 
 
 def _position(text: str, pattern: re.Pattern[str]) -> str:

@@ -156,5 +156,5 @@ def _invalid(schema: Mapping[str, Any]) -> str | None:
         jsonschema_rs.validator_for(plain_schema(schema))
     except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
         lines = str(error).strip().splitlines()
-        return f"it is no JSON Schema: {lines[0][:200] if lines else type(error).__name__}"
+        return f"it is not a JSON Schema: {lines[0][:200] if lines else type(error).__name__}"
     return None

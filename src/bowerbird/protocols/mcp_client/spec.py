@@ -61,7 +61,7 @@ class ServerSpec:
     def __post_init__(self) -> None:
         if not SERVER_NAME.fullmatch(self.name):
             raise ConfigError(
-                f"mcp_servers.{self.name}: is no server name (letters, digits, _ and -, at most 40)"
+                f"mcp_servers.{self.name}: is not a server name (letters, digits, _ and -, at most 40)"
             )
         wanted, other = ("command", "url") if self.transport == "stdio" else ("url", "command")
         if not getattr(self, wanted) or getattr(self, other):

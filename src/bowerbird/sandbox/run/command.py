@@ -143,7 +143,7 @@ def check_environment(extra: Mapping[str, str]) -> Mapping[str, str]:
 def _size(text: Any, what: str) -> int:
     """Return the bytes of what the kernel gets; raises InvalidArgument for what it cannot get."""
     if not isinstance(text, str):
-        raise InvalidArgument(f"{what} holds {text!r}, which is no text")
+        raise InvalidArgument(f"{what} holds {text!r}, which is not text")
     if "\0" in text:
         raise InvalidArgument(f"{what} holds a NUL character")
     try:

@@ -103,7 +103,7 @@ class Warden:
                 raise SandboxUnavailable(f"the sandbox helper does not answer: {error}") from error
             if answer is None:
                 self._drop()
-                raise SandboxUnavailable("the sandbox helper ended; the next command starts it anew")
+                raise SandboxUnavailable("the sandbox helper ended; the next command starts it again")
         if answer["op"] == "failed":
             name = errno.errorcode.get(answer["errno"], str(answer["errno"]))
             raise SandboxUnavailable(f"{answer['error']} ({name})")

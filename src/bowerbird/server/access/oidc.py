@@ -141,5 +141,5 @@ async def fetch_json(url: str) -> Mapping[str, Any]:
     except httpx.HTTPError as error:
         raise OSError(f"{type(error).__name__}: {error}") from error
     if not isinstance(found, dict):
-        raise ValueError("the answer is no JSON object")
+        raise ValueError("the answer is not a JSON object")
     return cast("dict[str, Any]", found)

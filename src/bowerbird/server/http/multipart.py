@@ -127,7 +127,7 @@ class _Parts:
         settings = self._settings
         if self._file is None:
             if self._size > OTHER_BYTES:
-                raise problem("too_large", f"a part that is no file is larger than {OTHER_BYTES} bytes")
+                raise problem("too_large", f"a part that is not a file is larger than {OTHER_BYTES} bytes")
             return
         if self._size > settings.upload_bytes:
             raise problem("too_large", f"a file is over {settings.upload_bytes} bytes (limits.upload_mb)")

@@ -58,7 +58,7 @@ async def versions(
     return answer([memory_version(version, current=index == 0) for index, version in enumerate(found)])
 
 
-@router.post("/restore", response_model=VersionShown, summary="Make an earlier version count again")
+@router.post("/restore", response_model=VersionShown, summary="Use an earlier version again")
 async def restore(context: Context, caller: User, wanted: Restored) -> Response:
     """It becomes the newest version; what counted before stays in the list."""
     owner, path = await _scope(context, caller, wanted.workspace, wanted.conversation)

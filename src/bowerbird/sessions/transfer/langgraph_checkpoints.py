@@ -82,7 +82,7 @@ def _messages(connection: sqlite3.Connection, thread_id: str, checkpoint_id: str
     for name, parent, kind, blob in _chain(connection, thread_id, checkpoint_id):
         value = decode(kind, blob)
         if not isinstance(value, dict):
-            raise Unreadable("the checkpoint is no mapping")
+            raise Unreadable("the checkpoint is not a mapping")
         channels = cast("dict[str, Any]", value).get("channel_values")
         channel = cast("dict[str, Any]", channels).get("messages") if isinstance(channels, dict) else None
         if isinstance(channel, list) or parent is None:
@@ -163,7 +163,7 @@ def decode(kind: str | None, blob: Any) -> Any:
     """
     raw = blob.encode() if isinstance(blob, str) else blob
     if not isinstance(raw, bytes):
-        raise Unreadable("the value is no text and no bytes")
+        raise Unreadable("the value is neither text nor bytes")
     try:
         if kind == "json":
             return json.loads(raw)

@@ -180,5 +180,5 @@ def shown(record: PythonRecord, whole: str | None = None, has_run_python: bool =
         if has_run_python and _LACKING in record.error:
             parts.append("run_python runs full CPython with installed packages; use it for this.")
     if record.state == "lost" and record.error is None:
-        parts.append("[the interpreter was started anew: variables of earlier calls are gone]")
+        parts.append("[the interpreter was restarted: variables of earlier calls are gone]")
     return "\n".join(parts) or "(no output)"

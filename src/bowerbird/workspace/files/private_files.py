@@ -31,7 +31,7 @@ def sync_private(
     with state.writing() as stack:
         above = stack.lookup(directory)
         if above is not None and above.kind != "dir":
-            raise NotDirectory(f"{shown_path(directory)} is no directory", directory)
+            raise NotDirectory(f"{shown_path(directory)} is not a directory", directory)
         private = state.manifest.value.private
         known = [path for path in private if path.startswith(f"{directory}/") and path != f"{directory}/"]
         gone = [path for path in known if path not in wanted] if complete else []
