@@ -14,6 +14,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+import msgspec
+
 from bowerbird.core.errors import NotFound, Stale
 from bowerbird.core.ids import new_id
 from bowerbird.workspace.history.layer_shelf import LayerShelf
@@ -248,6 +250,6 @@ def set_base_to_view(stack: Stack, path: str) -> None:
         return
     fd = stack.open(path, entry)
     try:
-        stack.orig.save(path, replace(entry, layer=None), fd)
+        stack.orig.save(path, msgspec.structs.replace(entry, layer=None), fd)
     finally:
         os.close(fd)

@@ -10,7 +10,6 @@ named by a number. A line is written after its bytes, so a kill leaves a base wh
 import json
 import os
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +21,8 @@ from bowerbird.workspace.tree.nodes import Entry
 _MOST_IDLE_LINES = 1000  # of the index, before it is written anew
 
 
-@dataclass(frozen=True)
-class Base:
-    """The fork-point state of a path.
+class Base(msgspec.Struct, frozen=True, gc=False):
+    """The fork-point state of a path; left out of garbage collection like its `Entry`.
 
     Attributes:
         entry: None = it did not exist; `entry.source` holds the bytes of a file.
@@ -123,7 +121,7 @@ class OrigStore:
             blob = self.store(source)
         if entry is not None:
             kept = self.directory / str(blob) if blob is not None else None
-            entry = replace(entry, source=kept, layer=None)
+            entry = msgspec.structs.replace(entry, source=kept, layer=None)
         base = Base(entry, uncertain)
         old = self._bases.get(path)
         self._append([_row(path, base)])

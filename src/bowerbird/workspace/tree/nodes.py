@@ -11,16 +11,19 @@ never changed once made, so forks share them and readers need no lock.
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
+
+import msgspec
 
 EntryKind = Literal["file", "dir", "symlink", "special"]
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True, gc=False):
     """What stands at a path of a branch.
+
+    Left out of garbage collection, as `Node` is (no value leads back to the one that holds it): a command may
+    touch a hundred thousand files, and looking through them again and again would stop all else.
 
     Attributes:
         kind: "special" is a FIFO, socket or device.
@@ -42,13 +45,12 @@ class Entry:
     layer: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(msgspec.Struct, frozen=True, gc=False):
     """What layers say about one path; `entry` None is a whiteout."""
 
     entry: Entry | None
     cut: bool
-    children: Mapping[str, "Node"] = field(default_factory=dict[str, "Node"])
+    children: Mapping[str, "Node"] = msgspec.field(default_factory=dict[str, "Node"])
 
 
 ROOT_ENTRY = Entry("dir", 0o755, 0, 0, 0)
