@@ -22,6 +22,7 @@ check: .venv/dev.ok
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	$(BIN)/python scripts/check_house.py
+	$(BIN)/python scripts/check_rooms.py
 	$(BIN)/pyright
 
 format: .venv/dev.ok

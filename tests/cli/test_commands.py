@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from support.desk import Desk
 
-from bowerbird.cli import exits
-from bowerbird.cli.command_line import COMMANDS
 from bowerbird.cli.reference import OWN_EXITS, commands, page
+from bowerbird.cli.terminal import exits
+from bowerbird.cli.terminal.command_line import COMMANDS
 
 ROOT = Path(__file__).parents[2]
 ALL = dict(commands())

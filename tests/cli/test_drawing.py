@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.patience import HANG_S
 
-from bowerbird.cli.asking import details, question_lines
-from bowerbird.cli.drawing import MarkdownPainter
-from bowerbird.cli.pager import rows_of
-from bowerbird.cli.review_shown import files_of, steps_of
-from bowerbird.cli.text import width_of, wrapped
+from bowerbird.cli.review.drawn import files_of, steps_of
+from bowerbird.cli.terminal.drawing import MarkdownPainter
+from bowerbird.cli.terminal.pager import rows_of
+from bowerbird.cli.terminal.text import width_of, wrapped
+from bowerbird.cli.turn.asking import details, question_lines
 from bowerbird.core.events import ApprovalRequest
 
 
@@ -84,7 +84,7 @@ def test_one_endless_line_is_as_much_as_many_for_the_pager():
 
 def test_what_looks_like_a_tag_is_text() -> None:
     """UI-53: nothing that the model said vanishes."""
-    from bowerbird.cli.markdown import draw
+    from bowerbird.cli.terminal.markdown import draw
 
     text = "A List<str> and <img onerror=x>.\n\n<div>\nbelow\n</div>\n\n~~old~~\n"
     shown = draw(text, width=80, colour=False, code_theme="ansi_dark")

@@ -9,7 +9,7 @@ import pytest
 from support.desk import Desk
 from support.patience import HANG_S
 
-from bowerbird.cli.saying import sentence
+from bowerbird.cli.terminal.error_text import sentence
 from bowerbird.core.errors import StorageFull
 
 CASES = [

@@ -13,7 +13,7 @@ from support.desk import Desk
 from support.patience import HANG_S
 from support.terminals import COMMAND
 
-from bowerbird.cli.gutter import BAR, Gutter
+from bowerbird.cli.terminal.gutter import BAR, Gutter
 
 FORGED = "it changed nothing · tier overlay"
 

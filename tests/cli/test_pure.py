@@ -4,14 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bowerbird.cli.blocks import Blocks
-from bowerbird.cli.choosing import Choosing, Question, questions_of
-from bowerbird.cli.command_line import Anywhere, join_optional_values, read_command_line
-from bowerbird.cli.drawing import coloured_diff, key_parameter, result_lines, result_note, tool_line
-from bowerbird.cli.exits import CliExit, code_of_error, code_of_turn
-from bowerbird.cli.slash import COMMANDS, Refused, Said, Slash, read_line
-from bowerbird.cli.terminal import Ability, progress_bar
-from bowerbird.cli.text import cost_line, count, cut, harmless, one_line, width_of
+from bowerbird.cli.review.choosing import Choosing, Question, questions_of
+from bowerbird.cli.run.slash_lines import COMMANDS, Refused, Said, Slash, read_line
+from bowerbird.cli.terminal.blocks import Blocks
+from bowerbird.cli.terminal.command_line import Anywhere, join_optional_values, read_command_line
+from bowerbird.cli.terminal.drawing import coloured_diff, key_parameter, result_lines, result_note, tool_line
+from bowerbird.cli.terminal.exits import CliExit, code_of_error, code_of_turn
+from bowerbird.cli.terminal.terminal import Ability, progress_bar
+from bowerbird.cli.terminal.text import cost_line, count, cut, harmless, one_line, width_of
 from bowerbird.core.errors import ConfigError, InvalidArgument, LandingRefused, ModelError, SandboxUnavailable
 from bowerbird.core.usage import Usage
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from bowerbird.cli.client.frames import MAKERS, NOT_SHOWN, Frames
-from bowerbird.cli.painter import TurnPainter
-from bowerbird.cli.story import Story
+from bowerbird.cli.turn.painter import TurnPainter
+from bowerbird.cli.turn.story import Story
 from bowerbird.core import wire
 from bowerbird.core.events import (
     BackgroundResult,

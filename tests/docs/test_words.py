@@ -88,7 +88,7 @@ def test_all_kinds_of_public_texts_are_read() -> None:
     seen = {path.relative_to(ROOT).as_posix() for path, _, _ in public()}
     assert {
         "README.md", "docs/reference/commands.md", "docs/reference/settings.md", "web/src/texts/review.ts",
-        "src/bowerbird/core/errors.py", "src/bowerbird/cli/chat_commands.py", "src/bowerbird/cli/parser.py",
+        "src/bowerbird/core/errors.py", "src/bowerbird/cli/run/slash_commands.py", "src/bowerbird/cli/parser.py",
     } <= seen  # fmt: skip
 
 

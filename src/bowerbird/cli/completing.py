@@ -7,9 +7,9 @@ when one is asked for, so that most completions stay quick.
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from bowerbird.cli.command_line import COMMANDS
-from bowerbird.cli.exits import DONE, USAGE, CliExit
-from bowerbird.cli.shell import Shell
+from bowerbird.cli.terminal.command_line import COMMANDS
+from bowerbird.cli.terminal.exits import DONE, USAGE, CliExit
+from bowerbird.cli.terminal.shell import Shell
 from bowerbird.core.errors import BowerbirdError
 
 _SCRIPTS = {
@@ -115,7 +115,7 @@ def _flags(command: str, before: Sequence[str]) -> list[str]:
 
 
 def _session_ids(shell: Shell) -> list[str]:
-    from bowerbird.cli.shell import run as run_async
+    from bowerbird.cli.terminal.shell import run as run_async
 
     async def read() -> list[str]:
         from bowerbird.app import open_application

@@ -8,10 +8,10 @@ import os
 import sys
 from collections.abc import Sequence
 
-from bowerbird.cli.command_line import CommandLine, read_command_line
-from bowerbird.cli.exits import FAILED, INTERRUPTED, PIPE, USAGE, CliExit, code_of_error
-from bowerbird.cli.shell import Shell, is_debugging
-from bowerbird.cli.terminal import Terminal
+from bowerbird.cli.terminal.command_line import CommandLine, read_command_line
+from bowerbird.cli.terminal.exits import FAILED, INTERRUPTED, PIPE, USAGE, CliExit, code_of_error
+from bowerbird.cli.terminal.shell import Shell, is_debugging
+from bowerbird.cli.terminal.terminal import Terminal
 from bowerbird.core.errors import BowerbirdError
 
 YOUNG_OBJECTS = 50_000
@@ -81,7 +81,7 @@ def _failed(error: Exception, shell: Shell) -> int:
 
 
 def _sentence(error: Exception) -> str:
-    from bowerbird.cli.saying import sentence
+    from bowerbird.cli.terminal.error_text import sentence
 
     return sentence(error)
 

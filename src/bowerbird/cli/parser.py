@@ -1,7 +1,7 @@
 """The options of every command (UI-41 … UI-50).
 
 Here: names, types and help of options; each command hands them to its own module, which is
-imported only then. Not here: what a command does, options given anywhere (`command_line.py`).
+imported only then. Not here: what a command does, options given anywhere (`terminal/command_line.py`).
 """
 
 from collections.abc import Callable, Sequence
@@ -12,19 +12,19 @@ import typer
 from typer import Argument, Option
 from typer._click import exceptions as click_errors  # typer carries its parser's errors here
 
-from bowerbird.cli.attempt_options import add_attempt
 from bowerbird.cli.client.opening import require_place
-from bowerbird.cli.command_line import join_optional_values
-from bowerbird.cli.config_options import add_config_rest
-from bowerbird.cli.exits import PIPE, USAGE, CliExit
-from bowerbird.cli.landing_options import add_landings
-from bowerbird.cli.live_options import add_live_commands
-from bowerbird.cli.mcp_options import mcp_group
-from bowerbird.cli.memory_options import memory_group
-from bowerbird.cli.more_options import add_more_commands
-from bowerbird.cli.shell import Shell
-from bowerbird.cli.state_options import state_group
-from bowerbird.cli.token_options import token_group
+from bowerbird.cli.options.attempt_options import add_attempt
+from bowerbird.cli.options.config_options import add_config_rest
+from bowerbird.cli.options.landing_options import add_landings
+from bowerbird.cli.options.live_options import add_live_commands
+from bowerbird.cli.options.mcp_options import mcp_group
+from bowerbird.cli.options.memory_options import memory_group
+from bowerbird.cli.options.more_options import add_more_commands
+from bowerbird.cli.options.state_options import state_group
+from bowerbird.cli.options.token_options import token_group
+from bowerbird.cli.terminal.command_line import join_optional_values
+from bowerbird.cli.terminal.exits import PIPE, USAGE, CliExit
+from bowerbird.cli.terminal.shell import Shell
 
 _EPILOG = (
     "Anywhere: --config FILE, --env-file FILE, --data-dir DIR, --no-color, --server URL (work with a running "
@@ -148,7 +148,7 @@ def _add_run(application: typer.Typer, call: Call) -> None:
         options = {name: value for name, value in locals().items() if name != "call"}
         if options.pop("json"):
             options["output"] = "json"
-        return call("run_command", "run", **options)
+        return call("run.run", "run", **options)
 
 
 def _add_review(application: typer.Typer, call: Call) -> None:
@@ -161,7 +161,7 @@ def _add_review(application: typer.Typer, call: Call) -> None:
         workspace: Where = None,
     ) -> int:
         """Show what a session's branch changes, as a patch for `git apply`."""
-        return call("review_commands", "diff", session=session, paths=paths or [], stat=stat, json=json,
+        return call("review.commands", "diff", session=session, paths=paths or [], stat=stat, json=json,
                     workspace=workspace)  # fmt: skip
 
     @application.command("land")
@@ -182,7 +182,7 @@ def _add_review(application: typer.Typer, call: Call) -> None:
         workspace: Where = None,
     ) -> int:
         """Write a branch's changes into the directory; `undo` takes them back."""
-        return call("review_commands", "land", session=session, paths=paths or [], patch=patch, yes=yes,
+        return call("review.commands", "land", session=session, paths=paths or [], patch=patch, yes=yes,
                     accept=accept or [], force=force, partial=partial, check=check, json=json,
                     workspace=workspace)  # fmt: skip
 
@@ -191,7 +191,7 @@ def _add_discard(application: typer.Typer, call: Call) -> None:
     @application.command("discard")
     def discard(session: Id = None, yes: Yes = False, json: Json = False, workspace: Where = None) -> int:  # pyright: ignore[reportUnusedFunction] - registered
         """Throw a branch's unlanded changes away (restorable for 7 days)."""
-        return call("review_commands", "discard", session=session, yes=yes, json=json, workspace=workspace)
+        return call("review.commands", "discard", session=session, yes=yes, json=json, workspace=workspace)
 
 
 def _add_sessions(application: typer.Typer, call: Call) -> None:
@@ -202,22 +202,22 @@ def _add_sessions(application: typer.Typer, call: Call) -> None:
         workspace: Where = None,
     ) -> int:
         """List sessions of this directory."""
-        return call("session_commands", "sessions", every=every, json=json, workspace=workspace)
+        return call("run.sessions", "sessions", every=every, json=json, workspace=workspace)
 
     @application.command("show")
     def show(session: Id = None, json: Json = False, workspace: Where = None) -> int:  # pyright: ignore[reportUnusedFunction] - registered
         """Show one session: its turns, messages and changes."""
-        return call("session_commands", "show", session=session, json=json, workspace=workspace)
+        return call("run.sessions", "show", session=session, json=json, workspace=workspace)
 
     @application.command("rename")
     def rename(session: NeededId, title: Annotated[str, Argument(metavar="TITLE")]) -> int:  # pyright: ignore[reportUnusedFunction] - registered
         """Give a session another title."""
-        return call("session_commands", "rename", session=session, title=title)
+        return call("run.sessions", "rename", session=session, title=title)
 
     @application.command("delete")
     def delete(session: NeededId, yes: Yes = False) -> int:  # pyright: ignore[reportUnusedFunction] - registered
         """Delete a session and its branch (restorable for 7 days)."""
-        return call("session_commands", "delete", session=session, yes=yes)
+        return call("run.sessions", "delete", session=session, yes=yes)
 
     @application.command("resume")
     def resume(  # pyright: ignore[reportUnusedFunction] - typer names every parameter
@@ -232,7 +232,7 @@ def _add_sessions(application: typer.Typer, call: Call) -> None:
         workspace: Where = None,
     ) -> int:
         """Go on with an unfinished turn; without one, open the session."""
-        return call("run_command", "resume", session=session, output="json" if json else output, quiet=quiet,
+        return call("run.run", "resume", session=session, output="json" if json else output, quiet=quiet,
                     timeout=timeout, yes=yes, workspace=workspace)  # fmt: skip
 
     @application.command("fork")
@@ -243,7 +243,7 @@ def _add_sessions(application: typer.Typer, call: Call) -> None:
         workspace: Where = None,
     ) -> int:
         """Copy a session with its files as they were at the end of a turn."""
-        return call("session_commands", "fork", session=session, turn=turn, json=json, workspace=workspace)
+        return call("run.sessions", "fork", session=session, turn=turn, json=json, workspace=workspace)
 
 
 def _add_rest(application: typer.Typer, call: Call) -> None:
@@ -253,17 +253,17 @@ def _add_rest(application: typer.Typer, call: Call) -> None:
         json: Json = False,
     ) -> int:
         """Check that everything needed is there; says how to fix what is not."""
-        return call("doctor", "doctor", online=online, json=json)
+        return call("admin.doctor", "doctor", online=online, json=json)
 
     @application.command("tools")
     def tools(json: Json = False) -> int:  # pyright: ignore[reportUnusedFunction] - registered
         """List the tools that agents are offered."""
-        return call("list_commands", "tools", json=json)
+        return call("admin.lists", "tools", json=json)
 
     @application.command("skills")
     def skills(json: Json = False, workspace: Where = None) -> int:  # pyright: ignore[reportUnusedFunction] - registered
         """List the skills found in this directory and the bundled ones."""
-        return call("list_commands", "skills", json=json, workspace=workspace)
+        return call("admin.lists", "skills", json=json, workspace=workspace)
 
     @application.command("completion")
     def completion(shell_name: Annotated[str, Argument(metavar="bash|zsh|fish")]) -> int:  # pyright: ignore[reportUnusedFunction] - registered
@@ -284,7 +284,7 @@ def _config(call: Call) -> typer.Typer:
         strict: Annotated[bool, Option("--strict", help="Exit 3 on warnings.")] = False, json: Json = False
     ) -> int:
         """Load the settings like a server would and report everything wrong; no network."""
-        return call("config_commands", "check", strict=strict, json=json)
+        return call("admin.config", "check", strict=strict, json=json)
 
     @group.command("show")
     def show(  # pyright: ignore[reportUnusedFunction] - registered
@@ -295,14 +295,12 @@ def _config(call: Call) -> typer.Typer:
         command: Annotated[bool, Option("--command", help="As commands in this directory see them.")] = False,
     ) -> int:
         """Show the values in effect that differ from their defaults."""
-        return call(
-            "config_commands", "show", key=key, origin=origin, json=json, every=every, command=command
-        )
+        return call("admin.config", "show", key=key, origin=origin, json=json, every=every, command=command)
 
     @group.command("explain")
     def explain(key: Annotated[str, Argument(metavar="KEY")], json: Json = False) -> int:  # pyright: ignore[reportUnusedFunction] - registered
         """Explain one key: meaning, type, default, range, variables."""
-        return call("config_commands", "explain", key=key, json=json)
+        return call("admin.config", "explain", key=key, json=json)
 
     add_config_rest(group, call)
     return group
@@ -321,15 +319,15 @@ def _model(call: Call) -> typer.Typer:
         ] = None,
     ) -> int:
         """Fetch the embedded model into the data directory and verify it."""
-        return call("model_commands", "fetch", small=small, source=source)
+        return call("admin.models", "fetch", small=small, source=source)
 
     return group
 
 
 def flags_of(path: Sequence[str]) -> list[str]:
     """Return the options of a command, for completion; none for an unknown one."""
-    from bowerbird.cli.command_line import Anywhere
-    from bowerbird.cli.terminal import Terminal
+    from bowerbird.cli.terminal.command_line import Anywhere
+    from bowerbird.cli.terminal.terminal import Terminal
 
     command: Any = typer.main.get_command(application_of(Shell(Anywhere(), Terminal())))
     for name in path:
@@ -352,7 +350,7 @@ def _add_serve(application: typer.Typer, call: Call) -> None:
         workspace: Where = None,
     ) -> int:
         """Serve HTTP and WebSocket until stopped."""
-        return call("serve", "serve", host=host, port=port, workspace=workspace)
+        return call("admin.serve", "serve", host=host, port=port, workspace=workspace)
 
 
 def _sandbox(call: Call) -> typer.Typer:
@@ -375,7 +373,7 @@ def _sandbox(call: Call) -> typer.Typer:
         workspace: Where = None,
     ) -> int:
         """Run one command on a new branch of this directory and show what it changed; nothing lands."""
-        return call("sandbox_commands", "run", command=command or [], network=network, allow=allow or [],
+        return call("admin.sandbox", "run", command=command or [], network=network, allow=allow or [],
                     timeout=timeout, diff=diff, json=json, workspace=workspace)  # fmt: skip
 
     return group

@@ -11,11 +11,11 @@ from typing import Any
 import typer
 
 from bowerbird.cli.client.opening import SERVER_COMMANDS
-from bowerbird.cli.command_line import Anywhere
-from bowerbird.cli.exits import MEANINGS
 from bowerbird.cli.parser import application_of
-from bowerbird.cli.shell import Shell
-from bowerbird.cli.terminal import Terminal
+from bowerbird.cli.terminal.command_line import Anywhere
+from bowerbird.cli.terminal.exits import MEANINGS
+from bowerbird.cli.terminal.shell import Shell
+from bowerbird.cli.terminal.terminal import Terminal
 
 OWN_EXITS: Mapping[str, str] = {
     "land": "3 when paths conflict (nothing landed) or were left out; 4 when only flagged paths were refused",

@@ -1,6 +1,6 @@
 """The JSON text of a value, whatever bytes file names brought into it.
 
-Here: encoding. Not here: which values there are: frames (`wire/`), records (`store/journal.py`).
+Here: encoding. Not here: which values there are: frames (`wire/`), records (`store/journal/journal.py`).
 """
 
 from collections.abc import Mapping, Sequence

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from bowerbird.cli.painter import SUMMARISED
+from bowerbird.cli.turn.painter import SUMMARISED
 from bowerbird.core import wire
 from bowerbird.core.events import (
     ApprovalRequest,

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from bowerbird.cli.exits import CONFIG, FAILED, PARTLY, USAGE, CliExit, Refused
-from bowerbird.cli.text import harmless, one_line
+from bowerbird.cli.terminal.exits import CONFIG, FAILED, PARTLY, USAGE, CliExit, Refused
+from bowerbird.cli.terminal.text import harmless, one_line
 from bowerbird.core.errors import AlreadyAnswered, BowerbirdError, LandingRefused, SessionError, TurnRunning
 from bowerbird.models.settings import is_loopback
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
 
-    from bowerbird.cli.shell import Shell
+    from bowerbird.cli.terminal.shell import Shell
 
 TIMEOUT_S = 120.0
 _SESSION_ERRORS: Mapping[str, type[SessionError]] = {

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from bowerbird.cli.client.local_rest import LocalRest
 from bowerbird.cli.client.protocol import Fix, News, Preferences, Row
-from bowerbird.cli.exits import USAGE, CliExit
-from bowerbird.cli.picking import branch_paths
+from bowerbird.cli.terminal.exits import USAGE, CliExit
+from bowerbird.cli.terminal.picking import branch_paths
 from bowerbird.core.errors import InvalidWorkspace, TurnRunning
 from bowerbird.core.threads import to_thread
 from bowerbird.sessions import shown
@@ -22,7 +22,7 @@ from bowerbird.sessions.values import NewSession
 
 if TYPE_CHECKING:
     from bowerbird.app.application import Application
-    from bowerbird.cli.run_options import RunOptions
+    from bowerbird.cli.terminal.run_options import RunOptions
     from bowerbird.sessions.inbox.comments import Remark
     from bowerbird.sessions.values import Receipt
     from bowerbird.workspace import Branch
@@ -260,7 +260,7 @@ class _Lines:
     """Makes the wire's frames of one session's events, the branch's files with the end of each turn."""
 
     def __init__(self, client: LocalClient, thread_id: str, after: int) -> None:
-        from bowerbird.cli.wire_events import WireEvents  # costs what the socket's frames cost
+        from bowerbird.cli.turn.wire_events import WireEvents  # costs what the socket's frames cost
 
         self._client = client
         self._thread_id = thread_id

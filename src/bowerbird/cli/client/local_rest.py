@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from bowerbird.cli.client.protocol import Contest, Row
-from bowerbird.cli.exits import USAGE, CliExit
-from bowerbird.cli.text import one_line
+from bowerbird.cli.terminal.exits import USAGE, CliExit
+from bowerbird.cli.terminal.text import one_line
 from bowerbird.core.timestamps import to_iso
 from bowerbird.sessions import shown
 from bowerbird.sessions.live.hub import Published

@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from bowerbird.cli.client.protocol import Client, Preferences
-from bowerbird.cli.exits import USAGE, CliExit
-from bowerbird.cli.shell import Shell, directory_of
-from bowerbird.cli.shell import run as run_async
+from bowerbird.cli.terminal.exits import USAGE, CliExit
+from bowerbird.cli.terminal.shell import Shell, directory_of
+from bowerbird.cli.terminal.shell import run as run_async
 
 if TYPE_CHECKING:
     from pathlib import Path

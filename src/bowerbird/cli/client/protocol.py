@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
-    from bowerbird.cli.run_options import RunOptions
+    from bowerbird.cli.terminal.run_options import RunOptions
     from bowerbird.sessions.inbox.comments import Remark
     from bowerbird.sessions.live.hub import Published
     from bowerbird.sessions.review import ToLand

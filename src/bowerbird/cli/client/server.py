@@ -12,8 +12,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from bowerbird.cli.client.protocol import Contest, Fix, News, Preferences, Row
-from bowerbird.cli.exits import USAGE, CliExit, Refused
-from bowerbird.cli.text import harmless, one_line
+from bowerbird.cli.terminal.exits import USAGE, CliExit, Refused
+from bowerbird.cli.terminal.text import harmless, one_line
 from bowerbird.core import wire
 from bowerbird.core.errors import NoPendingRequest
 from bowerbird.core.events import SubagentEnd, SubagentStart
@@ -22,7 +22,7 @@ from bowerbird.sessions.review import NO_CHECK, ToLand
 
 if TYPE_CHECKING:
     from bowerbird.cli.client.http import Requests
-    from bowerbird.cli.run_options import RunOptions
+    from bowerbird.cli.terminal.run_options import RunOptions
     from bowerbird.sessions.inbox.comments import Remark
 
 LOOK_S = 0.5

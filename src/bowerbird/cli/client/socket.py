@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from typing import TYPE_CHECKING
 
-from bowerbird.cli.exits import FAILED, USAGE, Refused
+from bowerbird.cli.terminal.exits import FAILED, USAGE, Refused
 from bowerbird.core import wire
 
 if TYPE_CHECKING:

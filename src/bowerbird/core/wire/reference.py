@@ -2,7 +2,7 @@
 
 Here, pure: texts made from the frames' own classes. `python -m bowerbird.core.wire.reference` prints the page,
 which a test compares with docs/reference/websocket-frames.md. Not here: serving the description
-(`server/socket/described.py`), the prose of the protocol (docs/websocket.md).
+(`core/wire/described.py`), the prose of the protocol (docs/websocket.md).
 """
 
 import json

@@ -1,6 +1,7 @@
 """Versions of the memory that is kept of a user and a workspace (SV-62, SE-44).
 
-Here: the routes. Not here: rows (`store/memory.py`), writing memory anew (`sessions/remembering.py`).
+Here: the routes. Not here: rows (`store/rows/memory.py`), writing memory anew
+(`sessions/upkeep/memory_rewriting.py`).
 """
 
 from typing import Annotated

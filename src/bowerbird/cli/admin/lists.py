@@ -1,0 +1,97 @@
+"""`bowerbird tools`, `bowerbird skills` and `bowerbird agents` (UI-47).
+
+Here: printing the lists. Not here: which of them there are.
+"""
+
+import json as json_text
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bowerbird.cli.client.opening import with_client
+from bowerbird.cli.client.protocol import Client
+from bowerbird.cli.terminal.exits import DONE
+from bowerbird.cli.terminal.shell import Shell, directory_of, opened
+from bowerbird.cli.terminal.text import one_line, table
+
+if TYPE_CHECKING:
+    from bowerbird.app.application import Application
+
+
+def tools(shell: Shell, *, json: bool) -> int:
+    """List the tools that sessions are offered, with their effect classes."""
+
+    async def work(client: Client) -> int:
+        offered = await client.tools()
+        if json:
+            return shell.json(offered)
+        rows = [[row["name"], row["effect"], one_line(row["description"], 120)] for row in offered]
+        for line in table(rows, width=shell.terminal.width):
+            shell.terminal.line(line)
+        missing = await client.no_processes()
+        if missing:
+            shell.terminal.note(missing, "yellow")
+        return DONE
+
+    return with_client(shell, None, work)
+
+
+def skills(shell: Shell, *, json: bool, workspace: str | None) -> int:
+    """List skills, hidden ones with the reason."""
+    from bowerbird.skills import SkillLibrary
+
+    directory = directory_of(workspace)
+    section = shell.load(directory).settings.skills
+    if not section.enabled:
+        shell.terminal.note("skills are off (skills.enabled)")
+        return DONE
+    found = SkillLibrary(directory, section.directory).all()
+    if json:
+        data = [
+            {
+                "name": skill.name,
+                "description": skill.description,
+                "hidden": skill.hidden,
+                "bundled": skill.bundled,
+            }
+            for skill in found
+        ]
+        shell.terminal.write(json_text.dumps(data, ensure_ascii=False, indent=2) + "\n")
+        return DONE
+    rows = [
+        [
+            skill.name,
+            "bundled" if skill.bundled else "yours",
+            one_line(skill.hidden or skill.description, 200),
+        ]
+        for skill in found
+    ]
+    for line in table(rows, width=shell.terminal.width):
+        shell.terminal.line(line)
+    return DONE
+
+
+def agents(shell: Shell, *, json: bool, workspace: str | None) -> int:
+    """List the types of subagents, custom ones too."""
+
+    async def work(application: "Application", _: Path) -> int:
+        children = application.maker.children
+        assert children is not None, "an open application has what runs subagents"
+        kinds = sorted(children.tree.types.values(), key=lambda kind: kind.name)
+        if json:
+            data = [
+                {
+                    "name": kind.name,
+                    "description": kind.description,
+                    "model": kind.model or None,
+                    "tools": None if kind.tools is None else sorted(kind.tools),
+                }
+                for kind in kinds
+            ]
+            shell.terminal.write(json_text.dumps(data, ensure_ascii=False, indent=2) + "\n")
+            return DONE
+        rows = [[kind.name, one_line(kind.description, 200)] for kind in kinds]
+        for line in table(rows, width=shell.terminal.width):
+            shell.terminal.line(line)
+        return DONE
+
+    return opened(shell, workspace, work)

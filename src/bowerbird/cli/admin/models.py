@@ -1,0 +1,118 @@
+"""`bowerbird model fetch` (UI-64).
+
+Here: the progress bar and the copy of a file the user has. Not here: downloading, hashes
+(`models/local`).
+"""
+
+import os
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bowerbird.cli.terminal.exits import DONE, FAILED, USAGE, CliExit
+from bowerbird.cli.terminal.shell import Shell
+from bowerbird.cli.terminal.terminal import Terminal, progress_bar
+from bowerbird.cli.terminal.text import size
+
+if TYPE_CHECKING:
+    from bowerbird.models.local.fetch import FetchProgress
+    from bowerbird.models.local.weights import Weights
+
+_REPORT_EVERY_S = 10.0
+_BLOCK = 1 << 20
+
+
+def fetch(shell: Shell, *, small: bool, source: str | None) -> int:
+    """Fetch and verify the embedded model; what arrived before is not fetched again."""
+    from bowerbird.app.application import make_data_dir
+    from bowerbird.models.local.fetch import FetchFailed, fetch_weights
+
+    data_dir = make_data_dir(shell.load(Path.cwd()).settings.agent.data_dir)
+    bar = Bar(shell.terminal)
+    try:
+        path = _from_file(Path(source), data_dir, bar) if source else fetch_weights(data_dir, small, bar.show)
+    except FetchFailed as error:
+        raise CliExit(FAILED, str(error)) from error
+    finally:
+        shell.terminal.clear_status()
+    shell.terminal.line(f"{path} is complete and verified", "green")
+    shell.terminal.note('use it with: bowerbird --model local:default "…"')
+    return DONE
+
+
+class Bar:
+    """Shows progress: a bar at a terminal, a line now and then elsewhere."""
+
+    def __init__(self, terminal: Terminal, clock: Callable[[], float] = time.monotonic) -> None:
+        self._terminal = terminal
+        self._clock = clock
+        self._step = ""
+        self._began = 0.0
+        self._first = 0
+        self._reported = 0.0
+
+    def show(self, progress: "FetchProgress") -> None:
+        """Show how far a fetch is."""
+        self.at(progress.step, progress.done, progress.total, progress.source)
+
+    def at(self, step: str, done: int, total: int, source: str) -> None:
+        """Show `done` of `total` bytes of a step."""
+        now = self._clock()
+        if step != self._step:
+            self._step, self._began, self._first, self._reported = step, now, done, now
+        if step == "done":
+            return
+        rate = (done - self._first) / (now - self._began) if now > self._began else 0.0
+        what = {"download": f"from {source}", "join": "putting it together"}.get(step, step)
+        unit = f"{size(done)} of {size(total)}, {size(rate)}/s, {what}"
+        if self._terminal.err.cursor:
+            self._terminal.status(
+                progress_bar(done, total, width=self._terminal.width - 1, rate=rate, unit=unit)
+            )
+        elif now - self._reported >= _REPORT_EVERY_S:
+            self._reported = now
+            self._terminal.note(unit)
+
+
+def _from_file(file: Path, data_dir: Path, bar: Bar) -> Path:
+    """Take a weights file that is already on this machine, if it is one that is known."""
+    from bowerbird.models.local.weights import KNOWN, hash_file, weights_path, write_stamp
+
+    file = file.expanduser()
+    if not file.is_file():
+        raise CliExit(USAGE, f"{file} does not exist")
+    length = file.stat().st_size
+    weights = next((known for known in KNOWN if known.size == length), None)
+    seen = 0
+
+    def on_bytes(count: int) -> None:
+        nonlocal seen
+        seen += count
+        bar.at("checking", seen, length, str(file))
+
+    if weights is None or hash_file(file, on_bytes) != weights.sha256:
+        raise CliExit(USAGE, f"{file} is not one of the known models; use it directly: --model local:{file}")
+    target = weights_path(weights, data_dir)
+    _copy(file, target, bar, weights)
+    write_stamp(target, weights)
+    return target
+
+
+def _copy(file: Path, target: Path, bar: Bar, weights: "Weights") -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    free = shutil.disk_usage(target.parent).free
+    if free < weights.size:
+        raise CliExit(FAILED, f"{target.parent} has {size(free)} free, {size(weights.size)} are needed")
+    partial = target.with_name(f"{target.name}.{os.getpid()}.part")
+    try:
+        with file.open("rb") as source, partial.open("wb") as out:
+            done = 0
+            while block := source.read(_BLOCK):
+                out.write(block)
+                done += len(block)
+                bar.at("copying", done, weights.size, str(file))
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)

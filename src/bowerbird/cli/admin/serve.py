@@ -1,0 +1,72 @@
+"""`bowerbird serve`: the HTTP and WebSocket server in the foreground (UI-46).
+
+Here: its settings, what it says at the start, its exit codes. Not here: the server (`app/serving.py`).
+"""
+
+import gc
+import sys
+from typing import TYPE_CHECKING, Any
+
+from bowerbird.cli.terminal.exits import DONE, FAILED, CliExit
+from bowerbird.cli.terminal.shell import Shell
+
+if TYPE_CHECKING:
+    from bowerbird.config import Loaded
+    from bowerbird.server.common.context import ServerContext
+
+
+def serve(shell: Shell, *, host: str | None, port: int | None, workspace: str | None) -> int:
+    """Serve until a signal ends it; the settings are those of `config check`.
+
+    Raises:
+        ConfigError: exit code 78, say an open address without `server.auth` (SV-57).
+    """
+    flags = {"server.host": host, "server.port": port, "agent.workspace": workspace}
+    loaded = _load(shell, flags)
+    from bowerbird import __version__
+    from bowerbird.app.logs import log_to_stderr
+    from bowerbird.app.serving import run
+    from bowerbird.app.serving import serve as serve_settings
+
+    def log(loaded: "Loaded") -> None:
+        section = loaded.settings.logging
+        log_to_stderr(section.level, section.format, frozenset(loaded.settings.secrets()))
+
+    log(loaded)
+
+    def ready(address: str, context: "ServerContext") -> None:
+        shell.terminal.note(
+            f"bowerbird {context.version} serves {address} (workspace {context.settings.workspace})"
+        )
+        sys.stderr.flush()
+        gc.freeze()  # what is there now lives as long as the process: nobody needs to look through it again
+
+    try:
+        run(
+            lambda: serve_settings(
+                loaded, __version__, ready, load=lambda: _load(shell, flags), on_loaded=log
+            )
+        )
+    except OSError as error:
+        where = f"{loaded.settings.server.host}:{loaded.settings.server.port}"
+        why = (error.strerror or str(error)).partition(" (while")[0]
+        raise CliExit(
+            FAILED, f"cannot listen on {where}: {why}; choose another with --port or --host"
+        ) from error
+    except KeyboardInterrupt:
+        return DONE
+    return DONE
+
+
+def _load(shell: Shell, flags: dict[str, Any]) -> "Loaded":
+    from bowerbird.config import load_settings
+
+    loaded = load_settings(
+        {**shell.anywhere.flags(), **{key: value for key, value in flags.items() if value is not None}},
+        kind="serve",
+        config_path=shell.anywhere.config,
+        env_file=shell.anywhere.env_file,
+    )
+    for warning in loaded.warnings:
+        shell.terminal.note(f"warning: {warning}", "yellow")
+    return loaded

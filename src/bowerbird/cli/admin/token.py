@@ -1,0 +1,106 @@
+"""`bowerbird token create|list|revoke`: credentials of the server's users (SV-55).
+
+Here: the commands over the server's own database. Not here: options (`options/token_options.py`), the rows
+(`store/rows/tokens.py`), checking them (`server/access`).
+"""
+
+import json as json_text
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from bowerbird.cli.terminal.databases import load_server
+from bowerbird.cli.terminal.exits import DONE, USAGE, CliExit
+from bowerbird.cli.terminal.shell import Shell
+from bowerbird.cli.terminal.shell import run as run_async
+from bowerbird.cli.terminal.text import harmless, table
+from bowerbird.core.timestamps import now_iso
+from bowerbird.store.rows.tokens import ROLES, TokenRow, all_tokens, expiry, make_token, revoke
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+T = TypeVar("T")
+
+
+def create(shell: Shell, *, name: str, role: str, user: str, expires: str | None, json: bool) -> int:
+    """Make a token; its secret is written to standard output and nowhere else.
+
+    Raises:
+        CliExit: an unknown role. InvalidArgument: the name is taken, or the lifetime is none.
+    """
+    if role not in ROLES:
+        raise CliExit(USAGE, f"--role is {role!r}; use {', '.join(ROLES)}")
+    until = expiry(expires) if expires is not None else None
+    row, secret = _in_store(shell, lambda c: make_token(c, name, role, user=user, expires_at=until))
+    if json:
+        shell.terminal.write(json_text.dumps({**_data(row), "token": secret}) + "\n")
+        return DONE
+    shell.terminal.write(secret + "\n")
+    ends = f", until {row.expires_at}" if row.expires_at else ""
+    shell.terminal.note(
+        f"{harmless(row.name)}: role {row.role}, user {harmless(row.user)}{ends}; shown only now"
+    )
+    return DONE
+
+
+def list_tokens(shell: Shell, *, json: bool) -> int:
+    """List all tokens, the oldest first."""
+    rows = _in_store(shell, all_tokens)
+    if json:
+        shell.terminal.write(json_text.dumps([_data(row) for row in rows], indent=2) + "\n")
+        return DONE
+    cells = [[row.name, row.role, row.user, row.created_at[:10], _state(row)] for row in rows]
+    for line in table([[harmless(cell) for cell in row] for row in cells], width=shell.terminal.width):
+        shell.terminal.line(line)
+    if not rows:
+        shell.terminal.note("no token; make one with: bowerbird token create NAME --role user")
+    return DONE
+
+
+def revoke_token(shell: Shell, *, name: str) -> int:
+    """Revoke every usable token of a name, or the one of an id; exit code 1 when there is none."""
+    rows = _in_store(shell, lambda c: revoke(c, name))
+    if not rows:
+        raise CliExit(
+            USAGE,
+            f"there is no token {harmless(name)} that could be revoked; `bowerbird token list` has them",
+        )
+    for row in rows:
+        shell.terminal.note(f"{harmless(row.name)} ({row.token_id}) is revoked")
+    return DONE
+
+
+def _in_store(shell: Shell, work: "Callable[[Connection], T]") -> T:
+    """Run `work` in a transaction of the database that `serve` uses here."""
+    from bowerbird.app.application import make_data_dir
+    from bowerbird.app.mapping import store_options
+    from bowerbird.store.store import Store
+
+    loaded = load_server(shell, begin=True)
+
+    async def worked() -> T:
+        data_dir: Path = make_data_dir(loaded.settings.agent.data_dir)
+        options = store_options(loaded.settings)
+        store = await Store.open(loaded.database_url, data_dir=data_dir, options=options)
+        try:
+            return await store.write(work)
+        finally:
+            await store.aclose()
+
+    return run_async(worked)
+
+
+def _data(row: TokenRow) -> dict[str, Any]:
+    values: dict[str, Any] = msgspec.structs.asdict(row)
+    return {"id": values.pop("token_id"), **values, "usable": row.is_usable(now_iso())}
+
+
+def _state(row: TokenRow) -> str:
+    if row.revoked_at is not None:
+        return "revoked"
+    if not row.is_usable(now_iso()):
+        return "expired"
+    return f"until {row.expires_at[:10]}" if row.expires_at else "usable"

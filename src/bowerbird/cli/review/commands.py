@@ -1,0 +1,245 @@
+"""`diff`, `land`, `undo`, `landings`, `landings fix`, `discard` (UI-43 … UI-45), of this machine or a server.
+
+Here: the commands' steps and their JSON, which is REST's. Not here: the dialogue (`dialogue.py`), what
+a landing is.
+"""
+
+import sys
+from collections.abc import Sequence
+from typing import Any, cast
+
+from bowerbird.cli.client.opening import with_client
+from bowerbird.cli.client.protocol import Client, Fix
+from bowerbird.cli.review.dialogue import (
+    checked,
+    choose,
+    code_of,
+    land_chosen,
+    one_of,
+    say_discarded,
+    say_landed,
+    say_undone,
+)
+from bowerbird.cli.review.dialogue import discard as discard_asked
+from bowerbird.cli.review.dialogue import undo as undo_one
+from bowerbird.cli.review.drawn import landing_rows, write_diff
+from bowerbird.cli.terminal.exits import DONE, FAILED, PARTLY
+from bowerbird.cli.terminal.shell import Shell
+from bowerbird.cli.terminal.terminal import Ability
+from bowerbird.cli.terminal.text import harmless, table
+from bowerbird.core.errors import LandingRefused, UnknownSession
+from bowerbird.core.threads import to_thread
+from bowerbird.sessions.review import ToLand
+
+_FIXED = {
+    "done": "landed",
+    "undone": "took back",
+    "given_up": "ended, with every file as it is now,",
+    "needs_attention": "could not finish",
+}
+
+
+class TerminalScreen:
+    """The review of a command: questions on standard error, hunks and results on standard output."""
+
+    prefix = "bowerbird "
+
+    def __init__(self, shell: Shell) -> None:
+        self._terminal = shell.terminal
+
+    @property
+    def width(self) -> int:
+        """See `Screen`."""
+        return self._terminal.width
+
+    @property
+    def stream(self) -> Ability:
+        """See `Screen`."""
+        return self._terminal.out
+
+    @property
+    def can_ask(self) -> bool:
+        """See `Screen`."""
+        return sys.stdin.isatty() and self._terminal.err.is_terminal
+
+    def warn(self, text: str, style: str = "") -> None:
+        """See `Screen`."""
+        self._terminal.warn(text, style)
+
+    def tell(self, text: str, style: str = "") -> None:
+        """See `Screen`."""
+        self._terminal.line(text, style)
+
+    def note(self, text: str) -> None:
+        """See `Screen`."""
+        self._terminal.note(text)
+
+    def draw(self, text: str) -> None:
+        """See `Screen`."""
+        self._terminal.write(text)
+
+    def step(self, bar: str) -> None:
+        """See `Screen`."""
+        if bar:
+            self._terminal.status(bar)
+        else:
+            self._terminal.clear_status()
+
+    async def ask(self, question: str) -> str | None:
+        """See `Screen`."""
+        try:
+            return await to_thread(input, question)
+        except EOFError:
+            return None
+
+
+async def pick_with_paths(client: Client, given: str | None, paths: Sequence[str]) -> tuple[str, list[str]]:
+    """Return the session and the paths of `diff [ID] [PATHS…]`, where the first word may be either.
+
+    A word that names a session is one; otherwise it is a path of the newest session here.
+    """
+    words = list(paths)
+    if given is not None and not client.is_path(given):
+        try:
+            return await client.find(given), client.paths(words)
+        except UnknownSession as error:
+            if "fits" in str(error):
+                raise
+    found = await client.find(None)
+    return found, client.paths([*([given] if given is not None else []), *words])
+
+
+# ---------------------------------------------------------------- diff, land
+
+
+def diff(
+    shell: Shell, *, session: str | None, paths: Sequence[str], stat: bool, json: bool, workspace: str | None
+) -> int:
+    """Show a branch's changes: coloured and paged at a terminal, a patch for `git apply` in a pipe."""
+
+    async def work(client: Client) -> int:
+        thread_id, chosen = await pick_with_paths(client, session, paths)
+        return await write_diff(shell, client, thread_id, chosen, stat=stat, json=json)
+
+    return with_client(shell, workspace, work)
+
+
+def land(
+    shell: Shell,
+    *,
+    session: str | None,
+    paths: Sequence[str],
+    patch: bool,
+    yes: bool,
+    accept: Sequence[str],
+    force: bool,
+    partial: bool,
+    json: bool,
+    workspace: str | None,
+    check: bool = False,
+) -> int:
+    """Write a branch's changes into its directory, all or some; nothing lands on a conflict.
+
+    Args:
+        check: the command of `landing.check` runs first; nothing lands when it fails.
+    """
+    screen = TerminalScreen(shell)
+
+    async def work(client: Client) -> int:
+        thread_id, chosen = await pick_with_paths(client, session, paths)
+        named = ("*",) if "*" in accept else tuple(client.paths(accept))
+        wanted = ToLand(paths=chosen or None, accept=named, force=force, partial=partial)
+        asked = await choose(screen, client, thread_id, wanted, patch=patch, yes=yes)
+        if asked is None:
+            say_landed(screen, None)
+            return DONE
+        if check:
+            show = shell.json if json else None
+            if not await checked(screen, client, thread_id, show):
+                return FAILED
+        outcome = await land_chosen(screen, client, thread_id, *asked)
+        if json:
+            shell.json(_refusal(outcome) if isinstance(outcome, LandingRefused) else outcome)
+        else:
+            say_landed(screen, outcome)
+        return code_of(outcome)
+
+    return with_client(shell, workspace, work)
+
+
+def _refusal(refused: LandingRefused) -> dict[str, Any]:
+    return {"detail": str(refused), "code": refused.code, "refused": refused.refused}
+
+
+# ---------------------------------------------------------------- undo, landings, discard
+
+
+def undo(shell: Shell, *, landing: str | None, force: bool, json: bool, workspace: str | None) -> int:
+    """Take a landing back; by default the newest of this directory that still stands."""
+    screen = TerminalScreen(shell)
+
+    async def work(client: Client) -> int:
+        outcome = await undo_one(screen, client, landing, force=force)
+        refused = isinstance(outcome, LandingRefused)
+        if json:
+            shell.json(_refusal(outcome) if isinstance(outcome, LandingRefused) else outcome)
+        else:
+            say_undone(screen, outcome)
+        return PARTLY if refused else DONE
+
+    return with_client(shell, workspace, work)
+
+
+def landings(shell: Shell, *, json: bool, workspace: str | None) -> int:
+    """List what landed in a directory, newest last."""
+
+    async def work(client: Client) -> int:
+        records = list(reversed(await client.landings()))
+        if json:
+            return shell.json(records)
+        for line in table(landing_rows(records), width=shell.terminal.width):
+            shell.terminal.line(line)
+        if not records:
+            shell.terminal.note(f"nothing has landed in {client.where}")
+        return DONE
+
+    return with_client(shell, workspace, work)
+
+
+def fix(shell: Shell, *, landing: str, how: str, json: bool, workspace: str | None) -> int:
+    """Lead a landing that needs attention out of it: try it again, take it back, or give it up (D-1)."""
+
+    async def work(client: Client) -> int:
+        wanted = one_of([row["id"] for row in await client.landings()], landing, client.where)
+        record = await client.fix(wanted, cast("Fix", how))
+        state = str(record["state"])
+        if json:
+            shell.json(record)
+        else:
+            shell.terminal.line(f"{_FIXED.get(state, state)} {record['id']}")
+        if state != "needs_attention":
+            return DONE
+        for row in () if json else record.get("troubles", ()):
+            shell.terminal.note(f"{harmless(str(row['path']).lstrip('/'))}: {harmless(str(row['reason']))}")
+        return PARTLY
+
+    return with_client(shell, workspace, work)
+
+
+def discard(
+    shell: Shell, *, session: str | None, yes: bool, workspace: str | None, json: bool = False
+) -> int:
+    """Throw a branch's unlanded changes away; the session goes on with a fresh branch."""
+    screen = TerminalScreen(shell)
+
+    async def work(client: Client) -> int:
+        thread_id = await client.find(session)
+        gone = await discard_asked(screen, client, thread_id, yes=yes)
+        if gone is None:
+            return DONE
+        if json:
+            return shell.json(gone)
+        say_discarded(screen, thread_id, gone)
+        return DONE
+
+    return with_client(shell, workspace, work)

@@ -1,0 +1,322 @@
+"""The review as a conversation with a person: what to land, by file or by hunk; undoing; discarding (UI-44).
+
+Here: the questions and what is said, over a `Screen`, so that `bowerbird land` and `/land` are the same. Not
+here: what answers choose (`choosing.py`), landing itself, options of commands.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol, cast
+
+from bowerbird.cli.client.protocol import Client, Row
+from bowerbird.cli.review.choosing import HELP, Answer, Choice, Choosing, Question, questions_of
+from bowerbird.cli.review.drawn import files_of, steps_of
+from bowerbird.cli.review.marking import held_lines, to_accept
+from bowerbird.cli.terminal.drawing import coloured_diff
+from bowerbird.cli.terminal.exits import APPROVAL, DONE, PARTLY, USAGE, CliExit
+from bowerbird.cli.terminal.terminal import Ability
+from bowerbird.cli.terminal.text import harmless, plural, table
+from bowerbird.core.errors import LandingRefused
+from bowerbird.sessions.review import ToLand
+
+MOST_LISTED = 20
+MARKS = {"create": "A", "mkdir": "A", "symlink": "L", "delete": "D", "rmdir": "D", "chmod": "m"}
+_DRIFT = {"mergeable": "edited since: will be merged", "conflict": "CONFLICT", "same": "already there"}
+_WHOLE = {
+    "create": "this new file", "delete": "this deletion", "chmod": "these permissions",
+    "mkdir": "this new directory", "rmdir": "the directory's deletion", "symlink": "this link",
+}  # fmt: skip
+
+Outcome = Row | LandingRefused | None
+"""The record of what landed, the refusal, or nothing: then nothing was chosen."""
+
+
+class Screen(Protocol):
+    """Where the review is shown and answered."""
+
+    @property
+    def width(self) -> int:
+        """Columns now."""
+        ...
+
+    @property
+    def stream(self) -> Ability:
+        """What drawn text goes to: says whether it has colours."""
+        ...
+
+    @property
+    def can_ask(self) -> bool:
+        """Whether a person sits here."""
+        ...
+
+    @property
+    def prefix(self) -> str:
+        """What stands before the name of a command here: `bowerbird `, or `/`."""
+        ...
+
+    def warn(self, text: str, style: str = "") -> None:
+        """Say what a question is about, or what is wrong."""
+        ...
+
+    def tell(self, text: str, style: str = "") -> None:
+        """Say a result."""
+        ...
+
+    def note(self, text: str) -> None:
+        """Say what could be done next."""
+        ...
+
+    def draw(self, text: str) -> None:
+        """Show drawn text."""
+        ...
+
+    def step(self, bar: str) -> None:
+        """Show how far a long landing is; "" when it is over. Of any thread."""
+        ...
+
+    async def ask(self, question: str) -> str | None:
+        """Return the line that answers; None when the input has ended."""
+        ...
+
+
+async def land(
+    screen: Screen, client: Client, thread_id: str, wanted: ToLand, *, patch: bool = False, yes: bool = False
+) -> Outcome:
+    """Ask what a landing would need to know, then land."""
+    chosen = await choose(screen, client, thread_id, wanted, patch=patch, yes=yes)
+    return None if chosen is None else await land_chosen(screen, client, thread_id, *chosen)
+
+
+async def choose(
+    screen: Screen, client: Client, thread_id: str, wanted: ToLand, *, patch: bool, yes: bool
+) -> tuple[ToLand, int] | None:
+    """Return what is to land after the person's choices and how many entries that is; None for nothing.
+
+    Args:
+        patch: ask hunk by hunk. yes: ask nothing but for paths that must be accepted by name.
+    """
+    plan = await client.plan(thread_id, wanted.paths)
+    entries = [row for row in plan["entries"] if not row["ignored"] or wanted.paths]
+    if not entries:
+        return None
+    if patch:
+        choice = await choose_hunks(screen, entries, await client.diff(thread_id, wanted.paths))
+        if choice.is_empty:
+            return None
+        accept = (*wanted.accept, *choice.accept)
+        paths, hunks = choice.paths or None, choice.hunks or None
+        return replace(wanted, paths=paths, hunks=hunks, accept=accept), len(entries)
+    for line in held_lines(entries):
+        screen.warn(line, "yellow")
+    accept = await _accept_flagged(screen, entries, wanted.accept) if screen.can_ask else wanted.accept
+    if not yes and screen.can_ask and not await _confirm(screen, entries):
+        return None
+    return replace(wanted, accept=accept, plan=plan["plan"]), len(entries)
+
+
+async def land_chosen(
+    screen: Screen, client: Client, thread_id: str, wanted: ToLand, count: int
+) -> Row | LandingRefused:
+    """Land what was chosen; a landing of many files has a bar (UI-53)."""
+    try:
+        return await client.land(thread_id, wanted, steps_of(screen.step, count, width=screen.width))
+    except LandingRefused as refusal:
+        return refusal
+    finally:
+        screen.step("")
+
+
+async def _accept_flagged(screen: Screen, entries: Sequence[Row], accept: Sequence[str]) -> tuple[str, ...]:
+    """Ask for each path that must be named, by itself; `--yes` is no answer to this (UI-44)."""
+    accepted = list(accept)
+    for path, reason in to_accept(entries, accept):
+        screen.warn(f"{harmless(path)} needs its own review: {reason}", "yellow")
+        if await confirmed(screen, "Land it?"):
+            accepted.append(path)
+    return tuple(accepted)
+
+
+async def _confirm(screen: Screen, entries: Sequence[Row]) -> bool:
+    rows = [
+        [MARKS.get(row["op"], "M"), harmless(row["path"].lstrip("/")), _DRIFT.get(row["drift"], "")]
+        for row in entries
+    ]
+    for line in table(rows[:MOST_LISTED], width=screen.width):
+        screen.warn(line)
+    if len(rows) > MOST_LISTED:
+        screen.warn(f"… and {len(rows) - MOST_LISTED} more: {screen.prefix}diff shows all")
+    return await confirmed(screen, f"Land {plural(len(entries), 'change')}?")
+
+
+async def confirmed(screen: Screen, question: str) -> bool:
+    """Ask a yes-or-no question; no where nobody sits."""
+    if not screen.can_ask:
+        return False
+    return (await screen.ask(f"{question} [y/N] ") or "").strip().lower() in ("y", "yes")
+
+
+# ---------------------------------------------------------------- hunks
+
+
+async def choose_hunks(
+    screen: Screen, entries: Sequence[Mapping[str, Any]], diff: Mapping[str, Any]
+) -> Choice:
+    """Ask hunk by hunk; an end of input is `q`.
+
+    Args:
+        entries: of the plan. diff: of the same paths, which has the hunks' texts.
+
+    Raises:
+        CliExit: nobody can be asked.
+    """
+    if not screen.can_ask:
+        raise CliExit(USAGE, "--patch asks for each hunk and needs a terminal; name paths instead")
+    choosing = Choosing(questions_of(entries, diff))
+    last = ""
+    while (question := choosing.question) is not None:
+        if question.path != last:
+            flags = f"  [{', '.join(question.flags)}]" if question.flags else ""
+            screen.tell(f"{question.op} {harmless(question.path.lstrip('/'))}{flags}", "bold")
+            last = question.path
+        if question.text:
+            screen.draw(coloured_diff(question.text + "\n", screen.stream))
+        choosing.answer(await _answer(screen, question))
+    return choosing.choice
+
+
+async def _answer(screen: Screen, question: Question) -> Answer:
+    place = f"({question.number}/{question.of}) " if question.of > 1 else ""
+    what = "this hunk" if question.hunk else _WHOLE.get(question.op, "this change")
+    while True:
+        line = await screen.ask(f"{place}Land {what}? [y,n,a,d,q,?] ")
+        answer = "q" if line is None else line.strip().lower()[:1]
+        if answer in ("y", "n", "a", "d", "q"):
+            return cast("Answer", answer)
+        screen.draw(HELP + "\n")
+
+
+# ---------------------------------------------------------------- what is said
+
+
+def say_landed(screen: Screen, outcome: Outcome) -> None:
+    """Say what landed, or why nothing did."""
+    if outcome is None:
+        screen.note("nothing was chosen; nothing landed")
+        return
+    if isinstance(outcome, LandingRefused):
+        screen.warn("nothing landed:", "red")
+        _say_refused(screen, outcome.refused)
+        return
+    landed = plural(files_of(outcome["entries"]), "change")
+    screen.tell(f"landed {landed} as {outcome['id']}", "green")
+    screen.note(f"take it back with: {screen.prefix}undo {outcome['id']}")
+    if outcome["refused"]:
+        screen.warn("not landed:", "yellow")
+        _say_refused(screen, outcome["refused"])
+
+
+def code_of(outcome: Outcome) -> int:
+    """Return the exit code of a landing."""
+    if outcome is None:
+        return DONE
+    if isinstance(outcome, LandingRefused):
+        return APPROVAL if all(row["reason"].startswith("flagged") for row in outcome.refused) else PARTLY
+    return PARTLY if outcome["refused"] else DONE
+
+
+def _say_refused(screen: Screen, refused: Sequence[Mapping[str, str]]) -> None:
+    for row in refused:
+        screen.warn(f"  {harmless(row['path'].lstrip('/'))}: {row['reason']}")
+
+
+# ---------------------------------------------------------------- undo, discard
+
+
+async def undo(screen: Screen, client: Client, wanted: str | None, *, force: bool) -> Row | LandingRefused:
+    """Take a landing back, by default the newest that stands.
+
+    Args:
+        wanted: its id, or the beginning of it.
+
+    Raises:
+        CliExit: nothing stands, or `wanted` fits none or several.
+    """
+    known = await client.landings()
+    standing = [row["id"] for row in known if row["state"] == "done" and row["kind"] == "land"]
+    if not wanted and not standing:
+        raise CliExit(USAGE, f"nothing has landed in {client.where} that could be taken back")
+    landing = one_of([row["id"] for row in known], wanted, client.where) if wanted else standing[0]
+    try:
+        return await client.undo(landing, force=force)
+    except LandingRefused as refusal:
+        return refusal
+
+
+def one_of(known: Sequence[str], wanted: str, where: str) -> str:
+    """Return the one landing whose id begins so."""
+    matches = [each for each in known if each.startswith(wanted)]
+    if len(matches) == 1:
+        return matches[0]
+    what = f"fits several landings: {', '.join(matches)}" if matches else f"is not a landing of {where}"
+    raise CliExit(USAGE, f"{harmless(wanted)} {what}; `bowerbird landings` lists them")
+
+
+def say_undone(screen: Screen, outcome: Row | LandingRefused) -> None:
+    """Say what was taken back, or why nothing was."""
+    if isinstance(outcome, LandingRefused):
+        screen.warn("nothing was taken back; edited since:", "red")
+        _say_refused(screen, outcome.refused)
+        screen.note(f"`{screen.prefix}undo --force` takes it back anyway; that can be undone too")
+        return
+    count = plural(files_of(outcome["entries"]), "change")
+    screen.tell(f"took {outcome.get('undoes') or 'it'} back ({count})", "green")
+    screen.note(f"bring it back with: {screen.prefix}undo {outcome['id']}")
+
+
+async def discard(screen: Screen, client: Client, thread_id: str, *, yes: bool) -> Row | None:
+    """Throw a session's changes away, once that is confirmed; None when there are none.
+
+    Raises:
+        CliExit: it was not confirmed.
+    """
+    changed = await client.changed(thread_id)
+    if not changed:
+        screen.note(f"session {thread_id} has nothing to discard")
+        return None
+    question = f"Discard {plural(len(changed), 'change')} of session {thread_id}?"
+    if not yes and not await confirmed(screen, question):
+        raise CliExit(USAGE, "nothing was discarded; --yes discards without asking")
+    return await client.discard(thread_id)
+
+
+def say_discarded(screen: Screen, thread_id: str, gone: Row) -> None:
+    """Say what was thrown away and how it is brought back."""
+    screen.tell(f"discarded {plural(len(gone['paths']), 'change')} of session {thread_id}", "green")
+    screen.note(f"kept for 7 days; bring them back with: bowerbird trash restore {gone['branch']}")
+
+
+async def checked(
+    screen: Screen, client: Client, thread_id: str, show: Callable[[Row], object] | None = None
+) -> bool:
+    """Run the command of `landing.check`, say what it found and return whether it passed (UI-27).
+
+    Args:
+        show: shows a failure in another way.
+    """
+    found = await client.check(thread_id, lambda command: screen.note(f"checking: {harmless(command)}"))
+    if found["state"] == "passed":
+        screen.note(f"check passed in {found['seconds']:.1f} s")
+        return True
+    if show is not None:
+        show(found)
+        return False
+    tail = harmless(found["output_tail"].rstrip())
+    if tail:
+        screen.warn(tail)
+    if found["state"] == "failed":
+        how = f"ended with code {found['exit_code']} after {found['seconds']:.1f} s"
+        screen.warn(f"nothing landed: the check {how}", "red")
+    else:
+        why = harmless(str(found["error"]))
+        screen.warn(f"nothing landed: the check could not run: {why}", "red")
+    return False

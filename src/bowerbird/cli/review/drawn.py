@@ -1,0 +1,111 @@
+"""Changes and landings as lines: what `diff`, `landings` and their like show (UI-43).
+
+Here: the three forms of a diff, rows of landings. Not here: whose branch it is (`client/`), colours
+(`terminal/drawing.py`).
+"""
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from bowerbird.cli.client.protocol import Client
+from bowerbird.cli.review.marking import taint_line
+from bowerbird.cli.terminal.drawing import coloured_diff
+from bowerbird.cli.terminal.exits import DONE
+from bowerbird.cli.terminal.pager import show_paged
+from bowerbird.cli.terminal.shell import Shell
+from bowerbird.cli.terminal.terminal import Steps
+from bowerbird.cli.terminal.text import age, harmless, plural, table
+from bowerbird.core.timestamps import from_iso
+
+MOST_AT_ONCE = 500
+
+
+async def write_diff(
+    shell: Shell, client: Client, thread_id: str, chosen: Sequence[str], *, stat: bool, json: bool
+) -> int:
+    """Show a session's changes in one of the three forms.
+
+    Args:
+        chosen: only these paths; none = all, without what every door folds: caches, and what git ignores
+            (WS-65).
+    """
+    paths: Sequence[str] | None = chosen or None
+    if json:
+        return shell.json(await client.diff(thread_id, paths))
+    entries: list[dict[str, Any]] = (await client.plan(thread_id, paths))["entries"]
+    folded = [] if paths else [row["path"] for row in entries if row["ignored"]]
+    said = taint_line([row for row in entries if row["path"] not in folded])
+    if said:
+        shell.terminal.warn(said, "yellow")
+    if folded:
+        paths = [path for path in await client.changed(thread_id) if path not in folded]
+        count = plural(len(folded), "ignored file")
+        shell.terminal.note(f"{count} left out, {harmless(folded[0].lstrip('/'))} …: name a path to see it")
+        if not paths:
+            return DONE
+    if stat:
+        for line in stat_lines(await client.diff(thread_id, paths), width=shell.terminal.width):
+            shell.terminal.line(line)
+        return DONE
+    patch = await client.patch(thread_id, paths)
+    show_paged(shell.terminal, coloured_diff(patch, shell.terminal.out), patch)
+    if not patch:
+        shell.terminal.note(f"session {thread_id} changes nothing")
+    return DONE
+
+
+def stat_lines(data: dict[str, Any], *, width: int) -> list[str]:
+    """Return one line per changed path with its counts, flagged ones marked."""
+    rows: list[list[str]] = []
+    added = removed = 0
+    for row in data["written"]:
+        plus, minus = int(row.get("added") or 0), int(row.get("removed") or 0)
+        added, removed = added + plus, removed + minus
+        mark = "A" if row["kind"] == "create" else "M"
+        size = "binary" if row.get("binary") else f"+{plus} -{minus}"
+        flags = f"  [{', '.join(row['flags'])}]" if row.get("flags") else ""
+        rows.append([mark, harmless(row["path"].lstrip("/")), size + flags])
+    marks: dict[str, Any] = data.get("marks") or {}
+    for path in data["deleted"]:
+        flags = f"[{', '.join(marks[path]['flags'])}]" if path in marks else ""
+        rows.append(["D", harmless(path.lstrip("/")), flags])
+    total = f"{plural(len(rows), 'file')}, +{added} -{removed}"
+    return [*table(rows, width=width), total] if rows else []
+
+
+def steps_of(show: Callable[[str], None], files: int, *, width: int) -> Steps | None:
+    """Return what shows a landing of many files step by step, None for one that is over at once (UI-53)."""
+    if files <= MOST_AT_ONCE:
+        return None
+    return Steps(
+        show, files, per=2, width=width - 1, what="landing", noun="file"
+    )  # written, then put in place
+
+
+def files_of(entries: Sequence[dict[str, Any]]) -> int:
+    """Return how many files were changed; directories come and go with them."""
+    return sum(row["op"] not in ("mkdir", "rmdir") for row in entries) or len(entries)
+
+
+def landing_rows(records: Sequence[dict[str, Any]]) -> list[list[str]]:
+    """Return landings as rows of a table."""
+    return [
+        [row["id"], row["kind"], _state_of(row), _age_of(row["at"]), _paths_of(row["entries"])]
+        for row in records
+    ]
+
+
+def _state_of(row: dict[str, Any]) -> str:
+    return f"{row['state']}, tainted" if any(e.get("tainted") for e in row["entries"]) else row["state"]
+
+
+def _age_of(at: str) -> str:
+    return age((datetime.now(UTC) - from_iso(at)).total_seconds())
+
+
+def _paths_of(entries: Sequence[dict[str, Any]]) -> str:
+    names = [harmless(str(row["path"]).lstrip("/")) for row in entries]
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    taint = taint_line(entries)
+    return ", ".join(names[:3]) + more + (f" – {taint}" if taint else "")

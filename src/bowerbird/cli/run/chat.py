@@ -1,0 +1,357 @@
+"""The interactive session: lines in, turns out (UI-52 … UI-57).
+
+Here: what a typed line does in each state, and the life of the turns of one terminal. Not
+here: keys and drawing (`prompt_screen.py`, `turn/painter.py`), slash commands (`slash_commands.py`).
+"""
+
+import asyncio
+from collections.abc import Coroutine
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from bowerbird.cli.client.protocol import Client, News, Row
+from bowerbird.cli.run.prompt_screen import ChatScreen, Leave
+from bowerbird.cli.run.slash_lines import Refused, Said, Slash, read_line
+from bowerbird.cli.run.watching import Watch
+from bowerbird.cli.terminal.drawing import MarkdownPainter
+from bowerbird.cli.terminal.exits import DONE, CliExit
+from bowerbird.cli.terminal.run_options import RunOptions
+from bowerbird.cli.terminal.shell import Shell
+from bowerbird.cli.terminal.text import cost_line, harmless, one_line, plural, short_path
+from bowerbird.cli.turn.asking import details, is_early_answer, question_lines, read_answer
+from bowerbird.cli.turn.painter import TurnPainter
+from bowerbird.cli.turn.story import Story
+from bowerbird.core.errors import BowerbirdError, SessionError
+from bowerbird.core.events import ApprovalRequest
+
+
+async def chat(shell: Shell, client: Client, options: RunOptions) -> int:
+    """Talk with an agent until the person leaves; everything is kept."""
+    thread_id = None if options.resume is None else await client.session_for(options)
+    talk = Chat(shell, client, options)
+    await talk.open(thread_id)
+    try:
+        await talk.converse()
+    finally:
+        await talk.aclose()
+    return DONE
+
+
+class Chat:
+    """One terminal and the session it talks to; owned by the task that reads lines.
+
+    Attributes:
+        session: as REST shows it, None until the first message makes one.
+        model: what sessions without a model of their own run on.
+    """
+
+    def __init__(self, shell: Shell, client: Client, options: RunOptions) -> None:
+        self.shell = shell
+        self.client = client
+        self.options = options
+        self.model = client.model
+        self.session: Row | None = None
+        self.story = Story()
+        self.changed: list[str] = []
+        liked = client.preferences
+        self.screen = ChatScreen(
+            shell.terminal,
+            history_file=liked.history_file,
+            vi_mode=liked.vi_mode,
+            on_stop=self._stop_key,
+            paths=lambda: self.changed,
+        )
+        self.screen.status = self._status
+        self._markdown = MarkdownPainter(colour=shell.terminal.out.colour, theme=liked.theme)
+        self._painter = TurnPainter(self.screen, self.story, self._markdown, quiet=options.quiet)
+        self._watch: Watch | None = None
+        self._turns: asyncio.Queue[str] = asyncio.Queue()
+        self._worker: asyncio.Task[None] | None = None
+        self._waiting_answer: asyncio.Future[str] | None = None
+        self._stopping = False
+        self._queued: dict[str, str] = {}
+        self._inbox: dict[str, str] = {}
+        self._shown = ""
+        self._context_tokens = 0
+        self._compacting = False
+        self._background: set[asyncio.Task[None]] = set()
+
+    # ------------------------------------------------------------ life
+
+    async def open(self, thread_id: str | None) -> None:
+        """Begin with a session, or with one that the first message will make."""
+        self.session = None
+        self.story = Story()
+        self._painter = TurnPainter(self.screen, self.story, self._markdown, quiet=self.options.quiet)
+        await self._end_watch()
+        if thread_id is not None:
+            await self._use(thread_id)
+
+    async def converse(self) -> None:
+        """Read lines until the person leaves."""
+        from bowerbird import __version__
+
+        where = harmless(short_path(self.client.where, str(Path.home())))
+        said = [f"bowerbird {__version__}", self.model, where]
+        self.screen.line(" · ".join(filter(None, said)), "bold")
+        self.screen.line("Changes stay on a branch until you /land them. /help lists commands.", "dim")
+        with self.screen.held():
+            while True:
+                try:
+                    line = await self.screen.read()
+                    await self._line(self.screen.prompt, line)
+                except Leave:
+                    await self.screen.drained()
+                    return
+                except (BowerbirdError, CliExit) as error:
+                    self.screen.line(f"{harmless(str(error))}", "red")
+
+    async def aclose(self) -> None:
+        """Stop what runs (it stays resumable) and say how to come back."""
+        if self._worker is not None:
+            self._worker.cancel()
+            await asyncio.gather(self._worker, return_exceptions=True)
+        await self._end_watch()
+        if self.session is not None:
+            terminal = self.shell.terminal
+            if self.screen.mode in ("running", "asking"):
+                how = "the turn goes on there" if self.client.is_server else "the turn was stopped"
+                terminal.warn(f"{how}; go on with: bowerbird resume {self.session['id']}")
+            else:
+                terminal.warn(f"go on with: bowerbird --resume={self.session['id']}", "dim")
+
+    async def _use(self, thread_id: str) -> None:
+        """Make a session the one that is talked to, driven and watched."""
+        self.session = await self.client.show(thread_id, messages=False)
+        await self.refresh()
+        await self.client.drive(thread_id)
+        self._watch = Watch(self.client, thread_id, int(self.session["cursor"]), say=self.screen.line)
+        await self._watch.begin()
+
+    async def _end_watch(self) -> None:
+        watch, self._watch = self._watch, None
+        if watch is not None:
+            await watch.aclose()
+
+    # ------------------------------------------------------------ lines
+
+    async def _line(self, prompt: str, line: str) -> None:
+        is_message = self.screen.mode == "running" and isinstance(read_line(line), Said)
+        if line.strip() and not is_message:  # a message that waits is shown as queued, then above its answer
+            if self.screen.mode == "idle":
+                self.screen.line("")
+            self.screen.echo(prompt, line)
+        if self._waiting_answer is not None:
+            self._waiting_answer.set_result(line)
+            self._waiting_answer = None
+            return
+        if not line.strip():
+            if self.screen.mode == "feedback":
+                self.screen.mode = "idle"
+            return
+        said = read_line(line)
+        if isinstance(said, Refused):
+            self.screen.line(said.message, "yellow")
+        elif isinstance(said, Slash):
+            from bowerbird.cli.run.slash_commands import run_slash
+
+            # In a task of its own: it may ask, and its answer is the next line.
+            self._in_background(run_slash(self, said))
+        elif self._plans() and is_early_answer(said.text):
+            # Sent, it would be feedback to the plan and pay for another one.
+            self.screen.line(f"{said.text!r} was not sent: no question is open", "yellow")
+        else:
+            await self.send(said.text)
+
+    def _plans(self) -> bool:
+        is_planning = self.session is not None and bool(self.session["enable_plan_mode"])
+        return self.screen.mode == "running" and is_planning
+
+    async def send(self, text: str) -> None:
+        """Send a message: it starts a turn, or waits for the one that runs."""
+        session = await self.ensure_session()
+        receipt = await self.client.send(session["id"], text)
+        turn_id = str(receipt["turn_id"])
+        self._inbox[turn_id] = str(receipt["inbox_id"])
+        if self.screen.mode == "running":
+            self.screen.queued.append(one_line(text, 100))
+            self._queued[turn_id] = text
+        self.watch_turn(turn_id)
+
+    async def ensure_session(self) -> Row:
+        """Return the session, made now when there is none yet."""
+        if self.session is None:
+            await self._use(await self.client.session_for(replace(self.options, resume=None)))
+        assert self.session is not None, "it was made"
+        return self.session
+
+    def watch_turn(self, turn_id: str) -> None:
+        """Show a turn once those before it have ended."""
+        self._turns.put_nowait(turn_id)
+        if self._worker is None or self._worker.done():
+            self._worker = asyncio.create_task(self._show_turns(), name="chat turns")
+            self._worker.add_done_callback(self._worker_ended)
+
+    def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
+        async def framed() -> None:
+            try:
+                await work
+            except Leave:
+                self.screen.leave()
+            except (BowerbirdError, CliExit, OSError) as error:
+                self.screen.line(harmless(str(error)), "red")
+
+        task = asyncio.create_task(framed())
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+    # ------------------------------------------------------------ turns
+
+    async def _show_turns(self) -> None:
+        while not self._turns.empty():
+            turn_id = self._shown = self._turns.get_nowait()
+            self.screen.mode = "running"
+            self.screen.doing("starting")
+            self.story.begin_turn()
+            self._painter.begin()
+            if (queued := self._queued.pop(turn_id, None)) is not None:
+                self.screen.queued.pop(0)
+                self.screen.line("")
+                self.screen.echo("> ", queued)
+            assert self._watch is not None
+            turn = await self._watch.turn(turn_id, self._show, self._ask)
+            self._inbox.pop(turn_id, None)
+            self.screen.doing("")
+            await self._ended(turn)
+            following = await self._watch.following(turn)
+            if following is not None and self._turns.empty():
+                self._turns.put_nowait(following)
+
+    def _show(self, news: News) -> None:
+        if news.usage is not None:
+            self._context_tokens = int(news.usage.get("last_input_tokens") or 0)
+        self._painter.news(news.published, news.todos)
+
+    @property
+    def context_tokens(self) -> int:
+        """How much of the context the last answer took, as far as it is known."""
+        return self.story.context_tokens or self._context_tokens
+
+    async def compact(self, focus: str) -> None:
+        """Have the history summarised before the next answer."""
+        await self.client.compact((await self.ensure_session())["id"], focus)
+        self._compacting = True
+
+    async def _ended(self, turn: Row) -> None:
+        await self.refresh()
+        assert self.session is not None, "its turn has ended"
+        if self._compacting:
+            # /compact asked for one summary; it was made before this turn's first call.
+            await self.client.compact(self.session["id"], None)
+            self._compacting = False
+        if turn["error"]:
+            self.screen.line(f"the turn failed: {harmless(str(turn['error'].get('message')))}", "red")
+            self.screen.line("/resume tries again from where it stopped", "dim")
+        elif turn["stop_reason"] not in ("end_turn", "plan", "cancelled", None):
+            self.screen.line(f"stopped: {turn['stop_reason']}", "yellow")
+        window = int(self.session["context_window"])
+        line = cost_line(
+            self.story.usage, context=self.context_tokens, window=window, changed=len(self.changed)
+        )
+        self.screen.line(line, "dim")
+        if self.changed:
+            self.screen.line(f"{plural(len(self.changed), 'file')} changed: /diff · /land · /discard")
+        self.screen.mode = "feedback" if self._stopping else "idle"
+        self._stopping = False
+        self.screen.redraw()
+
+    def _worker_ended(self, worker: "asyncio.Task[None]") -> None:
+        if not worker.cancelled() and worker.exception() is not None:
+            self.screen.line(f"{type(worker.exception()).__name__}: {worker.exception()}", "red")
+            self.screen.mode = "idle"
+
+    async def refresh(self) -> None:
+        """Read the session and its changed paths anew."""
+        if self.session is None:
+            return
+        self.session = await self.client.show(self.session["id"], messages=False)
+        self.changed = sorted(path.lstrip("/") for path in await self.client.changed(self.session["id"]))
+
+    def _stop_key(self) -> None:
+        """Ctrl+C in a turn: stop it, then ask for feedback."""
+        if self._waiting_answer is not None:
+            waiting, self._waiting_answer = self._waiting_answer, None
+            waiting.set_result("")
+        is_running = self._worker is not None and not self._worker.done()
+        if self.session is None or self._stopping or not is_running:
+            return
+        self._stopping = True
+        self.screen.doing("stopping")
+        self._in_background(self._cancel(self.session["id"]))
+
+    async def _cancel(self, thread_id: str) -> None:
+        turn = await self.client.turn(thread_id, self._shown) if self._shown else None
+        inbox_id = self._inbox.get(self._shown)
+        with suppress(SessionError):  # it ended, or began, in this moment
+            if turn is not None and turn["state"] == "queued" and inbox_id is not None:
+                await self.client.take_back(thread_id, inbox_id)  # what runs before it is another door's
+                self.screen.line("taken back before it began; nothing else was stopped", "yellow")
+                return
+            await self.client.cancel(thread_id)
+
+    # ------------------------------------------------------------ questions
+
+    async def ask(self, question: str) -> str:
+        """Return the line that answers `question`; "" when the turn was stopped instead."""
+        mode = self.screen.mode
+        self.screen.mode, self.screen.question = "asking", question
+        self.screen.redraw()
+        self._waiting_answer = asyncio.get_running_loop().create_future()
+        try:
+            return await self._waiting_answer
+        finally:
+            self._waiting_answer = None
+            self.screen.question = ""
+            self.screen.mode = mode
+
+    async def _ask(self, request: ApprovalRequest) -> tuple[str, str | None] | None:
+        self.screen.set_aside()
+        self.screen.line("")
+        if request.kind == "plan":
+            self.screen.line("Plan:", "yellow")
+            self.screen.answer(self._markdown.paint(request.text, self.screen.width))
+            self.screen.line(question_lines(request)[-1], "yellow")
+        else:
+            for text in question_lines(request):
+                self.screen.line(text, "yellow")
+        try:
+            return await self._answered(request)
+        finally:
+            self.screen.give_back()
+
+    async def _answered(self, request: ApprovalRequest) -> tuple[str, str | None] | None:
+        while not self._stopping:
+            line = await self.ask("answer> ")
+            if self._stopping:
+                return None
+            if request.kind == "approval" and line.strip().lower() in ("d", "details"):
+                for text in details(request):
+                    self.screen.line(text)
+                continue
+            answer = read_answer(request.kind, line)
+            if answer is not None:
+                return answer
+            for text in question_lines(request)[-1:]:
+                self.screen.line(text, "yellow")
+        return None
+
+    def _status(self) -> str:
+        small = " · local, small model" if self.model.startswith("local:") else ""
+        session = self.session
+        if session is None:
+            return f" new session · {self.model}{small}"
+        model = str(session["model"] or self.model)
+        mode = " · plan mode" if session["enable_plan_mode"] else ""
+        return f" {session['id']} · {model}{small}{mode} · {plural(len(self.changed), 'file')} changed"

@@ -1,0 +1,311 @@
+"""One turn without a prompt line: watch it, answer what it asks, print the result (UI-56 … UI-60).
+
+Here: the run of one turn and its three output forms. Not here: input, sessions, drawing.
+"""
+
+import asyncio
+import contextlib
+import json
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from bowerbird.cli.client.protocol import Client, News, Row
+from bowerbird.cli.run.watching import Ask, Watch
+from bowerbird.cli.terminal.drawing import MarkdownPainter
+from bowerbird.cli.terminal.exits import TIMEOUT, code_of_turn
+from bowerbird.cli.terminal.run_options import RunOptions
+from bowerbird.cli.terminal.shell import Shell
+from bowerbird.cli.terminal.terminal import Spinner, Terminal
+from bowerbird.cli.terminal.text import cost_line, cut, plural
+from bowerbird.cli.turn.asking import approve_within_policy, ask_person
+from bowerbird.cli.turn.painter import TurnPainter
+from bowerbird.cli.turn.story import Story
+from bowerbird.core.errors import BowerbirdError
+from bowerbird.core.events import ApprovalRequest
+
+_FRAME_S = 0.1
+
+
+def who_answers(options: RunOptions) -> Ask | None:
+    """Return who answers questions of a one-shot run: the person at the terminal, `--yes`, or nobody."""
+    if options.yes:
+        return approve_within_policy
+    if sys.stdin.isatty() and sys.stderr.isatty() and options.form == "text":
+        return _ask_at_terminal
+    return None
+
+
+async def _ask_at_terminal(request: ApprovalRequest) -> tuple[str, str | None] | None:
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.output.defaults import create_output
+
+    prompt: PromptSession[str] = PromptSession(output=create_output(stdout=sys.stderr))
+
+    def say(text: str) -> None:
+        sys.stderr.write(text + "\n")
+
+    return await ask_person(request, say, prompt.prompt_async)
+
+
+class OneShotSink:
+    """Draws on the two streams; a status line while something runs."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal = terminal
+        self._spinner: Spinner | None = None
+
+    @property
+    def width(self) -> int:
+        """Columns now."""
+        return self._terminal.width
+
+    def answer(self, text: str) -> None:
+        """Show a drawn block on standard output."""
+        self._terminal.write(text)
+
+    def line(self, text: str, style: str = "") -> None:
+        """Show a line on standard error."""
+        self._terminal.note(text, style)
+
+    def doing(self, action: str) -> None:
+        """Set the status."""
+        if not action:
+            self._spinner = None
+            self._terminal.clear_status()
+        elif self._spinner is None or self._spinner.action != action:
+            self._spinner = Spinner.of(action)
+
+    def pending(self, text: str) -> None:
+        """An unfinished block is shown when it is finished."""
+
+    def worker(self, handle: str, doing: str) -> None:
+        """Say that a subagent begins; its end is a line of its own."""
+        if doing:
+            self._terminal.note(
+                cut(f"    ▸ {doing}", self.width) if self._terminal.err.cursor else f"    {doing}", "dim"
+            )
+
+    async def animate(self) -> None:
+        """Move the spinner until cancelled."""
+        while True:
+            if self._spinner is not None:
+                self._terminal.status(self._spinner.frame())
+            await asyncio.sleep(_FRAME_S)
+
+
+class OneShot:
+    """Runs one turn of a session for the command line.
+
+    Args:
+        shell: streams. client: whom to ask. options: of the command.
+        ask: answers questions; None = nobody, so that what would ask is denied.
+    """
+
+    def __init__(self, shell: Shell, client: Client, options: RunOptions, ask: Ask | None) -> None:
+        self._terminal = shell.terminal
+        self._client = client
+        self._options = options
+        self._is_attended = ask is not None
+        if ask is None and client.is_server:
+            ask = self._deny
+        self._ask = None if ask is None else self._without_status(ask)
+        self._sink = OneShotSink(shell.terminal)
+        self._story = Story()
+        self._usage: Mapping[str, Any] | None = None
+        self._denied: list[str] = []
+        self._timeout = options.timeout or client.preferences.timeout_s
+
+    async def _deny(self, request: ApprovalRequest) -> tuple[str, str | None]:
+        """Answer what a server asks where nobody sits; in this process it is denied before it is asked."""
+        self._denied += [str(tool.get("name")) for tool in request.tools] or [request.kind]
+        return {"plan": "reject", "budget": "stop"}.get(request.kind, "deny"), "nobody can answer here"
+
+    def _without_status(self, ask: Ask) -> Ask:
+        """Have nothing move on the screen while a person is asked."""
+
+        async def asked(request: ApprovalRequest) -> tuple[str, str | None] | None:
+            self._sink.doing("")
+            answer = await ask(request)
+            self._sink.doing("thinking")
+            return answer
+
+        return asked
+
+    async def run(self, thread_id: str, send: Callable[[], Awaitable[Row]]) -> int:
+        """Send what begins a turn and watch that; returns the exit code."""
+
+        async def begin() -> str:
+            await self._client.drive(thread_id)
+            return str((await send())["turn_id"])
+
+        return await self._watched(thread_id, begin)
+
+    async def go_on(self, thread_id: str, turn: Row) -> int:
+        """Resume `turn` and watch it; returns the exit code."""
+        client = self._client
+
+        async def begin() -> str:
+            if turn["state"] == "failed" or (turn["state"] == "running" and not client.is_server):
+                # Said before it is driven: a person's resume is no further death of the turn (SE-23).
+                await client.resume(thread_id)
+            await client.drive(thread_id)
+            if turn["state"] == "waiting" and self._ask is not None:
+                await self._answer_pending(thread_id, turn, self._ask)
+            return str(turn["turn_id"])
+
+        return await self._watched(thread_id, begin)
+
+    async def _answer_pending(self, thread_id: str, turn: Row, ask: Ask) -> None:
+        found = (await self._client.turn(thread_id, turn["turn_id"]))["request"]
+        if found is None:
+            return
+        request = ApprovalRequest(
+            found["request_id"], found["kind"], tools=tuple(found["tools"]), text=found["text"]
+        )
+        answer = await ask(request)
+        if answer is not None:
+            await self._client.answer(thread_id, request.id, *answer)
+
+    async def _watched(self, thread_id: str, begin: Callable[[], Awaitable[str]]) -> int:
+        before = await self._client.show(thread_id, messages=False)
+        is_json = self._options.form == "stream-json"
+        watch = Watch(self._client, thread_id, int(before["cursor"]), lines=is_json, say=self._terminal.note)
+        animation = asyncio.create_task(self._sink.animate())
+        self._sink.doing("starting")
+        turn_id = ""
+        try:
+            await watch.begin()
+            async with asyncio.timeout(self._timeout):
+                turn_id = await begin()
+                show = self._show()
+                turn = await watch.turn(turn_id, show, self._ask)
+                while self._is_attended and (following := await watch.following(turn)) is not None:
+                    turn = await watch.turn(following, show, self._ask)
+        except TimeoutError:
+            self._sink.doing("")
+            await self._stopped(thread_id, f"stopped after {self._timeout:g} s (--timeout)")
+            return TIMEOUT
+        except BaseException as error:
+            self._sink.doing("")
+            quietly = isinstance(error, BrokenPipeError)  # a closed pipe ends quietly
+            if turn_id:
+                await asyncio.shield(self._stopped(thread_id, "" if quietly else "stopped"))
+            raise
+        finally:
+            animation.cancel()
+            await asyncio.gather(animation, return_exceptions=True)
+            self._terminal.clear_status()
+            await watch.aclose()
+        return await self._finish(thread_id, turn)
+
+    async def _stopped(self, thread_id: str, how: str) -> None:
+        """Stop a server's turn; one of this process stops with it, and can be resumed."""
+        if self._client.is_server:
+            with contextlib.suppress(BowerbirdError):  # the server is gone, or the turn has ended
+                await self._client.cancel(thread_id)
+        if how:
+            self._terminal.warn(f"{how}; go on with: bowerbird resume {thread_id}", "yellow")
+
+    def _show(self) -> Callable[[News], None]:
+        terminal = self._terminal
+        drawn = terminal.out.is_terminal and self._options.form == "text"
+        theme = self._client.preferences.theme
+        markdown = MarkdownPainter(colour=terminal.out.colour, theme=theme) if drawn else None
+        painter = TurnPainter(self._sink, self._story, markdown, quiet=self._options.quiet)
+
+        def show(news: News) -> None:
+            self._usage = news.usage or self._usage
+            for line in news.lines:
+                terminal.write(line + "\n")
+            if self._options.form == "stream-json":
+                if news.published is not None:
+                    self._story.add(news.published)
+                return
+            painter.news(news.published, news.todos)
+
+        return show
+
+    # ------------------------------------------------------------ the end
+
+    async def _finish(self, thread_id: str, turn: Row) -> int:
+        after = await self._client.show(thread_id, messages=False)
+        changed = await self._changed(thread_id)
+        answers = turn["state"] == "done" or turn["stop_reason"] == "plan"
+        text = str(turn["text"]) if answers else ""
+        form = self._options.form
+        if form == "json":
+            result = await self._result(thread_id, turn, text, changed, after)
+            self._terminal.write(json.dumps(result, ensure_ascii=False) + "\n")
+        elif form == "text" and not self._terminal.out.is_terminal and text:
+            self._terminal.write(text if text.endswith("\n") else text + "\n")
+        self._sum_up(thread_id, turn, changed, int(after["context_window"]))
+        denied = bool(self._story.denied or self._denied) and not self._is_attended
+        return code_of_turn(turn["state"], turn["stop_reason"], denied_last=denied)
+
+    async def _changed(self, thread_id: str) -> list[dict[str, str]]:
+        changes = await self._client.diff(thread_id)
+        rows = [{"path": row["path"], "status": _status(row)} for row in changes["written"]]
+        rows += [{"path": path, "status": "deleted"} for path in changes["deleted"]]
+        return sorted(rows, key=lambda row: row["path"])
+
+    async def _result(
+        self, thread_id: str, turn: Row, text: str, changed: list[dict[str, str]], after: Row
+    ) -> dict[str, Any]:
+        import msgspec
+
+        from bowerbird.core.wire import TurnUsage
+
+        usage = self._usage
+        if usage is None:
+            counted = TurnUsage.of(self._story.usage, self._story.context_tokens, plan_mode=False)
+            usage = msgspec.to_builtins(counted)
+        return {
+            "conversation_id": thread_id,
+            "turn_id": turn["turn_id"],
+            "state": turn["state"],
+            "stop_reason": turn["stop_reason"],
+            "answer": text,
+            "changed": changed,
+            "landing_id": await self._landing_id(turn, after),
+            "usage": usage,
+            "error": turn["error"],
+        }
+
+    async def _landing_id(self, turn: Row, after: Row) -> str | None:
+        """Return the landing that the branch's policy made in this turn."""
+        if after["branch"] is None or after["workspace"] is None:
+            return None
+        for row in await self._client.landings():
+            if row["branch"] == after["branch"]["id"]:
+                return str(row["id"]) if row["at"] >= (turn["started_at"] or "") else None
+        return None
+
+    def _sum_up(self, thread_id: str, turn: Row, changed: list[dict[str, str]], window: int) -> None:
+        terminal = self._terminal
+        if turn["error"]:
+            terminal.warn(f"the turn failed: {turn['error'].get('message')}", "red")
+        denied = [*self._story.denied, *self._denied]
+        if denied and not self._is_attended:
+            names = ", ".join(sorted(set(denied)))
+            terminal.warn(
+                f"denied, because nobody could be asked: {names}. Run it at a terminal, or with --yes.",
+                "yellow",
+            )
+        if turn["state"] in ("failed", "waiting"):
+            terminal.warn(f"go on with: bowerbird resume {thread_id}")
+        context = self._story.context_tokens or int((self._usage or {}).get("last_input_tokens") or 0)
+        terminal.note(
+            cost_line(self._story.usage, context=context, window=window, changed=len(changed)), "dim"
+        )
+        if changed:
+            terminal.note(
+                f"{plural(len(changed), 'file')} changed on the branch: bowerbird diff {thread_id} · "
+                f"bowerbird land {thread_id} · bowerbird discard {thread_id}"
+            )
+
+
+def _status(row: Row) -> str:
+    if row.get("renamed_from"):
+        return "renamed"
+    return "created" if row["kind"] == "create" else "modified"

@@ -1,0 +1,333 @@
+"""The prompt of the interactive session: one line that stays while a turn runs (UI-52 … UI-55).
+
+Here: keys, the lines above the input, completion, printing above the prompt. Not here: what
+typed lines mean (`chat.py`), what events become (`turn/painter.py`).
+"""
+
+import asyncio
+import sys
+import termios
+import time
+from collections.abc import Callable, Generator, Iterable
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from pathlib import Path
+from typing import Literal
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.application import in_terminal, run_in_terminal
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+from prompt_toolkit.formatted_text import ANSI
+from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.input.vt100 import Vt100Input, cooked_mode
+from prompt_toolkit.key_binding import KeyBindings
+from prompt_toolkit.key_binding.key_processor import KeyPressEvent
+from prompt_toolkit.keys import Keys
+from prompt_toolkit.patch_stdout import patch_stdout
+
+from bowerbird.cli.run.slash_lines import COMMANDS
+from bowerbird.cli.terminal.terminal import Spinner, Terminal
+from bowerbird.cli.terminal.text import cut, harmless, plural, width_of, wrapped
+
+Mode = Literal["idle", "running", "feedback", "asking"]
+
+PENDING_LINES = 4
+ECHO_LINES = 20
+TWICE_S = 1.0
+_PROMPTS: dict[Mode, str] = {"idle": "> ", "running": "> ", "feedback": "feedback> ", "asking": "answer> "}
+
+
+class Leave(Exception):
+    """The person leaves."""
+
+
+class ChatScreen:
+    """Reads lines and draws above them; also a `Sink` for the painter.
+
+    Args:
+        terminal: streams and colours.
+        history_file: typed lines are kept here, 0600; None = only in memory.
+        on_stop: called for Ctrl+C while a turn runs.
+        paths: returns paths that `/diff` and `/land` complete.
+    """
+
+    def __init__(
+        self,
+        terminal: Terminal,
+        *,
+        history_file: Path | None,
+        vi_mode: bool,
+        on_stop: Callable[[], None],
+        paths: Callable[[], Iterable[str]],
+    ) -> None:
+        self.mode: Mode = "idle"
+        self.question = ""
+        self.queued: list[str] = []
+        self.status: Callable[[], str] = str
+        self._terminal = terminal
+        self._on_stop = on_stop
+        self._spinner: Spinner | None = None
+        self._workers: dict[str, Spinner] = {}
+        self._pending = ""
+        self._step = ""
+        self._aside = ""
+        self._unprinted: list[str] = []
+        self._printing: asyncio.Task[None] | None = None
+        self._interrupted_at = 0.0
+        self._prompt: PromptSession[str] = PromptSession(
+            input=_Keyboard(sys.stdin) if sys.stdin.isatty() else None,
+            message=self._message,
+            multiline=True,
+            history=_history(history_file),
+            vi_mode=vi_mode,
+            completer=_SlashCompleter(paths),
+            complete_while_typing=False,
+            key_bindings=self._keys(),
+            bottom_toolbar=self._toolbar,
+            refresh_interval=0.1,
+            prompt_continuation=lambda width, _line, _wrapped: " " * max(width - 2, 0) + "… ",
+            enable_history_search=True,
+            erase_when_done=True,  # what was typed is printed by `echo`, without what stood above it
+        )
+        # A terminal that cannot report its cursor works all the same; a warning would only be in the way.
+        self._prompt.app.renderer.cpr_not_supported_callback = None
+
+    async def read(self) -> str:
+        """Return the next line; raises Leave for Ctrl+D, or Ctrl+C twice."""
+        await self.drained()
+        with patch_stdout(raw=True):
+            try:
+                return await self._prompt.prompt_async(pre_run=self.give_back)
+            except (EOFError, KeyboardInterrupt):
+                raise Leave from None
+
+    @contextmanager
+    def held(self) -> Generator[None]:
+        """Keep what is typed between two prompts as it was typed: not echoed, not edited by the terminal.
+
+        Else Enter would arrive as another character and Ctrl+D not at all. Ctrl+C interrupts as always.
+        """
+        try:
+            before = termios.tcgetattr(sys.stdin)
+        except (termios.error, ValueError, OSError):
+            yield
+            return
+        now = list(before)
+        now[0] &= ~termios.ICRNL
+        now[3] &= ~(termios.ECHO | termios.ICANON)
+        termios.tcsetattr(sys.stdin, termios.TCSANOW, now)
+        try:
+            yield
+        finally:
+            with suppress(termios.error):
+                termios.tcsetattr(sys.stdin, termios.TCSANOW, before)
+
+    async def lend(self, show: Callable[[], None]) -> None:
+        """Take the prompt away while `show` uses the terminal, as a pager does."""
+
+        def shown() -> None:
+            with cooked_mode(sys.stdin.fileno()) if sys.stdin.isatty() else nullcontext():
+                show()
+
+        await run_in_terminal(shown, in_executor=True)
+
+    def set_aside(self) -> None:
+        """Keep what is being typed for after a question: it is no answer to it."""
+        buffer = self._prompt.default_buffer
+        if self._prompt.app.is_running and buffer.text:
+            self._aside = buffer.text
+            buffer.reset()
+
+    def give_back(self) -> None:
+        """Put back what was set aside, once no question is asked and nothing else is typed."""
+        if self._aside and self.mode != "asking" and not self._prompt.default_buffer.text:
+            self._prompt.default_buffer.insert_text(self._aside)
+            self._aside = ""
+
+    # ------------------------------------------------------------ sink
+
+    @property
+    def width(self) -> int:
+        """Columns now."""
+        return self._terminal.width
+
+    @property
+    def prompt(self) -> str:
+        """What stands before the typed text now."""
+        return self.question or _PROMPTS[self.mode]
+
+    def echo(self, prompt: str, text: str) -> None:
+        """Print what was typed at `prompt`, as it stays on the screen."""
+        if not self._terminal.out.cursor:
+            return  # what was typed could not be erased
+        first, *more = harmless(text).expandtabs(4).split("\n")
+        self.line(prompt + first, "bold")
+        indent = " " * (width_of(prompt) - 2)
+        for line in more[:ECHO_LINES]:
+            self.line(f"{indent}… {line}", "bold")
+        if len(more) > ECHO_LINES:
+            self.line(f"{indent}… {plural(len(more) - ECHO_LINES, 'more line')}", "dim")
+
+    def answer(self, text: str) -> None:
+        """Print a drawn block above the prompt."""
+        self._pending = ""
+        self._print(text)
+
+    def line(self, text: str, style: str = "") -> None:
+        """Print a line above the prompt, broken between words where it is longer than the screen is wide."""
+        for piece in wrapped(text, self.width):
+            self._print(Terminal.styled(piece, style, self._terminal.out) + "\n")
+
+    def doing(self, action: str) -> None:
+        """Set what the spinner says."""
+        if not action:
+            self._spinner = None
+            self._workers.clear()
+        elif self._spinner is None or self._spinner.action != action:
+            self._spinner = Spinner.of(action)
+        self.redraw()
+
+    def pending(self, text: str) -> None:
+        """Show the beginning of an unfinished block above the prompt."""
+        self._pending = text
+
+    def worker(self, handle: str, doing: str) -> None:
+        """Keep one line for a subagent, updated in place, until it has ended."""
+        if doing:
+            self._workers[handle] = Spinner.of(doing)
+        else:
+            self._workers.pop(handle, None)
+        self.redraw()
+
+    def show_step(self, bar: str) -> None:
+        """Show how far a long work is, in place of the status; "" when it is done. Of any thread."""
+        self._step = bar
+
+    def redraw(self) -> None:
+        """Draw the prompt anew, if it is on the screen."""
+        if self._prompt.app.is_running:
+            self._prompt.app.invalidate()
+
+    def leave(self) -> None:
+        """End the reading of lines."""
+        if self._prompt.app.is_running:
+            self._prompt.app.exit(exception=EOFError)
+
+    def _print(self, text: str) -> None:
+        self._unprinted.append(text)
+        if self._printing is None or self._printing.done():
+            self._printing = asyncio.get_running_loop().create_task(self._print_above())
+
+    async def _print_above(self) -> None:
+        """Print what has come, above the prompt if there is one: in the loop, so that order is kept."""
+        while self._unprinted:
+            async with in_terminal():
+                text = "".join(self._unprinted)
+                self._unprinted.clear()
+                self._terminal.write(text)
+
+    async def drained(self) -> None:
+        """Wait until everything is printed."""
+        if self._printing is not None:
+            await self._printing
+
+    # ------------------------------------------------------------ what stands above the input
+
+    def _message(self) -> ANSI:
+        width = max(self.width - 1, 10)
+        lines: list[str] = []
+        dim = self._terminal.out
+        if self.mode == "running":
+            tail = [line for line in harmless(self._pending).expandtabs(4).split("\n") if line.strip()]
+            lines += [Terminal.styled(cut(line, width), "dim", dim) for line in tail[-PENDING_LINES:]]
+            lines += [cut(f"    {worker.frame()}", width) for worker in self._workers.values()]
+            if self._spinner is not None:
+                lines.append(Terminal.styled(cut(self._spinner.frame(), width), "cyan", dim))
+            lines += [Terminal.styled(cut(f"queued: {text}", width), "dim", dim) for text in self.queued[-3:]]
+        return ANSI("\n".join([*lines, Terminal.styled(self.prompt, "bold", dim)]))
+
+    def _toolbar(self) -> ANSI:
+        return ANSI(cut(self._step or self.status(), max(self.width - 1, 10)))
+
+    # ------------------------------------------------------------ keys
+
+    def _keys(self) -> KeyBindings:
+        keys = KeyBindings()
+
+        @keys.add("enter")
+        def accept(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction] - registered
+            event.current_buffer.validate_and_handle()
+
+        @keys.add("escape", "enter")
+        def newline(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction] - registered
+            event.current_buffer.insert_text("\n")
+
+        @keys.add("c-c")
+        @keys.add(Keys.SIGINT)
+        def interrupt(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction] - registered
+            self._interrupt(event)
+
+        @keys.add("c-d")
+        def leave(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction] - registered
+            if not event.current_buffer.text:
+                event.app.exit(exception=EOFError)
+
+        return keys
+
+    def _interrupt(self, event: KeyPressEvent) -> None:
+        now = time.monotonic()
+        if self.mode in ("running", "asking"):
+            now = 0.0  # it stops the turn; leaving takes two more at the prompt
+            self._on_stop()
+        elif event.current_buffer.text:
+            event.current_buffer.reset()
+        elif now - self._interrupted_at <= TWICE_S:
+            event.app.exit(exception=KeyboardInterrupt)
+        else:
+            self.line("Ctrl+C again leaves; so does Ctrl+D.", "dim")
+        self._interrupted_at = now
+
+
+class _Keyboard(Vt100Input):
+    """A terminal that stays raw while something is printed above the prompt.
+
+    prompt_toolkit gives the terminal back to its line editor for each write; keys typed in that moment
+    change: Alt+Enter sends, Ctrl+D is lost.
+    """
+
+    def cooked_mode(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+
+class _SlashCompleter(Completer):
+    """Names of slash commands, and paths after those that take them."""
+
+    def __init__(self, paths: Callable[[], Iterable[str]]) -> None:
+        self._paths = paths
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        text = document.text_before_cursor
+        if not text.startswith("/") or "\n" in text:
+            return
+        name, space, argument = text[1:].partition(" ")
+        if not space:
+            for command, meaning in COMMANDS.items():
+                if command.startswith(name):
+                    yield Completion(command, start_position=-len(name), display_meta=meaning)
+        elif name in ("diff", "land"):
+            word = argument.rsplit(" ", 1)[-1]
+            for path in self._paths():
+                if path.startswith(word):
+                    yield Completion(path, start_position=-len(word))
+
+
+def _history(file: Path | None) -> History:
+    """Return the history of typed lines; a file that cannot be kept costs only the memory of it."""
+    if file is None:
+        return InMemoryHistory()
+    try:
+        file.touch(mode=0o600, exist_ok=True)
+        file.chmod(0o600)
+    except OSError:
+        return InMemoryHistory()
+    return FileHistory(str(file))

@@ -1,0 +1,143 @@
+"""`sessions`, `show`, `rename`, `delete`, `fork` (UI-42, UI-45), of this machine or a server.
+
+Here: printing of sessions; their JSON is REST's. Not here: finding them (`client/`), what
+they are (`sessions`).
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from bowerbird.cli.client.opening import with_client
+from bowerbird.cli.client.protocol import Client, Row
+from bowerbird.cli.review.commands import TerminalScreen
+from bowerbird.cli.review.dialogue import confirmed
+from bowerbird.cli.terminal.drawing import key_parameter
+from bowerbird.cli.terminal.exits import DONE, USAGE, CliExit
+from bowerbird.cli.terminal.shell import Shell
+from bowerbird.cli.terminal.text import age, cut, harmless, money, one_line, plural, table
+from bowerbird.core.timestamps import from_iso
+
+
+def sessions(shell: Shell, *, every: bool, json: bool, workspace: str | None) -> int:
+    """List sessions: of this directory, or all; the most recently used first."""
+
+    async def work(client: Client) -> int:
+        found = await client.sessions(every=every)
+        if json:
+            return shell.json(found)
+        wide = every or client.is_server
+        for line in table([session_row(row, every=wide) for row in found], width=shell.terminal.width):
+            shell.terminal.line(line)
+        if not found:
+            where = "" if wide else f" works on {client.where}; --all lists those of other directories"
+            shell.terminal.note(f"no session{where}")
+        return DONE
+
+    return with_client(shell, workspace, work)
+
+
+def session_row(row: Row, *, every: bool) -> list[str]:
+    """Return a session's line as cells: id, state, age, cost, changed files, title.
+
+    Args:
+        every: also the name of its directory.
+    """
+    idle = (datetime.now(UTC) - from_iso(row["updated_at"])).total_seconds()
+    status = "asking" if row["pending_approval"] else str(row["status"])
+    cells = [str(row["id"]), status, age(idle), money(row["cost"]), plural(row["changed_files"], "file")]
+    if every:
+        cells.append(harmless(row["workspace"] or "-"))
+    return [*cells, one_line(row["title"] or "", 80)]
+
+
+def show(shell: Shell, *, session: str | None, json: bool, workspace: str | None) -> int:
+    """Show one session: what was said, its changes."""
+
+    async def work(client: Client) -> int:
+        thread_id = await client.find(session)
+        found = await client.show(thread_id)
+        if json:
+            return shell.json(found)
+        terminal = shell.terminal
+        terminal.line(f"{found['id']}  {one_line(found['title'] or 'untitled')}", "bold")
+        turns = plural(len(await client.turns(thread_id)), "turn")
+        model = f" · {found['model']}" if found["model"] else ""
+        where = harmless(found["workspace"] or "no directory")
+        terminal.line(f"{found['status']} · {turns} · {money(found['cost'])}{model} · {where}")
+        for line in history_lines(await client.messages(thread_id), width=terminal.width):
+            terminal.line(line)
+        count = len(await client.changed(thread_id)) if found["branch"] else 0
+        terminal.line(f"{plural(count, 'file')} changed on the branch")
+        return DONE
+
+    return with_client(shell, workspace, work)
+
+
+def history_lines(messages: Sequence[Row], *, width: int, limit: int | None = None) -> list[str]:
+    """Return a dialogue as lines: `>` the person, the model's words, tools by name.
+
+    Args:
+        limit: the newest so many messages; None = all.
+    """
+    blocks: list[list[str]] = []
+    for message in messages if limit is None else messages[-limit:]:
+        lines = harmless(str(message["content"])).splitlines()
+        if message["role"] == "user":
+            blocks.append(["", *(f"> {line}" for line in lines)])
+            continue
+        calls = [f"  · {call['tool']} {key_parameter(call['input'])}" for call in message["tool_calls"]]
+        blocks.append([*(f"  {line}" for line in lines), *(cut(call, width) for call in calls)])
+    return [line for block in blocks for line in block]
+
+
+def rename(shell: Shell, *, session: str, title: str) -> int:
+    """Give a session another title."""
+
+    async def work(client: Client) -> int:
+        await client.change(await client.find(session), {"title": title})
+        return DONE
+
+    return with_client(shell, None, work)
+
+
+def delete(shell: Shell, *, session: str, yes: bool) -> int:
+    """Delete a session and its branch; both can be restored for 7 days."""
+
+    async def work(client: Client) -> int:
+        thread_id = await client.find(session)
+        title = (await client.show(thread_id, messages=False))["title"] or ""
+        question = f"Delete session {thread_id} ({one_line(title, 60)})?"
+        if not yes and not await confirmed(TerminalScreen(shell), question):
+            raise CliExit(USAGE, "nothing was deleted; --yes deletes without asking")
+        await client.delete(thread_id)
+        shell.terminal.line(f"deleted session {thread_id}")
+        return DONE
+
+    return with_client(shell, None, work)
+
+
+def fork(shell: Shell, *, session: str | None, turn: int | None, json: bool, workspace: str | None) -> int:
+    """Copy a session with its files as they were at the end of a turn."""
+
+    async def work(client: Client) -> int:
+        thread_id = await client.find(session)
+        made = await client.fork(thread_id, await turn_id_of(client, thread_id, turn))
+        if json:
+            return shell.json({"conversation_id": made})
+        shell.terminal.line(made)
+        shell.terminal.note(f'go on there with: bowerbird --resume={made} "…"')
+        return DONE
+
+    return with_client(shell, workspace, work)
+
+
+async def turn_id_of(client: Client, thread_id: str, number: int | None) -> str | None:
+    """Return the id of turn `number` of a session, None for the last; raises CliExit for an unknown one."""
+    if number is None:
+        return None
+    turns = await client.turns(thread_id)
+    found = next((turn for turn in turns if turn["n"] == number), None)
+    if found is None:
+        numbers = ", ".join(str(turn["n"]) for turn in turns) or "none"
+        raise CliExit(USAGE, f"session {thread_id} has no turn {number}; there are: {numbers}")
+    return str(found["turn_id"])

@@ -1,0 +1,274 @@
+"""What each slash command does (UI-52).
+
+Here: one function per command. Not here: reading lines, drawing of turns.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from bowerbird.cli.review.dialogue import discard, land, say_discarded, say_landed, say_undone, undo
+from bowerbird.cli.run.prompt_screen import Leave
+from bowerbird.cli.run.sessions import history_lines, session_row, turn_id_of
+from bowerbird.cli.run.slash_lines import COMMANDS, Slash
+from bowerbird.cli.terminal.drawing import coloured_diff
+from bowerbird.cli.terminal.pager import show_paged
+from bowerbird.cli.terminal.terminal import Ability
+from bowerbird.cli.terminal.text import count, harmless, money, plural, table, wrapped
+from bowerbird.sessions.review import ToLand
+
+if TYPE_CHECKING:
+    from bowerbird.cli.run.chat import Chat
+
+# What may be done while a turn runs; the rest waits for its end.
+_ALWAYS = frozenset({"help", "cost", "context", "diff", "history", "show", "sessions", "quit", "exit"})
+
+
+async def run_slash(chat: "Chat", command: Slash) -> None:
+    """Run one slash command; raises Leave, or what the command met."""
+    if chat.screen.mode == "running" and command.name not in _ALWAYS:
+        chat.screen.line(f"/{command.name} has to wait for the end of the turn (Ctrl+C stops it)", "yellow")
+        return
+    await _COMMANDS[command.name](chat, command.argument)
+
+
+async def _help(chat: "Chat", _: str) -> None:
+    indent = max(map(len, COMMANDS)) + 3
+    for name, text in COMMANDS.items():
+        first, *more = wrapped(text, max(chat.screen.width - indent, 10))
+        chat.screen.line(f"/{name}".ljust(indent) + first)
+        for line in more:
+            chat.screen.line(" " * indent + line)
+    chat.screen.line(
+        "Alt+Enter: new line. Ctrl+C: stop the turn. Typing during a turn queues the message.", "dim"
+    )
+
+
+async def _leave(chat: "Chat", _: str) -> None:
+    raise Leave
+
+
+async def _clear(chat: "Chat", _: str) -> None:
+    await chat.open(None)
+    chat.changed = []
+    chat.screen.line("a new session begins with your next message; the old one is kept", "dim")
+
+
+async def _compact(chat: "Chat", focus: str) -> None:
+    await chat.compact(focus)
+    await chat.refresh()
+    chat.screen.line("the history is summarised before the next answer", "dim")
+
+
+async def _model(chat: "Chat", name: str) -> None:
+    if not name:
+        chat.screen.line(chat.model if chat.session is None else str(chat.session["model"] or chat.model))
+        return
+    session = await chat.ensure_session()
+    await chat.client.change(session["id"], {"model": name})
+    await chat.refresh()
+    assert chat.session is not None, "it was made"
+    chat.screen.line(f"this session now runs on {chat.session['model']}")
+
+
+async def _history(chat: "Chat", argument: str) -> None:
+    if chat.session is None:
+        chat.screen.line("nothing was said yet", "dim")
+        return
+    number = int(argument.removeprefix("n=")) if argument.removeprefix("n=").isdigit() else 20
+    messages = await chat.client.messages(chat.session["id"])
+    for line in history_lines(messages, width=chat.screen.width, limit=number):
+        chat.screen.line(line)
+
+
+async def _resume(chat: "Chat", _: str) -> None:
+    session = await chat.ensure_session()
+    chat.watch_turn(await chat.client.resume(session["id"]))
+
+
+async def _cost(chat: "Chat", _: str) -> None:
+    total = chat.story.total
+    read = total.input_tokens + total.cache_read_tokens + total.cache_write_tokens
+    here = f"here: {count(read)} in · {count(total.output_tokens)} out · {money(total.cost)}"
+    chat.screen.line(here)
+    if chat.session is not None:
+        await chat.refresh()
+        turns = plural(len(await chat.client.turns(chat.session["id"])), "turn")
+        chat.screen.line(f"session: {money(chat.session['cost'])} in {turns}")
+
+
+async def _context(chat: "Chat", _: str) -> None:
+    session = await chat.ensure_session()
+    window, used = int(session["context_window"]), chat.context_tokens
+    chat.screen.line(f"{count(used)} of {count(window)} tokens ({round(100 * used / window)}%)")
+
+
+async def _diff(chat: "Chat", argument: str) -> None:
+    session = await chat.ensure_session()
+    patch = await chat.client.patch(session["id"], chat.client.paths(argument.split()) or None)
+    if not patch:
+        chat.screen.line("nothing is changed", "dim")
+        return
+    drawn = coloured_diff(patch, chat.shell.terminal.out)
+    await chat.screen.lend(lambda: show_paged(chat.shell.terminal, drawn, patch))
+
+
+class ChatReview:
+    """The review at the prompt: questions and results above it, answers on its line."""
+
+    prefix = "/"
+    can_ask = True
+
+    def __init__(self, chat: "Chat") -> None:
+        self._chat = chat
+
+    @property
+    def width(self) -> int:
+        """See `Screen`."""
+        return self._chat.screen.width
+
+    @property
+    def stream(self) -> Ability:
+        """See `Screen`."""
+        return self._chat.shell.terminal.out
+
+    def warn(self, text: str, style: str = "") -> None:
+        """See `Screen`."""
+        self._chat.screen.line(text, style)
+
+    def tell(self, text: str, style: str = "") -> None:
+        """See `Screen`."""
+        self._chat.screen.line(text, style)
+
+    def note(self, text: str) -> None:
+        """See `Screen`."""
+        self._chat.screen.line(text, "dim")
+
+    def draw(self, text: str) -> None:
+        """See `Screen`."""
+        self._chat.screen.answer(text)
+
+    def step(self, bar: str) -> None:
+        """See `Screen`."""
+        self._chat.screen.show_step(bar)
+
+    async def ask(self, question: str) -> str | None:
+        """See `Screen`."""
+        return await self._chat.ask(question)
+
+
+async def _land(chat: "Chat", argument: str) -> None:
+    words = argument.split()
+    session = await chat.ensure_session()
+    paths = chat.client.paths([word for word in words if word != "--patch"]) or None
+    screen, wanted = ChatReview(chat), ToLand(paths=paths)
+    outcome = await land(screen, chat.client, session["id"], wanted, patch="--patch" in words)
+    await chat.refresh()
+    say_landed(screen, outcome)
+
+
+async def _undo(chat: "Chat", argument: str) -> None:
+    words = argument.split()
+    wanted = next((word for word in words if word != "--force"), None)
+    screen = ChatReview(chat)
+    outcome = await undo(screen, chat.client, wanted, force="--force" in words)
+    await chat.refresh()
+    say_undone(screen, outcome)
+
+
+async def _discard(chat: "Chat", _: str) -> None:
+    session, screen = await chat.ensure_session(), ChatReview(chat)
+    gone = await discard(screen, chat.client, session["id"], yes=False)
+    await chat.refresh()
+    if gone is not None:
+        say_discarded(screen, session["id"], gone)
+
+
+async def _fork(chat: "Chat", argument: str) -> None:
+    session = await chat.ensure_session()
+    number = int(argument) if argument.isdigit() else None
+    before = session["id"]
+    child = await chat.client.fork(before, await turn_id_of(chat.client, before, number))
+    await chat.open(child)
+    chat.screen.line(f"you are now in {child}, a copy; {before} is kept as it was")
+
+
+async def _sessions(chat: "Chat", _: str) -> None:
+    found = (await chat.client.sessions(every=False))[:20]
+    rows = [session_row(session, every=chat.client.is_server) for session in found]
+    for line in table(rows, width=chat.screen.width):
+        chat.screen.line(line)
+
+
+async def _plan(chat: "Chat", _: str) -> None:
+    await _set(
+        chat, {"enable_plan_mode": True}, "plan mode is on: the agent looks and plans, and changes nothing"
+    )
+
+
+async def _execute(chat: "Chat", _: str) -> None:
+    await _set(chat, {"enable_plan_mode": False}, "plan mode is off")
+
+
+async def _teams(chat: "Chat", argument: str) -> None:
+    on = _on_off(argument)
+    if on is None:
+        chat.screen.line("use /teams on or /teams off", "yellow")
+        return
+    said = "the agent may have teammates now" if on else "teams are off; active teammates are shut down first"
+    await _set(chat, {"enable_teams": on}, said)
+
+
+async def _approval(chat: "Chat", argument: str) -> None:
+    on = _on_off(argument)
+    if on is None:
+        chat.screen.line("use /approval on or /approval off", "yellow")
+        return
+    changes: dict[str, Any] = {"enable_approval": on} | ({} if not on else {"auto_approve": False})
+    await _set(
+        chat,
+        changes,
+        "every unsafe tool now asks first" if on else "only effects outside the branch now ask first",
+    )
+
+
+async def _thinking(chat: "Chat", argument: str) -> None:
+    if not argument:
+        on = (await chat.ensure_session())["enable_thinking"]
+        chat.screen.line(f"thinking is {'on' if on else 'off'}")
+    elif argument in ("high", "max"):
+        await _set(
+            chat, {"enable_thinking": True, "thinking_effort": argument}, f"thinking is on, {argument}"
+        )
+    elif (on := _on_off(argument)) is not None:
+        await _set(chat, {"enable_thinking": on}, f"thinking is {'on' if on else 'off'}")
+    else:
+        chat.screen.line("use /thinking on, off, high or max", "yellow")
+
+
+async def _show(chat: "Chat", argument: str) -> None:
+    text = chat.story.results.get(int(argument)) if argument.isdigit() else None
+    if text is None:
+        chat.screen.line(f"there is no result {argument!r}; results are numbered from 1", "yellow")
+        return
+    drawn = harmless(text) + "\n"
+    await chat.screen.lend(lambda: show_paged(chat.shell.terminal, drawn, drawn))
+
+
+async def _set(chat: "Chat", changes: dict[str, Any], said: str) -> None:
+    session = await chat.ensure_session()
+    await chat.client.change(session["id"], changes)
+    await chat.refresh()
+    chat.screen.line(said)
+
+
+def _on_off(argument: str) -> bool | None:
+    return {"on": True, "off": False}.get(argument.strip().lower())
+
+
+_COMMANDS: dict[str, Callable[["Chat", str], Awaitable[None]]] = {
+    "help": _help, "clear": _clear, "compact": _compact, "model": _model, "history": _history,
+    "resume": _resume, "cost": _cost, "diff": _diff, "land": _land, "undo": _undo, "discard": _discard,
+    "fork": _fork, "sessions": _sessions, "plan": _plan, "execute": _execute, "teams": _teams,
+    "approval": _approval, "thinking": _thinking, "context": _context, "show": _show, "quit": _leave,
+    "exit": _leave,
+}  # fmt: skip

@@ -1,0 +1,85 @@
+"""An error as a person reads it: what happened, to what, and what to do (UI-63, UI-66).
+
+Here: the sentence of an error, and the program's own log lines without their tracebacks. Not here: exit
+codes (`exits.py`), when it is shown (`main.py`).
+"""
+
+import errno
+import logging
+import shutil
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bowerbird.core.errors import BowerbirdError, ConfigError, StorageFull, UnknownSession
+
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
+
+
+def sentence(error: BaseException) -> str:
+    """Return what is said of an error that ended a command.
+
+    Example:
+        >>> sentence(UnknownSession("no session 'x123'"))
+        "no session 'x123'; `bowerbird sessions --all` lists them"
+    """
+    if isinstance(error, OSError) and not isinstance(error, BowerbirdError):
+        return _of_system(error)
+    text = str(error)
+    if isinstance(error, UnknownSession) and "fits" not in text:
+        return f"{text}; `bowerbird sessions --all` lists them"
+    if isinstance(error, ConfigError) and "bowerbird config" not in text and "\n" in text:
+        return f"{text}\n`bowerbird config check` looks again; `bowerbird config schema` says what is allowed"
+    if isinstance(error, StorageFull):
+        return text + _free_at(text.partition(": ")[0])
+    return text
+
+
+def _of_system(error: OSError) -> str:
+    where = f"{error.filename}: " if error.filename else ""
+    text = f"{where}{error.strerror or error}"
+    if error.errno in _NO_ROOM and error.filename:
+        return text + _free_at(str(error.filename)) + "; free some space and try again"
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS) and error.filename:
+        return f"{text}; check its permissions, or keep the data elsewhere with --data-dir"
+    return text
+
+
+def _free_at(path: str) -> str:
+    """Return how much is free where `path` is; "" for what is no path."""
+    from bowerbird.cli.terminal.text import size
+
+    place = Path(path)
+    while not place.exists() and place != place.parent:
+        place = place.parent
+    if not place.is_absolute():
+        return ""
+    return f" ({size(shutil.disk_usage(place).free)} free at {place})"
+
+
+class LogLines(logging.Handler):
+    """Log records of this command as one line each, above the prompt if there is one.
+
+    A traceback is for who asks for it (BOWERBIRD_DEBUG=1); what failed is said by the command itself.
+    """
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one record to standard error, whatever that is now."""
+        from bowerbird.cli.terminal.text import one_line
+
+        text = record.getMessage()
+        if record.exc_info and record.exc_info[1] is not None:
+            text += f": {type(record.exc_info[1]).__name__}: {record.exc_info[1]}"
+        sys.stderr.write(f"{record.levelname.lower()}: {one_line(text, 400)}\n")
+
+
+@contextmanager
+def log_in_lines() -> Generator[None]:
+    """Have warnings that nobody handles otherwise shown as lines."""
+    before = logging.lastResort
+    logging.lastResort = LogLines(logging.WARNING)
+    try:
+        yield
+    finally:
+        logging.lastResort = before

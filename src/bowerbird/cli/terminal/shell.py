@@ -1,0 +1,149 @@
+"""What every command starts from: options given anywhere, streams, settings.
+
+Here: loading settings for a command and saying what they warn of; the frame that runs a
+coroutine until its end or a signal. Not here: what any command does.
+"""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from bowerbird.cli.terminal.command_line import Anywhere
+from bowerbird.cli.terminal.databases import say_other
+from bowerbird.cli.terminal.exits import DONE, TERMINATED, USAGE, CliExit
+from bowerbird.cli.terminal.terminal import Terminal
+
+if TYPE_CHECKING:
+    from bowerbird.app.application import Application
+    from bowerbird.config import Loaded
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Shell:
+    """The command's surroundings."""
+
+    anywhere: Anywhere
+    terminal: Terminal
+
+    def load(
+        self, workspace: Path | None = None, flags: Mapping[str, Any] | None = None, *, silent: bool = False
+    ) -> "Loaded":
+        """Load settings as a command that works in `workspace` sees them; warnings go to standard error.
+
+        Args:
+            silent: do not say that the server of this directory has another database.
+
+        Raises:
+            ConfigError: the settings are wrong.
+        """
+        from bowerbird.config import load_settings
+
+        loaded = load_settings(
+            {**self.anywhere.flags(), **(flags or {})},
+            kind="cli",
+            config_path=self.anywhere.config,
+            env_file=self.anywhere.env_file,
+            workspace=workspace,
+        )
+        for warning in loaded.warnings:
+            self.terminal.note(f"warning: {warning}", "yellow")
+        if not silent:
+            say_other(self, loaded)
+        return loaded
+
+    def json(self, data: Any) -> int:
+        """Write data as JSON on standard output; a command that ends with it is done."""
+        self.terminal.write(json.dumps(data, ensure_ascii=False, indent=2) + "\n")
+        return DONE
+
+
+def ask_sure(question: str) -> bool:
+    """Ask a yes-or-no question; no where nobody sits."""
+    if not sys.stdin.isatty():
+        return False
+    return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
+
+
+def opened(shell: Shell, workspace: str | None, work: "Callable[[Application, Path], Awaitable[T]]") -> T:
+    """Run `work` with an application that drives nothing, in the command's directory."""
+    directory = directory_of(workspace)
+    loaded = shell.load(directory)
+
+    async def framed() -> T:
+        from bowerbird.app import open_application
+
+        async with open_application(loaded, workspace=directory) as application:
+            return await work(application, directory)
+
+    return run(framed)
+
+
+def directory_of(given: str | None) -> Path:
+    """Return the directory a command works in: the given one, else the current one.
+
+    Raises:
+        CliExit: it is no directory.
+    """
+    try:
+        path = Path(given).expanduser().resolve() if given is not None else Path.cwd()
+    except FileNotFoundError:
+        raise CliExit(
+            USAGE, "the current directory no longer exists; go to another or give --workspace"
+        ) from None
+    if not path.is_dir():
+        what = "does not exist" if not path.exists() else "is not a directory"
+        raise CliExit(USAGE, f"workspace {path} {what}")
+    return path
+
+
+class Stopped(CliExit):
+    """A signal asked the process to end (UI-61)."""
+
+
+def run(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run `work()` to its end; SIGTERM and SIGHUP cancel it and end the command with their code.
+
+    The coroutine's own clean-up runs: turns stop, the journal is committed, processes end.
+    """
+
+    async def framed() -> T:
+        loop = asyncio.get_running_loop()
+        task = asyncio.current_task()
+        assert task is not None
+        received: list[int] = []
+
+        def stop(number: int) -> None:
+            received.append(number)
+            task.cancel()
+
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, stop, number)
+        try:
+            return await work()
+        except asyncio.CancelledError:
+            if received:
+                raise Stopped(128 + received[0] if received[0] != signal.SIGTERM else TERMINATED) from None
+            raise
+        finally:
+            for number in (signal.SIGTERM, signal.SIGHUP):
+                loop.remove_signal_handler(number)
+
+    if is_debugging():
+        return asyncio.run(framed())
+    from bowerbird.cli.terminal.error_text import log_in_lines
+
+    with log_in_lines():
+        return asyncio.run(framed())
+
+
+def is_debugging() -> bool:
+    """Whether tracebacks are wanted (UI-63)."""
+    return os.environ.get("BOWERBIRD_DEBUG", "") not in ("", "0")

@@ -1,0 +1,154 @@
+"""Questions of a turn put to a person at a terminal (UI-56).
+
+Here: what is asked and how answers are read. Not here: when; who is asked where nobody sits.
+"""
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, cast
+
+from bowerbird.cli.terminal.drawing import key_parameter
+from bowerbird.cli.terminal.text import harmless
+from bowerbird.core.events import ApprovalRequest
+
+Answer = tuple[str, str | None]
+Read = Callable[[str], Awaitable[str]]
+Say = Callable[[str], None]
+
+COMMAND_LINES = 12
+_HELP = {
+    "approval": "y once · n deny (n REASON) · a allow the rest of the session · d details",
+    "plan": "y approve · n reject · any other text is your feedback",
+    "effect": "y it happened · n it did not · r run it again",
+    "budget": "an amount in USD to raise the limit by · n stop",
+}
+_EFFECTS = {"y": "happened", "n": "did_not_happen", "r": "run_again"}
+
+
+def question_lines(request: ApprovalRequest) -> list[str]:
+    """Return what is shown before the question."""
+    if request.kind == "approval":
+        lines = ["The agent asks to run:"]
+        for tool in request.tools:
+            lines += _call_lines(tool)
+    elif request.kind == "plan":
+        lines = ["Plan:", *(f"  {line}" for line in harmless(request.text).splitlines())]
+    else:
+        lines = [harmless(request.text) or "The agent asks."]
+    if request.kind in _HELP:
+        lines.append(_HELP[request.kind])
+    return lines
+
+
+def pending_lines(request: ApprovalRequest) -> list[str]:
+    """Return a question as one reads it who only watches: with the commands that answer it."""
+    lines = question_lines(request)[:-1] if request.kind in _HELP else question_lines(request)
+    return [*lines, f"answer with: bowerbird approve {request.id} · bowerbird deny {request.id}"]
+
+
+def _call_lines(tool: Mapping[str, Any]) -> list[str]:
+    """Return one call; a command is shown whole, because what is cut off is what would be missed."""
+    name, arguments = harmless(str(tool.get("name"))), cast("dict[str, Any]", tool.get("input") or {})
+    command = arguments.get("command")
+    if not isinstance(command, str):
+        return [f"  {name} {key_parameter(arguments)}"]
+    first, *more = harmless(command).expandtabs(4).split("\n")
+    left_out = (
+        [f"    … {len(more) - COMMAND_LINES} more lines: d shows all"] if len(more) > COMMAND_LINES else []
+    )
+    return [f"  {name} {first}", *(f"    {line}" for line in more[:COMMAND_LINES]), *left_out]
+
+
+def details(request: ApprovalRequest) -> list[str]:
+    """Return the calls with all their arguments; texts of several lines as lines."""
+    lines: list[str] = []
+    for tool in request.tools:
+        lines.append(harmless(str(tool.get("name"))))
+        for name, value in cast("dict[str, Any]", tool.get("input") or {}).items():
+            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
+            first, *more = harmless(text).expandtabs(4).rstrip("\n").split("\n")
+            shown = [f"  {harmless(name)}: {first}"] if not more else [f"  {harmless(name)}:", f"    {first}"]
+            lines += shown + [f"    {line}" for line in more]
+    return lines
+
+
+def read_answer(kind: str, line: str) -> Answer | None:
+    """Return the decision that `line` is, None when it is none. Pure.
+
+    Example:
+        >>> read_answer("approval", "n too risky")
+        ('deny', 'too risky')
+    """
+    text = line.strip()
+    word, _, rest = text.partition(" ")
+    if kind == "approval":
+        if text.lower() in ("y", "yes"):
+            return "approve", None
+        if text.lower() in ("a", "all"):
+            return "auto_approve", None
+        if word.lower() in ("n", "no"):
+            return "deny", rest.strip() or None
+        return None
+    if kind == "plan":
+        if text.lower() in ("y", "yes", "approve"):
+            return "approve", None
+        if word.lower() in ("n", "no", "reject"):
+            return "reject", rest.strip() or None
+        return ("reject", text) if text else None
+    if kind == "effect":
+        return (_EFFECTS[text.lower()], None) if text.lower() in _EFFECTS else None
+    if kind == "budget":
+        return _budget_answer(text)
+    return (text, None) if text else None
+
+
+def is_early_answer(text: str) -> bool:
+    """Return whether `text`, typed while a plan is still being written, is meant for its question. Pure.
+
+    Example:
+        >>> is_early_answer("y"), is_early_answer("no, with sqlite")
+        (True, False)
+    """
+    return text.strip().lower() in ("y", "yes", "approve", "n", "no", "reject")
+
+
+def _budget_answer(text: str) -> Answer | None:
+    if text.lower() in ("n", "no", "stop"):
+        return "stop", None
+    try:
+        amount = float(text.removeprefix("$"))
+    except ValueError:
+        return None
+    return ("raise", f"{amount:g}") if 0 < amount < 1e9 else None
+
+
+async def ask_person(request: ApprovalRequest, say: Say, read: Read) -> Answer | None:
+    """Ask until there is an answer; None when the input ended.
+
+    Args:
+        say: shows a line. read: reads a line after a prompt; raises EOFError at the end.
+    """
+    for line in question_lines(request):
+        say(line)
+    while True:
+        try:
+            line = await read("answer> ")
+        except EOFError:
+            return None
+        if request.kind == "approval" and line.strip().lower() in ("d", "details"):
+            for text in details(request):
+                say(text)
+            continue
+        answer = read_answer(request.kind, line)
+        if answer is not None:
+            return answer
+        say(_HELP.get(request.kind, "Type an answer."))
+
+
+async def approve_within_policy(request: ApprovalRequest) -> Answer | None:
+    """Answer for `--yes`: what policy would have a person asked about is approved.
+
+    What policy denies is never asked, so it stays denied; money, effects and questions are no
+    matter of yes.
+    """
+    return ("approve", None) if request.kind in ("approval", "plan") else None

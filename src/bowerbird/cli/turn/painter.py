@@ -1,0 +1,230 @@
+"""Draws a turn as it happens: text block by block, one line per tool, notices (UI-53).
+
+Here: which event becomes which lines. Not here: the streams they go to (a `Sink`), what is
+remembered (`story.py`), questions.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Protocol
+
+from bowerbird.cli.terminal.blocks import Blocks
+from bowerbird.cli.terminal.drawing import MarkdownPainter, result_lines, result_note, todo_lines, tool_line
+from bowerbird.cli.terminal.text import cut, duration, harmless, one_line, plural
+from bowerbird.cli.turn.story import Story
+from bowerbird.core.events import (
+    AssistantStep,
+    BackgroundResult,
+    Compaction,
+    Injected,
+    MessageRestart,
+    ModelSwitch,
+    Notice,
+    SubagentEnd,
+    SubagentStart,
+    TextLive,
+    ThinkingLive,
+    ToolIntent,
+    ToolOutcome,
+    ToolProgress,
+    UserStep,
+)
+from bowerbird.core.messages import text_of
+from bowerbird.core.requests import Retrying
+from bowerbird.core.tagged import Tagged
+from bowerbird.core.wire import frame_of_event, said_in_a_line
+from bowerbird.sessions.live.hub import Lagged, Published, TurnMark
+
+SUMMARISED = "the history was summarised; nothing is lost"
+_COMMANDS = frozenset({"bash", "run_python", "check_background"})
+"""Tools whose result is shown, in short: it is what a person would have seen at their own terminal."""
+
+
+class Sink(Protocol):
+    """Where drawing goes."""
+
+    @property
+    def width(self) -> int:
+        """Columns now."""
+        ...
+
+    def answer(self, text: str) -> None:
+        """Show drawn text of the model, lines ended."""
+        ...
+
+    def line(self, text: str, style: str = "") -> None:
+        """Show one line of ours."""
+        ...
+
+    def doing(self, action: str) -> None:
+        """Say what is being done now; "" for nothing."""
+        ...
+
+    def pending(self, text: str) -> None:
+        """Show the beginning of a block that is not complete."""
+        ...
+
+    def worker(self, handle: str, doing: str) -> None:
+        """Say what a subagent does, on a line of its own; "" when it has ended."""
+        ...
+
+
+class TurnPainter:
+    """Draws the events of one session's turns.
+
+    Args:
+        sink: where to. story: remembers; updated here first. markdown: draws blocks, None to
+            leave answers out (they are printed at the end, whole).
+        quiet: only answers.
+    """
+
+    def __init__(
+        self, sink: Sink, story: Story, markdown: MarkdownPainter | None, *, quiet: bool = False
+    ) -> None:
+        self._sink = sink
+        self._story = story
+        self._markdown = markdown
+        self._quiet = quiet
+        self._blocks = Blocks()
+        self._streamed: set[str] = set()
+        self._last: Literal["", "text", "line"] = ""
+
+    def begin(self) -> None:
+        """Begin a turn under a line that is there already, say what was typed."""
+        self._last = "line"
+
+    def news(self, published: Published | None, todos: Sequence[Mapping[str, Any]] | None = None) -> None:
+        """Draw what a client told; a server says a list of tasks by a frame of its own."""
+        if todos is not None:
+            self.todos(todos)
+        if published is not None:
+            self.show(published)
+
+    def show(self, published: Published) -> None:
+        """Draw one event."""
+        self._story.add(published)
+        event = published.event
+        match event:
+            case TextLive():
+                self._streamed.add(event.message_id)
+                self._sink.doing("writing")
+                self._draw(self._blocks.feed(event.content))
+                self._sink.pending(self._blocks.pending)
+            case ThinkingLive():
+                self._sink.doing("thinking")
+            case MessageRestart():
+                self._draw(self._blocks.finish())
+                self._sink.pending("")
+                self._note(Notice("restart", f"the answer broke off ({event.reason}); it begins again"))
+            case AssistantStep():
+                self._assistant(event)
+            case ToolIntent():
+                self._sink.doing(f"{event.tool}")
+            case ToolOutcome():
+                self._outcome(event)
+            case ToolProgress():
+                self._sink.doing(one_line(event.text, 60))
+            case TurnMark():
+                self._mark(event)
+            case _:
+                self._note(event)
+
+    def _assistant(self, event: AssistantStep) -> None:
+        if event.message.id not in self._streamed and event.message.text:
+            self._draw(self._blocks.feed(event.message.text))
+        self._draw(self._blocks.finish())
+        self._sink.pending("")
+        if event.stop_reason == "partial" and event.message.text:
+            self._line("(stopped here)", "dim")
+
+    def _draw(self, blocks: list[str]) -> None:
+        if self._markdown is None:
+            return
+        for block in blocks:
+            if block.strip():
+                gap = "\n" if self._last else ""
+                self._sink.answer(gap + self._markdown.paint(block, self._sink.width))
+                self._last = "text"
+
+    def _outcome(self, event: ToolOutcome) -> None:
+        call = self._story.calls[event.call]
+        width = self._sink.width
+        style = {"ok": "dim", "error": "red", "denied": "yellow"}.get(event.status, "yellow")
+        took = f" ({duration(event.ms / 1000)})" if event.ms >= 1000 else ""
+        content = text_of(event.content)
+        is_output = event.status != "ok" or call.tool in _COMMANDS
+        note = "" if is_output or style != "dim" else result_note(call.tool, call.arguments, content)
+        end = took + (f"  {note}" if note else "")
+        line = tool_line(call.number, call.tool, call.arguments, event.status, width=width - len(end))
+        self._line(line + end, style)
+        todos = (event.data or {}).get("todos")
+        if isinstance(todos, list):
+            self.todos(todos)  # pyright: ignore[reportUnknownArgumentType] - the list's own rows
+        elif is_output:
+            for text in result_lines(content, call.number, width=width):
+                self._line(text, "dim")
+        self._sink.doing("thinking")
+
+    def todos(self, todos: "Sequence[Mapping[str, Any]]") -> None:
+        """Draw the conversation's list of tasks."""
+        for text in todo_lines(todos, width=self._sink.width):
+            self._line(text)
+
+    def _mark(self, mark: TurnMark) -> None:
+        if mark.state == "running":
+            self._sink.doing("thinking")
+        elif mark.has_stopped and mark.stop_reason is not None:
+            self._draw(self._blocks.finish())
+            self._sink.pending("")
+            self._sink.doing("")
+
+    def _note(self, event: object) -> None:
+        match event:
+            case Retrying():
+                text = f"{event.reason}: retrying in {event.delay_s:.0f} s (attempt {event.attempt})"
+            case Compaction():
+                text = SUMMARISED
+            case ModelSwitch():
+                text = f"model tier is now {event.tier}"
+            case Notice():
+                text = event.text
+            case BackgroundResult():
+                text = "; ".join(f"{n['task_id']} {n['status']}: {n['command']}" for n in event.notifications)
+            case SubagentStart():
+                self._sink.worker(event.handle, f"{event.handle} {event.agent_type}: {one_line(event.task)}")
+                return
+            case SubagentEnd():
+                self._subagent_ended(event)
+                return
+            case Injected():
+                text = f"told the model: {one_line(event.message.text, 120)}"
+            case UserStep() if event.steer:
+                text = f"joined the turn: {one_line(event.message.text, 120)}"
+            case Lagged():
+                text = "some progress was not shown; the record is complete"
+            case _:
+                text = line_of(event)
+                if not text:
+                    return
+        self._line(cut(f"    {harmless(text)}", self._sink.width), "dim")
+
+    def _subagent_ended(self, event: SubagentEnd) -> None:
+        self._sink.worker(event.handle, "")
+        is_good = event.status in ("completed", "finished")
+        figures = f"{plural(event.tool_count, 'tool call')}, {duration(event.elapsed)}"
+        text = f"    {'✓' if is_good else '✗'} {event.handle} {event.status} ({figures})"
+        summary = one_line(event.summary)
+        self._line(cut(f"{text}: {summary}" if summary else text, self._sink.width), "" if is_good else "red")
+
+    def _line(self, text: str, style: str = "") -> None:
+        if self._quiet:
+            return
+        if self._last == "text":
+            self._sink.line("")
+        self._last = "line"
+        self._sink.line(text, style)
+
+
+def line_of(event: object) -> str:
+    """Return the one line that says an event, "" for one that is not said in a line."""
+    frame = frame_of_event(event) if isinstance(event, Tagged) else None
+    return "" if frame is None else said_in_a_line(frame)
