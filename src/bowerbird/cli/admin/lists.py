@@ -29,7 +29,7 @@ def tools(shell: Shell, *, json: bool) -> int:
             shell.terminal.line(line)
         missing = await client.no_processes()
         if missing:
-            shell.terminal.note(missing, "yellow")
+            shell.terminal.note(f"bash and other process tools are missing: {missing}", "yellow")
         return DONE
 
     return with_client(shell, None, work)

@@ -28,8 +28,8 @@ def names_server(shell: Shell) -> bool:
 
 LOCAL = frozenset(
     {
-        "config_commands", "config_reload", "doctor", "serve", "model_commands", "mcp", "sandbox_commands",
-        "state", "token", "completing", "backup_commands", "disk_commands",
+        "admin.config", "admin.config_reload", "admin.doctor", "admin.serve", "admin.models", "admin.mcp",
+        "admin.sandbox", "admin.state", "admin.token", "admin.backup", "admin.disk", "completing",
     }
 )  # fmt: skip
 """Modules about this machine: BOWERBIRD_URL, which is said once for a shell, does not concern them."""
@@ -42,7 +42,7 @@ SERVER_COMMANDS = frozenset(
     }
 )  # fmt: skip
 """What works with a server, for the manual."""
-LOCAL_COMMANDS = frozenset({("list_commands", "skills"), ("list_commands", "agents")})
+LOCAL_COMMANDS = frozenset({("admin.lists", "skills"), ("admin.lists", "agents")})
 
 
 def require_place(shell: Shell, module: str, function: str) -> None:
@@ -51,7 +51,7 @@ def require_place(shell: Shell, module: str, function: str) -> None:
     Raises:
         CliExit: code 2.
     """
-    if shell.anywhere.server is None or module == "config_reload":
+    if shell.anywhere.server is None or module == "admin.config_reload":
         return
     if module in LOCAL or (module, function) in LOCAL_COMMANDS:
         raise CliExit(USAGE, "this command is about this machine, not about a server; leave --server out")

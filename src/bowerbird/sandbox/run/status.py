@@ -53,7 +53,7 @@ class SandboxStatus(msgspec.Struct, frozen=True):
         wanted = self.minimum if self.minimum != "none" else "copy"
         why = "; ".join(f"{tier}: {reason}" for tier, reason in self.reasons.items() if reason)
         raise SandboxUnavailable(
-            f"commands need the sandbox tier {wanted!r} and this host gives {self.tier!r}. {why}. "
+            f"commands need the sandbox tier {wanted!r} and this host gives {self.tier!r}{f' ({why})' if why else ''}. "
             "`bowerbird doctor` shows what to install; sandbox.minimum is the setting"
         )
 
