@@ -30,6 +30,12 @@ def test_secrets_are_hidden_by_default(path: str) -> None:
     assert Hiding(HIDE)(path)
 
 
+def test_case_hides_no_secret_from_being_hidden() -> None:
+    """D-10: `.ENV` is read by the programs of a case-insensitive disk, too."""
+    hides = Hiding(HIDE)
+    assert hides("/.ENV") and hides("/a/.Env.Local") and hides("/ID_RSA") and not hides("/.ENV.example")
+
+
 @pytest.mark.parametrize(
     "path",
     [

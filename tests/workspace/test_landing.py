@@ -77,6 +77,34 @@ async def test_a_conflict_refuses_all_and_partial_lands_the_rest(branch: Branch,
     assert b"user\n" in (root / "a.txt").read_bytes()
 
 
+async def test_force_takes_whole_files_and_never_edits_beside_a_chosen_hunk(
+    branch: Branch, root: Path
+) -> None:
+    """WS-52: a forced part of a file was written over the user's other lines."""
+    await replace(branch, "a.txt", b"line 5\n", b"agent\n")
+    await replace(branch, "a.txt", b"line 100\n", b"agent too\n")
+    edited = LINES.replace(b"line 5\n", b"user\n").replace(b"line 50\n", b"the user's line 50\n")
+    (root / "a.txt").write_bytes(edited)
+    first, last = (hunk.id for hunk in branch.diff().written[0].hunks)
+    with pytest.raises(LandingRefused, match="you changed the same lines"):
+        branch.land(hunks=[first], force=True)
+    assert (root / "a.txt").read_bytes() == edited
+    branch.land(hunks=[last], force=True)
+    assert (root / "a.txt").read_bytes() == edited.replace(b"line 100\n", b"agent too\n")
+
+
+async def test_a_line_break_in_a_name_is_written_out_where_a_refusal_is_said(
+    branch: Branch, root: Path
+) -> None:
+    await branch.write_file("b.txt", "agent\n")
+    await branch.write_file("x\nM  a.txt", "x")
+    (root / "b.txt").write_bytes(b"user\n")
+    (root / "x\nM  a.txt").write_bytes(b"mine")
+    with pytest.raises(LandingRefused) as caught:
+        branch.land()
+    assert "\n" not in str(caught.value) and "x\\nM  a.txt: both_created" in str(caught.value)
+
+
 async def test_what_the_workspace_has_already_counts_as_landed(branch: Branch, root: Path) -> None:
     await branch.write_file("b.txt", "same\n")
     (root / "b.txt").write_bytes(b"same\n")

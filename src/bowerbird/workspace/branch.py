@@ -333,7 +333,7 @@ class Branch(BranchFiles):
         Args:
             paths: files or directories, None = all. hunks: ids from `diff`, None = whole files.
             accept: flagged paths that a person accepts, `"*"` = all.
-            force: take the branch's version where the user's edits conflict.
+            force: take the branch's version of whole files where the user's edits conflict.
             partial: land the rest of what is refused. plan: the plan that the person saw.
             automatic: nobody looks: what is `held` stays. actor, door: for the record.
             told: called before each write point, for a progress bar.

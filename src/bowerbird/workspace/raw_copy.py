@@ -42,7 +42,8 @@ def make_equal(source: Path, target: Path, skip: Callable[[str], bool] = lambda 
     Args:
         source: a directory; a missing one gives an empty copy.
         target: made if missing; entries that `source` does not have are removed.
-        skip: says of a name directly below `source` whether it is left out.
+        skip: says of a name directly below `source`, and of the path of a directory below that (`a/b`),
+            whether it is left out.
 
     Example:
         copied = make_equal(data_dir / "branches", backup / "branches")
@@ -91,8 +92,8 @@ def _directory(
         except OSError as error:
             done.refused.append(f"{here}: {error.strerror}")
             continue
-        if here == source:
-            present = {name: entry for name, entry in present.items() if not skip(name)}
+        above = "" if here == source else f"{here.relative_to(source).as_posix()}/"
+        present = {name: entry for name, entry in present.items() if not _left_out(above, entry, skip)}
         if there.is_symlink() or (there.exists() and not there.is_dir()):
             there.unlink()
             done.changed += 1
@@ -110,6 +111,10 @@ def _directory(
                 _entry(here / name, there / name, done, links)
     for here, there in reversed(made):
         _like(here, there)  # last: a directory without the right to write could not be filled
+
+
+def _left_out(above: str, entry: "os.DirEntry[str]", skip: Callable[[str], bool]) -> bool:
+    return (not above or entry.is_dir(follow_symlinks=False)) and skip(f"{above}{entry.name}")
 
 
 def _entry(source: Path, target: Path, done: Copied, links: dict[tuple[int, int], Path]) -> None:

@@ -66,6 +66,20 @@ async def test_turns_that_run_during_a_backup_are_whole_in_it(
             assert sorted(branch.changes().written) == [f"/f{n}.txt" for n in range(STEPS)]
 
 
+async def test_what_the_kernel_keeps_of_a_mount_is_in_no_backup(
+    home: Place, fake: FakeModels, tmp_path: Path
+) -> None:
+    """Only root could read it: every backup of an ordinary user ended with code 3."""
+    fake.script(writes("a.txt", "a"), {"text": "ok"})
+    thread = await home.session()
+    await home.ask(thread)
+    branch = (await home.service.branch(thread)).id
+    (home.data / "branches" / branch / "work" / "work" / "inner").mkdir(parents=True)
+    record = await make_backup(home.store, tmp_path / "backup", "test")
+    kept = tmp_path / "backup" / "files" / "branches" / branch
+    assert not record.refused and kept.is_dir() and not (kept / "work" / "work").exists()
+
+
 async def test_a_session_that_never_rests_waits_for_a_person_after_a_restore(
     tmp_path: Path, fake: FakeModels
 ) -> None:

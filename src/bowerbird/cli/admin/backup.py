@@ -14,7 +14,7 @@ from bowerbird.cli.terminal.databases import load_server, require_database, show
 from bowerbird.cli.terminal.exits import DONE, PARTLY
 from bowerbird.cli.terminal.shell import Shell
 from bowerbird.cli.terminal.shell import run as run_async
-from bowerbird.cli.terminal.text import harmless, plural, size
+from bowerbird.cli.terminal.text import harmless_path, plural, size
 
 if TYPE_CHECKING:
     from bowerbird.config import Loaded
@@ -42,7 +42,7 @@ def backup(shell: Shell, *, directory: str, force: bool, json: bool) -> int:
             shell.terminal.note(f"session {thread} never stopped writing: its turn is failed in the backup, "
                                 "and can be resumed after a look at its files", "yellow")  # fmt: skip
         for reason in done.refused:
-            shell.terminal.warn(f"not in the backup: {harmless(reason)}", "red")
+            shell.terminal.warn(f"not in the backup: {harmless_path(reason)}", "red")
     return PARTLY if done.working or done.refused else DONE
 
 

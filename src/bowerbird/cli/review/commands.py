@@ -26,7 +26,7 @@ from bowerbird.cli.review.drawn import landing_rows, write_diff
 from bowerbird.cli.terminal.exits import DONE, FAILED, PARTLY
 from bowerbird.cli.terminal.shell import Shell
 from bowerbird.cli.terminal.terminal import Ability
-from bowerbird.cli.terminal.text import harmless, table
+from bowerbird.cli.terminal.text import harmless, harmless_path, table
 from bowerbird.core.errors import LandingRefused, UnknownSession
 from bowerbird.core.threads import to_thread
 from bowerbird.sessions.review import ToLand
@@ -220,7 +220,8 @@ def fix(shell: Shell, *, landing: str, how: str, json: bool, workspace: str | No
         if state != "needs_attention":
             return DONE
         for row in () if json else record.get("troubles", ()):
-            shell.terminal.note(f"{harmless(str(row['path']).lstrip('/'))}: {harmless(str(row['reason']))}")
+            path = harmless_path(str(row["path"]).lstrip("/"))
+            shell.terminal.note(f"{path}: {harmless(str(row['reason']))}")
         return PARTLY
 
     return with_client(shell, workspace, work)

@@ -15,7 +15,7 @@ from bowerbird.cli.review.marking import held_lines, to_accept
 from bowerbird.cli.terminal.drawing import coloured_diff
 from bowerbird.cli.terminal.exits import APPROVAL, DONE, PARTLY, USAGE, CliExit
 from bowerbird.cli.terminal.terminal import Ability
-from bowerbird.cli.terminal.text import harmless, plural, table
+from bowerbird.cli.terminal.text import harmless, harmless_path, plural, table
 from bowerbird.core.errors import LandingRefused
 from bowerbird.sessions.review import ToLand
 
@@ -130,7 +130,7 @@ async def _accept_flagged(screen: Screen, entries: Sequence[Row], accept: Sequen
     """Ask for each path that must be named, by itself; `--yes` is no answer to this (UI-44)."""
     accepted = list(accept)
     for path, reason in to_accept(entries, accept):
-        screen.warn(f"{harmless(path)} needs its own review: {reason}", "yellow")
+        screen.warn(f"{harmless_path(path)} needs its own review: {reason}", "yellow")
         if await confirmed(screen, "Land it?"):
             accepted.append(path)
     return tuple(accepted)
@@ -138,7 +138,7 @@ async def _accept_flagged(screen: Screen, entries: Sequence[Row], accept: Sequen
 
 async def _confirm(screen: Screen, entries: Sequence[Row]) -> bool:
     rows = [
-        [MARKS.get(row["op"], "M"), harmless(row["path"].lstrip("/")), _DRIFT.get(row["drift"], "")]
+        [MARKS.get(row["op"], "M"), harmless_path(row["path"].lstrip("/")), _DRIFT.get(row["drift"], "")]
         for row in entries
     ]
     for line in table(rows[:MOST_LISTED], width=screen.width):
@@ -176,7 +176,7 @@ async def choose_hunks(
     while (question := choosing.question) is not None:
         if question.path != last:
             flags = f"  [{', '.join(question.flags)}]" if question.flags else ""
-            screen.tell(f"{question.op} {harmless(question.path.lstrip('/'))}{flags}", "bold")
+            screen.tell(f"{question.op} {harmless_path(question.path.lstrip('/'))}{flags}", "bold")
             last = question.path
         if question.text:
             screen.draw(coloured_diff(question.text + "\n", screen.stream))
@@ -226,7 +226,7 @@ def code_of(outcome: Outcome) -> int:
 
 def _say_refused(screen: Screen, refused: Sequence[Mapping[str, str]]) -> None:
     for row in refused:
-        screen.warn(f"  {harmless(row['path'].lstrip('/'))}: {row['reason']}")
+        screen.warn(f"  {harmless_path(row['path'].lstrip('/'))}: {row['reason']}")
 
 
 # ---------------------------------------------------------------- undo, discard

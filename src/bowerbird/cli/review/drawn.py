@@ -15,7 +15,7 @@ from bowerbird.cli.terminal.exits import DONE
 from bowerbird.cli.terminal.pager import show_paged
 from bowerbird.cli.terminal.shell import Shell
 from bowerbird.cli.terminal.terminal import Steps
-from bowerbird.cli.terminal.text import age, harmless, plural, table
+from bowerbird.cli.terminal.text import age, harmless_path, plural, table
 from bowerbird.core.timestamps import from_iso
 
 MOST_AT_ONCE = 500
@@ -41,7 +41,8 @@ async def write_diff(
     if folded:
         paths = [path for path in await client.changed(thread_id) if path not in folded]
         count = plural(len(folded), "ignored file")
-        shell.terminal.note(f"{count} left out, {harmless(folded[0].lstrip('/'))} …: name a path to see it")
+        first = harmless_path(folded[0].lstrip("/"))
+        shell.terminal.note(f"{count} left out, {first} …: name a path to see it")
         if not paths:
             return DONE
     if stat:
@@ -65,11 +66,11 @@ def stat_lines(data: dict[str, Any], *, width: int) -> list[str]:
         mark = "A" if row["kind"] == "create" else "M"
         size = "binary" if row.get("binary") else f"+{plus} -{minus}"
         flags = f"  [{', '.join(row['flags'])}]" if row.get("flags") else ""
-        rows.append([mark, harmless(row["path"].lstrip("/")), size + flags])
+        rows.append([mark, harmless_path(row["path"].lstrip("/")), size + flags])
     marks: dict[str, Any] = data.get("marks") or {}
     for path in data["deleted"]:
         flags = f"[{', '.join(marks[path]['flags'])}]" if path in marks else ""
-        rows.append(["D", harmless(path.lstrip("/")), flags])
+        rows.append(["D", harmless_path(path.lstrip("/")), flags])
     total = f"{plural(len(rows), 'file')}, +{added} -{removed}"
     return [*table(rows, width=width), total] if rows else []
 
@@ -105,7 +106,7 @@ def _age_of(at: str) -> str:
 
 
 def _paths_of(entries: Sequence[dict[str, Any]]) -> str:
-    names = [harmless(str(row["path"]).lstrip("/")) for row in entries]
+    names = [harmless_path(str(row["path"]).lstrip("/")) for row in entries]
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     taint = taint_line(entries)
     return ", ".join(names[:3]) + more + (f" – {taint}" if taint else "")

@@ -7,7 +7,7 @@ do), what a flag means (`workspace`).
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bowerbird.cli.terminal.text import harmless, plural
+from bowerbird.cli.terminal.text import harmless, harmless_path, plural
 
 MOST_MARKS = 12
 Row = Mapping[str, Any]
@@ -20,7 +20,7 @@ def grade_of(row: Row) -> str:
 
 def path_of(row: Row) -> str:
     """Return a row's path as it is shown."""
-    return harmless(str(row["path"]).lstrip("/"))
+    return harmless_path(str(row["path"]).lstrip("/"))
 
 
 def reason_of(row: Row) -> str:

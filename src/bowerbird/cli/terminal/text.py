@@ -24,6 +24,16 @@ def harmless(text: str) -> str:
     return _UNSAFE.sub(_written_out, text.replace("\r\n", "\n"))
 
 
+def harmless_path(path: str) -> str:
+    r"""Return a path harmless and on one line: a line break in a name must not look like a row of its own.
+
+    Example:
+        >>> harmless_path("a\nM  b")
+        'a\\nM  b'
+    """
+    return harmless(path.replace("\r\n", "\r\\n")).replace("\n", "\\n").replace("\t", "\\t")
+
+
 def _written_out(match: re.Match[str]) -> str:
     code = ord(match[0])
     if code == 0x0D:

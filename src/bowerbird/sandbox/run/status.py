@@ -52,8 +52,9 @@ class SandboxStatus(msgspec.Struct, frozen=True):
             return
         wanted = self.minimum if self.minimum != "none" else "copy"
         why = "; ".join(f"{tier}: {reason}" for tier, reason in self.reasons.items() if reason)
+        given = f"{self.tier!r} ({why})" if why else repr(self.tier)
         raise SandboxUnavailable(
-            f"commands need the sandbox tier {wanted!r} and this host gives {self.tier!r}{f' ({why})' if why else ''}. "
+            f"commands need the sandbox tier {wanted!r} and this host gives {given}. "
             "`bowerbird doctor` shows what to install; sandbox.minimum is the setting"
         )
 

@@ -16,6 +16,7 @@ in the copy: nothing in it runs a second time by itself after a restore.
 """
 
 import os
+import re
 import shutil
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -39,6 +40,8 @@ RECORD, DATABASE, FILES = "backup.json", "agent.db", "files"
 KIND = "bowerbird-backup"
 _TRIES = 4  # short steps until every session rested between the two looks
 _OPEN = ("running",)
+_OVERLAYS_OWN = re.compile(r"branches/[^/]+/work/work")
+"""The kernel's own, made for each mount; only root may read it."""
 _AGAIN = ("models", "sandbox", "lost+found")  # fetched or made anew
 
 
@@ -138,6 +141,8 @@ def _not_kept(store: Store) -> Callable[[str], bool]:
     own = database.name if database is not None and database.parent == store.data_dir.resolve() else None
 
     def skip(name: str) -> bool:
+        if "/" in name:
+            return _OVERLAYS_OWN.fullmatch(name) is not None
         ours = own is not None and (name == own or name.startswith((f"{own}-", f"{own}.")))
         return ours or name in _AGAIN or name.startswith(("reserve.", ".probe-", ".clock"))
 

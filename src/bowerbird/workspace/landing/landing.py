@@ -182,9 +182,32 @@ def refusals(folder: LandingFolder) -> Generator[None]:
 
 def refusal(rows: Sequence[dict[str, str]]) -> LandingRefused:
     """Return the error that names every refused path."""
-    few = "; ".join(f"{row['path'].lstrip('/')}: {row['reason']}" for row in rows[:5])
+    few = "; ".join(f"{_on_one_line(row['path'])}: {_meaning(row['reason'])}" for row in rows[:5])
     more = f" and {len(rows) - 5} more" if len(rows) > 5 else ""
     return LandingRefused(f"nothing landed: {few}{more}", rows)
+
+
+_MEANINGS = {
+    "both_modified": "you changed the same lines",
+    "both_created": "you created a file of that name, too",
+    "delete_modify": "you deleted it",
+    "modify_delete": "you changed what the branch deletes",
+    "binary": "you changed it, too, and it is not text",
+    "uncertain_base": "it changed while a command ran, so its earlier content is not known",
+    "mode": "you changed its permissions, too",
+    "type": "it is another kind of file by now",
+    "symlink": "you changed where it points, too",
+    "dir_gained": "the directory holds files that the branch does not show, such as hidden ones",
+    "special": "it is a device, socket or pipe, which does not land",
+}
+
+
+def _meaning(reason: str) -> str:
+    return f"{reason} ({_MEANINGS[reason]})" if reason in _MEANINGS else reason
+
+
+def _on_one_line(path: str) -> str:
+    return path.lstrip("/").replace("\\", "\\\\").replace("\n", "\\n") if "\n" in path else path.lstrip("/")
 
 
 def _keep_all(folder: LandingFolder, tree: Beneath, entries: Sequence[PlanEntry]) -> list[Step]:

@@ -211,9 +211,9 @@ def _entry(item: Planned, chosen: Chosen, given: PlanInput, clashes: Collection[
     named = tuple(given.named or ())
     cache = given.rules.is_cache(item.path) or marks.is_scrap
     left_out = cache and not (given.rules.names_cache(item.path, named) or item.path in named)
-    taken = decision.action == "take" or (given.force and wins(decision))
+    taken = decision.action == "take" or _forced(decision, chosen, given)
     op, result = operation(change), decision.result if taken else item.ours
-    refused = None if left_out else _refusal(decision, marks, item.path, given)
+    refused = None if left_out else _refusal(decision, marks, chosen, given)
     if taken and not left_out and refused is None:
         refused = given.obstacle_of(item.path, item.ours, result, op == "chmod")
     return PlanEntry(
@@ -243,11 +243,17 @@ def _drift(decision: Decision) -> Drift:
     return "mergeable" if decision.merged else "none"
 
 
-def _refusal(decision: Decision, marks: Marks, path: str, given: PlanInput) -> str | None:
+def _forced(decision: Decision, chosen: Chosen, given: PlanInput) -> bool:
+    """Whether `force` lets a conflict land: whole files only, for a part would take edits beside it along."""
+    return given.force and chosen.whole and wins(decision)
+
+
+def _refusal(decision: Decision, marks: Marks, chosen: Chosen, given: PlanInput) -> str | None:
+    path = chosen.change.path
     always = sorted(ALWAYS_REFUSED.intersection(marks.flags))
     if always:
         return always[0]
-    if decision.action == "conflict" and not (given.force and wins(decision)):
+    if decision.action == "conflict" and not _forced(decision, chosen, given):
         return decision.reason
     if marks.grade == "needs_accept" and not _accepted(path, marks, given.accept):
         return "flagged: " + ", ".join(marks.flags)

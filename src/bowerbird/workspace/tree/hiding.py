@@ -21,7 +21,9 @@ _MOST_CHARS = 8192
 
 
 class Hiding:
-    """The test for paths that rules hide. Asking costs little for each name, whatever the rules.
+    """The test for paths that rules hide, in whatever case a name is written.
+
+    Asking costs little for each name, whatever the rules.
 
     Raises:
         InvalidPattern: a rule is malformed, or there are too many.
@@ -33,7 +35,7 @@ class Hiding:
     """
 
     def __init__(self, rules: Collection[str]) -> None:
-        lines = [line for rule in rules for line in _lines(rule)]
+        lines = [line.lower() for rule in rules for line in _lines(rule)]
         if len(lines) > _MOST_RULES or sum(map(len, lines)) > _MOST_CHARS:  # an ignore file may hold more
             raise InvalidPattern(
                 f"workspace.hide: over {_MOST_RULES} globs, or over {_MOST_CHARS} characters"
@@ -47,13 +49,14 @@ class Hiding:
 
     def __call__(self, path: str) -> bool:
         """Tell whether a virtual path, or anything above it, is hidden."""
-        above, _, name = path.rpartition("/")
+        above, _, name = path.lower().rpartition("/")
         if not name:
             return False
         return bool(above and self._by_directory(above)) or self.below(above, name)
 
     def below(self, above: str, name: str) -> bool:
         """Tell whether a name is hidden in a directory (`""` = the root) that is not hidden itself."""
+        above, name = above.lower(), name.lower()
         if name not in self._exact and not name.endswith(self._ends) and not name.startswith(self._starts):
             return False
         if not self._has_paths:
