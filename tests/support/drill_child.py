@@ -25,14 +25,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from support.patience import HANG_S
-
 if not __package__:
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from support import crash_child
 from support.agent_turns import NAME
 from support.crash_child import Killer, arm, point_landings, sender
+from support.patience import HANG_S
 from support.sessions import PlainMaker
 
 from bowerbird.agent.policy import Policy

@@ -13,12 +13,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from support.patience import HANG_S
-
 if not __package__:
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from support.fake_models import FakeModels
+from support.patience import HANG_S
 from support.sessions import Place, place, writes
 
 from bowerbird.core.errors import BowerbirdError
