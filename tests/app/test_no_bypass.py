@@ -252,7 +252,7 @@ async def library_run(tmp_path: Path, fake: FakeModels, **options: Any) -> tuple
                     ran.add(event.tool)
                 elif isinstance(event, ToolOutcome) and event.status == "denied":
                     denied.add(event.tool)
-            return ran, denied, agent.branch.changes().record()
+            return ran, denied, agent.branch.changes()
     finally:
         await model.aclose()
 
