@@ -90,7 +90,7 @@ def test_the_decision_for_every_setting(trusted: bool, annotations: Any, approva
         pytest.param({"type": "object", "properties": {"ä": {}}}, "'ä' is not allowed", id="property"),
         pytest.param({"type": "object", "properties": []}, "no mapping", id="properties"),
         pytest.param(
-            {"type": "object", "properties": {"a": {"type": "wrong"}}}, "no JSON Schema", id="invalid"
+            {"type": "object", "properties": {"a": {"type": "wrong"}}}, "not a JSON Schema", id="invalid"
         ),
         pytest.param(
             {"type": "object", "properties": {"a": {"$ref": "http://127.0.0.1:1/x"}}},

@@ -160,7 +160,7 @@ def test_a_server_that_cannot_start_fails_the_test_with_its_last_words(desk: Des
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        pytest.param(("a b", "--", "x"), 78, "no server name", id="name"),
+        pytest.param(("a b", "--", "x"), 78, "not a server name", id="name"),
         pytest.param(("x",), 78, "got neither", id="neither"),
         pytest.param(("--url", "https://x.example", "x", "--", "y"), 78, "got both", id="both"),
         pytest.param(("--url", "nonsense", "x"), 78, "http", id="url"),

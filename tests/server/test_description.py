@@ -8,7 +8,7 @@ import pytest
 from support.servers import TestServer, change
 
 FREE = {  # members whose form is somebody else's: tools, models, users
-    ("CallRow", "input"), ("CallShown", "input"), ("ToolAsked", "input"), ("TaskShown", "metadata"),
+    ("CallRow", "input"), ("ToolShown", "input_schema"), ("CallShown", "input"), ("ToolAsked", "input"), ("TaskShown", "metadata"),
 }  # fmt: skip
 TEXTS = ("text/event-stream", "application/x-ndjson", "application/octet-stream", "text/x-diff", "text/plain",
          "text/html")  # fmt: skip
