@@ -54,12 +54,12 @@ FLAGS: dict[str, Flag] = {
     "symlink-out": Flag("needs_accept", "A link that leads out of the workspace, or may come to."),
     "symlink-in": Flag("needs_accept", "A link to a path that needs to be accepted by name."),
     "setuid": Flag("needs_accept", "Would run with another user's rights."),
-    "case-clash": Flag("needs_accept", "Another file has the same name in other letters."),
-    "configured": Flag("needs_accept", "Your settings ask for a look at this path."),
+    "case-clash": Flag("needs_accept", "Another file has the same name in different case."),
+    "configured": Flag("needs_accept", "Your settings ask for a review of this path."),
     "build-exec": Flag("held", "Runs when the project is built, tested or started."),
     "lockfile": Flag("held", "Decides which packages are installed."),
     "exec-bit": Flag("held", "Becomes executable."),
-    "dotfile": Flag("held", "Hidden by its name; many programs read such files unasked."),
+    "dotfile": Flag("held", "Hidden by its name; many programs read such files on their own."),
     "tainted": Flag("held", "Written by a turn that had read text from outside."),
 }
 
