@@ -1,7 +1,7 @@
 """Random histories of forks, edits, merges, landings and undos, real beside model.
 
 Here: one history from a seed, compared after every step. Not here: how many run
-(`tests/workspace/tree/test_histories.py`, `benchmarks/histories.py`).
+(`tests/workspace/history/test_histories.py`, `benchmarks/histories.py`).
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """A landing, its undo and the start after a crash, with one system call failing (issue 10, point 3).
 
 Here: the scene, one trial, what may be true afterwards. Not here: which trials (`benchmarks/landing_errors.py`
-runs all of them, `tests/workspace/test_landing_errors.py` some).
+runs all of them, `tests/workspace/landing/test_landing_errors.py` some).
 """
 
 import asyncio

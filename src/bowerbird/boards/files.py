@@ -20,6 +20,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from bowerbird.boards.rules import MAX_DESCRIPTION, MAX_OWNER, MAX_SUBJECT, MAX_TASKS, TaskData
+from bowerbird.core.atomic import replace_at
 from bowerbird.store.rows.board import Edge, TaskRow
 
 DIRECTORY = ".tasks"
@@ -128,7 +129,7 @@ def write_files(workspace: Path, files: Mapping[int, bytes | None], *, complete:
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(file_name(task_id), dir_fd=directory)
             elif _content(directory, file_name(task_id)) != content:
-                _replace(directory, file_name(task_id), content)
+                replace_at(directory, file_name(task_id), content)
         if complete:
             _remove_others(directory, files)
 
@@ -180,17 +181,3 @@ def _read(directory: int, name: str, task_id: int) -> TaskFile | str:
     if file.id != task_id:
         return f"its id is {file.id}"
     return file if file.subject.strip() else "its subject is empty"
-
-
-def _replace(directory: int, name: str, content: bytes) -> None:
-    temporary = f".{name}.{os.getpid()}.tmp"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-    handle = os.open(temporary, flags, 0o644, dir_fd=directory)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        os.replace(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
-    except OSError:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary, dir_fd=directory)
-        raise

@@ -10,6 +10,7 @@ from typing import Literal
 
 import msgspec
 
+from bowerbird.core.atomic import replace_file
 from bowerbird.sandbox.run.output import HEAD_SHARE, readable, shorten
 
 RunState = Literal["running", "completed", "timeout", "error", "killed", "lost"]
@@ -100,9 +101,7 @@ class BackgroundFile:
         kept = list(runs)
         ended = [run for run in kept if run.ended and run.told]
         forgotten = {run.task_id for run in ended[: max(0, len(ended) - _MOST_KEPT)]}
-        temporary = self._path.with_suffix(f".{os.getpid()}.tmp")
-        temporary.write_bytes(msgspec.json.encode([r for r in kept if r.task_id not in forgotten]))
-        temporary.replace(self._path)
+        replace_file(self._path, msgspec.json.encode([r for r in kept if r.task_id not in forgotten]))
         self._seen = self._sign()
 
     def _sign(self) -> tuple[int, int] | None:

@@ -4,6 +4,7 @@ Valid only for the same boot, program, user, file system, bubblewrap and setting
 at once. Here: that record. Not here: probing (`probe`), who may use it (a server probes itself).
 """
 
+import contextlib
 import hashlib
 import os
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from bowerbird.core.atomic import replace_file
 from bowerbird.sandbox.probe import Bubblewrap
 from bowerbird.sandbox.run.status import SandboxStatus
 from bowerbird.sandbox.run.warden import PACKAGE
@@ -42,12 +44,8 @@ class Remembered:
 
     def save(self, status: SandboxStatus, bwrap: Bubblewrap) -> None:
         """Keep it; a data directory that takes no more keeps nothing."""
-        temporary = self._file.with_name(f"status.{os.getpid()}.tmp")
-        try:
-            temporary.write_bytes(msgspec.json.encode(_Row(self._key(bwrap), status)))
-            temporary.rename(self._file)
-        except OSError:
-            temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            replace_file(self._file, msgspec.json.encode(_Row(self._key(bwrap), status)))
 
     def forget(self) -> None:
         """The next process finds out anew."""

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from bowerbird.core.atomic import replace_at
 from bowerbird.store.rows.team_mail import MessageRow
 from bowerbird.store.rows.teams import MemberRow
 from bowerbird.teams.rules import wire
@@ -68,10 +69,10 @@ def write_team(workspace: Path, config: bytes, boxes: Mapping[str, bytes]) -> No
     root = os.open(workspace, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         with _Directory(root, DIRECTORY) as team:
-            _replace(team, CONFIG, config)
+            replace_at(team, CONFIG, config)
             with _Directory(team, INBOX) as inbox:
                 for name, content in boxes.items():
-                    _replace(inbox, name, content)
+                    replace_at(inbox, name, content)
     finally:
         os.close(root)
 
@@ -90,17 +91,3 @@ class _Directory(contextlib.AbstractContextManager[int]):
 
     def __exit__(self, *_: object) -> None:
         os.close(self._handle)
-
-
-def _replace(directory: int, name: str, content: bytes) -> None:
-    temporary = f".{name}.{os.getpid()}.tmp"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-    handle = os.open(temporary, flags, 0o644, dir_fd=directory)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        os.replace(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
-    except OSError:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary, dir_fd=directory)
-        raise

@@ -37,7 +37,8 @@ PLAIN_TYPES = frozenset(name for name, kind in SERVER_FRAMES.items() if kind.is_
 """What a client without `v=2` may meet (SV-41); anything else is for `v=2` only."""
 
 _EVENTS: dict[str, type[Tagged]] = {frame_type(kind): kind for kind in get_args(LiveEvent)}
-_decoder: msgspec.json.Decoder[ServerFrame] = msgspec.json.Decoder(Union[tuple(SERVER_FRAMES.values())])  # noqa: UP007
+_FRAME: Any = Union[tuple(SERVER_FRAMES.values())]  # noqa: UP007 - made of the table
+_decoder: msgspec.json.Decoder[ServerFrame] = msgspec.json.Decoder(_FRAME)
 
 
 class Unknown(ServerFrame, frozen=True):

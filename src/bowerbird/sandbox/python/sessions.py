@@ -7,12 +7,12 @@ any database: dumps go through a small port.
 
 import asyncio
 import hashlib
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
+from bowerbird.core.atomic import replace_file
 from bowerbird.core.threads import to_thread
 from bowerbird.sandbox.python.monty import ENGINE_VERSION, Interpreter, SnippetFailed, WorkerGone
 from bowerbird.sandbox.python.record import Failure, PythonRecord, State
@@ -58,9 +58,7 @@ class DumpFiles:
 
     def _save(self, path: Path, dump: bytes) -> None:
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        temporary = path.with_suffix(f".{os.getpid()}.tmp")
-        temporary.write_bytes(dump)
-        temporary.replace(path)
+        replace_file(path, dump)
 
 
 @dataclass

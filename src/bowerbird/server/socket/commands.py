@@ -11,7 +11,7 @@ import msgspec
 
 from bowerbird.core.wire import CLIENT_FRAMES, ClientFrame
 
-_COMMAND: Any = Union[tuple(CLIENT_FRAMES.values())]  # noqa: UP007  made of the table
+_COMMAND: Any = Union[tuple(CLIENT_FRAMES.values())]  # noqa: UP007 - made of the table
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ RECORD, DATABASE, FILES = "backup.json", "agent.db", "files"
 KIND = "bowerbird-backup"
 _TRIES = 4  # short steps until every session rested between the two looks
 _OPEN = ("running",)
-_OVERLAYS_OWN = re.compile(r"branches/[^/]+/work/work")
+_OVERLAYS_OWN = re.compile(r"branches(/[^/]+)(/work){2}")
 """The kernel's own, made for each mount; only root may read it."""
 _AGAIN = ("models", "sandbox", "lost+found")  # fetched or made anew
 

@@ -42,23 +42,25 @@ class GitIgnored:
             if chain is not None and ignored(chain, directory, name, is_dir=True):
                 chain = None
         if chain is not None:
-            text = self._text(f"{directory}/.gitignore")
+            text = ignore_text(self._view, f"{directory}/.gitignore")
             if text:
                 chain = extended(chain, text, len(directory) + 1)
         self._chains[directory] = chain
         return chain
 
-    def _text(self, path: str) -> str:
-        entry = self._view.lookup(path)
-        if entry is None or entry.kind != "file":
-            return ""
-        try:
-            fd = self._view.open(path, entry)
-        except OSError as error:
-            if presence.is_absence(error) or isinstance(error, PermissionError):
-                return ""  # removed since, or not ours to read
-            raise
-        try:
-            return os.pread(fd, MOST_BYTES, 0).decode("utf-8", "surrogateescape")
-        finally:
-            os.close(fd)
+
+def ignore_text(view: MergedView, path: str) -> str:
+    """Return the rules of an ignore file of a view; none where there is none that is ours to read."""
+    entry = view.lookup(path)
+    if entry is None or entry.kind != "file":
+        return ""
+    try:
+        fd = view.open(path, entry)
+    except OSError as error:
+        if presence.is_absence(error) or isinstance(error, PermissionError):
+            return ""  # removed since, or not ours to read
+        raise
+    try:
+        return os.pread(fd, MOST_BYTES, 0).decode("utf-8", "surrogateescape")
+    finally:
+        os.close(fd)

@@ -11,10 +11,11 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from bowerbird.workspace.tree import handles, presence
+from bowerbird.workspace.find.gitignored import ignore_text
+from bowerbird.workspace.tree import handles
 from bowerbird.workspace.tree.glob import Glob
 from bowerbird.workspace.tree.ground import LANDING_PLACE
-from bowerbird.workspace.tree.ignore import MOST_BYTES, NAMES, Chain, extended, ignored
+from bowerbird.workspace.tree.ignore import NAMES, Chain, extended, ignored
 from bowerbird.workspace.tree.merged_view import MergedView
 from bowerbird.workspace.tree.nodes import EMPTY, Entry, Node, find
 from bowerbird.workspace.tree.reserved import RESERVED, is_reserved
@@ -241,23 +242,8 @@ class Walker:
 
     def _with_rules(self, chain: Chain, above: str, names: list[str]) -> Chain:
         for name in names:
-            chain = extended(chain, self._text(f"{above}/{name}"), len(above) + 1)
+            chain = extended(chain, ignore_text(self._view, f"{above}/{name}"), len(above) + 1)
         return chain
-
-    def _text(self, path: str) -> str:
-        entry = self._view.lookup(path)
-        if entry is None or entry.kind != "file":
-            return ""
-        try:
-            fd = self._view.open(path, entry)
-        except OSError as error:
-            if presence.is_absence(error) or isinstance(error, PermissionError):
-                return ""  # removed since, or not ours to read
-            raise
-        try:
-            return os.pread(fd, MOST_BYTES, 0).decode("utf-8", "surrogateescape")
-        finally:
-            os.close(fd)
 
 
 def _any(name: str) -> bool:

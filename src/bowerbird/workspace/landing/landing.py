@@ -207,7 +207,7 @@ def _meaning(reason: str) -> str:
 
 
 def _on_one_line(path: str) -> str:
-    return path.lstrip("/").replace("\\", "\\\\").replace("\n", "\\n") if "\n" in path else path.lstrip("/")
+    return path.lstrip("/").replace("\n", "\\n")
 
 
 def _keep_all(folder: LandingFolder, tree: Beneath, entries: Sequence[PlanEntry]) -> list[Step]:
