@@ -12,6 +12,8 @@ Example:
 
 from typing import TYPE_CHECKING, Any
 
+from bowerbird.core.lazy import lazy
+
 if TYPE_CHECKING:
     from bowerbird.agent.delegates import Approver
     from bowerbird.agent.limits import Limits
@@ -48,103 +50,44 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "ALLOWED_COMMANDS",
-    "Agent",
-    "AgentEvent",
-    "ApprovalAnswer",
-    "ApprovalRequest",
-    "Approver",
-    "Branch",
-    "Changes",
-    "Diff",
-    "ExecuteResponse",
-    "FileDiff",
-    "Hunk",
-    "Landing",
-    "LandingEntry",
-    "LandingPlan",
-    "Limits",
-    "MergeConflict",
-    "MergeResult",
-    "PlannedPath",
-    "Policy",
-    "RunDone",
-    "RunResult",
-    "Snapshot",
-    "StepResult",
-    "ThreadAgent",
-    "Tool",
-    "ToolContext",
-    "ToolResult",
-    "Toolset",
-    "Usage",
-    "Workspace",
-    "WorkspaceShellBackend",
-    "__version__",
-    "create_agent",
-    "errors",
-    "get_default_instructions",
-    "get_subagent_instructions",
-    "get_subagent_tools_guidance",
-    "tool",
-]
+    "ALLOWED_COMMANDS", "Agent", "AgentEvent", "ApprovalAnswer", "ApprovalRequest", "Approver", "Branch",
+    "Changes", "Diff", "ExecuteResponse", "FileDiff", "Hunk", "Landing", "LandingEntry", "LandingPlan",
+    "Limits", "MergeConflict", "MergeResult", "PlannedPath", "Policy", "RunDone", "RunResult", "Snapshot",
+    "StepResult", "ThreadAgent", "Tool", "ToolContext", "ToolResult", "Toolset", "Usage", "Workspace",
+    "WorkspaceShellBackend", "__version__", "create_agent", "errors", "get_default_instructions",
+    "get_subagent_instructions", "get_subagent_tools_guidance", "tool",
+]  # fmt: skip
 
-_HOMES = {
-    "Agent": "api",
-    "AgentEvent": "agent.result",
-    "ALLOWED_COMMANDS": "sandbox.shell.allowed",
-    "ApprovalAnswer": "core.events",
-    "ApprovalRequest": "core.events",
-    "Approver": "agent.delegates",
-    "Branch": "workspace",
-    "Changes": "workspace",
-    "create_agent": "api",
-    "Diff": "workspace",
-    "ExecuteResponse": "sandbox.shell.shell_backend",
-    "FileDiff": "workspace",
-    "get_default_instructions": "agent.prompt",
-    "get_subagent_instructions": "agent.prompt",
-    "get_subagent_tools_guidance": "agent.prompt",
-    "Hunk": "workspace",
-    "Landing": "workspace",
-    "LandingEntry": "workspace",
-    "LandingPlan": "workspace",
-    "Limits": "agent.limits",
-    "MergeConflict": "workspace",
-    "MergeResult": "workspace",
-    "PlannedPath": "workspace",
-    "Policy": "agent.policy",
-    "RunDone": "agent.result",
-    "RunResult": "agent.result",
-    "Snapshot": "workspace",
-    "StepResult": "agent.result",
-    "ThreadAgent": "api",
-    "Tool": "tools",
-    "tool": "tools",
-    "ToolContext": "tools",
-    "ToolResult": "tools",
-    "Toolset": "tools",
-    "Usage": "core.usage",
-    "Workspace": "workspace",
-    "WorkspaceShellBackend": "sandbox.shell.shell_backend",
-}
+_find, _found = lazy(
+    __name__,
+    {
+        "agent.delegates": "Approver",
+        "agent.limits": "Limits",
+        "agent.policy": "Policy",
+        "agent.prompt": "get_default_instructions get_subagent_instructions get_subagent_tools_guidance",
+        "agent.result": "AgentEvent RunDone RunResult StepResult",
+        "api": "Agent create_agent ThreadAgent",
+        "core.events": "ApprovalAnswer ApprovalRequest",
+        "core.usage": "Usage",
+        "sandbox.shell.allowed": "ALLOWED_COMMANDS",
+        "sandbox.shell.shell_backend": "ExecuteResponse WorkspaceShellBackend",
+        "tools": "Tool tool ToolContext ToolResult Toolset",
+        "workspace": "Branch Changes Diff FileDiff Hunk Landing LandingEntry LandingPlan MergeConflict "
+        "MergeResult PlannedPath Snapshot Workspace",
+    },
+)
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used; every class of `errors` is one too."""
-    from importlib import import_module
+    if name.startswith("_") or name in _found():
+        return _find(name)
+    from bowerbird.core import errors
 
-    if name in _HOMES:
-        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    if name.startswith("_"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    errors = import_module(f"{__name__}.core.errors")
     if name == "errors":
         return errors
-    found = getattr(errors, name, None)
-    if isinstance(found, type) and issubclass(found, Exception):
-        return found
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    error = getattr(errors, name, None)
+    return error if isinstance(error, type) and issubclass(error, Exception) else _find(name)
 
 
 def __dir__() -> list[str]:

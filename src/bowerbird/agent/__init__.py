@@ -5,7 +5,9 @@ prompts, structured output. Must not be here: settings, the database, sandboxes,
 no I/O of its own and stores nothing; whoever drives it does (`sessions`, or the library run).
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from bowerbird.core.lazy import lazy
 
 if TYPE_CHECKING:
     from bowerbird.agent.agent import Agent
@@ -17,38 +19,19 @@ if TYPE_CHECKING:
     from bowerbird.agent.turn_loop.loop import run_turn
 
 __all__ = [
-    "Agent",
-    "History",
-    "HistoryBuilder",
-    "Limits",
-    "Policy",
-    "RunDone",
-    "RunResult",
-    "StepResult",
-    "StopSignal",
-    "TurnRun",
-    "run_turn",
-]
+    "Agent", "History", "HistoryBuilder", "Limits", "Policy", "RunDone", "RunResult", "StepResult",
+    "StopSignal", "TurnRun", "run_turn",
+]  # fmt: skip
 
-_HOMES = {
-    "Agent": "agent",
-    "History": "context.history",
-    "HistoryBuilder": "context.history",
-    "Limits": "limits",
-    "Policy": "policy",
-    "RunDone": "result",
-    "RunResult": "result",
-    "StepResult": "result",
-    "StopSignal": "turn",
-    "TurnRun": "turn",
-    "run_turn": "turn_loop.loop",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used: importing this package costs nothing."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__, __dir__ = lazy(
+    __name__,
+    {
+        "agent": "Agent",
+        "context.history": "History HistoryBuilder",
+        "limits": "Limits",
+        "policy": "Policy",
+        "result": "RunDone RunResult StepResult",
+        "turn": "StopSignal TurnRun",
+        "turn_loop.loop": "run_turn",
+    },
+)

@@ -11,7 +11,9 @@ Example:
     'anthropic'
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from bowerbird.core.lazy import lazy
 
 if TYPE_CHECKING:
     from bowerbird.app.application import Application, open_application
@@ -23,26 +25,11 @@ __all__ = (
     "store_options",
 )  # fmt: skip
 
-_HOMES = {
-    "Application": "application",
-    "open_application": "application",
-    "ChosenModel": "choice",
-    "choose_model": "choice",
-    "model_settings": "mapping",
-    "session_settings": "mapping",
-    "store_options": "mapping",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Import a public name on first use: an application brings everything along."""
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"{__name__}.{home}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy(
+    __name__,
+    {
+        "application": "Application open_application",
+        "choice": "choose_model ChosenModel",
+        "mapping": "model_settings session_settings store_options",
+    },
+)

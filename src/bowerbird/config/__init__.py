@@ -6,32 +6,22 @@ socket, and what the `config` commands show. Must not be here: any effect of a s
 `app.py` hands values to the rooms they belong to. Nothing else reads the environment.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from bowerbird.core.lazy import lazy
 
 if TYPE_CHECKING:
     from bowerbird.config.fields import Secret, Url
     from bowerbird.config.load import Loaded, inspect_settings, load_settings
-    from bowerbird.config.tree import Settings
-    from bowerbird.config.tree import Settings as AppConfig
+    from bowerbird.config.tree import AppConfig, Settings
 
 __all__ = ["AppConfig", "Loaded", "Secret", "Settings", "Url", "inspect_settings", "load_settings"]
 
-_HOMES = {
-    "AppConfig": ("bowerbird.config.tree", "Settings"),
-    "Settings": ("bowerbird.config.tree", "Settings"),
-    "Loaded": ("bowerbird.config.load", "Loaded"),
-    "load_settings": ("bowerbird.config.load", "load_settings"),
-    "inspect_settings": ("bowerbird.config.load", "inspect_settings"),
-    "Secret": ("bowerbird.config.fields", "Secret"),
-    "Url": ("bowerbird.config.fields", "Url"),
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used: importing this package costs nothing."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    module, attribute = _HOMES[name]
-    return getattr(import_module(module), attribute)
+__getattr__, __dir__ = lazy(
+    __name__,
+    {
+        "fields": "Secret Url",
+        "load": "inspect_settings load_settings Loaded",
+        "tree": "AppConfig Settings",
+    },
+)

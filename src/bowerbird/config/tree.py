@@ -124,6 +124,10 @@ class Settings(BaseSettings):
         return frozenset(_secrets_in(self))
 
 
+AppConfig = Settings
+"""The name under which `create_agent` takes them (AG-68)."""
+
+
 def _secrets_in(value: Any) -> list[str]:
     if isinstance(value, Secret):
         return [value.reveal()] if value else []

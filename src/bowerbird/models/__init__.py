@@ -9,8 +9,9 @@ Each wire is a pure module (`providers/anthropic_wire`, `providers/openai_wire`,
 a provider can be read and tested without a network. Importing this package imports no HTTP library.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from bowerbird.core.lazy import lazy
 
 if TYPE_CHECKING:
     from bowerbird.models.answers.repair import Fitted, Repaired, fit_to_schema, repair_arguments
@@ -39,79 +40,33 @@ if TYPE_CHECKING:
     from bowerbird.models.wrappers.router import RoutingChatModel, UnknownTier
     from bowerbird.models.wrappers.tracing import TracingModel
 
-_HOME = {
-    "budget": ("Budget", "BudgetRefusal", "MemoryBudget", "Reservation"),
-    "wrappers.fallback": ("FallbackModel",),
-    "names": ("ModelName", "parse_model_name"),
-    "prices": ("is_priced", "price", "pricer"),
-    "protocol": ("Model", "complete"),
-    "redact": ("Redactor", "redactor_of"),
-    "registry": ("ModelPool", "open_model", "open_router", "resolve_name"),
-    "answers.repair": ("Fitted", "Repaired", "fit_to_schema", "repair_arguments"),
-    "wrappers.retry": ("RetryingModel",),
-    "wrappers.router": ("RoutingChatModel", "UnknownTier"),
-    "settings": (
-        "LocalSettings",
-        "ModelOverride",
-        "ModelSettings",
-        "Price",
-        "ProviderSettings",
-        "RetryPolicy",
-        "RouterSettings",
-        "TelemetrySettings",
-        "TierSettings",
-        "Timeouts",
-    ),
-    "providers.thinking": ("parse_effort",),
-    "tokens": ("estimate_request",),
-    "wrappers.tracing": ("TracingModel",),
-}
-_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = (
-    "Budget",
-    "BudgetRefusal",
-    "FallbackModel",
-    "Fitted",
-    "LocalSettings",
-    "MemoryBudget",
-    "Model",
-    "ModelName",
-    "ModelOverride",
-    "ModelPool",
-    "ModelSettings",
-    "Price",
-    "ProviderSettings",
-    "Redactor",
-    "Repaired",
-    "Reservation",
-    "RetryPolicy",
-    "RetryingModel",
-    "RouterSettings",
-    "RoutingChatModel",
-    "TelemetrySettings",
-    "TierSettings",
-    "Timeouts",
-    "TracingModel",
-    "UnknownTier",
-    "complete",
-    "estimate_request",
-    "fit_to_schema",
-    "is_priced",
-    "open_model",
-    "open_router",
-    "parse_effort",
-    "parse_model_name",
-    "price",
-    "pricer",
-    "redactor_of",
-    "repair_arguments",
-    "resolve_name",
+    "Budget", "BudgetRefusal", "FallbackModel", "Fitted", "LocalSettings", "MemoryBudget", "Model",
+    "ModelName", "ModelOverride", "ModelPool", "ModelSettings", "Price", "ProviderSettings", "Redactor",
+    "Repaired", "Reservation", "RetryPolicy", "RetryingModel", "RouterSettings", "RoutingChatModel",
+    "TelemetrySettings", "TierSettings", "Timeouts", "TracingModel", "UnknownTier", "complete",
+    "estimate_request", "fit_to_schema", "is_priced", "open_model", "open_router", "parse_effort",
+    "parse_model_name", "price", "pricer", "redactor_of", "repair_arguments", "resolve_name",
+)  # fmt: skip
+
+__getattr__, __dir__ = lazy(
+    __name__,
+    {
+        "answers.repair": "fit_to_schema Fitted repair_arguments Repaired",
+        "budget": "Budget BudgetRefusal MemoryBudget Reservation",
+        "names": "ModelName parse_model_name",
+        "prices": "is_priced price pricer",
+        "protocol": "complete Model",
+        "providers.thinking": "parse_effort",
+        "redact": "Redactor redactor_of",
+        "registry": "ModelPool open_model open_router resolve_name",
+        "settings": "LocalSettings ModelOverride ModelSettings Price ProviderSettings RetryPolicy "
+        "RouterSettings TelemetrySettings TierSettings Timeouts",
+        "tokens": "estimate_request",
+        "wrappers.fallback": "FallbackModel",
+        "wrappers.retry": "RetryingModel",
+        "wrappers.router": "RoutingChatModel UnknownTier",
+        "wrappers.tracing": "TracingModel",
+    },
 )
-
-
-def __getattr__(name: str) -> Any:
-    module = _MODULE_OF.get(name)
-    if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{module}"), name)

@@ -10,7 +10,9 @@ Example:
     'telegram_12345'
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from bowerbird.core.lazy import lazy
 
 if TYPE_CHECKING:
     from bowerbird.sessions.delivery.messages import Parcel
@@ -33,35 +35,6 @@ if TYPE_CHECKING:
         TurnInfo,
     )
 
-_HOMES = {
-    "CallView": "values",
-    "InputMark": "live.hub",
-    "Lagged": "live.hub",
-    "MessageView": "values",
-    "PendingRequest": "values",
-    "QueuedInput": "values",
-    "Tokens": "values",
-    "TurnInfo": "values",
-    "TurnMark": "live.hub",
-    "Deliverer": "delivery.outbox",
-    "DeliveryFailed": "delivery.outbox",
-    "Outbox": "delivery.outbox",
-    "Parcel": "delivery.messages",
-    "Dispatcher": "dispatch.dispatcher",
-    "Executor": "dispatch.dispatcher",
-    "LocalDispatcher": "dispatch.dispatcher",
-    "NewSession": "values",
-    "Published": "live.hub",
-    "Receipt": "values",
-    "SessionInfo": "values",
-    "SessionService": "service",
-    "SessionSettings": "settings",
-    "Signal": "dispatch.dispatcher",
-    "TurnContext": "turn_maker",
-    "TurnMaker": "turn_maker",
-    "TurnRef": "dispatch.dispatcher",
-    "thread_of_chat": "thread_ids",
-}
 
 __all__ = (
     "CallView", "Deliverer", "DeliveryFailed", "Dispatcher", "Executor", "InputMark", "Lagged",
@@ -70,16 +43,18 @@ __all__ = (
     "TurnContext", "TurnInfo", "TurnMaker", "TurnMark", "TurnRef", "thread_of_chat",
 )  # fmt: skip
 
-
-def __getattr__(name: str) -> Any:
-    """Import a public name on first use: most of them bring SQLAlchemy along."""
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"{__name__}.{home}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy(
+    __name__,
+    {
+        "delivery.messages": "Parcel",
+        "delivery.outbox": "Deliverer DeliveryFailed Outbox",
+        "dispatch.dispatcher": "Dispatcher Executor LocalDispatcher Signal TurnRef",
+        "live.hub": "InputMark Lagged Published TurnMark",
+        "service": "SessionService",
+        "settings": "SessionSettings",
+        "thread_ids": "thread_of_chat",
+        "turn_maker": "TurnContext TurnMaker",
+        "values": "CallView MessageView NewSession PendingRequest QueuedInput Receipt SessionInfo "
+        "Tokens TurnInfo",
+    },
+)

@@ -10,7 +10,9 @@ Example:
     'Store'
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from bowerbird.core.lazy import lazy
 
 if TYPE_CHECKING:
     from bowerbird.store.journal.blobs import Blobs
@@ -19,25 +21,11 @@ if TYPE_CHECKING:
 
 __all__ = ("Append", "Blobs", "NewRecord", "Record", "Store", "StoreOptions")
 
-_HOMES = {
-    "Append": "journal.journal",
-    "Blobs": "journal.blobs",
-    "NewRecord": "journal.journal",
-    "Record": "journal.journal",
-    "Store": "store",
-    "StoreOptions": "store",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Import a public name on first use: SQLAlchemy costs more than `bowerbird --help` may."""
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"{__name__}.{home}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy(
+    __name__,
+    {
+        "journal.blobs": "Blobs",
+        "journal.journal": "Append NewRecord Record",
+        "store": "Store StoreOptions",
+    },
+)

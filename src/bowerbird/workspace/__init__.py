@@ -5,7 +5,9 @@ database (they arrive as values), running commands (`sandbox`), what an agent ma
 (`agent`). The way in is `Workspace`; a `Branch` is what tools and doors work with.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from bowerbird.core.lazy import lazy
 
 if TYPE_CHECKING:
     from bowerbird.workspace.branch import Branch
@@ -37,40 +39,20 @@ __all__ = [
     "WorkspaceLimits",
 ]  # fmt: skip
 
-_HOMES = {
-    "Branch": "branch",
-    "BranchInfo": "registry.registry",
-    "BeforeCall": "process_view",
-    "Captured": "process_view",
-    "Changes": "compare.results",
-    "Diff": "compare.results",
-    "Exported": "compare.results",
-    "FileDiff": "compare.results",
-    "FlagRules": "marks.flags",
-    "Hunk": "tree.hunks",
-    "Landing": "landing.landings",
-    "LandingEntry": "landing.record",
-    "LandingPlan": "compare.results",
-    "MergeConflict": "compare.results",
-    "MergeResult": "compare.results",
-    "OverlayDirs": "process_view",
-    "PathMarks": "compare.results",
-    "PlannedPath": "compare.results",
-    "ProcessView": "process_view",
-    "Refused": "landing.record",
-    "Snapshot": "history.history",
-    "ViewChanged": "process_view",
-    "Workspace": "workspace",
-    "WorkspaceLimits": "registry.limits",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Load a public name at first use; `bowerbird --help` needs none of them."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__, __dir__ = lazy(
+    __name__,
+    {
+        "branch": "Branch",
+        "compare.results": "Changes Diff Exported FileDiff LandingPlan MergeConflict MergeResult "
+        "PathMarks PlannedPath",
+        "history.history": "Snapshot",
+        "landing.landings": "Landing",
+        "landing.record": "LandingEntry Refused",
+        "marks.flags": "FlagRules",
+        "process_view": "BeforeCall Captured OverlayDirs ProcessView ViewChanged",
+        "registry.limits": "WorkspaceLimits",
+        "registry.registry": "BranchInfo",
+        "tree.hunks": "Hunk",
+        "workspace": "Workspace",
+    },
+)

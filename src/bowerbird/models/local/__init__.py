@@ -7,8 +7,9 @@ Must not be here: tools, settings files, any download while a turn runs.
 Importing this package loads neither the engine nor the weights.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from bowerbird.core.lazy import lazy
 
 if TYPE_CHECKING:
     from bowerbird.models.local.adapter import LocalModel
@@ -17,29 +18,16 @@ if TYPE_CHECKING:
     from bowerbird.models.local.weights import SMALL, STANDARD, Weights, find_weights
 
 __all__ = (
-    "SMALL",
-    "STANDARD",
-    "FetchProgress",
-    "LocalModel",
-    "Weights",
-    "fetch_weights",
-    "find_weights",
+    "SMALL", "STANDARD", "FetchProgress", "LocalModel", "Weights", "fetch_weights", "find_weights",
     "open_local",
+)  # fmt: skip
+
+__getattr__, __dir__ = lazy(
+    __name__,
+    {
+        "adapter": "LocalModel",
+        "fetch": "fetch_weights FetchProgress",
+        "opening": "open_local",
+        "weights": "find_weights SMALL STANDARD Weights",
+    },
 )
-
-_HOME = {
-    "LocalModel": "adapter",
-    "FetchProgress": "fetch",
-    "fetch_weights": "fetch",
-    "open_local": "opening",
-    "SMALL": "weights",
-    "STANDARD": "weights",
-    "Weights": "weights",
-    "find_weights": "weights",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)

@@ -6,7 +6,9 @@ to its calls. Must not be here: who may connect (`access/`), REST, how a turn is
 The names are imported when they are used: a command that only needs the mapping to frames has no web server.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from bowerbird.core.lazy import lazy
 
 if TYPE_CHECKING:
     from bowerbird.server.socket.endpoint import hub_of
@@ -15,13 +17,11 @@ if TYPE_CHECKING:
 
 __all__ = ("Hub", "hub_of", "router")
 
-_HOMES = {"Hub": "hub", "hub_of": "endpoint", "router": "routes"}
-
-
-def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__, __dir__ = lazy(
+    __name__,
+    {
+        "endpoint": "hub_of",
+        "hub": "Hub",
+        "routes": "router",
+    },
+)
