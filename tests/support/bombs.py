@@ -24,7 +24,7 @@ def hide(descriptor):
     kept.append((near, far))
 """
 _END = """
-time.sleep(2)
+time.sleep(20)  # time to be noticed on a busy machine
 print("GOT IT ALL")
 """
 

@@ -18,7 +18,11 @@ from support.abuse import TIERS, desk_of
 from support.bombs import BOMBS, MIB, program
 from support.patience import HANG_S
 
+from bowerbird.core.errors import SandboxUnavailable
+from bowerbird.sandbox.run import watch
+from bowerbird.sandbox.run.gauges import MemoryGauge
 from bowerbird.sandbox.run.limits import RunLimits
+from bowerbird.sandbox.run.warm_sandbox import Usage, WarmSandbox
 
 pytestmark = pytest.mark.timeout(300)
 LIMITS = RunLimits(
@@ -46,6 +50,33 @@ async def test_a_bomb_is_ended_and_nothing_of_it_stays(tmp_path, name: str, tier
         again = await desk.run("cat before $HOME/mine a; ls")
         assert (again.output, again.reason) == ("before\nmine\n1a\nbefore\n", None)
         await desk.assert_usable()
+
+
+@pytest.mark.parametrize("tier", TIERS)
+@pytest.mark.parametrize("name", ["socket-buffers", "memory-file-in-socket"])
+async def test_what_others_give_back_meanwhile_hides_no_bomb(tmp_path, monkeypatch, name: str, tier: str):
+    """Two such commands at once hid each other: the machine's own figures stood still while one grew."""
+    still = MemoryGauge(available=1 << 40, shared=1 << 40, kernel=1 << 40)
+    monkeypatch.setattr(watch, "memory_gauge", lambda: still)
+    async with desk_of(tmp_path, tier, limits=LIMITS) as desk:
+        result = await desk.python(program(BOMBS[name]), 900 * MIB, timeout=200)
+        assert (result.reason, result.exit_code) == ("memory", 137), result
+
+
+async def test_a_look_that_fails_does_not_end_the_watch(tmp_path, monkeypatch):
+    looks = iter([True])
+    usage = WarmSandbox.usage
+
+    async def once_unable(sandbox: WarmSandbox, *, deep: bool = False) -> Usage:
+        if next(looks, False):
+            raise SandboxUnavailable("the sandbox refused: for once")
+        return await usage(sandbox, deep=deep)
+
+    monkeypatch.setattr(WarmSandbox, "usage", once_unable)
+    async with desk_of(tmp_path, "copy", limits=LIMITS) as desk:
+        result = await desk.python(program(BOMBS["socket-buffers"]), 900 * MIB, timeout=200)
+        assert (result.reason, result.exit_code) == ("memory", 137), result
+        assert list(looks) == []
 
 
 @pytest.mark.parametrize("tier", TIERS)

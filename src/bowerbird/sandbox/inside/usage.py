@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from .channel import Message
 
 _SYS_PIDFD_GETFD = 438
+_SO_MEMINFO, _MEMINFO_WORDS = 55, 9  # sock(7), linux/sock_diag.h: what a socket holds, whatever its kind
 _MOST_AT_ONCE = 253  # descriptors of one message
+_UNSEEN_HOLDERS = 1024  # what a process may have open that lets nobody look
 _WORTH_A_LOOK = 64 << 20  # shared memory is counted exactly from here on; that costs milliseconds
 
 
@@ -42,7 +44,10 @@ def of_processes(pids: "list[int]", *, deep: bool = False, own_ipc: bool = False
     if held is not None:
         system_v = _system_v() if own_ipc else 0
         together = max(together, held.memory + system_v)
-        found = {"nameless_bytes": held.nameless, "in_flight": held.in_flight, "holders": held.holders}
+        found = {
+            "nameless_bytes": held.nameless, "in_flight": held.in_flight, "holders": held.holders,
+            "socket_bytes": held.socket_bytes,
+        }  # fmt: skip
     return {"processes": processes, "memory_bytes": alone + together, "shared_bytes": together, **found}
 
 
@@ -102,31 +107,38 @@ class Held:
         memory: bytes of memory files. nameless: bytes on disk of files without a name.
         in_flight: descriptors in the queues of their sockets that nobody could look at. holders: sockets,
             all that is in queues, and an eighth of the pipes: one holds so much less.
+        socket_bytes: what their open sockets say they hold. It may be less than the truth: what waits in a
+            socket whose sender is closed, or in a connection that nobody accepted, is in no list.
     """
 
     def __init__(self, pids: "list[int]") -> None:
-        self.in_flight = self._queued = 0
+        self.in_flight = self._queued = self.socket_bytes = self._unseen = 0
         self._memory: dict[tuple[int, int], int] = {}
         self._nameless: dict[tuple[int, int], int] = {}
         self._sockets: set[str] = set()
         self._pipes: set[str] = set()
         for pid in pids:
-            with contextlib.suppress(OSError):
+            try:
                 self._look_at_descriptors(pid)
+            except PermissionError:  # it asked the kernel to let nobody look
+                self._unseen += _UNSEEN_HOLDERS
+            except OSError:  # it is gone
+                continue
             with contextlib.suppress(OSError):
                 self._look_at_mappings(pid)
         self.memory = sum(self._memory.values())
         self.nameless = sum(self._nameless.values())
-        self.holders = len(self._sockets) + self._queued + len(self._pipes) // 8
+        self.holders = len(self._sockets) + self._queued + len(self._pipes) // 8 + self._unseen
 
     def _look_at_descriptors(self, pid: int) -> None:
         for name in os.listdir(f"/proc/{pid}/fd"):
             link = f"/proc/{pid}/fd/{name}"
             with contextlib.suppress(OSError):
                 where = os.readlink(link)
-                if where.startswith("socket:") and where not in self._sockets:
-                    self._look_into_queue(pid, name)
-                    self._sockets.add(where)
+                if where.startswith("socket:"):
+                    if where not in self._sockets:
+                        self._sockets.add(where)
+                        self._look_at_socket(pid, int(name))
                 elif where.startswith("pipe:"):
                     self._pipes.add(where)
                 elif where.endswith(" (deleted)"):
@@ -137,15 +149,14 @@ class Held:
         if seen.st_nlink == 0:
             kept[seen.st_dev, seen.st_ino] = seen.st_blocks * 512
 
-    def _look_into_queue(self, pid: int, name: str) -> None:
-        """Count what is on its way in a socket, by a copy of its first message, which stays there."""
+    def _look_at_socket(self, pid: int, name: int) -> None:
+        """Count a socket's memory, and what is on its way in it: a copy of its first message tells."""
         queued = _in_queue(f"/proc/{pid}/fdinfo/{name}")
         self._queued += queued
         self.in_flight += queued
-        if not queued:
-            return
-        with contextlib.suppress(OSError):  # then the machine's own figures must do
-            for descriptor in _first_message(pid, int(name)):
+        with contextlib.suppress(OSError), _copy_of(pid, name) as ours:  # else the machine's figures must do
+            self.socket_bytes += _memory_of(ours)
+            for descriptor in _first_message(ours) if queued else ():
                 self._look_at_one_queued(descriptor)
 
     def _look_at_one_queued(self, descriptor: int) -> None:
@@ -181,17 +192,28 @@ def _in_queue(about: str) -> int:
     return 0
 
 
-def _first_message(pid: int, descriptor: int) -> "array.array[int]":
-    """Return copies of the descriptors in the first message that waits in a process's socket."""
-    found = array.array("i")
+def _copy_of(pid: int, descriptor: int) -> socket.socket:
+    """Return a copy of a process's socket."""
     process = os.pidfd_open(pid)
     try:
-        mine = kernel.syscall("pidfd_getfd", _SYS_PIDFD_GETFD, process, descriptor, 0)
+        copied = kernel.syscall("pidfd_getfd", _SYS_PIDFD_GETFD, process, descriptor, 0)
     finally:
         os.close(process)
+    return socket.socket(fileno=copied)
+
+
+def _memory_of(asked: socket.socket) -> int:
+    """Return the bytes that a socket holds: received, sent and not yet taken, and on the way in."""
+    words = array.array("I", asked.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, 4 * _MEMINFO_WORDS))
+    received, _, sent, _, _, to_send, _, backlog, *_ = words
+    return received + max(sent, to_send) + backlog
+
+
+def _first_message(queue: socket.socket) -> "array.array[int]":
+    """Return copies of the descriptors in the first message that waits in a socket."""
+    found = array.array("i")
     flags = socket.MSG_PEEK | socket.MSG_DONTWAIT | socket.MSG_CMSG_CLOEXEC
-    with socket.socket(fileno=mine) as queue:
-        _, told, _, _ = queue.recvmsg(1, socket.CMSG_SPACE(_MOST_AT_ONCE * found.itemsize), flags)
+    _, told, _, _ = queue.recvmsg(1, socket.CMSG_SPACE(_MOST_AT_ONCE * found.itemsize), flags)
     for level, kind, data in told:
         if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
             found.frombytes(data[: len(data) - len(data) % found.itemsize])

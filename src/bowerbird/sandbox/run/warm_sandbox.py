@@ -24,7 +24,9 @@ from bowerbird.sandbox.run.warden import PACKAGE, Mounted, Warden
 _START_S = 10.0
 _LOAD = "import sys; sys.path.insert(0, '/run/bowerbird/lib'); from inside.zygote import main; main(3)"
 Answer = dict[str, Any]
-_FIGURES = ("processes", "memory_bytes", "shared_bytes", "nameless_bytes", "in_flight", "holders")
+_FIGURES = (
+    "processes", "memory_bytes", "shared_bytes", "nameless_bytes", "in_flight", "holders", "socket_bytes",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,8 @@ class Usage:
         shared_bytes: what of the memory is shared or in memory files.
         nameless_bytes: files on disk without a name that are held open.
         in_flight: descriptors that lie in sockets' queues, so nobody's list has them.
-        holders: sockets and pipes, which hold memory of the kernel's. These four only of a deep look.
+        holders: sockets and pipes, which hold memory of the kernel's.
+        socket_bytes: how much sockets themselves say that they hold. These five only of a deep look.
     """
 
     processes: int
@@ -46,6 +49,7 @@ class Usage:
     nameless_bytes: int = 0
     in_flight: int = 0
     holders: int = 0
+    socket_bytes: int = 0
 
 
 class WarmSandbox:

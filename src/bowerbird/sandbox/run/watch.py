@@ -18,6 +18,8 @@ from bowerbird.sandbox.run.limits import RunLimits
 from bowerbird.sandbox.run.warm_sandbox import Usage, WarmSandbox
 
 TICK_S, WATCH_S = 0.02, 0.25
+_DEEP_S = 1.0
+"""So often every descriptor is looked at, whatever the gauges say: others' coming and going hides in them."""
 _WORTH_A_LOOK = 16 << 20
 _FILES_WORTH_A_LOOK = 1_000
 _MANY_HOLDERS = 32
@@ -58,7 +60,8 @@ class LimitWatch:
         self._stop = stop
         self._memory_then = self._memory_looked = memory_gauge()
         self._memory_used = 0
-        self._memory_at = time.monotonic()
+        self._memory_at = self._deep_at = time.monotonic()
+        self._deep_cost = 0.0
         self._disk_then = self._disk_looked = disk_gauge(disk.directory) if disk is not None else None
         self._disk_used: tuple[int, int] | None = None
         self._disk_first = 0
@@ -67,15 +70,15 @@ class LimitWatch:
 
     async def run(self) -> None:
         """Watch until cancelled, or until the sandbox is gone."""
-        while True:
+        while self._sandbox.alive:
             await asyncio.sleep(TICK_S)
             try:
                 if self._memory_due():
                     await self._look_at_memory()
                 if self._disk is not None and self._disk_due(self._disk):
                     await self._look_at_disk(self._disk)
-            except SandboxUnavailable:
-                return
+            except SandboxUnavailable:  # gone, or this one look failed: the next may not
+                continue
 
     async def last_look(self) -> None:
         """Look once more at what a command that ended by itself wrote: it may be faster than a tick."""
@@ -95,8 +98,13 @@ class LimitWatch:
     async def _look_at_memory(self) -> None:
         now, then = memory_gauge(), self._memory_then
         worth = min(_WORTH_A_LOOK, self._limits.memory_bytes // 8)
-        deep = now.shared - then.shared > worth or now.kernel - then.kernel > worth
+        grown = now.shared - then.shared > worth or now.kernel - then.kernel > worth
+        began = time.monotonic()
+        deep = grown or began - self._deep_at > max(_DEEP_S, 16 * self._deep_cost)
         used = await self._sandbox.usage(deep=deep)
+        if deep:
+            self._deep_at = time.monotonic()
+            self._deep_cost = self._deep_at - began
         # What others give back must not make room for what this one takes.
         self._memory_then = MemoryGauge(
             then.available, min(then.shared, now.shared), min(then.kernel, now.kernel)
@@ -113,17 +121,17 @@ class LimitWatch:
     def _hidden_memory(self, used: Usage) -> int:
         """Return the most that no process's figures show: memory files on their way, what sockets hold.
 
-        What could be looked into is in the sandbox's own figures, and others' memory cannot end it.
-        Only as much as the machine's own figures have grown by since the command started, and only where the
-        sandbox has something that could hold it.
+        What could be looked into is in the sandbox's own figures, and others' memory cannot end it. Beyond
+        it, only as much as the machine's own figures have grown by since the command started, and only where
+        the sandbox has something that could hold it.
         """
         now, then = memory_gauge(), self._memory_then
-        hidden = 0
+        files, in_sockets = 0, used.socket_bytes
         if used.in_flight:
-            hidden += max(0, now.shared - then.shared - used.shared_bytes)
+            files = max(0, now.shared - then.shared - used.shared_bytes)
         if used.holders > _MANY_HOLDERS:
-            hidden += max(0, min(now.kernel - then.kernel, used.holders * _MOST_HELD))
-        return hidden
+            in_sockets = max(in_sockets, min(now.kernel - then.kernel, used.holders * _MOST_HELD))
+        return files + in_sockets
 
     # ------------------------------------------------------------ disk
 
