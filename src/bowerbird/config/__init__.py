@@ -3,7 +3,7 @@
 Lives here: the keys with defaults and ranges, the sources (flags, environment, `.env`,
 `config.local.yaml`, `config.yaml`), their precedence, every check that needs no file or
 socket, and what the `config` commands show. Must not be here: any effect of a setting;
-`app.py` hands values to the rooms they belong to. Nothing else reads the environment.
+`app/` hands values to the rooms they belong to. Nothing else reads the environment.
 """
 
 from typing import TYPE_CHECKING

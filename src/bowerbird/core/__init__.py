@@ -1,6 +1,6 @@
-"""Pure data that every other room uses: messages, events, usage, errors, ids, schemas.
+"""What every other room stands on: messages, events, usage, errors, ids, schemas, and a few small helpers.
 
-Lives here: frozen values, the error hierarchy, JSON Schema made from signatures.
-Must not be here: I/O, clocks other than `now_iso`, settings, any import of ours from
-another package.
+Lives here: frozen values, the error hierarchy, JSON Schema made from signatures, the WebSocket's frames, and
+helpers that know nothing of Bowerbird (files replaced whole, threads, lazy names). Must not be here:
+settings, any import of ours from another package.
 """

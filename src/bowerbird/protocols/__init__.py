@@ -1,4 +1,4 @@
-"""Protocols other programs speak: the client of MCP servers (PT).
+"""Protocols that other programs speak: at present the client of MCP servers.
 
 What lives here: translation between a protocol and our tools or sessions. What does not: state of its
 own, permission rules, the HTTP server.

@@ -1,7 +1,8 @@
-"""Running code against a branch: Python in Monty (SB-43 … SB-49).
+"""Commands and Python on a branch: isolated as far as this host can, bounded, their changes captured.
 
-Lives here: interpreters and, with them, the limits, isolation and capture of what runs.
-Must not be here: settings, the database, tools, permission.
+Lives here: probing the host, the sandbox of a branch and what it shows, limits, network, background runs, and
+Python in Monty for hosts and settings without processes. Must not be here: settings, the database, tools,
+permission.
 """
 
 from bowerbird.sandbox.python.record import PythonRecord

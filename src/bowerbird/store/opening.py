@@ -54,13 +54,12 @@ async def _open_postgres(url: str, options: "StoreOptions") -> Parts:
         PgCommitter,
         PgReader,
         make_engine,
-        name_of,
-        postgres_url,
         prepare,
         refuse_nul,
         refuse_pooler,
     )
     from bowerbird.store.sql.notify import PgNotices
+    from bowerbird.store.sql.postgres_url import name_of, postgres_url
 
     parsed = postgres_url(url)
     name = name_of(parsed)

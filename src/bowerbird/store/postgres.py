@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from sqlalchemy import Connection, event, text
-from sqlalchemy.engine import URL, make_url
+from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
@@ -26,6 +26,7 @@ from bowerbird.store.migrate import is_current, upgrade
 from bowerbird.store.rows.leases import lengthen_all
 from bowerbird.store.sql.failures import Conflict, is_outage, is_race, store_error
 from bowerbird.store.sql.patience import READ_PATIENCE_S
+from bowerbird.store.sql.postgres_url import NUMBERS, number
 
 if TYPE_CHECKING:
     from bowerbird.store.store import StoreOptions
@@ -33,46 +34,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 READERS = 8
-SECONDS = frozenset({"timeout", "command_timeout"})
-NUMBERS = (
-    "statement_cache_size", "prepared_statement_cache_size", "max_cached_statement_lifetime",
-    "max_cacheable_statement_size", *sorted(SECONDS),
-)  # fmt: skip
 CONNECTIONS = 10  # of one process: one writes, one hears notices, READERS read
 _POOLER_STATES = frozenset({"08P01", "42P05", "26000"})  # refused at startup; prepared statements mixed up
 OUTAGE_S = 60.0  # added to store.busy_timeout_s: a server that restarts must not fail turns (SE-58)
 MAX_TRIES = 5  # of one batch against deadlocks and races of several processes
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.05, 1.0
 _MIGRATION_LOCK = 0x626F776572  # "bower"; any fixed number that all our processes use
-
-
-def postgres_url(url: str) -> URL:
-    """Return the URL for asyncpg; raises ConfigError for one that cannot be used.
-
-    Example:
-        >>> postgres_url("postgresql://me:secret@db/agent?sslmode=require").render_as_string()
-        'postgresql+asyncpg://me:***@db/agent?ssl=require'
-    """
-    try:
-        parsed = make_url(url)
-    except Exception as error:  # SQLAlchemy's own base class, and ValueError for ports
-        raise ConfigError("store.url: not a database URL (sqlite or postgresql)") from error
-    if parsed.drivername not in ("postgresql", "postgresql+asyncpg", "postgres"):
-        raise ConfigError(
-            f"store.url: {parsed.drivername} is not supported (sqlite, or postgresql with asyncpg)"
-        )
-    query = dict(parsed.query)
-    mode = query.pop("sslmode", None)
-    if mode is not None:
-        query["ssl"] = mode
-    return parsed.set(drivername="postgresql+asyncpg", query=query)
-
-
-def name_of(url: URL) -> str:
-    """Return the database as people know it: host and name, without user and password."""
-    host = url.host or str(url.query.get("host", "")) or "localhost"
-    port = f":{url.port}" if url.port else ""
-    return f"postgresql {host}{port}/{url.database or ''}"
 
 
 def make_engine(url: URL, options: "StoreOptions", *, size: int, purpose: str) -> AsyncEngine:
@@ -101,14 +68,6 @@ def make_engine(url: URL, options: "StoreOptions", *, size: int, purpose: str) -
             },
         },
     )
-
-
-def number(name: str, value: object) -> float:
-    """Return a number of the URL's query, which asyncpg takes as a number only; raises ConfigError."""
-    try:
-        return float(str(value)) if name in SECONDS else int(str(value))
-    except ValueError as error:
-        raise ConfigError(f"store.url: {name} must be a number (got {value!r})") from error
 
 
 async def prepare(engine: AsyncEngine, name: str, *, adopt: bool) -> None:

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bowerbird.core.errors import InvalidArgument, InvalidWorkspace
-from bowerbird.workspace.carry_pending import taint, tainted_paths
 from bowerbird.workspace.compare.diff import PathPatch, branch_diff, path_patches, unified_patch
 from bowerbird.workspace.compare.results import Changes, Diff, Exported, LandingPlan, MergeResult
 from bowerbird.workspace.export import Format, export_branch
@@ -27,6 +26,7 @@ from bowerbird.workspace.landing.plan import shown_plan
 from bowerbird.workspace.policy import Policy, policy_of
 from bowerbird.workspace.process_view import ProcessView
 from bowerbird.workspace.registry.state import BranchState
+from bowerbird.workspace.registry.taint import taint, tainted_paths
 from bowerbird.workspace.shared import Held, Shared
 from bowerbird.workspace.tree import presence
 from bowerbird.workspace.tree.changes import Change, changes_since, select

@@ -9,22 +9,20 @@ Cost grows with the changes, not with the workspace nor with the number of layer
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bowerbird.workspace.history.branch_journal import Step
 from bowerbird.workspace.history.history import History, Snapshot
 from bowerbird.workspace.landing.record import LandingFolder
 from bowerbird.workspace.registry.state import BranchState
+from bowerbird.workspace.registry.taint import CARRIED, add_taint
 from bowerbird.workspace.tree import presence
 from bowerbird.workspace.tree.changes import Change, frozen_side, side_of, stored_side
 from bowerbird.workspace.tree.layers import Pile
 from bowerbird.workspace.tree.nodes import EMPTY, Node, find, overlay, walk
 from bowerbird.workspace.tree.stack import Stack
 from bowerbird.workspace.tree.threeway import same_side
-
-MOST_SOURCES = 20  # of one turn; a review names the first
-CARRIED = "carried"  # the turn that a child's journal names for what untrusted text had shaped in the parent
 
 
 def pending_at(state: BranchState, point: Snapshot, pile: Pile) -> list[Change]:
@@ -74,58 +72,8 @@ def carry(
         steps = [_step(change) for change in changes if change.path in tainted]
         if steps:
             child.record(steps, turn=CARRIED, via="merge")
-            _add_taint(child, CARRIED, [source for step in steps for source in tainted[step.path]])
+            add_taint(child, CARRIED, [source for step in steps for source in tainted[step.path]])
         stack.refresh()
-
-
-def tainted_paths(state: BranchState) -> dict[str, tuple[str, ...]]:
-    """Return the paths that were written with untrusted text in context, and what that was."""
-    extra = state.manifest.value.extra
-    turns = set(extra.get("tainted", ()))
-    if not turns:
-        return {}
-    sources: dict[str, list[str]] = extra.get("taint_from", {})
-    found: dict[str, tuple[str, ...]] = {}
-    for row in state.journal.records():
-        if row["turn"] in turns:
-            known = found.get(row["path"], ())
-            found[row["path"]] = tuple(dict.fromkeys((*known, *sources.get(row["turn"], ()))))
-    return found
-
-
-def taint(state: BranchState, turn: str, sources: Iterable[str]) -> None:
-    """Record that untrusted text is in the context of a turn.
-
-    Args:
-        sources: where it came from, for people: a tool and an address.
-    """
-    with state.writing():
-        _add_taint(state, turn, sources)
-
-
-def take_taint(
-    parent: BranchState, child: BranchState, steps: Sequence[Step], turn: str | None
-) -> str | None:
-    """Let a merge bring the child's taint along; returns the turn to record its steps under.
-
-    What comes from a tainted turn of the child taints the turn that takes it in (D-6).
-    """
-    tainted = tainted_paths(child)
-    sources = [source for step in steps for source in tainted.get(step.path, ())]
-    if not any(step.path in tainted for step in steps):
-        return turn
-    _add_taint(parent, turn or CARRIED, sources)
-    return turn or CARRIED
-
-
-def _add_taint(state: BranchState, turn: str, sources: Iterable[str]) -> None:
-    """Note a tainted turn; the caller holds the writer lock."""
-    extra = state.manifest.value.extra
-    turns = sorted({*extra.get("tainted", ()), turn})
-    known: dict[str, list[str]] = extra.get("taint_from", {})
-    told = list(dict.fromkeys((*known.get(turn, ()), *sources)))[:MOST_SOURCES]
-    if turns != list(extra.get("tainted", ())) or told != known.get(turn, []):
-        state.manifest.update(extra={**extra, "tainted": turns, "taint_from": {**known, turn: told}})
 
 
 def _changed_paths(stack: Stack, own: Node) -> set[str]:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 
 from bowerbird.core.errors import NotFound, NotRelated
 from bowerbird.workspace.carry_pending import carry as carry_over
-from bowerbird.workspace.carry_pending import pending_at, tainted_paths, take_taint
+from bowerbird.workspace.carry_pending import pending_at
 from bowerbird.workspace.compare.merge import (
     MergeMemory,
     MergeResult,
@@ -22,6 +22,7 @@ from bowerbird.workspace.history.branch_journal import Step
 from bowerbird.workspace.history.history import History
 from bowerbird.workspace.registry.registry import BranchRegistry
 from bowerbird.workspace.registry.state import BranchState
+from bowerbird.workspace.registry.taint import tainted_paths, take_taint
 from bowerbird.workspace.tree.changes import Change, changes_of, select
 from bowerbird.workspace.tree.manifest import ManifestFile
 from bowerbird.workspace.tree.merged_view import MergedView

@@ -12,11 +12,12 @@ from support.stores import THREAD, opened, say, with_lease
 
 from bowerbird.core.errors import ConfigError, LeaseLost, StoreBusy, StoreTooNew
 from bowerbird.store import Append, NewRecord, Store
-from bowerbird.store.postgres import PgCommitter, name_of, postgres_url
+from bowerbird.store.postgres import PgCommitter
 from bowerbird.store.rows.leases import renew_lease, take_lease
 from bowerbird.store.rows.sessions import SessionRow, insert_session, lock_session
 from bowerbird.store.rows.turns import InboxRow, find_input, insert_input
 from bowerbird.store.sql.notify import PgNotices
+from bowerbird.store.sql.postgres_url import name_of, postgres_url
 from bowerbird.store.sql.turnstile import pass_alone
 
 
@@ -299,7 +300,7 @@ async def test_sums_are_read_and_added_to_by_one_process_at_a_time(tmp_path: Pat
 
 async def test_notices_reach_the_other_process_and_not_the_sender(postgres_url: str) -> None:
     """SE-33: also after the connection broke."""
-    from bowerbird.store.postgres import postgres_url as parsed
+    from bowerbird.store.sql.postgres_url import postgres_url as parsed
 
     one, two = PgNotices(parsed(postgres_url)), PgNotices(parsed(postgres_url))
     heard: asyncio.Queue[str] = asyncio.Queue()

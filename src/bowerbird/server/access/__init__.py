@@ -1,7 +1,7 @@
-"""Who may come in, and how much (SV-54 … SV-61).
+"""Who may come in, in which role, from which address and how often (SV-54 … SV-61).
 
 Lives here: authentication, roles, Host, Origin, CORS, security headers, rate limits, overload, the routes
-of `/api/auth`. Must not be here: what other routes do, whose conversation it is (`ownership.py`).
+of `/api/auth`. Must not be here: what other routes do, whose conversation it is (`common/ownership.py`).
 """
 
 from typing import TYPE_CHECKING

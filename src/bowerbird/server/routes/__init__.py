@@ -1,4 +1,4 @@
-"""The REST routes, one module per part of the chapter.
+"""The REST routes, one module per subject: conversations, turns, files, review, usage and so on.
 
 Lives here: paths, members and statuses. Must not be here: decisions of sessions, files or access; the
 modules beside this package hold what routes share.

@@ -111,7 +111,7 @@ class PgNotices:
         import asyncpg  # pyright: ignore[reportMissingTypeStubs]  it brings none
         from sqlalchemy.dialects.postgresql.asyncpg import PGDialect_asyncpg
 
-        from bowerbird.store.postgres import NUMBERS, number
+        from bowerbird.store.sql.postgres_url import NUMBERS, number
 
         url = self._url.difference_update_query(NUMBERS)
         arguments: dict[str, Any] = PGDialect_asyncpg().create_connect_args(url)[1]

@@ -7,12 +7,12 @@ changes (`tree/changes.py`), patch syntax (`patch.py`).
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from bowerbird.workspace.carry_pending import tainted_paths
 from bowerbird.workspace.compare.patch import patch_sections
 from bowerbird.workspace.compare.results import Diff, FileDiff, PathMarks
 from bowerbird.workspace.marks.flags import ALONE, FlagRules
 from bowerbird.workspace.marks.surroundings import Surroundings, around_changes
 from bowerbird.workspace.registry.state import BranchState
+from bowerbird.workspace.registry.taint import tainted_paths
 from bowerbird.workspace.tree.changes import Change
 from bowerbird.workspace.tree.hunks import Hunk, hunks_of, too_long
 from bowerbird.workspace.tree.paths import path_b64, shown
