@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+import msgspec
+
 from bowerbird.core.messages import blocks_from_data, text_of
 from bowerbird.sessions.journal.audit_log import content_text
 from bowerbird.sessions.thread_ids import root_of
@@ -161,21 +163,7 @@ def _branch(row: "SessionRow") -> dict[str, Any] | None:
 
 def turn_row(turn: "TurnInfo") -> dict[str, Any]:
     """Return a turn as lists show it."""
-    return {
-        "turn_id": turn.turn_id,
-        "n": turn.n,
-        "kind": turn.kind,
-        "state": turn.state,
-        "waiting_for": turn.waiting_for,
-        "stop_reason": turn.stop_reason,
-        "attempt": turn.attempt,
-        "usage": turn.usage,
-        "cost": turn.cost,
-        "snapshot_id": turn.snapshot_id,
-        "error": turn.error,
-        "started_at": turn.started_at,
-        "ended_at": turn.ended_at,
-    }
+    return {name: value for name, value in msgspec.structs.asdict(turn).items() if name != "thread_id"}
 
 
 async def answered(sessions: "Reader", turn: "TurnInfo") -> dict[str, Any]:

@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from bowerbird.store.rows.turn_value import Turn
+
 InputKind = Literal["message", "steer", "interrupt", "answer", "notification"]
 TurnState = Literal["queued", "running", "waiting", "done", "failed", "cancelled", "interrupted"]
 DISCONNECTED = "disconnected"  # stop reason of a turn whose last viewer left (SV-49); it can be resumed
@@ -165,20 +167,9 @@ class QueuedInput(msgspec.Struct, frozen=True, kw_only=True):
     received_at: str
 
 
-class TurnInfo(msgspec.Struct, frozen=True, kw_only=True):
+class TurnInfo(Turn, frozen=True, kw_only=True):
     """One turn as doors show it."""
 
-    turn_id: str
-    thread_id: str
-    n: int
-    kind: str
-    state: TurnState
-    waiting_for: str | None
-    attempt: int
-    stop_reason: str | None
+    state: TurnState = "queued"
     error: dict[str, Any] | None
     usage: dict[str, Any] | None
-    cost: float | None
-    snapshot_id: str | None
-    started_at: str | None
-    ended_at: str | None

@@ -3,10 +3,11 @@
 Here: dependencies and base models. Not here: any route.
 """
 
-from typing import Annotated
+from typing import Annotated, Any
 
+import msgspec
 from fastapi import Depends, Path, Query
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, create_model
 
 from bowerbird.server.access import require
 from bowerbird.server.common.context import Caller, ServerContext, context_of
@@ -27,6 +28,7 @@ __all__ = (
     "StrictBody",
     "User",
     "Viewer",
+    "shape_of",
     "whole",
 )
 
@@ -43,6 +45,17 @@ class Shown(BaseModel):
     """An answer's JSON, for the description only: answers are encoded by msgspec."""
 
     model_config = ConfigDict(extra="allow")
+
+
+def shape_of(value: type[msgspec.Struct], *, without: str) -> type[Shown]:
+    """Return the form of a value's fields, all of them required: an answer that shows it always has them.
+
+    Args:
+        without: the one that is not shown.
+    """
+    fields = [field for field in msgspec.structs.fields(value) if field.name != without]
+    shown: dict[str, Any] = {field.name: (field.type, ...) for field in fields}
+    return create_model(value.__name__, __base__=Shown, **shown)
 
 
 class ProblemShown(Shown):

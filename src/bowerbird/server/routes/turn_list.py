@@ -14,30 +14,28 @@ from bowerbird.server.common.context import ServerContext
 from bowerbird.server.common.json_answers import answer
 from bowerbird.server.common.ownership import owned_session
 from bowerbird.server.conversations.turn_views import answered, turn_row
-from bowerbird.server.routes.common import Context, ConversationId, Limit, ProblemShown, Shown, Viewer
+from bowerbird.server.routes.common import (
+    Context,
+    ConversationId,
+    Limit,
+    ProblemShown,
+    Shown,
+    Viewer,
+    shape_of,
+)
 from bowerbird.server.routes.shapes import Question, Sender, TurnError, UsageNumbers
 from bowerbird.sessions.shown import messages_page
 from bowerbird.sessions.values import TurnInfo
+from bowerbird.store.rows.turn_value import Turn
 
 router = APIRouter(prefix="/api/conversations/{conversation_id}", tags=["turns"])
 
 
-class TurnRow(Shown):
+class TurnRow(shape_of(Turn, without="thread_id")):
     """How a turn stands."""
 
-    turn_id: str
-    n: int
-    kind: str
-    state: str
-    waiting_for: str | None
-    stop_reason: str | None
-    attempt: int
     usage: UsageNumbers | None
-    cost: float | None
-    snapshot_id: str | None
     error: TurnError | None
-    started_at: str | None
-    ended_at: str | None
 
 
 class OneTurn(TurnRow):

@@ -12,6 +12,7 @@ from sqlalchemy import BindParameter, Connection, and_, bindparam, case, func, l
 
 from bowerbird.core.errors import UnknownTurn
 from bowerbird.core.timestamps import now_iso
+from bowerbird.store.rows.turn_value import Turn
 from bowerbird.store.sql.clock import DbNow
 from bowerbird.store.sql.statements import insert_row, rows_where, update_rows
 from bowerbird.store.sql.tables import inbox, leases, sessions, snapshots, turns
@@ -21,24 +22,12 @@ OPEN = ("queued", "running", "waiting")
 MESSAGE_KINDS = ("message", "steer", "interrupt")
 
 
-class TurnRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One turn; `usage` and `error` as JSON text."""
+class TurnRow(Turn, frozen=True, kw_only=True):
+    """One turn as it is stored; `usage` and `error` as JSON text."""
 
-    turn_id: str
-    thread_id: str
-    n: int
-    kind: str = "user"
-    state: str = "queued"
-    waiting_for: str | None = None
-    attempt: int = 0
     epoch: int = 0
-    stop_reason: str | None = None
     error: str | None = None
     usage: str | None = None
-    cost: float | None = None
-    snapshot_id: str | None = None
-    started_at: str | None = None
-    ended_at: str | None = None
 
     @property
     def is_ended(self) -> bool:
