@@ -67,10 +67,10 @@ async def test_a_look_that_fails_does_not_end_the_watch(tmp_path, monkeypatch):
     looks = iter([True])
     usage = WarmSandbox.usage
 
-    async def once_unable(sandbox: WarmSandbox, *, deep: bool = False) -> Usage:
+    async def once_unable(sandbox: WarmSandbox, **how: bool) -> Usage:
         if next(looks, False):
             raise SandboxUnavailable("the sandbox refused: for once")
-        return await usage(sandbox, deep=deep)
+        return await usage(sandbox, **how)
 
     monkeypatch.setattr(WarmSandbox, "usage", once_unable)
     async with desk_of(tmp_path, "copy", limits=LIMITS) as desk:

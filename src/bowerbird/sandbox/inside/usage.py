@@ -22,11 +22,14 @@ _UNSEEN_HOLDERS = 1024  # what a process may have open that lets nobody look
 _WORTH_A_LOOK = 64 << 20  # shared memory is counted exactly from here on; that costs milliseconds
 
 
-def of_processes(pids: "list[int]", *, deep: bool = False, own_ipc: bool = False) -> "Message":
+def of_processes(
+    pids: "list[int]", *, deep: bool = False, ask: bool = False, own_ipc: bool = False
+) -> "Message":
     """Return the number of the processes that live and the bytes they take together.
 
     Args:
-        deep: look at every open descriptor and mapping, too. own_ipc: System V objects are theirs alone.
+        deep: look at every open descriptor and mapping, too. ask: then also ask each socket what it holds,
+            which takes twice as long. own_ipc: System V objects are theirs alone.
     """
     page = resource.getpagesize()
     processes = alone = 0
@@ -39,7 +42,7 @@ def of_processes(pids: "list[int]", *, deep: bool = False, own_ipc: bool = False
             if int(shared) * page > _WORTH_A_LOOK:
                 sharing.append(pid)
     together = sum(_shared(pid) for pid in sharing)
-    held = Held(pids) if deep or _system_shared() > _WORTH_A_LOOK else None
+    held = Held(pids, ask=ask) if deep or _system_shared() > _WORTH_A_LOOK else None
     found: Message = {}
     if held is not None:
         system_v = _system_v() if own_ipc else 0
@@ -107,11 +110,12 @@ class Held:
         memory: bytes of memory files. nameless: bytes on disk of files without a name.
         in_flight: descriptors in the queues of their sockets that nobody could look at. holders: sockets,
             all that is in queues, and an eighth of the pipes: one holds so much less.
-        socket_bytes: what their open sockets say they hold. It may be less than the truth: what waits in a
-            socket whose sender is closed, or in a connection that nobody accepted, is in no list.
+        socket_bytes: what their open sockets, if asked, say they hold. It may be less than the truth: what
+            waits in a socket whose sender is closed, or in a connection that nobody accepted, is in no list.
     """
 
-    def __init__(self, pids: "list[int]") -> None:
+    def __init__(self, pids: "list[int]", *, ask: bool = False) -> None:
+        self._ask = ask
         self.in_flight = self._queued = self.socket_bytes = self._unseen = 0
         self._memory: dict[tuple[int, int], int] = {}
         self._nameless: dict[tuple[int, int], int] = {}
@@ -154,6 +158,8 @@ class Held:
         queued = _in_queue(f"/proc/{pid}/fdinfo/{name}")
         self._queued += queued
         self.in_flight += queued
+        if not (queued or self._ask):
+            return
         with contextlib.suppress(OSError), _copy_of(pid, name) as ours:  # else the machine's figures must do
             self.socket_bytes += _memory_of(ours)
             for descriptor in _first_message(ours) if queued else ():

@@ -88,7 +88,9 @@ class Zygote:
                 self.open_bridge()
                 self.send({"op": "bridged", "n": number})
             elif operation == "usage":
-                self.send({"op": "usage", "n": number, **self.usage(deep=bool(message.get("deep")))})
+                self.send(
+                    {"op": "usage", "n": number, **self.usage(deep=message["deep"], ask=message["ask"])}
+                )
         except OSError as error:
             command = message["id"] if operation == "run" else None
             told = {"id": command, "n": number, "errno": error.errno, "error": str(error)}
@@ -185,7 +187,7 @@ class Zygote:
         found = [*self.ending, *(each.pid for _, each in self.commands.values())]
         return [*found, self.spare.pid] if self.spare is not None else found
 
-    def usage(self, *, deep: bool) -> "Message":
+    def usage(self, *, deep: bool, ask: bool) -> "Message":
         """Memory and process count of all that commands run, and each one's processor time."""
         if self.world is None:
             return {"processes": 0, "memory_bytes": 0, "cpu_ms": {}}
@@ -200,7 +202,8 @@ class Zygote:
             for (name, started), tree in zip(running, trees, strict=True)
         }
         own_ipc = isinstance(self.world, Namespaced)
-        found = usage.of_processes([pid for pid in pids if pid != self.bridge], deep=deep, own_ipc=own_ipc)
+        pids = [pid for pid in pids if pid != self.bridge]
+        found = usage.of_processes(pids, deep=deep, ask=ask, own_ipc=own_ipc)
         return {**found, "cpu_ms": spent}
 
 

@@ -39,7 +39,7 @@ class Usage:
         nameless_bytes: files on disk without a name that are held open.
         in_flight: descriptors that lie in sockets' queues, so nobody's list has them.
         holders: sockets and pipes, which hold memory of the kernel's.
-        socket_bytes: how much sockets themselves say that they hold. These five only of a deep look.
+        socket_bytes: what sockets themselves say that they hold, if asked. These five only of a deep look.
     """
 
     processes: int
@@ -196,9 +196,9 @@ class WarmSandbox:
             await self._ask({"op": "bridge"})
             self.bridged = True
 
-    async def usage(self, *, deep: bool = False) -> Usage:
-        """Return what everything that runs inside takes; `deep` looks at every open descriptor, too."""
-        answer = await self._ask({"op": "usage", "deep": deep})
+    async def usage(self, *, deep: bool = False, ask: bool = False) -> Usage:
+        """Return what runs inside takes; `deep`: by open descriptors, too; `ask`: in sockets' own words."""
+        answer = await self._ask({"op": "usage", "deep": deep, "ask": ask})
         found = {name: int(answer.get(name, 0)) for name in _FIGURES}
         return Usage(cpu_ms=answer["cpu_ms"], **found)
 

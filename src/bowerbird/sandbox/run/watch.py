@@ -18,7 +18,7 @@ from bowerbird.sandbox.run.limits import RunLimits
 from bowerbird.sandbox.run.warm_sandbox import Usage, WarmSandbox
 
 TICK_S, WATCH_S = 0.02, 0.25
-_DEEP_S = 1.0
+_ASK_S = 1.0
 """So often every descriptor is looked at, whatever the gauges say: others' coming and going hides in them."""
 _WORTH_A_LOOK = 16 << 20
 _FILES_WORTH_A_LOOK = 1_000
@@ -60,8 +60,8 @@ class LimitWatch:
         self._stop = stop
         self._memory_then = self._memory_looked = memory_gauge()
         self._memory_used = 0
-        self._memory_at = self._deep_at = time.monotonic()
-        self._deep_cost = 0.0
+        self._memory_at = self._asked_at = time.monotonic()
+        self._ask_cost = 0.0
         self._disk_then = self._disk_looked = disk_gauge(disk.directory) if disk is not None else None
         self._disk_used: tuple[int, int] | None = None
         self._disk_first = 0
@@ -100,11 +100,11 @@ class LimitWatch:
         worth = min(_WORTH_A_LOOK, self._limits.memory_bytes // 8)
         grown = now.shared - then.shared > worth or now.kernel - then.kernel > worth
         began = time.monotonic()
-        deep = grown or began - self._deep_at > max(_DEEP_S, 16 * self._deep_cost)
-        used = await self._sandbox.usage(deep=deep)
-        if deep:
-            self._deep_at = time.monotonic()
-            self._deep_cost = self._deep_at - began
+        ask = began - self._asked_at > max(_ASK_S, 16 * self._ask_cost)
+        used = await self._sandbox.usage(deep=grown or ask, ask=ask)
+        if ask:
+            self._asked_at = time.monotonic()
+            self._ask_cost = self._asked_at - began
         # What others give back must not make room for what this one takes.
         self._memory_then = MemoryGauge(
             then.available, min(then.shared, now.shared), min(then.kernel, now.kernel)
