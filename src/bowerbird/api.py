@@ -159,6 +159,7 @@ async def create_agent(config: "AppConfig") -> "tuple[ThreadAgent, Checkpointer,
         await checkpointer.aclose()
     """
     from bowerbird.app import open_application
+    from bowerbird.app.mcp import SessionMcp
 
     loaded = _loaded(config)
     router = config.model_router
@@ -175,7 +176,7 @@ async def create_agent(config: "AppConfig") -> "tuple[ThreadAgent, Checkpointer,
         workspace = Path(config.agent.workspace)
         await to_thread(workspace.mkdir, parents=True, exist_ok=True)
         held = opening.pop_all()
-    servers = application.maker.mcp
+    servers = application.sessions.part(SessionMcp).servers
     return ThreadAgent(application, workspace), Checkpointer(held), servers if servers.specs else None
 
 

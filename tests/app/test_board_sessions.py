@@ -16,6 +16,7 @@ from support.killed_app import application, killed_turn
 from support.patience import HANG_S
 
 from bowerbird.app import Application, open_application
+from bowerbird.app.boards import SessionRecords
 from bowerbird.boards.boards import board_at
 from bowerbird.config import load_settings
 from bowerbird.core.events import BackgroundResult, Notice, TaskUpdate, ToolOutcome
@@ -120,10 +121,9 @@ async def test_changes_of_another_process_are_shown_too(tmp_path: Path, fake: Fa
     """DE-42 over one SQLite file."""
     async with opened(tmp_path, fake) as app, opened(tmp_path, fake) as foreign:
         thread = await new_thread(app, tmp_path)
-        assert foreign.maker.records is not None
         with app.sessions.subscribe(thread) as events:
             key = board_at(str(tmp_path / "project"))
-            await foreign.maker.records.boards.create(key, "From afar")
+            await foreign.sessions.part(SessionRecords).boards.create(key, "From afar")
             seen = await until(events, lambda e: isinstance(e, TaskUpdate) and bool(e.tasks))
         update = seen[-1].event
         assert isinstance(update, TaskUpdate) and update.tasks[0]["subject"] == "From afar"

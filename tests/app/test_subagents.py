@@ -17,6 +17,7 @@ from bowerbird.app import Application
 from bowerbird.core.errors import UnknownSession
 from bowerbird.core.events import SubagentEnd, SubagentStart
 from bowerbird.sessions import NewSession
+from bowerbird.sessions.subagents.runner import Children
 
 MODEL = "anthropic:claude-sonnet-4-5"
 LEAD = "the turn that is killed"  # what `killed_turn` says
@@ -111,7 +112,7 @@ async def test_children_are_sessions_of_their_own_and_merge_in_a_later_turn(
         assert merged["data"]["written"] == ["/red.txt"]
         branch = await opened.sessions.branch(thread)
         assert branch.changes().record() == {"written": ["/red.txt"], "deleted": []}
-        children = await opened.maker.children.records.of(thread)
+        children = await opened.sessions.part(Children).records.of(thread)
         assert [child.state for child in children] == ["merged", "discarded"]
         assert list(children[0].record()) == [
             "handle", "session", "parent_branch", "fork", "snapshot", "task", "agent_type", "state", "result",
@@ -167,7 +168,7 @@ async def test_a_killed_parent_finds_its_children_finished_or_goes_on_with_them(
             ]  # fmt: skip
             assert len(written) == 1
         assert turn.usage["subagents"]["model_calls"] >= 4
-        assert len(await opened.maker.children.records.of(thread)) == 2
+        assert len(await opened.sessions.part(Children).records.of(thread)) == 2
 
 
 async def test_a_handle_merges_after_its_server_was_killed(fake: FakeModels, tmp_path: Path) -> None:
@@ -226,7 +227,7 @@ async def test_cancelling_a_turn_cancels_its_children_and_says_so(fake: FakeMode
 async def settled(opened: Application, thread: str) -> Any:
     async with asyncio.timeout(HANG_S):
         while True:
-            children = await opened.maker.children.records.of(thread)
+            children = await opened.sessions.part(Children).records.of(thread)
             if all(child.state != "running" for child in children):
                 return children
             await asyncio.sleep(0.02)
@@ -275,7 +276,7 @@ async def test_types_and_plan_mode_hold_in_sessions(fake: FakeModels, tmp_path: 
             "looked",
             [{"type": "text", "text": "looked"}],
         )
-        (child,) = await opened.maker.children.records.of(thread)
+        (child,) = await opened.sessions.part(Children).records.of(thread)
         assert child.state == "discarded" and msgspec.to_builtins(child.usage)["model_calls"] == 2
 
 
@@ -323,7 +324,7 @@ async def test_a_killed_tournament_repeats_no_finished_attempt(fake: FakeModels,
         assert turn.state == "done", turn.error
         result = (await outcome_of(opened, thread, "run_tournament"))["data"]
         assert result["winner"] == "subagent_0" and result["merge"]["written"] == ["/good.txt"]
-        assert len(await opened.maker.children.records.of(thread)) == 2
+        assert len(await opened.sessions.part(Children).records.of(thread)) == 2
         branch = await opened.sessions.branch(thread)
         assert branch.changes().written == ("/good.txt",)
     # The caller's last, and at most the two answers that were not committed when it died.

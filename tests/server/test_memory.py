@@ -11,6 +11,8 @@ import httpx
 from support.patience import HANG_S
 from support.servers import begin, say, serve, until
 
+from bowerbird.sessions.upkeep.memory_rewriting import Remembering
+
 
 def answer(body: dict[str, Any], _: int) -> dict[str, Any]:
     """Remembers what was said last, and says hello to everything else."""
@@ -82,6 +84,6 @@ def test_without_memory_nothing_is_asked_and_nothing_kept(tmp_path: Path) -> Non
     ):
         server.fake.answer(answer)
         say(client, begin(client), "I like tabs")
-        assert server.run(server.serving.application.memory.look()) == 0
+        assert server.run(server.serving.application.sessions.part(Remembering).look()) == 0
         assert versions(client) == []
         assert server.fake.request_count == 1

@@ -26,6 +26,9 @@ from support.teams import (
     until,
 )
 
+from bowerbird.app.boards import SessionRecords
+from bowerbird.sessions.teams.teams import Teams
+
 __all__ = ("database_url", "postgres", "postgres_url")
 
 
@@ -135,8 +138,7 @@ async def test_each_task_is_claimed_by_one_of_two_idle_teammates(
         for name in ("ann", "bob"):
             await do(app, lead, "spawn_teammate", name=name, role="r", prompt="rest")
         await reaches(app, lead, ann="idle", bob="idle")
-        assert app.maker.records is not None
-        boards = app.maker.records.boards
+        boards = app.sessions.part(SessionRecords).boards
         key = await boards.key_of(lead)
         for number in range(1, 9):
             await boards.create(key, f"task {number}")
@@ -196,8 +198,7 @@ async def test_other_team_settings_count_from_the_next_call_on(fake: FakeModels,
     """CF-13: `agent.max_teammates` and the teammates' temperature, without a restart."""
     play(fake, {})
     async with opened(tmp_path, fake) as app:
-        lead, teams = await new_lead(app, tmp_path), app.sessions.teams
-        assert teams is not None
+        lead, teams = await new_lead(app, tmp_path), app.sessions.part(Teams)
         await do(app, lead, "spawn_teammate", name="ann", role="r", prompt="rest")
         teams.use(replace(teams.hub.rules, max_teammates=1), model=None, temperature=0.125)
         await ask(app, lead, order(("spawn_teammate", {"name": "bob", "role": "r", "prompt": "p"})))

@@ -19,6 +19,7 @@ from bowerbird.models import ModelSettings
 from bowerbird.models.protocol import Model
 from bowerbird.models.registry import open_model
 from bowerbird.sessions import NewSession, SessionService, SessionSettings, TurnContext
+from bowerbird.sessions.parts import SessionPart
 from bowerbird.store import Record, Store
 from bowerbird.store.rows.sessions import SessionRow
 from bowerbird.tools import Tool, Toolset
@@ -38,7 +39,6 @@ class PlainMaker:
     change: Callable[[TurnRun], TurnRun] | None = None
     model: Model | None = None
     made: list[TurnContext] = field(default_factory=list[TurnContext])
-    told: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
     def model_of(self, session: SessionRow) -> str:
         return NAME
@@ -58,12 +58,6 @@ class PlainMaker:
             mode="plan" if flags.get("enable_plan_mode") else "normal",
         )
         return run if self.change is None else self.change(run)
-
-    async def turn_ended(self, branch_id: str) -> None:
-        self.told.append(("turn_ended", branch_id))
-
-    async def rolled_back(self, branch_id: str) -> None:
-        self.told.append(("rolled_back", branch_id))
 
     async def aclose(self) -> None:
         if self.model is not None:
@@ -112,6 +106,7 @@ async def place(
     attended: bool = True,
     store_options: dict[str, Any] | None = None,
     url: str = URL,
+    parts: Callable[[SessionService], Sequence[SessionPart]] = lambda _: (),
     **maker: Any,
 ) -> AsyncIterator[Place]:
     """Open a service on `directory`; opening it twice in a row is a restart.
@@ -123,7 +118,7 @@ async def place(
     project.mkdir(parents=True, exist_ok=True)
     async with opened(data, url=url, **(store_options or {})) as store:
         made = PlainMaker(settings_for(fake), **maker)
-        service = SessionService(store, made, settings=settings, attended=attended)
+        service = SessionService(store, made, settings=settings, attended=attended, parts=parts)
         try:
             async with service:
                 yield Place(service, store, fake, made, data, project)

@@ -4,43 +4,32 @@ Here: the order of opening and closing. Not here: doors, what any part does.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from bowerbird.app.background import BackgroundEnds
-from bowerbird.app.boards import SessionRecords
 from bowerbird.app.maker import SettingsTurnMaker
 from bowerbird.app.mapping import (
     landing_rules,
-    model_settings,
     session_settings,
     store_options,
     workspace_limits,
 )
-from bowerbird.app.memory import session_memory
+from bowerbird.app.memory import stored_memory
 from bowerbird.app.named_hosts import NamedHosts
-from bowerbird.app.own import own_workspace
-from bowerbird.app.sandboxes import SandboxNews, open_sandboxes
-from bowerbird.app.subagents import door_tournaments, session_children
-from bowerbird.app.teams import session_teams
-from bowerbird.app.tracing import Traces
+from bowerbird.app.parts import Ground, session_parts
+from bowerbird.app.sandboxes import Runtimes, SandboxNews, open_sandboxes
 from bowerbird.config import Loaded
 from bowerbird.core.errors import StoreError
 from bowerbird.core.threads import to_thread
 from bowerbird.sandbox.host import SandboxHost
 from bowerbird.sessions.branches.branches import Branches
+from bowerbird.sessions.live.hub import Live
 from bowerbird.sessions.service import SessionService
-from bowerbird.sessions.turn.background_notices import CommandNotices
 from bowerbird.sessions.upkeep.trash import Trash
 from bowerbird.store.store import Store
-
-if TYPE_CHECKING:
-    from bowerbird.sessions.subagents.runner import Children
-    from bowerbird.sessions.subagents.tournaments import Tournaments
-    from bowerbird.sessions.upkeep.memory_rewriting import Remembering
+from bowerbird.subagents.forking import checks_like
 
 
 @dataclass(slots=True)
@@ -53,7 +42,6 @@ class Application:
         maker: models and turns. branches: open handles. sandboxes: what runs on them.
         data_dir: where everything is kept.
         mine: threads whose turns this process runs. drives_all: it runs those of every session.
-        tournaments: that doors begin.
     """
 
     loaded: Loaded
@@ -65,8 +53,6 @@ class Application:
     data_dir: Path
     mine: set[str]
     drives_all: bool = False
-    tournaments: "Tournaments | None" = None
-    memory: "Remembering | None" = None
     _started: bool = False
 
     async def start(self) -> None:
@@ -76,16 +62,6 @@ class Application:
             if self.drives_all:  # before anybody looks at files, or listens
                 await self.branches.finish_landings()
             await self.sessions.start()
-            if self.maker.records is not None:
-                self.maker.records.news.start()
-            if self.drives_all and self.maker.background is not None:
-                await self.maker.background.start()
-            if self.sessions.teams is not None:
-                await self.sessions.teams.start()
-            if self.drives_all and self.tournaments is not None:
-                await self.tournaments.resume()
-            if self.drives_all and self.memory is not None and self.loaded.settings.memory.enabled:
-                self.memory.start()
 
     async def drive(self, thread_id: str) -> None:
         """Run the turns of this session in this process from now on.
@@ -94,8 +70,8 @@ class Application:
         """
         self.mine.add(thread_id)
         await self.start()
-        if self.sessions.teams is not None:
-            await self.sessions.teams.adopt()
+        for part in self.sessions.parts:
+            await part.adopt()
 
     @property
     def trash(self) -> Trash:
@@ -104,28 +80,16 @@ class Application:
 
     async def aclose(self) -> None:
         """Stop turns (they stay resumable), then close everything."""
-        if self.maker.background is not None:
-            self.maker.background.quiet()
         await self.sessions.review.aclose()
-        if self.tournaments is not None:
-            await self.tournaments.aclose()
-        if self.memory is not None:
-            await self.memory.aclose()
         try:
             if self._started:
                 await self.sessions.stop(0.0)
-                if self.maker.children is not None:
-                    await self.maker.children.aclose()
             else:
                 self.sessions.live.close()
                 await self.branches.aclose()
-            if self.maker.background is not None:
-                await self.maker.background.aclose()
-            if self.maker.records is not None:
-                await self.maker.records.news.aclose()
+            for part in reversed(self.sessions.parts):
+                await part.aclose()
             await self.maker.aclose()
-            if self.maker.traces is not None:
-                await self.maker.traces.aclose()
         finally:
             await self.store.aclose()
 
@@ -158,7 +122,8 @@ async def open_application(
     """
     settings = loaded.settings
     data_dir = make_data_dir(settings.agent.data_dir)
-    news = SandboxNews()
+    live = Live()
+    news = SandboxNews(live)
     # A server finds out itself what its host gives; a command may rely on what the one before it found.
     sandboxes = await to_thread(
         open_sandboxes, settings, data_dir, news, files=loaded.files, remember=not drives_all
@@ -172,60 +137,41 @@ async def open_application(
     )
     options, times = store_options(settings), session_settings(settings)
     store = await Store.open(loaded.database_url, data_dir=data_dir, options=options)
+    runtimes = Runtimes(sandboxes, data_dir / "python")
     maker = SettingsTurnMaker(
-        loaded, model=model, attended=attended, blobs=store.blobs.get, sandboxes=sandboxes, news=news
+        loaded,
+        model=model,
+        attended=attended,
+        blobs=store.blobs.get,
+        sandboxes=sandboxes,
+        runtimes=runtimes,
+        news=news,
+        remembered=stored_memory(store),
+        named_hosts=NamedHosts(store).of,
     )
     mine: set[str] = set()
     drives = None if drives_all else mine.__contains__
-    service = SessionService(
-        store, maker, branches=branches, settings=times, attended=attended, drives=drives,
-        checking=lambda branch: _children(maker).checking(branch),
+    ground = Ground(
+        loaded, store, branches, sandboxes, runtimes, maker, news, data_dir,
+        runs=lambda thread_id: drives_all or thread_id in mine,
     )  # fmt: skip
-    news.connect(service.live)
-    maker.traces = Traces(store, model_settings(loaded))
-    maker.traces.connect(service.live)
+    service = SessionService(
+        store,
+        maker,
+        branches=branches,
+        settings=times,
+        attended=attended,
+        drives=drives,
+        checking=lambda _: checks_like(sandboxes),
+        live=live,
+        parts=lambda service: session_parts(ground, service),
+    )
     application = Application(loaded, store, service, maker, branches, sandboxes, data_dir, mine, drives_all)
-    _keep_records(application, news)
-    maker.named_hosts = NamedHosts(store).of
-    maker.children = session_children(application)
-    application.tournaments = door_tournaments(application, maker.children)
-    service.bury = maker.children.bury
-    application.memory = session_memory(application)
-    _keep_teams(application)
     try:
         yield application
     finally:
         # Shielded: a command that is interrupted twice still commits and ends its processes.
         await asyncio.shield(application.aclose())
-
-
-def _children(maker: SettingsTurnMaker) -> "Children":
-    assert maker.children is not None, "an open application has what runs subagents"
-    return maker.children
-
-
-def _keep_records(application: Application, news: SandboxNews) -> None:
-    """Bind boards, lists and background commands to the sessions that have them."""
-    store, service, maker = application.store, application.sessions, application.maker
-    maker.records = SessionRecords(store, own_workspace(application.loaded))
-    maker.records.connect(service.live)
-    desk = CommandNotices(store, service.live, lambda turn: service.resume(turn.turn_id))
-    maker.background = BackgroundEnds(store, application.sandboxes, application.branches, desk)
-    news.background = maker.background.heard
-
-
-def _keep_teams(application: Application) -> None:
-    """Bind teams to the sessions that have them."""
-    service, maker = application.sessions, application.maker
-    assert maker.records is not None and maker.children is not None, "both are bound before"
-    maker.teams = service.teams = teams = session_teams(application, maker.records.boards)
-    bury_children = maker.children.bury
-
-    async def bury(thread_id: str, delete: Callable[[str], Awaitable[None]]) -> None:
-        await teams.bury(thread_id, delete)
-        await bury_children(thread_id, delete)
-
-    service.bury = bury
 
 
 def make_data_dir(path: str) -> Path:

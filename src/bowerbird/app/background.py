@@ -7,6 +7,7 @@ running commands (`sandbox/`), what comes of an end (`sessions/turn/background_n
 import asyncio
 import logging
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,59 +15,68 @@ from bowerbird.core.errors import BowerbirdError, SandboxUnavailable
 from bowerbird.core.threads import to_thread
 from bowerbird.sandbox.background_record import BackgroundFile
 from bowerbird.sandbox.branch_sandbox import BACKGROUND_FILE
+from bowerbird.sessions.parts import SessionPart
 from bowerbird.sessions.turn.background_notices import CommandEnd, CommandNotices, StoredNotices
 from bowerbird.store.rows.owners import sessions_of_branches
 from bowerbird.store.rows.sessions import find_session
 from bowerbird.tools.processes.background_notices import end_text
 
 if TYPE_CHECKING:
+    from bowerbird.agent.turn import TurnRun
+    from bowerbird.app.sandboxes import SandboxNews
     from bowerbird.sandbox.background_record import BackgroundRun
     from bowerbird.sandbox.host import SandboxHost
     from bowerbird.sessions.branches.branches import Branches
     from bowerbird.sessions.turn_maker import TurnContext
+    from bowerbird.store.rows.sessions import SessionRow
     from bowerbird.store.store import Store
     from bowerbird.workspace import Branch
 
 _log = logging.getLogger(__name__)
 
 
-class BackgroundEnds:
+class BackgroundEnds(SessionPart):
     """Ends of background commands of one process.
 
     Args:
-        desk: records them. branches: opens those whose process died.
+        host: runs them; reports their ends to `news`. branches: opens those whose process died.
+        desk: records them.
     """
 
     def __init__(
-        self, store: "Store", host: "SandboxHost", branches: "Branches", desk: CommandNotices
+        self,
+        store: "Store",
+        host: "SandboxHost",
+        news: "SandboxNews",
+        branches: "Branches",
+        desk: CommandNotices,
     ) -> None:
         self._store = store
         self._host = host
         self._branches = branches
         self._desk = desk
         self._tasks: set[asyncio.Task[None]] = set()
+        news.listen(self._heard)
 
-    def heard(self, branch_id: str, run: "BackgroundRun") -> None:
+    def _heard(self, branch_id: str, run: "BackgroundRun") -> None:
         """Take an end that a sandbox reports; returns at once."""
         task = asyncio.get_running_loop().create_task(self._record_safely(branch_id, [run]))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def look(self, branch: "Branch") -> None:
-        """Record the ends on a branch that nobody recorded, before its next turn."""
-        if self._host.had_background(branch):
-            await self._look(branch)
+    async def join(self, run: "TurnRun", context: "TurnContext") -> "TurnRun":
+        """Tell the turn's model of ends, those that nobody recorded included."""
+        if self._host.had_background(context.branch):
+            await self._look(context.branch)
+        return replace(run, notices=StoredNotices(self._store, context.session.thread_id, context.inbox))
 
-    async def notices(self, context: "TurnContext") -> StoredNotices:
-        """Return what a turn's model is told of ends, those that nobody recorded included."""
-        await self.look(context.branch)
-        return StoredNotices(self._store, context.session.thread_id)
-
-    async def start(self) -> None:
-        """Record the ends that a process which died could not: they are `lost`, once (DE-30).
+    async def start(self, *, drives_all: bool) -> None:
+        """Record the ends that a process which died could not, in a server: they are `lost`, once (DE-30).
 
         Commands of processes that live are left alone.
         """
+        if not drives_all:
+            return
         for branch_id in await to_thread(_unrecorded, self._store.data_dir):
             try:
                 await self._recover(branch_id)
@@ -74,7 +84,12 @@ class BackgroundEnds:
                 _log.warning("background commands of branch %s: %s", branch_id, error)
         await self._desk.start()
 
-    def quiet(self) -> None:
+    async def deleting(self, session: "SessionRow") -> None:
+        """End the commands of a session that is about to be deleted."""
+        if session.branch_id is not None:
+            await self._host.cancel_background(session.branch_id)
+
+    async def stop(self, grace_s: float) -> None:
         """Start no more turns: the process is about to end."""
         self._desk.quiet()
 

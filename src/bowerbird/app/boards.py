@@ -7,8 +7,8 @@ Here: what a turn gets of them, and who is shown a changed board. Not here: boar
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,13 +20,16 @@ from bowerbird.boards.tool_calls import BoardToolCalls
 from bowerbird.core.errors import BowerbirdError
 from bowerbird.core.events import Notice, TaskUpdate
 from bowerbird.sessions.live.hub import Published
+from bowerbird.sessions.parts import SessionPart
 from bowerbird.store.rows.board import boards_of_threads, revisions
 from bowerbird.tools.together.board import board_tools
 from bowerbird.tools.together.todo import todo_tools
 
 if TYPE_CHECKING:
+    from bowerbird.agent.turn import TurnRun
     from bowerbird.sessions.live.hub import Live
     from bowerbird.sessions.turn_maker import TurnContext
+    from bowerbird.store.rows.sessions import SessionRow
     from bowerbird.store.store import Store
     from bowerbird.tools import Tool
 
@@ -34,7 +37,6 @@ _log = logging.getLogger(__name__)
 
 EVERY_S = 0.25  # at most four events a second (DE-42), and how often other processes are looked after
 MOST_KNOWN = 1_000  # boards and sessions remembered, beyond those that somebody looks at
-Notes = Callable[[], Awaitable[Mapping[str, str]]]
 
 
 @dataclass(slots=True)
@@ -61,20 +63,16 @@ class BoardNews:
     Changes of other processes are found by looking at the boards' revisions, while anybody watches.
     """
 
-    def __init__(self, store: "Store") -> None:
+    def __init__(self, store: "Store", live: "Live", boards: Boards) -> None:
         self._store = store
-        self._live: Live | None = None
+        self._live = live
+        self._boards = boards
         self._known: dict[str, _Known] = {}
         self._viewed: dict[str, _Viewed] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._watching: asyncio.Task[None] | None = None
         self._seen: tuple[float, Mapping[str, int]] = (float("-inf"), {})
-        self.refresh: Callable[[BoardKey], Awaitable[object]] | None = None
-        self.is_changing: Callable[[str], bool] = lambda _: False
-
-    def connect(self, live: "Live") -> None:
-        """Publish to `live` from now on."""
-        self._live = live
+        boards.listen(self.heard)
 
     def start(self) -> None:
         """Look after what other processes change, until `aclose`."""
@@ -118,8 +116,7 @@ class BoardNews:
         task.add_done_callback(self._tasks.discard)
 
     async def _spread(self, known: _Known) -> None:
-        live = self._live
-        watched = live.watched() if live is not None else ()
+        watched = self._live.watched()
         if not watched:
             return
         try:
@@ -146,7 +143,7 @@ class BoardNews:
     def _show(self, thread_id: str, viewed: _Viewed) -> None:
         viewed.timer = None
         known = self._known.get(viewed.board)
-        if known is None or self._live is None:
+        if known is None:
             return
         state = known.state
         if state.revision <= viewed.revision or not self._live.viewers(thread_id):
@@ -157,9 +154,8 @@ class BoardNews:
 
     def _forget_unseen(self, present: BoardKey) -> None:
         """Keep what nobody looks at from growing: it is found again when somebody does."""
-        live = self._live
-        if live is not None and len(self._viewed) > MOST_KNOWN:
-            unseen = [t for t, v in self._viewed.items() if v.timer is None and not live.viewers(t)]
+        if len(self._viewed) > MOST_KNOWN:
+            unseen = [t for t, v in self._viewed.items() if v.timer is None and not self._live.viewers(t)]
             for thread_id in unseen:
                 del self._viewed[thread_id]
         if len(self._known) > MOST_KNOWN:
@@ -175,8 +171,8 @@ class BoardNews:
                 _log.warning("the task boards could not be looked at: %s", error)
 
     async def _look(self) -> None:
-        watched = self._live.watched() if self._live is not None else ()
-        if not watched or self.refresh is None:
+        watched = self._live.watched()
+        if not watched:
             return
         present = await self._store.read(revisions)
         self._seen = (time.monotonic(), present)
@@ -188,47 +184,45 @@ class BoardNews:
             return
         for session in await self._store.read(lambda c: boards_of_threads(c, watched)):
             key = board_of(session)
-            if key.name in changed and not self.is_changing(key.name):
+            if key.name in changed and not self._boards.is_changing(key.name):
                 changed.discard(key.name)
-                await self.refresh(key)
+                await self._boards.refresh(key)
 
 
-class SessionRecords:
+class SessionRecords(SessionPart):
     """Boards and lists for the turns of a process.
 
     Args:
         own: the server's own workspace (`WORKSPACE_DIR`), None where it serves somebody's directory.
 
     Attributes:
-        boards: every board. news: shows what changed.
+        boards: every board.
     """
 
-    def __init__(self, store: "Store", own: Path | None) -> None:
-        self.news = BoardNews(store)
-        self._todos = Todos(store)
-        self.boards = Boards(store, own=own, heard=self.news.heard)
-        self.news.refresh, self.news.is_changing = self.boards.refresh, self.boards.is_changing
-        self.boards.seen = self.news.seen
-        self._live: Live | None = None
-
-    def connect(self, live: "Live") -> None:
-        """Show changes and warnings to the viewers of `live`."""
+    def __init__(self, store: "Store", live: "Live", own: Path | None) -> None:
         self._live = live
-        self.news.connect(live)
+        self._todos = Todos(store)
+        self.boards = Boards(store, own=own, seen=self._seen)
+        self._news = BoardNews(store, live, self.boards)
+
+    def _seen(self) -> Mapping[str, int] | None:
+        return self._news.seen()
 
     @cached_property
-    def tools(self) -> "tuple[Tool, ...]":
-        """The tools, shared by all turns."""
+    def _tools(self) -> "tuple[Tool, ...]":
         return (*board_tools(BoardToolCalls(self.boards)), *todo_tools(self._todos))
 
-    async def turn(self, context: "TurnContext") -> Notes:
-        """Bring a session's copies up to date; return what its summaries must keep (AG-56)."""
+    def tools(self, session: "SessionRow | None") -> "Sequence[Tool]":
+        """Return the tools, shared by all turns."""
+        return self._tools
+
+    async def join(self, run: "TurnRun", context: "TurnContext") -> "TurnRun":
+        """Bring a session's copies up to date; give its turn the tools and what summaries keep (AG-56)."""
         thread_id = context.session.thread_id
         key = board_of(context.session)
         for warning in await self.boards.open(key):
-            if self._live is not None:
-                self._live.publish(Published(thread_id, context.turn.turn_id, None, Notice("tasks", warning)))
-        self.news.begins(thread_id, key)
+            self._live.publish(Published(thread_id, context.turn.turn_id, None, Notice("tasks", warning)))
+        self._news.begins(thread_id, key)
         await self.boards.attach(key, context.branch)
 
         async def notes() -> Mapping[str, str]:
@@ -240,12 +234,20 @@ class SessionRecords:
                 "Todo list": todo_lines(items) if items else "",
             }
 
-        return notes
+        return replace(run, tools=run.tools.with_(*self._tools), notes=notes)
 
-    def turn_ended(self, branch_id: str) -> None:
+    async def start(self, *, drives_all: bool) -> None:
+        """Look after what other processes change."""
+        self._news.start()
+
+    async def turn_ended(self, branch_id: str) -> None:
         """Write no more copies on a branch until its next turn."""
         self.boards.detach(branch_id)
 
-    def went_back(self, branch_id: str) -> None:
-        """Say that a branch was taken back to an earlier state."""
+    async def rolled_back(self, branch_id: str) -> None:
+        """Copies are written again: the branch was taken back to an earlier state."""
         self.boards.went_back(branch_id)
+
+    async def aclose(self) -> None:
+        """Stop looking and showing."""
+        await self._news.aclose()

@@ -16,7 +16,6 @@ from bowerbird.app.sandboxes import process_settings
 from bowerbird.tools import Tool
 
 if TYPE_CHECKING:
-    from bowerbird.app.boards import SessionRecords
     from bowerbird.sandbox.host import SandboxHost
     from bowerbird.sandbox.python.sessions import PythonSessions
     from bowerbird.skills import SkillLibrary
@@ -29,17 +28,10 @@ class ToolFamilies:
 
     Args:
         settings: the tree. python: interpreters of `run_python_code`; None makes them at the first use.
-        records: boards and lists; without them their tools can be listed, not called.
     """
 
-    def __init__(
-        self,
-        settings: Any,
-        python: "PythonSessions | None" = None,
-        records: "SessionRecords | None" = None,
-    ) -> None:
+    def __init__(self, settings: Any, python: "PythonSessions | None" = None) -> None:
         self._settings = settings
-        self._records = records
         self._python = python
         self._skills: dict[tuple[Path | None, str], tuple[Tool, ...]] = {}
         self._processes: dict[tuple[SandboxHost, str], tuple[Tool, ...]] = {}
@@ -72,16 +64,6 @@ class ToolFamilies:
         from bowerbird.tools.web.web_tools import web_tools
 
         return tuple(web_tools(web_settings(self._settings)))
-
-    @cached_property
-    def records(self) -> tuple[Tool, ...]:
-        """Task board and list."""
-        if self._records is not None:
-            return self._records.tools
-        from bowerbird.tools.together.board import board_tools
-        from bowerbird.tools.together.todo import todo_tools
-
-        return (*board_tools(None), *todo_tools(None))
 
     @cached_property
     def plan(self) -> tuple[Tool, ...]:

@@ -5,19 +5,23 @@ or calling them (`protocols/mcp_client`), files of servers (`cli/admin/mcp.py` e
 """
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
 from bowerbird.agent.turn import Found, MoreTools
 from bowerbird.config import Settings
 from bowerbird.protocols.mcp_client import McpClient, ServerSpec
+from bowerbird.sessions.parts import SessionPart
 
 if TYPE_CHECKING:
+    from bowerbird.agent.turn import TurnRun
     from bowerbird.config.sections.doors import McpServer
     from bowerbird.models.redact import Redactor
     from bowerbird.sandbox.host import SandboxHost
+    from bowerbird.sessions.turn_maker import TurnContext
+    from bowerbird.store.rows.sessions import SessionRow
     from bowerbird.tools import Tool
     from bowerbird.workspace import Branch
 
@@ -57,10 +61,6 @@ class McpServers:
             self._of_branch[branch.id] = own
         return _Both(self.shared, own)
 
-    def known(self) -> "tuple[Tool, ...]":
-        """Return the tools of the shared servers that have been started, for lists; starts none."""
-        return self.shared.known()
-
     async def turn_ended(self, branch_id: str) -> None:
         """End the servers that ran on the branch, so that it can be frozen."""
         own = self._of_branch.pop(branch_id, None)
@@ -72,6 +72,50 @@ class McpServers:
         clients = [self.shared, *self._of_branch.values()]
         self._of_branch.clear()
         await asyncio.gather(*(client.aclose() for client in clients))
+
+
+class SessionMcp(SessionPart):
+    """The servers that turns may use; the first turn that may starts them.
+
+    Attributes:
+        servers: those of the settings in force.
+
+    Raises:
+        ConfigError: see `McpServers`.
+    """
+
+    def __init__(self, settings: Settings, sandboxes: "SandboxHost") -> None:
+        self._sandboxes = sandboxes
+        self.servers = McpServers(settings, sandboxes)
+        self._left: list[McpServers] = []  # of earlier settings; turns may still use them
+
+    def made(self, settings: Settings) -> McpServers:
+        """Return the servers of other settings for `use`; raises ConfigError, and nothing has changed."""
+        return McpServers(settings, self._sandboxes)
+
+    def use(self, servers: McpServers) -> None:
+        """Offer these to turns that begin from now on; those that run keep theirs (CF-13)."""
+        if servers.specs != self.servers.specs:
+            self._left.append(self.servers)
+            self.servers = servers
+
+    def tools(self, session: "SessionRow | None") -> "Sequence[Tool]":
+        """Return what the shared servers that were started before have; starts none."""
+        return self.servers.shared.known()
+
+    async def join(self, run: "TurnRun", context: "TurnContext") -> "TurnRun":
+        """Let a turn find the servers' tools when it begins."""
+        return replace(run, more_tools=self.servers.for_turn(context.branch))
+
+    async def turn_ended(self, branch_id: str) -> None:
+        """End the servers that ran on the branch, so that it can be frozen."""
+        for servers in (self.servers, *self._left):
+            await servers.turn_ended(branch_id)
+
+    async def aclose(self) -> None:
+        """End all servers."""
+        for servers in (self.servers, *self._left):
+            await servers.aclose()
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ Here: that binding. Not here: the jobs (`sessions/upkeep/memory_rewriting.py`), 
 """
 
 import logging
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,16 +17,31 @@ from bowerbird.sessions.upkeep.memory_rewriting import MemoryRules, Remembering,
 from bowerbird.store.rows.memory import newest_memory
 
 if TYPE_CHECKING:
-    from bowerbird.app.application import Application
+    from collections.abc import Awaitable, Callable
+
+    from bowerbird.app.parts import Ground
     from bowerbird.models.protocol import Model
+    from bowerbird.sessions.service import SessionService
     from bowerbird.store.rows.sessions import SessionRow
+    from bowerbird.store.store import Store
 
 _log = logging.getLogger(__name__)
 
 
-def session_memory(application: "Application") -> Remembering:
-    """Return the jobs that keep the memory of an application's sessions; nothing runs yet."""
-    maker, settings, store = application.maker, application.loaded.settings, application.store
+def stored_memory(store: "Store") -> "Callable[[SessionRow], Awaitable[str]]":
+    """Return what gives the memory that is kept of a session's user and workspace."""
+
+    async def remembered(session: "SessionRow") -> str:
+        owner, workspace = scope_of(session)
+        newest = await store.read(lambda c: newest_memory(c, owner, workspace))
+        return newest.body if newest is not None else ""
+
+    return remembered
+
+
+def session_memory(ground: "Ground", service: "SessionService") -> Remembering:
+    """Return the jobs that keep the memory of a process's sessions; nothing runs yet."""
+    maker, settings = ground.maker, ground.loaded.settings
 
     async def opens(session: "SessionRow") -> "Model":
         name = settings.agent.compact_model or maker.model_of(session)
@@ -36,26 +52,24 @@ def session_memory(application: "Application") -> Remembering:
         chosen = session.flags.get("memory")
         return settings.memory.enabled if chosen is None else bool(chosen)
 
-    async def remembered(session: "SessionRow") -> str:
-        owner, workspace = scope_of(session)
-        newest = await store.read(lambda c: newest_memory(c, owner, workspace))
-        return newest.body if newest is not None else ""
-
-    maker.remembered = remembered
     rules = MemoryRules(
-        settings.memory.idle_s, opens, wanted, written=lambda o, w, t: keep_copy(application, o, w, t)
+        settings.memory.idle_s,
+        opens,
+        settings.memory.enabled,
+        wanted,
+        written=partial(keep_copy, ground.data_dir),
     )
-    return Remembering(store, application.sessions.settings, rules)
+    return Remembering(ground.store, service.settings, rules)
 
 
-async def keep_copy(application: "Application", owner: str, workspace: str, text: str) -> None:
+async def keep_copy(data_dir: Path, owner: str, workspace: str, text: str) -> None:
     """Bring the readable copy of a memory up to date; one that cannot be written is a warning."""
     path = Path()
 
     def write() -> None:
         nonlocal path
-        is_own = bool(workspace) and is_made_by_us(Path(workspace), application.data_dir)
-        path = copy_path(owner, workspace, application.data_dir, is_own=is_own)
+        is_own = bool(workspace) and is_made_by_us(Path(workspace), data_dir)
+        path = copy_path(owner, workspace, data_dir, is_own=is_own)
         write_copy(path, text)
 
     try:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from bowerbird.agent.permissions import offered
 from bowerbird.agent.prompt import list_presets, load_preset
-from bowerbird.app.maker import SettingsTurnMaker, offered_tools
+from bowerbird.app.maker import offered_tools
 from bowerbird.app.mapping import turn_policy
 from bowerbird.app.sandboxes import process_settings
 from bowerbird.config import Settings
@@ -19,26 +19,28 @@ from bowerbird.core.model_presets import PRESETS
 from bowerbird.core.threads import to_thread
 from bowerbird.models.registry import resolve_name
 from bowerbird.server.common.context import AgentOffered, Named
+from bowerbird.sessions.subagents.runner import Children
 from bowerbird.skills import SkillLibrary
 from bowerbird.tools import Toolset
 from bowerbird.tools.processes.family import Processes
 from bowerbird.tools.processes.process_tools import PROCESS_TOOLS, process_tools, processes_unavailable
 
 if TYPE_CHECKING:
-    from bowerbird.sandbox.host import SandboxHost
+    from bowerbird.app.application import Application
     from bowerbird.store.rows.sessions import SessionRow
 
 
 class SettingsOffers:
-    """`server.context.Offers` over one process's settings and maker.
+    """`server.context.Offers` over one process's settings, maker and parts.
 
     Args:
         name: `provider:model` that conversations run on which name none.
     """
 
-    def __init__(self, maker: SettingsTurnMaker, sandboxes: "SandboxHost", name: str) -> None:
-        self._maker = maker
-        self._sandboxes = sandboxes
+    def __init__(self, application: "Application", name: str) -> None:
+        self._sessions = application.sessions
+        self._maker = application.maker
+        self._sandboxes = application.sandboxes
         self._name = name
 
     def use(self, name: str) -> None:
@@ -110,17 +112,11 @@ class SettingsOffers:
             tiers=router.tiers if router is not None else (),
         )
         policy = turn_policy(self._settings, flags)
-        children, teams = self._maker.children, self._maker.teams
-        if children is not None:
-            every = every.with_(*children.tools)
-        if teams is not None and flags.get("enable_teams"):
-            every = every.with_(*teams.lead_tools)
-        names = {tool.name for tool in every}
-        further = [tool for tool in self._maker.mcp.known() if tool.name not in names]
-        return Toolset(
-            [tool for tool in (*every, *further) if offered(tool, "plan" if plan else "normal", policy)],
-            absent=every.absent,
-        )
+        for part in self._sessions.parts:
+            names = {tool.name for tool in every}
+            every = every.with_(*(tool for tool in part.tools(session) if tool.name not in names))
+        mode = "plan" if plan else "normal"
+        return Toolset((tool for tool in every if offered(tool, mode, policy)), absent=every.absent)
 
     async def _processes(self) -> Processes:
         status = await self._sandboxes.status()
@@ -132,8 +128,7 @@ class SettingsOffers:
 
     async def agents(self) -> Sequence[AgentOffered]:
         """See `Offers`."""
-        children = self._maker.children
-        types = () if children is None else children.tree.types.values()
+        types = self._sessions.part(Children).tree.types.values()
         return [
             AgentOffered(
                 name=kind.name,

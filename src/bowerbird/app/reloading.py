@@ -14,9 +14,11 @@ from collections.abc import Callable
 from bowerbird.app.application import Application
 from bowerbird.app.choice import choose_model
 from bowerbird.app.mapping import model_settings, session_settings
+from bowerbird.app.mcp import SessionMcp
 from bowerbird.app.offers import SettingsOffers
 from bowerbird.app.subagents import SESSION_DEPTH, subagent_rules
 from bowerbird.app.teams import team_rules
+from bowerbird.app.tracing import Traces
 from bowerbird.config import Loaded
 from bowerbird.config.changes import changed_keys
 from bowerbird.config.keys import KeyInfo
@@ -24,6 +26,8 @@ from bowerbird.core.errors import BowerbirdError, ConfigError, NoModel
 from bowerbird.core.threads import to_thread
 from bowerbird.models.registry import resolve_name
 from bowerbird.server.common.context import Reloaded
+from bowerbird.sessions.subagents.runner import Children
+from bowerbird.sessions.teams.teams import Teams
 
 _log = logging.getLogger(__name__)
 
@@ -101,26 +105,27 @@ class Reloader:
         application = self._application
         changed = changed_keys(application.maker.settings, loaded.settings)
         settings, name = loaded.settings, model_name(loaded)
-        rules = subagent_rules(settings, max_depth=SESSION_DEPTH)
+        sessions = application.sessions
+        # What may be refused comes first: then nothing has changed.
+        rules, mcp = subagent_rules(settings, max_depth=SESSION_DEPTH), sessions.part(SessionMcp)
+        servers = mcp.made(settings)
         application.maker.use(loaded, name)
+        mcp.use(servers)
+        sessions.part(Traces).use(model_settings(loaded))
         application.loaded = loaded
-        application.sessions.use(session_settings(settings))
+        sessions.use(session_settings(settings))
         self._offers.use(name)
-        if application.maker.children is not None:
-            tiers = settings.model_router.tiers if settings.model_router.enabled else ()
-            agent = settings.agent
-            application.maker.children.use(
-                rules,
-                model=agent.subagent_model,
-                temperature=agent.subagent_temperature,
-                tiers=tuple(sorted(tiers)),
-            )
-        if application.maker.teams is not None:
-            application.maker.teams.use(
-                team_rules(settings),
-                model=settings.agent.teammate_model,
-                temperature=settings.agent.teammate_temperature,
-            )
+        tiers = settings.model_router.tiers if settings.model_router.enabled else ()
+        agent = settings.agent
+        sessions.part(Children).use(
+            rules,
+            model=agent.subagent_model,
+            temperature=agent.subagent_temperature,
+            tiers=tuple(sorted(tiers)),
+        )
+        sessions.part(Teams).use(
+            team_rules(settings), model=agent.teammate_model, temperature=agent.teammate_temperature
+        )
         self._on_loaded(loaded)
         return Reloaded(
             applied=tuple(info.name for info in changed if takes_effect(info)),

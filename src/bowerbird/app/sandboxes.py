@@ -4,6 +4,7 @@ Here: the map of `sandbox.*` and `tools.*` to values, the host's making, events 
 sandbox does, what tools run in it.
 """
 
+import logging
 import subprocess
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -16,9 +17,11 @@ from bowerbird.core.errors import SandboxUnavailable
 from bowerbird.core.events import Egress, SandboxTier
 from bowerbird.core.threads import to_thread
 from bowerbird.sandbox.host import SandboxHost
+from bowerbird.sandbox.python.sessions import DumpFiles, PythonSessions
 from bowerbird.sandbox.run.limits import RunLimits
 from bowerbird.sandbox.settings import SandboxSettings
 from bowerbird.sessions.live.hub import Published
+from bowerbird.sessions.parts import SessionPart
 from bowerbird.tools.processes.family import Processes, processes_of
 from bowerbird.tools.processes.process_tools import (
     PROCESS_TOOLS,
@@ -33,6 +36,8 @@ if TYPE_CHECKING:
     from bowerbird.sessions.live.hub import Live
     from bowerbird.tools import Tool
     from bowerbird.workspace import Branch
+
+_log = logging.getLogger(__name__)
 
 _GIT_S = 5.0
 _IDENTITY = ("user.name", "user.email")
@@ -171,34 +176,60 @@ async def open_scratch(
 class SandboxNews:
     """Shows the events of sandboxes in the sessions whose branches they are."""
 
-    def __init__(self) -> None:
+    def __init__(self, live: "Live") -> None:
         self._threads: dict[str, str] = {}  # branch → thread
-        self._live: Live | None = None
-        self.background: Callable[[str, BackgroundRun], None] | None = None  # records ends, then shows them
-
-    def connect(self, live: "Live") -> None:
-        """Publish to `live` from now on."""
         self._live = live
+        self._listeners: list[Callable[[str, BackgroundRun], None]] = []
+
+    def listen(self, heard: "Callable[[str, BackgroundRun], None]") -> None:
+        """Tell somebody of each background command that ends, and of its branch."""
+        self._listeners.append(heard)
 
     def belongs(self, branch_id: str, thread_id: str) -> None:
         """Say whose branch it is."""
         self._threads[branch_id] = thread_id
 
-    def on_event(self, branch_id: str, event: Egress | SandboxTier) -> None:
-        """Publish a request into the network, or to all sessions another tier."""
-        self._publish(branch_id, event)
-
     def on_background(self, branch_id: str, run: "BackgroundRun") -> None:
         """Hand on that a background command ended (DE-29)."""
-        if self.background is not None:
-            self.background(branch_id, run)
+        for heard in self._listeners:
+            heard(branch_id, run)
 
-    def _publish(self, branch_id: str, event: Egress | SandboxTier) -> None:
-        if self._live is None:
-            return
+    def on_event(self, branch_id: str, event: Egress | SandboxTier) -> None:
+        """Publish a request into the network, or to all sessions another tier."""
         known = self._threads
         for thread in set(known.values()) if not branch_id else {known.get(branch_id)} - {None}:
             self._live.publish(Published(str(thread), None, None, event))
+
+
+class Runtimes(SessionPart):
+    """What runs programs on the branches of sessions: sandboxes, and interpreters that keep names (SB-44).
+
+    Args:
+        sandboxes: closed by whoever made them. directory: where names are kept over a restart.
+
+    Attributes:
+        python: the interpreters.
+    """
+
+    def __init__(self, sandboxes: SandboxHost, directory: Path) -> None:
+        self._sandboxes = sandboxes
+        self.python = PythonSessions(dumps=DumpFiles(directory))
+
+    async def turn_ended(self, branch_id: str) -> None:
+        """End what must not hold a branch beyond its turn; keep the names over a restart."""
+        await self._sandboxes.turn_ended(branch_id)
+        try:
+            await self.python.end_turn(branch_id)
+        except OSError as error:
+            _log.warning("Python names of %s are not kept over a restart: %s", branch_id, error)
+
+    async def rolled_back(self, branch_id: str) -> None:
+        """Forget the names of a state that the branch was taken back from."""
+        await self.python.rolled_back(branch_id)
+
+    async def aclose(self) -> None:
+        """End the interpreters."""
+        await self.python.aclose()
 
 
 def open_sandboxes(

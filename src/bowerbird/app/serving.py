@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import uvicorn
 
 from bowerbird.app.application import Application, make_data_dir, open_application
+from bowerbird.app.boards import SessionRecords
 from bowerbird.app.door import door_limits, listening_config
 from bowerbird.app.hangups import Hangups
 from bowerbird.app.mapping import session_defaults
@@ -41,6 +42,9 @@ from bowerbird.server.common.presence import Presence
 from bowerbird.server.conversations.cleanup import Cleaner
 from bowerbird.server.conversations.uploads import remove_stale
 from bowerbird.sessions.subagents.for_doors import DoorSubagents
+from bowerbird.sessions.subagents.runner import Children
+from bowerbird.sessions.subagents.tournaments import Tournaments
+from bowerbird.sessions.upkeep.memory_rewriting import Remembering
 from bowerbird.store.rows.traces import forget_traces
 from bowerbird.workspace.registry.lock import introduced
 
@@ -146,15 +150,12 @@ async def open_server(
     async with open_application(
         loaded, workspace=workspace, model=name, attended=True, drives_all=True
     ) as application:
-        children, records, tournaments = (
-            application.maker.children, application.maker.records, application.tournaments
-        )  # fmt: skip
-        assert children is not None and records is not None and tournaments is not None, "it is open"
+        sessions = application.sessions
         cleaner = Cleaner(
             application.sessions, application.branches, application.sandboxes,
             lambda: in_force.settings.cleanup,
         )  # fmt: skip
-        offers = SettingsOffers(application.maker, application.sandboxes, name)
+        offers = SettingsOffers(application, name)
         presence = Presence(in_force.settings.cleanup_delay_s, cleaner.release)
 
         def follow(loaded: Loaded) -> None:
@@ -166,13 +167,13 @@ async def open_server(
 
         context = ServerContext(
             in_force=in_force,
-            sessions=application.sessions,
+            sessions=sessions,
             store=application.store,
             branches=application.branches,
             offers=offers,
-            subagents=DoorSubagents(application.store, children),
-            tournaments=tournaments,
-            boards=records.boards,
+            subagents=DoorSubagents(application.store, sessions.part(Children)),
+            tournaments=sessions.part(Tournaments),
+            boards=sessions.part(SessionRecords).boards,
             sandboxes=application.sandboxes,
             sandbox_status=application.sandboxes.status,
             data_dir=application.data_dir,
@@ -182,10 +183,9 @@ async def open_server(
             metrics=ServerMetrics(),
             reload=None if load is None else Reloader(application, offers, load, follow).reload,
             life=Life(),
-            memory_copy=partial(keep_copy, application),
+            memory_copy=partial(keep_copy, application.data_dir),
         )
-        if application.memory is not None:
-            application.memory.watch(lambda thread_id: presence.viewers(thread_id) > 0)
+        sessions.part(Remembering).watch(lambda thread_id: presence.viewers(thread_id) > 0)
         context.metrics.gauge("open_viewers", "Viewers of conversations.", presence.total)
         await to_thread(remove_stale, application.data_dir)
         keepers = [

@@ -17,7 +17,8 @@ from bowerbird.subagents.roles import AgentType
 from bowerbird.subagents.session_tree import Rules
 
 if TYPE_CHECKING:
-    from bowerbird.app.application import Application
+    from bowerbird.app.parts import Ground
+    from bowerbird.sessions.service import SessionService
     from bowerbird.store.rows.sessions import SessionRow
 
 SESSION_DEPTH = 1  # DE-2: subagents of sessions have none of their own
@@ -58,30 +59,30 @@ def subagent_rules(settings: Settings, *, max_depth: int) -> Rules:
     )
 
 
-def session_children(application: "Application") -> Children:
-    """Return what runs the subagents of an application's sessions."""
-    settings, maker = application.loaded.settings, application.maker
+def session_children(ground: "Ground", service: "SessionService") -> Children:
+    """Return what runs the subagents of a process's sessions."""
+    settings = ground.loaded.settings
     tiers = settings.model_router.tiers if settings.model_router.enabled else ()
     return Children(
-        application.store,
-        application.branches,
-        application.sessions,
+        ground.store,
+        ground.branches,
+        service,
         rules=subagent_rules(settings, max_depth=SESSION_DEPTH),
-        model_of=maker.model_of,
+        model_of=ground.maker.model_of,
+        sandboxes=ground.sandboxes,
         model=settings.agent.subagent_model,
         temperature=settings.agent.subagent_temperature,
         tiers=tuple(sorted(tiers)),
-        sandboxes=application.sandboxes,
     )
 
 
-def door_tournaments(application: "Application", children: Children) -> Tournaments:
-    """Return the tournaments that doors of an application begin, on each session's own terms."""
+def door_tournaments(ground: "Ground", service: "SessionService", children: Children) -> Tournaments:
+    """Return the tournaments that doors begin, on each session's own terms."""
 
     def terms(session: "SessionRow") -> tuple[Policy, Limits]:
-        settings, flags = application.maker.settings, dict(session.flags)
+        settings, flags = ground.maker.settings, dict(session.flags)
         policy = turn_policy(settings, flags)
         policy = policy.approved() if session.auto_approve else policy
-        return policy, turn_limits(settings, flags, application.maker.model_of(session))
+        return policy, turn_limits(settings, flags, ground.maker.model_of(session))
 
-    return Tournaments(application.store, children, application.sessions.live, terms)
+    return Tournaments(ground.store, children, service.live, terms)

@@ -15,7 +15,8 @@ from bowerbird.sessions.teams.teams import Teams
 from bowerbird.teams.rules import TeamRules
 
 if TYPE_CHECKING:
-    from bowerbird.app.application import Application
+    from bowerbird.app.parts import Ground
+    from bowerbird.sessions.service import SessionService
 
 
 def team_rules(settings: Settings) -> TeamRules:
@@ -32,24 +33,24 @@ def team_rules(settings: Settings) -> TeamRules:
     )
 
 
-def session_teams(application: "Application", boards: Boards) -> Teams:
-    """Return what runs the teammates of an application's sessions."""
-    settings, maker, service = application.loaded.settings, application.maker, application.sessions
+def session_teams(ground: "Ground", service: "SessionService", boards: Boards) -> Teams:
+    """Return what runs the teammates of a process's sessions."""
+    settings = ground.loaded.settings
     hub = TeamHub(
-        application.store,
-        application.branches,
+        ground.store,
+        ground.branches,
         service,
         service.live,
         rules=team_rules(settings),
         boards=boards,
-        copies=TeamCopies(application.store, application.branches, own_workspace(application.loaded)),
+        copies=TeamCopies(ground.store, ground.branches, own_workspace(ground.loaded)),
         holder=service.executor_id,
         wake=lambda turn: service.resume(turn.turn_id),
     )
     return Teams(
         hub,
-        runs=lambda lead: application.drives_all or lead in application.mine,
-        model_of=maker.model_of,
+        runs=ground.runs,
+        model_of=ground.maker.model_of,
         model=settings.agent.teammate_model,
         temperature=settings.agent.teammate_temperature,
         silent_s=int(max(settings.dispatch.lease_s, 3 * service.settings.sweep_s)),

@@ -8,7 +8,7 @@ import asyncio
 import itertools
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from bowerbird.core.errors import BowerbirdError
@@ -16,14 +16,16 @@ from bowerbird.core.events import Trace
 from bowerbird.models.redact import redactor_of
 from bowerbird.models.wrappers.tracing import TracingModel
 from bowerbird.sessions.live.hub import Published
+from bowerbird.sessions.parts import SessionPart
 from bowerbird.sessions.thread_ids import root_of
 from bowerbird.store.rows.traces import add_trace, last_trace_seq
 
 if TYPE_CHECKING:
-    from bowerbird.agent.turn import Router
+    from bowerbird.agent.turn import Router, TurnRun
     from bowerbird.models.protocol import Model
     from bowerbird.models.settings import ModelSettings
     from bowerbird.sessions.live.hub import Live
+    from bowerbird.sessions.turn_maker import TurnContext
     from bowerbird.store.store import Store
 
 _log = logging.getLogger(__name__)
@@ -41,18 +43,18 @@ class TracedRouter:
         return self.traced(self.router.switch(tier))
 
 
-class Traces:
+class Traces(SessionPart):
     """Keeps and shows the traces of a process's sessions.
 
     Args:
-        store: where they are kept; closed by its owner after `aclose`.
+        store: where they are kept; closed by its owner after `aclose`. live: where they are shown.
         settings: whose secrets are masked.
     """
 
-    def __init__(self, store: "Store", settings: "ModelSettings") -> None:
+    def __init__(self, store: "Store", live: "Live", settings: "ModelSettings") -> None:
         self._store = store
+        self._live = live
         self._redactor = redactor_of(settings)
-        self._live: Live | None = None
         self._numbers: dict[str, itertools.count[int]] = {}
         self._last: dict[str, asyncio.Task[None]] = {}
 
@@ -60,11 +62,19 @@ class Traces:
         """Mask the secrets of other settings in what is recorded from the next turn on."""
         self._redactor = redactor_of(settings)
 
-    def connect(self, live: "Live") -> None:
-        """Show records to who watches `live` from now on."""
-        self._live = live
+    async def join(self, run: "TurnRun", context: "TurnContext") -> "TurnRun":
+        """Record the calls of every model of a turn whose conversation wants it."""
+        if not context.flags.get("enable_tracing"):
+            return run
+        traced = await self._tracer(context.session.thread_id, context.turn.turn_id)
+        return replace(
+            run,
+            model=traced(run.model),
+            router=None if run.router is None else TracedRouter(run.router, traced),
+            compact_model=None if run.compact_model is None else traced(run.compact_model),
+        )
 
-    async def tracer(self, thread_id: str, turn_id: str) -> "Callable[[Model], Model]":
+    async def _tracer(self, thread_id: str, turn_id: str) -> "Callable[[Model], Model]":
         """Return what makes models whose calls are recorded under a session, all counted together.
 
         The calls of subagents and teammates are recorded under the conversation they work for, where
@@ -78,8 +88,7 @@ class Traces:
         numbers = self._numbers[thread_id]
 
         def take(record: dict[str, Any]) -> None:
-            if self._live is not None:
-                self._live.publish(Published(thread_id, turn_id, None, Trace(record)))
+            self._live.publish(Published(thread_id, turn_id, None, Trace(record)))
             before = self._last.get(thread_id)
             task = asyncio.get_running_loop().create_task(self._keep(before, thread_id, turn_id, record))
             self._last[thread_id] = task

@@ -94,18 +94,23 @@ def _root(session: "SessionRow") -> str:
 class Boards:
     """Every board that a process works on; made once, belongs to its event loop.
 
-    Attributes:
-        seen: returns the revisions that boards had a moment ago, None when nobody looks at them; who gives
-            it brings boards that another process changes up to date by `refresh`.
-
     Args:
         store: open; closed by its owner.
         own: the server's own workspace, in which copies are real files; copies of other boards are on
             branches only.
         heard: told of each new state that this process makes or finds.
+        seen: returns the revisions that boards had a moment ago, None when nobody looks at them; who gives
+            it brings boards that another process changes up to date by `refresh`.
     """
 
-    def __init__(self, store: "Store", *, own: Path | None = None, heard: Heard | None = None) -> None:
+    def __init__(
+        self,
+        store: "Store",
+        *,
+        own: Path | None = None,
+        heard: Heard | None = None,
+        seen: Callable[[], Mapping[str, int] | None] = lambda: None,
+    ) -> None:
         self._store = store
         self._own = None if own is None else Path(os.path.realpath(own))
         self._heard = [] if heard is None else [heard]
@@ -115,7 +120,7 @@ class Boards:
         self._copied: dict[str, int] = {}  # branch → revision of the copies on it
         self._changing: Counter[str] = Counter()
         self._changed_here: set[str] = set()
-        self.seen: Callable[[], Mapping[str, int] | None] = lambda: None
+        self._seen = seen
         self._writing: dict[str, asyncio.Lock] = {}
 
     def listen(self, heard: Heard) -> None:
@@ -295,7 +300,7 @@ class Boards:
     async def attach(self, key: BoardKey, branch: "Branch") -> None:
         """Keep the copies on a branch up to date from now on, beginning at once."""
         self._attached[branch.id] = (key, branch)
-        seen = None if key.name in self._changed_here else self.seen()
+        seen = None if key.name in self._changed_here else self._seen()
         if seen is not None and seen.get(key.name, 0) == self._copied.get(branch.id, 0):
             return  # whatever another process changes from now on, `seen` will show, and it is copied then
         head = await self._store.read(lambda c: find_board(c, key.name))

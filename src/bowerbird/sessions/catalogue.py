@@ -5,7 +5,7 @@ Here: what concerns a session's row and branch while nothing runs. Not here: inp
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from sqlalchemy import Connection
@@ -16,6 +16,7 @@ from bowerbird.core.ids import new_thread_id
 from bowerbird.core.threads import in_thread
 from bowerbird.sessions.forks import branch_of, fork_session, restore_session
 from bowerbird.sessions.live.hub import Published
+from bowerbird.sessions.parts import SessionPart
 from bowerbird.sessions.thread_ids import chat_of_thread, thread_of_chat
 from bowerbird.sessions.turn.driver_context import DriverContext
 from bowerbird.sessions.values import NewSession, SessionInfo
@@ -35,28 +36,38 @@ from bowerbird.store.rows.sessions import (
 from bowerbird.store.store import Store
 
 if TYPE_CHECKING:
-    from bowerbird.sessions.teams.teams import Teams
+    from bowerbird.sessions.delivery.outbox import Outbox
     from bowerbird.workspace import Branch
+
+Part = TypeVar("Part", bound=SessionPart)
 
 LISTED = ("chat", "web", "cli", "scheduler")  # subagents and teammates belong to another session
 _COLUMNS = ("title", "thinking_effort", "auto_approve", "system_prompt")
 
 
 class Catalogue:
-    """The sessions of a store; the base of `SessionService`."""
+    """The sessions of a store; the base of `SessionService`.
 
+    Attributes:
+        store: they are in. parts: their features, in order. executor_id: who this process is in leases.
+    """
+
+    store: Store
+    executor_id: str
+    parts: tuple[SessionPart, ...]
     _context: DriverContext
-    teams: "Teams | None" = None  # bound by whoever opens the service; None = sessions have no teammates
 
     @property
-    def executor_id(self) -> str:
-        """Who this process is in leases."""
-        return self._context.executor_id
+    def outbox(self) -> "Outbox":
+        """What delivers to doors without a connection; a door calls `outbox.serve(deliverer)`."""
+        return self._context.outbox
 
-    @property
-    def store(self) -> Store:
-        """The store all sessions are in."""
-        return self._context.store
+    def part(self, kind: type[Part]) -> Part:
+        """Return the part of this kind, for doors that offer its feature; raises LookupError without one."""
+        for found in self.parts:
+            if isinstance(found, kind):
+                return found
+        raise LookupError(f"these sessions have no {kind.__name__}")
 
     async def create(self, new: NewSession | None = None) -> SessionInfo:
         """Make a session and its branch.
@@ -138,8 +149,8 @@ class Catalogue:
         wanted = dict(changes)
         if not wanted:
             return
-        if self.teams is not None and wanted.get("enable_teams", True) is not True:
-            await self.teams.close(thread_id)  # before anybody is told that there is no team (DE-46)
+        for part in self.parts:
+            await part.changing(thread_id, wanted)
         columns = {key: value for key, value in wanted.items() if key in _COLUMNS}
         flags = {key: value for key, value in wanted.items() if key not in _COLUMNS}
         append = await self.store.prepared(

@@ -6,7 +6,7 @@ driven (`turn/driver.py`), rules of acceptance (`inbox/accept.py`), wire forms.
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import Any
@@ -25,6 +25,7 @@ from bowerbird.sessions.journal.history_cache import Recall
 from bowerbird.sessions.live.hub import InputMark, Live, Published, TurnMark
 from bowerbird.sessions.live.relay import Relay
 from bowerbird.sessions.money_limits import Authority, permit_raise
+from bowerbird.sessions.parts import SessionPart
 from bowerbird.sessions.queries import Reader
 from bowerbird.sessions.review import Review
 from bowerbird.sessions.settings import SessionSettings
@@ -44,8 +45,6 @@ from bowerbird.store.store import Store
 
 LOOK_AGAIN_S = 0.25
 LET_GO_S = 0.02  # until a driver that was stopped has given its lease back
-# Deletes what belongs to a deleted session: (thread id, how one session is deleted).
-Bury = Callable[[str, Callable[[str], Awaitable[None]]], Awaitable[None]]
 
 
 class SessionService(Reader):
@@ -60,6 +59,8 @@ class SessionService(Reader):
         dispatcher: who runs turns; in this process when None.
         drives: which threads' turns this process runs; None = all (see `LocalDispatcher`).
         checking: runs the command that judges changes before they land; None = nothing does.
+        live: shows what happens; made when None.
+        parts: gives the features of its sessions, in their order; asked once.
 
     Example:
         async with SessionService(store, maker) as service:
@@ -79,18 +80,23 @@ class SessionService(Reader):
         dispatcher: Dispatcher | None = None,
         drives: Callable[[str], bool] | None = None,
         checking: Checking | None = None,
+        live: Live | None = None,
+        parts: "Callable[[SessionService], Sequence[SessionPart]]" = lambda _: (),
     ) -> None:
+        self.store = store
         self.settings = settings or SessionSettings()
-        self.live = Live()
+        self.live = live or Live()
         self._drivers: dict[str, Driver] = {}
         self._relayed = False
         self._draining = False
-        self.bury: Bury | None = None
-        self.keepers = Keepers(self, drives_all=drives is None)
+        self._drives_all = drives is None
+        self.keepers = Keepers(self, drives_all=self._drives_all)
         local = LocalDispatcher(store, self.settings, deliver=self._deliver, drain=self._drain, drives=drives)
         self._dispatcher: Dispatcher = dispatcher or local
         self._room: Callable[[str], int] = local.room if dispatcher is None else lambda _: 0
         self._early = EarlyStarts()
+        self.executor_id = local.executor.executor_id
+        self.parts = tuple(parts(self))
         self._context = DriverContext(
             store=store,
             branches=branches or Branches(store.data_dir),
@@ -98,17 +104,13 @@ class SessionService(Reader):
             settings=self.settings,
             live=self.live,
             audit=AuditLog(store.data_dir / "sessions"),
-            executor_id=local.executor.executor_id,
-            outbox=Outbox(store, local.executor.executor_id, max_age_h=self.settings.outbox_age_h),
+            executor_id=self.executor_id,
+            outbox=Outbox(store, self.executor_id, max_age_h=self.settings.outbox_age_h),
             attended=attended,
             recall=Recall(store),
+            parts=self.parts,
         )
         self.review = Review(self, self._context.branches, checking)
-
-    @property
-    def outbox(self) -> Outbox:
-        """What delivers to doors without a connection; a door calls `outbox.serve(deliverer)`."""
-        return self._context.outbox
 
     def use(self, settings: SessionSettings) -> None:
         """Follow other limits and times with the next input and turn (CF-13)."""
@@ -127,16 +129,17 @@ class SessionService(Reader):
             await Relay(self.store.notices, self.live).start()
         await self._dispatcher.start(self._drive)
         await self.outbox.start()
+        for part in self.parts:
+            await part.start(drives_all=self._drives_all)
 
     async def stop(self, grace_s: float | None = None) -> None:
         """Stop driving within the grace; running turns stay resumable. Closes branches."""
-        left, loop = self.settings.grace_s if grace_s is None else grace_s, asyncio.get_running_loop()
-        if self.teams is not None:
-            until = loop.time() + left
-            self._drain()  # turns of sessions come to their steps' ends meanwhile
-            await self.teams.stop(left)
-            left = max(0.0, until - loop.time())
-        await self._dispatcher.stop(left)
+        loop = asyncio.get_running_loop()
+        until = loop.time() + (self.settings.grace_s if grace_s is None else grace_s)
+        self._drain()  # turns of sessions come to their steps' ends meanwhile
+        for part in reversed(self.parts):
+            await part.stop(max(0.0, until - loop.time()))
+        await self._dispatcher.stop(max(0.0, until - loop.time()))
         await self._early.put_back(self.store)
         await self.outbox.stop()
         await self.keepers.aclose()
@@ -211,7 +214,10 @@ class SessionService(Reader):
         return accepted.receipt
 
     async def _go_on(self, offered: Offered, accepted: Accepted) -> None:
-        self._tell(offered, accepted.receipt)
+        receipt = accepted.receipt
+        if not receipt.duplicate:
+            mark = input_mark(offered, receipt)
+            self.live.publish(Published(offered.thread_id, receipt.turn_id, None, mark))
         if accepted.interrupt is not None:
             await self._signal(accepted.interrupt, Signal("interrupt"))
         if accepted.superseded is not None:
@@ -266,14 +272,14 @@ class SessionService(Reader):
             await self._wake(turn)
 
     async def cancel(self, thread_id: str) -> str:
-        """Stop the running or waiting turn, or the one about to run, and all teammates; returns its id.
+        """Stop the running or waiting turn, or the one about to run, and what runs beside; returns its id.
 
-        What it finished stays; what is queued behind it runs next. Where only teammates worked, the id is "".
+        What it finished stays; what is queued behind it runs next. Where only parts worked, the id is "".
 
         Raises:
             SessionError: nothing runs.
         """
-        has_ended = self.teams is not None and await self.teams.cancel(thread_id)
+        has_ended = any([await part.cancel(thread_id) for part in self.parts])
         open_turns = await self.store.read(lambda c: turns_of(c, thread_id, OPEN))
         first = open_turns[0] if open_turns else None
         active = next((turn for turn in open_turns if turn.state in ("running", "waiting")), first)
@@ -319,11 +325,14 @@ class SessionService(Reader):
 
     async def delete(self, thread_id: str) -> None:
         """Delete a session, which stops its turn; unlanded work can be restored for 7 days (SE-49)."""
-        if self.teams is not None:
-            await self.teams.close(thread_id, "interrupted")
+        session = await self.row(thread_id)
+        if session.branch_id is not None:
+            await self.review.stop_check(session.branch_id)
+        for part in self.parts:
+            await part.deleting(session)
         await self._delete_one(thread_id)
-        if self.bury is not None:
-            await self.bury(thread_id, self._delete_one)
+        for part in reversed(self.parts):
+            await part.bury(thread_id, self._delete_one)
         self.live.publish(Published(thread_id, None, None, TurnMark("cancelled", stop_reason="deleted")))
 
     async def _delete_one(self, thread_id: str) -> None:
@@ -379,11 +388,6 @@ class SessionService(Reader):
         self._draining = True
         for driver in self._drivers.values():
             driver.drain()
-
-    def _tell(self, offered: Offered, receipt: Receipt) -> None:
-        if not receipt.duplicate:
-            mark = input_mark(offered, receipt)
-            self.live.publish(Published(offered.thread_id, receipt.turn_id, None, mark))
 
     async def _wake(self, turn: TurnRow) -> None:
         await self._dispatcher.submit(TurnRef(turn.thread_id, turn.turn_id, turn.attempt))

@@ -1,8 +1,6 @@
 """What the driver asks of the composition root: a turn's model, tools, instructions and limits.
 
-It also tells it what happens to branches on which tools keep a state of their own (SB-44).
-
-Here: that one protocol. Not here: any implementation (`app.py`, `api.py`).
+Here: that one protocol. Not here: any implementation (`app`), what features add to a turn (`parts.py`).
 """
 
 from dataclasses import dataclass, field
@@ -13,6 +11,7 @@ from bowerbird.store.rows.sessions import SessionRow
 from bowerbird.store.rows.turns import TurnRow
 
 if TYPE_CHECKING:
+    from bowerbird.sessions.turn.approver_and_inbox import DoorInbox
     from bowerbird.workspace import Branch
 
 
@@ -26,14 +25,21 @@ class TurnContext:
         changes: settings changed earlier in this turn (`enable_plan_mode` …); they win over the row's.
         tier: the model tier switched to earlier in this turn, "" for the session's.
         sender: who asked: `id`, `name`, `door`.
+        inbox: what people send while the turn runs.
     """
 
     session: SessionRow
     turn: TurnRow
     branch: "Branch"
+    inbox: "DoorInbox"
     changes: dict[str, Any] = field(default_factory=dict[str, Any])
     tier: str = ""
     sender: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    @property
+    def flags(self) -> dict[str, Any]:
+        """The session's flags as they are in this turn."""
+        return {**self.session.flags, **self.changes}
 
 
 class TurnMaker(Protocol):
@@ -53,15 +59,4 @@ class TurnMaker(Protocol):
             BowerbirdError: say no model is configured; the turn fails with that message and can be
                 resumed.
         """
-        ...
-
-    async def turn_ended(self, branch_id: str) -> None:
-        """Keep what tools remember of the branch over a restart; called at the end of each turn.
-
-        Nothing is raised for a state that cannot be kept: the turn has ended all the same.
-        """
-        ...
-
-    async def rolled_back(self, branch_id: str) -> None:
-        """Forget what tools remember of a state that the branch was taken back from."""
         ...

@@ -5,18 +5,57 @@ outcome means.
 """
 
 import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bowerbird.core.threads import to_thread
+from bowerbird.sandbox.host import SandboxHost
 from bowerbird.subagents.checks import CHECK_S, TAIL_CHARS, Check
 
 if TYPE_CHECKING:
-    from bowerbird.sandbox.host import SandboxHost
+    from pathlib import Path
+
+    from bowerbird.sandbox.run.status import SandboxStatus
+    from bowerbird.sandbox.settings import SandboxSettings
+    from bowerbird.subagents.runner import RunCheck
     from bowerbird.workspace import Branch
 
 
-async def check_on(host: "SandboxHost", fork: "Branch", command: str) -> Check:
-    """Run one check in a throw-away fork of a branch, so that its own files are no change (DE-22)."""
+@asynccontextmanager
+async def checks_like(host: SandboxHost) -> "AsyncGenerator[RunCheck, None]":
+    """Give what runs checks as `host` runs commands; see `checks_in`."""
+    async with checks_in(host.data_dir, host.settings, await host.status()) as run:
+        yield run
+
+
+@asynccontextmanager
+async def checks_in(
+    data_dir: "Path", settings: "SandboxSettings", status: "SandboxStatus | None"
+) -> "AsyncGenerator[RunCheck, None]":
+    """Give what runs checks on a host of its own: without network, whatever a person opened (DE-22).
+
+    Args:
+        status: of this machine; None = it is found out.
+
+    Raises:
+        SandboxUnavailable: no command can run on this machine.
+    """
+    host = SandboxHost(data_dir, replace(settings, allow=()), status=status)
+    try:
+        (await host.status()).require()
+
+        async def check(fork: "Branch", command: str) -> Check:
+            return await _check_on(host, fork, command)
+
+        yield check
+    finally:
+        await host.close()
+
+
+async def _check_on(host: SandboxHost, fork: "Branch", command: str) -> Check:
+    """Run one check in a throw-away fork of a branch, so that its own files are no change."""
     apart = await to_thread(fork.fork, "check")
     try:
         started = time.monotonic()

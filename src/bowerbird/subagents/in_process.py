@@ -19,9 +19,8 @@ from bowerbird.core.events import SubagentEnd, ToolIntent
 from bowerbird.core.messages import message_from_data
 from bowerbird.core.threads import to_thread
 from bowerbird.sandbox.host import SandboxHost
-from bowerbird.subagents.checks import Check
 from bowerbird.subagents.entries import Wanted
-from bowerbird.subagents.forking import check_on, forks_of
+from bowerbird.subagents.forking import checks_in, forks_of
 from bowerbird.subagents.records import Child
 from bowerbird.subagents.roles import NEVER, AgentType
 from bowerbird.subagents.runner import ChildEnd, Job, RunCheck
@@ -164,17 +163,8 @@ class InProcessRunner:
     async def checking(self, branch: "Branch") -> AsyncGenerator[RunCheck, None]:
         """See `ChildRunner`."""
         setup = await self._ready(branch)
-        settings = replace(setup.sandbox, allow=())  # the network is closed for checks (DE-22)
-        host = SandboxHost(branch.processes().data_dir, settings, status=setup.status)
-        try:
-            (await host.status()).require()
-
-            async def check(fork: "Branch", command: str) -> Check:
-                return await check_on(host, fork, command)
-
-            yield check
-        finally:
-            await host.close()
+        async with checks_in(branch.processes().data_dir, setup.sandbox, setup.status) as run:
+            yield run
 
 
 async def _keep_transcript(job: Job, done: RunDone[Any] | None) -> None:

@@ -12,6 +12,7 @@ from support.sessions import Place, changed, gapless, place, writes
 
 from bowerbird.core.errors import TurnRunning
 from bowerbird.sessions.dispatch.dispatcher import TurnRef
+from bowerbird.sessions.parts import SessionPart
 from bowerbird.store.rows.leases import take_lease
 from bowerbird.tools import Tool, ToolContext
 
@@ -55,6 +56,19 @@ async def test_a_shutdown_ends_within_the_grace_whatever_hangs(tmp_path: Path, f
         assert await home.types(thread) == ["turn_started", "user", "assistant", "turn_ended"]
 
 
+class Listens(SessionPart):
+    """A part that hears what happens to branches."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, str]] = []
+
+    async def turn_ended(self, branch_id: str) -> None:
+        self.told.append(("turn_ended", branch_id))
+
+    async def rolled_back(self, branch_id: str) -> None:
+        self.told.append(("rolled_back", branch_id))
+
+
 async def test_whoever_keeps_names_of_a_branch_hears_of_turn_ends_and_rollbacks(
     tmp_path: Path, fake: FakeModels
 ) -> None:
@@ -77,15 +91,16 @@ async def test_whoever_keeps_names_of_a_branch_hears_of_turn_ends_and_rollbacks(
 
     fake.script({"tools": [{"name": "build", "input": {}}]}, {"text": "ok"})
     tools = [Tool(build, effect="branch", needs_approval=False)]
-    async with place(tmp_path, fake, settings=changed(grace_s=0.1), tools=tools) as home:
+    settings = changed(grace_s=0.1)
+    async with place(tmp_path, fake, settings=settings, tools=tools, parts=lambda _: (Listens(),)) as home:
         thread, turn_id = await started(home)
         await begun.wait()
         await home.service.stop()
-        assert home.maker.told == []
-    async with place(tmp_path, fake, tools=tools) as home:
+        assert home.service.part(Listens).told == []
+    async with place(tmp_path, fake, tools=tools, parts=lambda _: (Listens(),)) as home:
         assert (await home.service.wait(turn_id)).state == "done"
         branch = await home.service.branch(thread)
-        assert home.maker.told == [("rolled_back", branch.id), ("turn_ended", branch.id)]
+        assert home.service.part(Listens).told == [("rolled_back", branch.id), ("turn_ended", branch.id)]
         assert branch.changes().written == ("/built.txt",)
 
 

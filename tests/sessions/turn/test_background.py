@@ -11,6 +11,9 @@ from support.sessions import Place, place
 
 from bowerbird.agent.turn import TurnRun
 from bowerbird.core.events import BackgroundResult, Injected
+from bowerbird.sessions import SessionService, TurnContext
+from bowerbird.sessions.parts import SessionPart
+from bowerbird.sessions.turn.approver_and_inbox import DoorInbox
 from bowerbird.sessions.turn.background_notices import (
     MOST_IN_A_ROW,
     CommandEnd,
@@ -23,14 +26,15 @@ from bowerbird.store.rows.notifications import mark_delivered, pending_notificat
 @pytest.fixture
 async def told(tmp_path: Path, fake: FakeModels, database_url: str) -> AsyncIterator[Place]:
     """A service whose turns are told of what is in the store."""
-    opened: list[Place] = []
 
-    def with_notices(run: TurnRun) -> TurnRun:
-        thread = opened[0].maker.made[-1].session.thread_id
-        return replace(run, notices=StoredNotices(opened[0].store, thread))
+    class Tells(SessionPart):
+        def __init__(self, service: SessionService) -> None:
+            self.store = service.store
 
-    async with place(tmp_path, fake, url=database_url, change=with_notices) as home:
-        opened.append(home)
+        async def join(self, run: TurnRun, context: TurnContext) -> TurnRun:
+            return replace(run, notices=StoredNotices(self.store, context.session.thread_id, context.inbox))
+
+    async with place(tmp_path, fake, url=database_url, parts=lambda service: (Tells(service),)) as home:
         yield home
 
 
@@ -79,12 +83,13 @@ async def test_what_is_on_record_but_not_marked_is_not_told_again(told: Place, f
         connection.exec_driver_sql("UPDATE notifications SET state = 'pending'")
 
     await told.store.write(unmark)
-    notices = StoredNotices(told.store, thread)
+    inbox = DoorInbox(told.store, "t_none")
+    notices = StoredNotices(told.store, thread, inbox)
     [news] = await notices.poll()
     assert isinstance(news, Injected) and news.ids == (row.key,)
     assert [r.key for r in await told.store.read(lambda c: pending_notifications(c, thread))] == [row.key]
     await notices.told()
-    assert await StoredNotices(told.store, thread).poll() == []
+    assert await StoredNotices(told.store, thread, inbox).poll() == []
 
 
 async def test_an_idle_session_is_woken_once_and_not_without_end(told: Place, fake: FakeModels) -> None:

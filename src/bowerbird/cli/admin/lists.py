@@ -74,9 +74,9 @@ def agents(shell: Shell, *, json: bool, workspace: str | None) -> int:
     """List the types of subagents, custom ones too."""
 
     async def work(application: "Application", _: Path) -> int:
-        children = application.maker.children
-        assert children is not None, "an open application has what runs subagents"
-        kinds = sorted(children.tree.types.values(), key=lambda kind: kind.name)
+        from bowerbird.sessions.subagents.runner import Children
+
+        kinds = sorted(application.sessions.part(Children).tree.types.values(), key=lambda kind: kind.name)
         if json:
             data = [
                 {

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from bowerbird.app.application import Application
     from bowerbird.core.events import SubagentEnd, SubagentStart
     from bowerbird.sessions.subagents.for_doors import DoorSubagents
+    from bowerbird.sessions.subagents.runner import Children
     from bowerbird.store.rows.usage_report import By
     from bowerbird.subagents.calls import Calls
 
@@ -37,12 +38,16 @@ class LocalRest:
     # ------------------------------------------------------------ subagents
 
     @property
+    def _children(self) -> "Children":
+        from bowerbird.sessions.subagents.runner import Children
+
+        return self._sessions.part(Children)
+
+    @property
     def _subagents(self) -> "DoorSubagents":
         from bowerbird.sessions.subagents.for_doors import DoorSubagents
 
-        children = self._application.maker.children
-        assert children is not None, "an open application has what runs subagents"
-        return DoorSubagents(self._application.store, children)
+        return DoorSubagents(self._application.store, self._children)
 
     async def subagents(self, thread_id: str) -> list[Row]:
         """See `Client`."""
@@ -117,11 +122,10 @@ class LocalRest:
     async def _calls(self, thread_id: str, emit: "Callable[[SubagentStart | SubagentEnd], None]") -> "Calls":
         from bowerbird.app.mapping import turn_limits, turn_policy
 
-        children, settings = self._application.maker.children, self._application.loaded.settings
-        assert children is not None, "an open application has what runs subagents"
+        settings = self._application.loaded.settings
         flags = dict((await self._sessions.get(thread_id)).flags)
         policy, limits = turn_policy(settings, flags), turn_limits(settings, flags, "")
-        return await children.on_behalf(thread_id, policy, limits, emit=emit)
+        return await self._children.on_behalf(thread_id, policy, limits, emit=emit)
 
     # ------------------------------------------------------------ the rest
 
@@ -140,7 +144,7 @@ class LocalRest:
 
         where = str(self._directory)
         made = await self._application.store.write(lambda c: restore_memory(c, "", where, version))
-        await keep_copy(self._application, "", where, made.body)
+        await keep_copy(self._application.data_dir, "", where, made.body)
         return shown.memory_version(made, current=True)
 
     async def usage(self, by: str, since: str | None, until: str | None) -> Row:
@@ -158,8 +162,7 @@ class LocalRest:
         """See `Client`."""
         from bowerbird.app.offers import SettingsOffers
 
-        application = self._application
-        offers = SettingsOffers(application.maker, application.sandboxes, "")
+        offers = SettingsOffers(self._application, "")
         return [shown.tool_row(tool) for tool in await offers.tools()]
 
     async def no_processes(self) -> str | None:

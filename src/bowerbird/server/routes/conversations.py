@@ -210,10 +210,6 @@ async def show(
 async def delete(conversation_id: ConversationId, context: Context, caller: User) -> Response:
     """Running turn and background commands are cancelled first; unlanded work can be restored for 7 days."""
     row = await owned_session(context, caller, conversation_id)
-    if row.branch_id is not None:
-        await context.sandboxes.cancel_background(row.branch_id)
-        await context.sessions.review.stop_check(row.branch_id)
-    await context.tournaments.stop(row.thread_id)
     await context.sessions.delete(row.thread_id)
     context.presence.forget(row.thread_id)
     return answer({"status": "deleted"})

@@ -8,8 +8,8 @@ caller makes again and finds its children by.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -21,7 +21,7 @@ from bowerbird.agent.limits import Limits
 from bowerbird.agent.policy import Policy
 from bowerbird.agent.prompt import delegation_block
 from bowerbird.agent.turn import TurnRun
-from bowerbird.core.errors import SandboxUnavailable, SessionError, WorkspaceError
+from bowerbird.core.errors import SessionError, WorkspaceError
 from bowerbird.core.events import RunError, SubagentEnd, SubagentStart
 from bowerbird.core.ids import new_call_id, new_id
 from bowerbird.core.threads import to_thread
@@ -31,15 +31,15 @@ from bowerbird.sandbox.host import SandboxHost
 from bowerbird.sessions.branches.branches import Branches
 from bowerbird.sessions.dispatch.dispatcher import Signal, TurnRef
 from bowerbird.sessions.journal.history import load
+from bowerbird.sessions.parts import Delete, SessionPart
 from bowerbird.sessions.subagents.records import KIND, StoredRecords
 from bowerbird.sessions.turn_maker import TurnContext
 from bowerbird.store.rows.sessions import SessionRow, get_session
 from bowerbird.store.rows.turns import TurnRow, turns_of, update_turn
 from bowerbird.store.store import Store
 from bowerbird.subagents.calls import Calls
-from bowerbird.subagents.checks import Check
 from bowerbird.subagents.entries import Wanted
-from bowerbird.subagents.forking import check_on, forks_of
+from bowerbird.subagents.forking import checks_like, forks_of
 from bowerbird.subagents.offers import Delegation
 from bowerbird.subagents.records import Child
 from bowerbird.subagents.roles import NEVER, AgentType, agent_types
@@ -74,14 +74,14 @@ class Drives(Protocol):
         ...
 
 
-class Children:
+class Children(SessionPart):
     """Runs subagents of sessions; implements `subagents.runner.ChildRunner`.
 
     Args:
         store, branches: of the process. drives: the session service.
         rules: of settings. model_of: names a session's model.
         model: of subagents, None = their caller's. temperature: likewise.
-        tiers: names of model tiers. sandboxes: of the process, None = no commands run here.
+        tiers: names of model tiers. sandboxes: of the process.
 
     Attributes:
         lasting: they outlive a process that is shut down.
@@ -97,10 +97,10 @@ class Children:
         *,
         rules: Rules,
         model_of: Callable[[SessionRow], str],
+        sandboxes: SandboxHost,
         model: str | None = None,
         temperature: float | None = None,
         tiers: Sequence[str] = (),
-        sandboxes: SandboxHost | None = None,
     ) -> None:
         self._store = store
         self._branches = branches
@@ -127,19 +127,18 @@ class Children:
 
     # ------------------------------------------------------------ a turn that has children, or is one
 
-    @property
-    def tools(self) -> "tuple[Tool, ...]":
-        """What the model of a session is offered to delegate with, beside its other tools."""
+    def tools(self, session: SessionRow | None) -> "Sequence[Tool]":
+        """Return what the model of a session is offered to delegate with, beside its other tools."""
         return _tools_of(self.delegation)
 
-    def completed(self, run: TurnRun, context: TurnContext) -> TurnRun:
+    async def join(self, run: TurnRun, context: TurnContext) -> TurnRun:
         """Return a turn's run with what it may delegate; a child's also with what its caller says.
 
         Raises:
             SessionError: a subagent's turn that no caller waits for.
         """
         if context.session.kind != KIND:
-            return _delegating(run, self.delegation)
+            return run if context.session.kind == "teammate" else _delegating(run, self.delegation)
         thread = context.session.thread_id
         job = self._jobs.get(thread)
         if job is None:
@@ -189,12 +188,8 @@ class Children:
         if tasks:
             await asyncio.wait(tasks, timeout=CLOSE_S)
 
-    async def bury(self, thread_id: str, delete: Callable[[str], Awaitable[None]]) -> None:
-        """Delete the sessions of a deleted session's subagents; their handles are gone (DE-4).
-
-        Args:
-            delete: tombstones a session and puts its branch into the trash.
-        """
+    async def bury(self, thread_id: str, delete: Delete) -> None:
+        """Delete the sessions of a deleted session's subagents; their handles are gone (DE-4)."""
         for child in await self.records.of(thread_id):
             if child.state != "discarded":
                 await self.tree.stop(child.session)
@@ -306,24 +301,9 @@ class Children:
             tool_count=sum(record.type == "tool_intent" for record in records),
         )
 
-    @asynccontextmanager
-    async def checking(self, branch: "Branch") -> AsyncGenerator[RunCheck, None]:
+    def checking(self, branch: "Branch") -> AbstractAsyncContextManager[RunCheck]:
         """See `ChildRunner`."""
-        if self._sandboxes is None:
-            raise SandboxUnavailable("this process runs no commands")
-        status = await self._sandboxes.status()
-        status.require()
-        # A host of its own: the network is closed for checks, whatever a person opened (DE-22).
-        settings = replace(self._sandboxes.settings, allow=())
-        host = SandboxHost(self._sandboxes.data_dir, settings, status=status)
-        try:
-
-            async def check(fork: "Branch", command: str) -> Check:
-                return await check_on(host, fork, command)
-
-            yield check
-        finally:
-            await host.close()
+        return checks_like(self._sandboxes)
 
     async def _session(self, child: Child) -> SessionRow:
         return await self._store.read(lambda c: get_session(c, child.session))

@@ -20,6 +20,7 @@ from bowerbird.agent.policy import Policy
 from bowerbird.core.errors import BowerbirdError, InvalidArgument, SessionError
 from bowerbird.core.events import SubagentEnd, SubagentStart
 from bowerbird.sessions.live.hub import Live, Published
+from bowerbird.sessions.parts import SessionPart
 from bowerbird.sessions.subagents.for_doors import require_quiet
 from bowerbird.sessions.subagents.runner import Children
 from bowerbird.store.rows.leases import lease_is_free
@@ -71,7 +72,7 @@ class _Running:
     begun: asyncio.Event = field(default_factory=asyncio.Event)
 
 
-class Tournaments:
+class Tournaments(SessionPart):
     """The tournaments that doors of this process began; belongs to one event loop.
 
     Args:
@@ -135,8 +136,10 @@ class Tournaments:
                 groups.setdefault(child.call, []).append(child)
         return [Tournament(call, tuple(children)) for call, children in reversed(groups.items())]
 
-    async def resume(self) -> None:
-        """Go on with those that a process that died, or was stopped, left; once, when a server starts."""
+    async def start(self, *, drives_all: bool) -> None:
+        """Go on with those that a process that died, or was stopped, left, when a server starts."""
+        if not drives_all:
+            return
         rows = await self._store.read(subagents_in_contests)
         groups: dict[tuple[str, str], list[Child]] = {}
         for child in (msgspec.json.decode(row.body, type=Child) for row in rows):
@@ -155,9 +158,9 @@ class Tournaments:
             wish = Wish(contest.task, contest.attempts, contest.checks, contest.models, contest.merge)
             self._start(calls, wish)
 
-    async def stop(self, thread_id: str) -> None:
+    async def deleting(self, session: SessionRow) -> None:
         """End the tournaments of a session, which is about to be deleted."""
-        mine = [running for running in self._running.values() if running.calls.caller.session == thread_id]
+        mine = [r for r in self._running.values() if r.calls.caller.session == session.thread_id]
         for running in mine:
             running.calls.caller.stop.set("cancelled")
             running.task.cancel()

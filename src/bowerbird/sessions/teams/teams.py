@@ -8,7 +8,7 @@ Not here: one teammate's life (`teammate.py`), the tools' calls (`tool_calls.py`
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
@@ -24,6 +24,7 @@ from bowerbird.core.messages import user_text
 from bowerbird.core.timestamps import from_iso, now_iso
 from bowerbird.sessions.dispatch.dispatcher import Signal, TurnRef
 from bowerbird.sessions.live.hub import Published, TurnMark
+from bowerbird.sessions.parts import Delete, SessionPart
 from bowerbird.sessions.teams.hub import TeamHub
 from bowerbird.sessions.teams.teammate import Life
 from bowerbird.sessions.teams.tool_calls import TeamToolCalls
@@ -82,7 +83,7 @@ class TeamInbox:
         return unread(connection, self._thread_id), waits
 
 
-class Teams:
+class Teams(SessionPart):
     """Runs the teammates of sessions.
 
     Args:
@@ -128,7 +129,7 @@ class Teams:
 
     # ------------------------------------------------------------ life of the process
 
-    async def start(self) -> None:
+    async def start(self, *, drives_all: bool) -> None:
         """Go on with the teammates that a process which died left, and wake leads that have mail."""
         if self._keepers:
             return
@@ -256,9 +257,9 @@ class Teams:
 
     # ------------------------------------------------------------ ending teammates
 
-    async def cancel(self, lead: str) -> bool:
+    async def cancel(self, thread_id: str) -> bool:
         """End a session's teammates because a person cancelled it; returns whether there were any."""
-        rows = await self.hub.store.read(lambda c: living(c, lead))
+        rows = await self.hub.store.read(lambda c: living(c, thread_id))
         await asyncio.gather(*(self._stop(row, "interrupted") for row in rows))
         return bool(rows)
 
@@ -274,16 +275,21 @@ class Teams:
         if waiting:
             await asyncio.wait(waiting, timeout=CLOSE_S)
 
-    async def bury(self, lead: str, delete: Callable[[str], Awaitable[None]]) -> None:
-        """Delete the sessions of a deleted session's teammates, which have ended.
+    async def changing(self, thread_id: str, changes: Mapping[str, Any]) -> None:
+        """End the team of a session that is to have none (DE-46)."""
+        if changes.get("enable_teams", True) is not True:
+            await self.close(thread_id)
 
-        Args:
-            delete: tombstones a session and puts its branch into the trash.
-        """
-        for row in await self.hub.store.read(lambda c: members_of(c, lead)):
+    async def deleting(self, session: SessionRow) -> None:
+        """End a session's team, what it did apart."""
+        await self.close(session.thread_id, "interrupted")
+
+    async def bury(self, thread_id: str, delete: Delete) -> None:
+        """Delete the sessions of a deleted session's teammates, which have ended."""
+        for row in await self.hub.store.read(lambda c: members_of(c, thread_id)):
             with contextlib.suppress(UnknownSession):
                 await delete(row.thread_id)
-        self.hub.forget_team(lead)
+        self.hub.forget_team(thread_id)
 
     async def _stop(self, row: MemberRow, status: Ended) -> None:
         if row.thread_id not in self._lives:
@@ -303,23 +309,24 @@ class Teams:
 
     # ------------------------------------------------------------ turns
 
+    def tools(self, session: SessionRow | None) -> "Sequence[Tool]":
+        """Return what the model of a session with teams is offered, beside its other tools."""
+        return self._lead_tools if session is not None and session.flags.get("enable_teams") else ()
+
     @cached_property
-    def lead_tools(self) -> "tuple[Tool, ...]":
-        """What the model of a session with teams is offered, beside its other tools."""
+    def _lead_tools(self) -> "tuple[Tool, ...]":
         return tuple(lead_tools(self.desk))
 
     @cached_property
     def _own_tools(self) -> "tuple[Tool, ...]":
         return tuple(teammate_tools(self.desk))
 
-    async def completed(self, run: TurnRun, context: TurnContext) -> TurnRun:
+    async def join(self, run: TurnRun, context: TurnContext) -> TurnRun:
         """Return a turn's run with what it has of a team: as a lead, as a teammate, or nothing."""
         if context.session.kind == KIND:
             return await self._as_teammate(run, context)
-        flags = {**context.session.flags, **context.changes}
-        if context.session.kind == "subagent" or not (
-            flags.get("enable_teams") or context.turn.kind == WOKEN
-        ):
+        wanted = context.flags.get("enable_teams") or context.turn.kind == WOKEN
+        if context.session.kind == "subagent" or not wanted:
             return run
         lead = context.session.thread_id
         await self.hub.know(lead)
@@ -327,7 +334,7 @@ class Teams:
             # An attempt that died may have left the branch taken back to before a merge of its time.
             await self.hub.merge_again(lead, context.turn.started_at)
         await self.hub.copy(lead)
-        return replace(run, tools=run.tools.with_(*self.lead_tools), inbox=TeamInbox(self.hub, lead))
+        return replace(run, tools=run.tools.with_(*self._lead_tools), inbox=TeamInbox(self.hub, lead))
 
     async def _as_teammate(self, run: TurnRun, context: TurnContext) -> TurnRun:
         thread = context.session.thread_id

@@ -42,7 +42,7 @@ from bowerbird.sessions.journal.history import Loaded, is_final
 from bowerbird.sessions.live.hub import Published, SessionEvent, TurnMark
 from bowerbird.sessions.subagents.records import used_by_children
 from bowerbird.sessions.turn.approver_and_inbox import DoorApprover, DoorInbox, Inboxes
-from bowerbird.sessions.turn.background_notices import DRIVEN_BY_OTHERS, StoredNotices
+from bowerbird.sessions.turn.background_notices import DRIVEN_BY_OTHERS
 from bowerbird.sessions.turn.begin_transaction import Begun
 from bowerbird.sessions.turn.driver_context import DriverContext
 from bowerbird.sessions.turn.end_transaction import Ending, Pause, conclude, crash_loop, failure
@@ -210,17 +210,18 @@ class Attempt:
             changes=state.changes,
             tier=state.tier,
             sender=ready.sender,
+            inbox=self.inbox,
         )
-        run = self._completed(await self.context.maker.make(context), ready, branch)
-        done = await self._loop(run)
+        run = await self.context.maker.make(context)
+        for part in self.context.parts:
+            run = await part.join(run, context)
+        done = await self._loop(self._completed(run, ready, branch))
         newest = next(reversed(self.asked.values()), None)
         return conclude(done, None if newest is None else newest.kind)
 
     def _completed(self, run: TurnRun, ready: Ready, branch: "Branch") -> TurnRun:
-        """Return the maker's run with everything that is the session's."""
+        """Return the run with everything that is the session's."""
         session, settings = self.begun.session, self.context.settings
-        if isinstance(run.notices, StoredNotices):
-            run.notices.inbox = self.inbox
         scopes = money_scopes(session, self.turn, settings, standing=ready.limits)
         budget = run.budget
         if scopes:

@@ -71,12 +71,12 @@ class CommandEnd:
 class StoredNotices:
     """`agent.turn.Notices` of one session, over its rows.
 
-    Attributes:
+    Args:
         inbox: polled by the loop directly after these notices: one read serves both.
     """
 
-    def __init__(self, store: Store, thread_id: str) -> None:
-        self.inbox: DoorInbox | None = None
+    def __init__(self, store: Store, thread_id: str, inbox: DoorInbox) -> None:
+        self._inbox = inbox
         self._store = store
         self._thread_id = thread_id
         self._given: list[str] = []
@@ -84,8 +84,7 @@ class StoredNotices:
     async def poll(self) -> Sequence[Injected]:
         """See `Notices`."""
         rows, told, waiting = await self._store.read(self._pending)
-        if self.inbox is not None:
-            self.inbox.give(waiting)
+        self._inbox.give(waiting)
         repeated = [row.id for row in rows if row.key in told]
         if repeated:  # a process died between the record and the mark
             await self._store.write(lambda c: mark_delivered(c, self._thread_id, repeated))
@@ -103,7 +102,7 @@ class StoredNotices:
         rows = pending_notifications(connection, self._thread_id)
         keys = [row.key for row in rows]
         told: set[str] = told_before(connection, self._thread_id, keys) if keys else set()
-        return rows, told, [] if self.inbox is None else self.inbox.waiting(connection)
+        return rows, told, self._inbox.waiting(connection)
 
 
 class CommandNotices:

@@ -10,6 +10,7 @@ from bowerbird.sessions.delivery.outbox import Outbox
 from bowerbird.sessions.journal.audit_log import AuditLog
 from bowerbird.sessions.journal.history_cache import Recall
 from bowerbird.sessions.live.hub import Live
+from bowerbird.sessions.parts import SessionPart
 from bowerbird.sessions.settings import SessionSettings
 from bowerbird.sessions.turn_maker import TurnMaker
 from bowerbird.store.store import Store
@@ -21,6 +22,7 @@ class DriverContext:
 
     Attributes:
         executor_id: of this process, the holder of its leases.
+        parts: features of sessions, in their order.
         attended: whether a person can answer questions at some door (AG-63).
     """
 
@@ -33,4 +35,5 @@ class DriverContext:
     executor_id: str
     outbox: Outbox
     recall: Recall
+    parts: tuple[SessionPart, ...] = ()
     attended: bool = True

@@ -112,7 +112,8 @@ class Closer:
         await self._lease.confirm()
         frozen = await self._freeze()
         if self.branch is not None:
-            await self._context.maker.turn_ended(self.branch.id)
+            for part in reversed(self._context.parts):
+                await part.turn_ended(self.branch.id)
         if ending.state == "done":
             await self.land(("turn", "step"))
         frozen = await self._counted(frozen)

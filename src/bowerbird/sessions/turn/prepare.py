@@ -68,7 +68,8 @@ async def opened(
         return stopped
     recovery = await recover(loaded.turn.calls, branch, context.settings.resume_external)
     if recovery.went_back:
-        await context.maker.rolled_back(branch.id)
+        for part in reversed(context.parts):
+            await part.rolled_back(branch.id)
     for outcome in recovery.outcomes:
         await commit(outcome)
     if recovery.ask:

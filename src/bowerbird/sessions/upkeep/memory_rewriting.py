@@ -25,6 +25,7 @@ from bowerbird.core.timestamps import to_iso
 from bowerbird.memory.rewriting import SYSTEM, fitted, question
 from bowerbird.models.protocol import Model, complete
 from bowerbird.sessions.journal.history import load
+from bowerbird.sessions.parts import SessionPart
 from bowerbird.sessions.settings import SessionSettings
 from bowerbird.sessions.turn.money import money_scopes
 from bowerbird.store.rows.memory import (
@@ -67,12 +68,14 @@ class MemoryRules:
 
     Attributes:
         idle_s: quiet time after which it is written. opens: gives the model for a session.
+        is_on: whether it is written at all.
         wanted: whether a session has a memory at all. watched: whether somebody looks at a session now.
         written: told after each new text, to bring copies up to date.
     """
 
     idle_s: float
     opens: Callable[[SessionRow], Awaitable[Model]]
+    is_on: bool = True
     wanted: Callable[[SessionRow], bool] = lambda _: True
     watched: Callable[[str], bool] = lambda _: False
     written: Callable[[str, str, str], Awaitable[None]] | None = None
@@ -83,7 +86,7 @@ def scope_of(session: SessionRow) -> tuple[str, str]:
     return session.owner or "", session.workspace or ""
 
 
-class Remembering:
+class Remembering(SessionPart):
     """The memory jobs of one process.
 
     Args:
@@ -101,9 +104,9 @@ class Remembering:
         """Ask this from now on whether somebody looks at a session."""
         self.rules = replace(self.rules, watched=watched)
 
-    def start(self) -> None:
-        """Look for quiet sessions from now on."""
-        if self._keeper is None:
+    async def start(self, *, drives_all: bool) -> None:
+        """Look for quiet sessions from now on, in a server."""
+        if drives_all and self.rules.is_on and self._keeper is None:
             self._keeper = asyncio.get_running_loop().create_task(self._keep(), name="bowerbird-memory")
 
     async def aclose(self) -> None:

@@ -1,0 +1,67 @@
+"""The features of sessions, in their order (R2): this list is all that a new one is added to.
+
+Here: which parts the sessions of a process have. Not here: what any of them does, the contract
+(`sessions/parts.py`).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bowerbird.app.background import BackgroundEnds
+from bowerbird.app.boards import SessionRecords
+from bowerbird.app.maker import SettingsTurnMaker
+from bowerbird.app.mapping import model_settings
+from bowerbird.app.mcp import SessionMcp
+from bowerbird.app.memory import session_memory
+from bowerbird.app.own import own_workspace
+from bowerbird.app.sandboxes import Runtimes, SandboxNews
+from bowerbird.app.subagents import door_tournaments, session_children
+from bowerbird.app.teams import session_teams
+from bowerbird.app.tracing import Traces
+from bowerbird.config import Loaded
+from bowerbird.sandbox.host import SandboxHost
+from bowerbird.sessions.branches.branches import Branches
+from bowerbird.sessions.parts import SessionPart
+from bowerbird.sessions.service import SessionService
+from bowerbird.sessions.turn.background_notices import CommandNotices
+from bowerbird.store.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What the parts of a process stand on.
+
+    Attributes:
+        loaded: settings. store, branches, sandboxes, runtimes, maker: of the process. news: of its sandboxes.
+        data_dir: where everything is kept. runs: whether this process runs the turns of a session.
+    """
+
+    loaded: Loaded
+    store: Store
+    branches: Branches
+    sandboxes: SandboxHost
+    runtimes: Runtimes
+    maker: SettingsTurnMaker
+    news: SandboxNews
+    data_dir: Path
+    runs: Callable[[str], bool]
+
+
+def session_parts(ground: Ground, service: SessionService) -> Sequence[SessionPart]:
+    """Return the parts; each joins a turn after those before it, and ends before them."""
+    store, live, host = ground.store, service.live, ground.sandboxes
+    records = SessionRecords(store, live, own_workspace(ground.loaded))
+    desk = CommandNotices(store, live, lambda turn: service.resume(turn.turn_id))
+    children = session_children(ground, service)
+    return (
+        ground.runtimes,
+        Traces(store, live, model_settings(ground.loaded)),
+        records,
+        BackgroundEnds(store, host, ground.news, ground.branches, desk),
+        SessionMcp(ground.loaded.settings, host),
+        children,
+        door_tournaments(ground, service, children),
+        session_teams(ground, service, records.boards),
+        session_memory(ground, service),
+    )

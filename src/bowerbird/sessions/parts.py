@@ -1,0 +1,88 @@
+"""A part: one feature of sessions, as the service and the turns of its sessions see it (R2).
+
+Here: what a part can do, each of it optional. Not here: any part (`app/parts.py` lists them), the order of
+a turn (`turn/attempt.py`), who calls what (`service.py`).
+
+A service is given its parts when it is made and goes through them in their order; what ends goes through them
+in reverse. So a part may build on what those before it gave a turn, and outlives those behind it.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from bowerbird.agent.turn import TurnRun
+from bowerbird.sessions.turn_maker import TurnContext
+from bowerbird.store.rows.sessions import SessionRow
+
+if TYPE_CHECKING:
+    from bowerbird.tools import Tool
+
+Delete = Callable[[str], Awaitable[None]]  # tombstones a session and puts its branch into the trash
+
+
+class SessionPart:
+    """One feature of sessions; every hook does nothing until a part says what.
+
+    Example:
+        class Greeting(SessionPart):
+            async def join(self, run, context):
+                return replace(run, system=(*run.system, "Greet people by name."))
+
+        SessionService(store, maker, parts=lambda service: (Greeting(),))
+    """
+
+    # ------------------------------------------------------------ what it gives
+
+    def tools(self, session: SessionRow | None) -> "Sequence[Tool]":
+        """Return the tools that it adds to a session's turns, for lists; None = a session like most."""
+        del session
+        return ()
+
+    async def join(self, run: TurnRun, context: TurnContext) -> TurnRun:
+        """Return a turn's run with what this part adds: tools, prompt, notices, limits.
+
+        Raises:
+            BowerbirdError: the turn fails with that message and can be resumed.
+        """
+        del context
+        return run
+
+    # ------------------------------------------------------------ life of the process
+
+    async def start(self, *, drives_all: bool) -> None:
+        """Begin what runs beside turns; turns may begin already.
+
+        Args:
+            drives_all: this process runs the turns of every session, as a server does.
+        """
+
+    async def adopt(self) -> None:
+        """Go on with what is this process's to run since it drives one more session."""
+
+    async def stop(self, grace_s: float) -> None:
+        """Begin nothing more, and bring what runs to a good place within the grace; may be called again."""
+
+    async def aclose(self) -> None:
+        """Close what it holds; no turn runs any more."""
+
+    # ------------------------------------------------------------ what happens to sessions
+
+    async def turn_ended(self, branch_id: str) -> None:
+        """Keep, or end, what a turn had on its branch; what cannot be kept raises nothing."""
+
+    async def rolled_back(self, branch_id: str) -> None:
+        """Forget what was known of a state that the branch was taken back from."""
+
+    async def cancel(self, thread_id: str) -> bool:
+        """End what runs for a session beside its turn, because a person cancelled; whether there was any."""
+        del thread_id
+        return False
+
+    async def changing(self, thread_id: str, changes: Mapping[str, Any]) -> None:
+        """Act on changed settings of a session, before anybody is told of them."""
+
+    async def deleting(self, session: SessionRow) -> None:
+        """End what runs for a session that is about to be deleted."""
+
+    async def bury(self, thread_id: str, delete: Delete) -> None:
+        """Delete what belongs to a deleted session, other sessions by `delete`."""
