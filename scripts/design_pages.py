@@ -136,19 +136,11 @@ def sentences(page: str) -> Iterator[tuple[str, str]]:
 
 
 def unknown(*folders: str) -> Iterator[tuple[str, str]]:
-    """The cited numbers, with their files, that no page has; inside a range a chapter may have gaps.
-
-    A chapter that has no page yet is not judged: its first heading makes every number of it count.
-    """
+    """The cited numbers, with their files, that no page has; inside a range a chapter may have gaps."""
     known = {n for page in PAGES.glob("*.md") for n in _HEADING.findall(page.read_text(encoding="utf-8"))}
-    chapters = {number.partition("-")[0] for number in known}
     for path in sources(*folders):
         for citation in citations(path.read_text(encoding="utf-8")):
-            if (
-                not citation.between
-                and citation.number not in known
-                and citation.number.partition("-")[0] in chapters
-            ):
+            if not citation.between and citation.number not in known:
                 yield path.relative_to(ROOT).as_posix(), citation.number
 
 
