@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bowerbird.agent.result import AgentEvent, RunDone, RunResult, StepResult
     from bowerbird.api import Agent, ThreadAgent, create_agent
     from bowerbird.core import errors
-    from bowerbird.core.events import ApprovalAnswer, ApprovalRequest
+    from bowerbird.core.events import ApprovalAnswer, ApprovalRequest, LandingProgress
     from bowerbird.core.usage import Usage
     from bowerbird.sandbox.shell.allowed import ALLOWED_COMMANDS
     from bowerbird.sandbox.shell.shell_backend import ExecuteResponse, WorkspaceShellBackend
@@ -52,7 +52,7 @@ __version__ = "0.1.0"
 __all__ = [
     "ALLOWED_COMMANDS", "Agent", "AgentEvent", "ApprovalAnswer", "ApprovalRequest", "Approver", "Branch",
     "Changes", "Diff", "ExecuteResponse", "FileDiff", "Hunk", "Landing", "LandingEntry", "LandingPlan",
-    "Limits", "MergeConflict", "MergeResult", "PlannedPath", "Policy", "RunDone", "RunResult", "Snapshot",
+    "LandingProgress", "Limits", "MergeConflict", "MergeResult", "PlannedPath", "Policy", "RunDone", "RunResult", "Snapshot",
     "StepResult", "ThreadAgent", "Tool", "ToolContext", "ToolResult", "Toolset", "Usage", "Workspace",
     "WorkspaceShellBackend", "__version__", "create_agent", "errors", "get_default_instructions",
     "get_subagent_instructions", "get_subagent_tools_guidance", "tool",
@@ -67,7 +67,7 @@ _find, _found = lazy(
         "agent.prompt": "get_default_instructions get_subagent_instructions get_subagent_tools_guidance",
         "agent.result": "AgentEvent RunDone RunResult StepResult",
         "api": "Agent create_agent ThreadAgent",
-        "core.events": "ApprovalAnswer ApprovalRequest",
+        "core.events": "ApprovalAnswer ApprovalRequest LandingProgress",
         "core.usage": "Usage",
         "sandbox.shell.allowed": "ALLOWED_COMMANDS",
         "sandbox.shell.shell_backend": "ExecuteResponse WorkspaceShellBackend",

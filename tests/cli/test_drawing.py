@@ -7,12 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.patience import HANG_S
 
-from bowerbird.cli.review.drawn import files_of, steps_of
+from bowerbird.cli.review.drawn import files_of
 from bowerbird.cli.terminal.drawing import MarkdownPainter
 from bowerbird.cli.terminal.pager import rows_of
+from bowerbird.cli.terminal.terminal import LandingBar
 from bowerbird.cli.terminal.text import width_of, wrapped
 from bowerbird.cli.turn.asking import details, question_lines
-from bowerbird.core.events import ApprovalRequest
+from bowerbird.core.events import ApprovalRequest, LandingProgress
 
 
 @given(text=st.text("ab \u6f22\u5b57\u00b7", max_size=120), width=st.integers(4, 60))
@@ -61,16 +62,16 @@ def test_a_question_shows_a_command_whole_and_texts_as_lines():
 def test_a_landing_of_many_files_shows_how_far_it_is():
     """UI-53: with rate and remaining time; a small one is over at once."""
     shown: list[str] = []
-    assert steps_of(shown.append, 500, width=60) is None
-    steps = steps_of(shown.append, 10**9, width=60)
-    assert steps is not None
-    steps("prepared")
+    few = LandingBar(shown.append, width=80)
+    few(LandingProgress("land", "writing", 1, 500))
+    assert shown == []
+    bar = LandingBar(shown.append, width=80)
+    bar(LandingProgress("land", "writing", 1200, 100_000))
+    assert "landing: writing 1,200 of 100,000 files" in shown[0] and width_of(shown[0]) <= 80
     deadline = time.monotonic() + HANG_S
-    number = 0
-    while not shown and time.monotonic() < deadline:
-        steps(f"stage {number}")
-        number += 1
-    assert "landing 1000000000 files" in shown[0] and "/s" in shown[0] and width_of(shown[0]) <= 60
+    while len(shown) < 2 and time.monotonic() < deadline:
+        bar(LandingProgress("undo", "placing", 50_000, 100_000, "l_1"))
+    assert "undo: placing 50,000 of 100,000 files" in shown[1]
 
 
 def test_directories_that_come_and_go_with_files_are_not_counted():

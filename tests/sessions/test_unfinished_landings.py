@@ -22,16 +22,18 @@ def killed_in_the_middle(root: Path, data: Path) -> None:
     child = os.fork()
     if child == 0:
         try:
-            branch = Workspace(root, data_dir=data).branch()
+            workspace = Workspace(root, data_dir=data)
+            branch = workspace.branch()
 
             async def change() -> None:
                 for name in ("a", "b", "c"):
                     await branch.write_file(name, "new")
 
             asyncio.run(change())
-            branch.land(
-                told=lambda point: os.kill(os.getpid(), signal.SIGKILL) if point == "place 1" else None
+            workspace._shared.landings.checkpoint = lambda point: (  # pyright: ignore -- the seam for this test
+                os.kill(os.getpid(), signal.SIGKILL) if point == "place 1" else None
             )
+            branch.land()
         finally:
             os._exit(9)
     assert os.WIFSIGNALED(os.waitpid(child, 0)[1])

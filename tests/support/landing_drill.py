@@ -270,7 +270,9 @@ def _killed_in_the_middle(root: Path, data: Path, branch: str) -> None:
                 if seen == 2:
                     os.kill(os.getpid(), signal.SIGKILL)
 
-            Workspace(root, data_dir=data).open(branch).land(accept=["*"], told=told)
+            workspace = Workspace(root, data_dir=data)
+            workspace._shared.landings.checkpoint = told  # pyright: ignore -- the seam for this test
+            workspace.open(branch).land(accept=["*"])
         finally:
             os._exit(9)
     assert os.WIFSIGNALED(os.waitpid(child, 0)[1])

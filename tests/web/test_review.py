@@ -17,7 +17,7 @@ from support.live_server import LiveServer, live_server
 from support.patience import HANG_S, patience
 from support.web_actions import log, serious_findings
 
-from bowerbird.core.events import Notice
+from bowerbird.core.events import LandingProgress, Notice
 from bowerbird.sessions.live.hub import Published
 
 pytestmark = pytest.mark.timeout(patience(60))
@@ -255,6 +255,35 @@ async def test_what_lands_elsewhere_while_it_is_reviewed_is_said(
     await expect(page.get_by_test_id("land-summary")).to_have_text("1 of 1 file, 1 hunk")
     await page.get_by_role("button", name="Land 1 file").click()
     await expect(page.get_by_test_id("outcome")).to_contain_text("Landed 1 file.")
+    await expect(said).to_have_count(0)
+
+
+async def test_the_land_bar_says_how_far_a_landing_is(
+    page: Page, server: LiveServer, fake: FakeModels
+) -> None:
+    """Reliability 7: whoever asked for it, and until it is over."""
+    conversation = await worked(server, fake, {"tools": [write("/note.txt", "a note\n")]}, {"text": "Done."})
+    await page.goto(f"/dev/c/{conversation}/diff")
+    await expect(page.get_by_test_id("land-summary")).to_be_visible()
+
+    said = page.locator(".land-bar").get_by_test_id("how-far")
+
+    async def happening(*progress: Any) -> None:
+        """Say it as often as a landing says how far it is, from before the page listens."""
+        while True:
+            server.sessions.live.publish(Published(conversation, None, None, LandingProgress(*progress)))
+            await asyncio.sleep(0.25)
+
+    for progress, words in (
+        (("land", "writing", 1200, 100_000), "Landing: writing 1,200 of 100,000 files"),
+        (("undo", "placing", 7, 101, "l_1"), "Taking back: putting in place 7 of 101 files"),
+    ):
+        repeated = asyncio.create_task(happening(*progress))
+        await expect(said).to_contain_text(words)
+        await expect(said.get_by_role("progressbar")).to_have_attribute("value", str(progress[2]))
+        repeated.cancel()
+    over = LandingProgress("undo", "over", 101, 101, "l_1")
+    server.sessions.live.publish(Published(conversation, None, None, over))
     await expect(said).to_have_count(0)
 
 

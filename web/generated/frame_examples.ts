@@ -41,6 +41,7 @@ export const EXAMPLES: readonly ServerFrame[] = [
   {"type": "settings", "changes": {"title": "Tests"}, "cursor": 2, "turn_id": null},
   {"type": "branch_update", "files": [{"name": "a.txt", "path": "a.txt", "size": 3}], "cursor": 4, "turn_id": "t_01J"},
   {"type": "landing", "message": "2 paths landed", "cursor": 8, "turn_id": "t_01J"},
+  {"type": "landing_progress", "kind": "land", "phase": "writing", "done": 1200, "total": 100000, "undoes": null, "cursor": 8, "turn_id": null},
   {"type": "notice", "kind": "budget", "message": "0.4 of 0.5 USD of this run are spent", "cursor": 4, "turn_id": "t_01J"},
   {"type": "sandbox_tier", "tier": "copy", "minimum": "copy", "reasons": {"overlay": "no user namespaces"}, "cursor": 4, "turn_id": "t_01J"},
   {"type": "egress", "host": "pypi.org", "port": 443, "verdict": "allowed", "bytes_in": 5120, "bytes_out": 800, "cursor": 4, "turn_id": "t_01J"},

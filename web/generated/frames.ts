@@ -475,6 +475,18 @@ export interface Landing {
   turn_id: string | null;
 }
 
+export interface LandingProgress {
+  type: "landing_progress";
+  kind: "land" | "undo";
+  phase: "checking" | "over" | "placing" | "recording" | "saving" | "taking_back" | "writing";
+  done: number;
+  total: number;
+  undoes: string | null;
+  replay?: boolean;
+  cursor: number;
+  turn_id: string | null;
+}
+
 export interface Notice {
   type: "notice";
   kind: string;
@@ -654,6 +666,7 @@ export type ServerFrame =
   | Settings
   | BranchUpdate
   | Landing
+  | LandingProgress
   | Notice
   | SandboxTier
   | Egress

@@ -265,6 +265,28 @@ class TaskUpdate(Tagged, frozen=True, tag="task_update"):
     tasks: tuple[dict[str, Any], ...]
 
 
+LandingKind = Literal["land", "undo"]
+LandingPhase = Literal["checking", "saving", "writing", "placing", "taking_back", "recording", "over"]
+
+
+class LandingProgress(Tagged, frozen=True, tag="landing_progress"):
+    """How far a landing or an undo of many files is; each phase counts all of its files.
+
+    Attributes:
+        kind: `land` or `undo`.
+        phase: `checking` against the directory, `saving` what an undo needs, `writing` beside their places,
+            `placing`, `recording`; `taking_back` after an error. `over` is the last, however it ended.
+        done, total: files of this phase.
+        undoes: of an undo: the landing that it takes back.
+    """
+
+    kind: LandingKind
+    phase: LandingPhase
+    done: int
+    total: int
+    undoes: str | None = None
+
+
 class SandboxTier(Tagged, frozen=True, tag="sandbox_tier"):
     """Processes are isolated another way than before; `reasons` says why no better one (SB-6)."""
 
@@ -328,6 +350,7 @@ LiveEvent = (
     | TeammateStatus
     | SubagentStart
     | SubagentEnd
+    | LandingProgress
     | SandboxTier
     | Trace
 )

@@ -12,6 +12,7 @@ import msgspec
 from sqlalchemy import Connection
 
 from bowerbird.core.errors import UnknownSession
+from bowerbird.core.events import LandingProgress
 from bowerbird.sessions.catalogue import Catalogue
 from bowerbird.sessions.inbox.accept import positions
 from bowerbird.sessions.journal.audit_log import content_text
@@ -54,6 +55,14 @@ class Reader(Catalogue):
     def follow(self, thread_id: str, after: int | None = None) -> AsyncGenerator[Published, None]:
         """Watch a session whoever drives it, from a place in its journal; see `follow.follow`."""
         return follow(self.store, self._context.live, thread_id, after)
+
+    def landing(self, thread_id: str) -> LandingProgress | None:
+        """Return how far the landing or undo of many files is that runs in a session, None when none does."""
+        return self._context.live.landing(thread_id)
+
+    def landings(self) -> dict[str, LandingProgress]:
+        """Return all of them that this process knows of, by session."""
+        return self._context.live.landings()
 
     async def turn(self, turn_id: str) -> TurnInfo:
         """Return a turn; raises UnknownSession."""

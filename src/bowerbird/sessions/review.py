@@ -8,7 +8,7 @@ counts in its own transaction (`turn/finish.py`). `sandbox/shell/shell_backend.p
 session.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -20,6 +20,7 @@ from bowerbird.sessions.branches.discard import discard_changes
 from bowerbird.sessions.branches.landing_checks import Finding, LandingChecks
 from bowerbird.sessions.inbox.comments import Remark, comment_text
 from bowerbird.sessions.live.hub import Live, Published
+from bowerbird.sessions.live.landing_watch import Told, watched
 from bowerbird.sessions.settings import SessionSettings
 from bowerbird.store.rows.owners import sessions_of_branches
 
@@ -102,12 +103,12 @@ class Review:
         *,
         actor: str,
         door: str,
-        told: Callable[[str], None] | None = None,
+        told: Told | None = None,
     ) -> "Landing":
         """Bring changes of a session into its directory, all or nothing; see `Branch.land`.
 
         Args:
-            actor, door: who, through what. told: called before each step.
+            actor, door: who, through what. told: see `Branch.land`; of another thread.
 
         Raises:
             LandingRefused, Stale, InvalidWorkspace …: nothing changed. BranchBusy: a command writes them.
@@ -115,7 +116,8 @@ class Review:
         branch = await self._sessions.branch(thread_id)
         await self._branches.require_quiet(branch.id)
         chosen = asdict(wanted)
-        landing = await in_thread(lambda: branch.land(**chosen, actor=actor, door=door, told=told))
+        async with watched(self._sessions.live, thread_id, also=told) as heard:
+            landing = await in_thread(lambda: branch.land(**chosen, actor=actor, door=door, told=heard))
         if landing.entries:
             await self._tell(branch.id, f"landed {len(landing.entries)} paths as {landing.id}")
         return landing
@@ -165,8 +167,12 @@ class Review:
         force: bool = False,
         actor: str,
         door: str,
+        told: Told | None = None,
     ) -> "Landing":
         """Take a landing back; see `Landing.undo`.
+
+        Args:
+            told: as of `land`.
 
         Raises:
             NotFound: there is no such landing. LandingRefused: files were edited since; nothing changed.
@@ -174,9 +180,13 @@ class Review:
         workspace = await self._branches.workspace(directory)
         some = None if paths is None else list(paths)
         parts = None if hunks is None else list(hunks)
-        undone = await in_thread(
-            lambda: workspace.undo(landing_id, some, force, parts, actor=actor, door=door)
-        )
+        landing = await in_thread(workspace.landing, landing_id)
+        found = await self._sessions.store.read(lambda c: sessions_of_branches(c, [landing.branch]))
+        thread_id = found[landing.branch][0] if landing.branch in found else None
+        async with watched(self._sessions.live, thread_id, also=told) as heard:
+            undone = await in_thread(
+                lambda: landing.undo(some, force, parts, actor=actor, door=door, told=heard)
+            )
         await self._tell(undone.branch, f"took {landing_id} back as {undone.id}")
         return undone
 
@@ -263,10 +273,10 @@ class Review:
         self._sessions.live.publish(Published(thread_id, None, None, Notice("landing", text)))
 
 
-def land_by_policy(branch: "Branch") -> str | None:
+def land_by_policy(branch: "Branch", told: Told) -> str | None:
     """Land everything that needs nobody's word; return what to tell people, None for nothing. Blocks."""
     if not branch.changes().paths:
         return None
-    landing = branch.land(partial=True, automatic=True, actor="policy", door="policy")
+    landing = branch.land(partial=True, automatic=True, actor="policy", door="policy", told=told)
     refused = "".join(f"; not landed: {row.path} ({row.reason})" for row in landing.refused)
     return f"{len(landing.entries)} paths landed{refused}"

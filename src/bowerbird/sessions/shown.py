@@ -16,6 +16,7 @@ from bowerbird.sessions.journal.audit_log import content_text
 from bowerbird.sessions.thread_ids import root_of
 
 if TYPE_CHECKING:
+    from bowerbird.core.events import LandingProgress
     from bowerbird.sessions.queries import Reader
     from bowerbird.sessions.subagents.tournaments import Tournament
     from bowerbird.sessions.values import MessageView, PendingRequest, QueuedInput, SessionInfo, TurnInfo
@@ -113,6 +114,7 @@ async def conversation(
         "cursor": row.last_seq,
         "queued": [queued_row(found) for found in queued],
         "branch": _branch(row),
+        "landing": landing_row(sessions.landing(row.thread_id)),
         "parent": row.parent_thread_id,
         "cost": tokens.cost,
     }
@@ -156,6 +158,14 @@ def _branch(row: "SessionRow") -> dict[str, Any] | None:
         "changed_files": row.changed_files,
         "workspace": workspace_name(row.workspace),
     }
+
+
+def landing_row(progress: "LandingProgress | None") -> dict[str, Any] | None:
+    """Return how far a landing is that runs."""
+    if progress is None:
+        return None
+    names = ("kind", "phase", "done", "total", "undoes")
+    return {name: getattr(progress, name) for name in names}
 
 
 # ---------------------------------------------------------------- turns

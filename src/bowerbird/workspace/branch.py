@@ -5,7 +5,7 @@ and passes on. Not here: how a call works: `tree/changes.py`, `compare/diff.py`,
 merge), `history/history.py`, `landing/landing.py`, `export.py`.
 """
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from bowerbird.workspace.landing.landed_paths import LandedPaths, follow
 from bowerbird.workspace.landing.landing import LandingContext, LandRequest, land, plan_landing
 from bowerbird.workspace.landing.landings import Landing
 from bowerbird.workspace.landing.plan import shown_plan
+from bowerbird.workspace.landing.progress import Told
 from bowerbird.workspace.policy import Policy, policy_of
 from bowerbird.workspace.process_view import ProcessView
 from bowerbird.workspace.registry.state import BranchState
@@ -195,11 +196,10 @@ class Branch(BranchFiles):
         Raises:
             NotRelated: it does not descend from this branch. BranchBusy: another process has it.
         """
-        registry = self._shared.registry
         if not isinstance(child, Branch | str):  # pyright: ignore[reportUnnecessaryIsInstance] - a caller without types
             raise InvalidArgument(f"child is {child!r}; give a branch, or the id of one")
+        registry, chosen = self._shared.registry, self._paths(paths)
         other = registry.open(child) if isinstance(child, str) else child._state
-        chosen = self._paths(paths)
         return merge(
             self._state, other, registry, chosen, force=force, whole=whole, turn=self._turn, call=self._call
         )
@@ -326,7 +326,7 @@ class Branch(BranchFiles):
         automatic: bool = False,
         actor: str = "",
         door: str = "",
-        told: Callable[[str], None] | None = None,
+        told: Told | None = None,
     ) -> Landing:
         """Bring changes into the workspace, all or nothing (WS-50).
 
@@ -336,17 +336,16 @@ class Branch(BranchFiles):
             force: take the branch's version of whole files where the user's edits conflict.
             partial: land the rest of what is refused. plan: the plan that the person saw.
             automatic: nobody looks: what is `held` stays. actor, door: for the record.
-            told: called before each write point, for a progress bar.
+            told: called after each file of each phase, for a progress bar; of this thread.
 
         Raises:
             LandingRefused: a path is refused; nothing changed.
             Stale: the plan or a hunk is no longer what it was.
             InvalidWorkspace, ReadOnly, LimitExceeded: the workspace cannot be written.
         """
-        root = self._root()
+        root, named = self._root(), self._paths(paths)
         accepted = tuple("*" if path == "*" else chosen_path(path, self._state.workspace) for path in accept)
         chosen = None if hunks is None else tuple(hunks)
-        named = self._paths(paths)
         request = LandRequest(named, chosen, accepted, force, partial, plan, actor, door, automatic)
         self._shared.landings.recover(self.id)
         with self._state.writing():
@@ -366,7 +365,7 @@ class Branch(BranchFiles):
             raise InvalidWorkspace("this branch has no workspace to land in; export it, or rebind it")
         return self._state.workspace
 
-    def _ground(self, snapshot: str | None, told: Callable[[str], None] | None = None) -> LandingContext:
+    def _ground(self, snapshot: str | None, told: Told | None = None) -> LandingContext:
         changes = pending(self._state)
         stack = self._state.stack
         return LandingContext(
@@ -378,7 +377,8 @@ class Branch(BranchFiles):
             rules=self._shared.rules,
             ignored_of=GitIgnored(stack.view),
             tainted=tainted_paths(self._state),
-            checkpoint=told or self._shared.landings.checkpoint,
+            checkpoint=self._shared.landings.checkpoint,
+            told=told,
         )
 
     # ------------------------------------------------------------ end

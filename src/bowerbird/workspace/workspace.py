@@ -15,6 +15,7 @@ from bowerbird.workspace.fork_and_merge import forget_snapshots
 from bowerbird.workspace.landing.apply import said_plainly
 from bowerbird.workspace.landing.fix import Fix
 from bowerbird.workspace.landing.landings import Landing, Landings
+from bowerbird.workspace.landing.progress import Told
 from bowerbird.workspace.marks.flags import FlagRules
 from bowerbird.workspace.policy import policy_of
 from bowerbird.workspace.registry.limits import WorkspaceLimits
@@ -190,6 +191,11 @@ class Workspace:
         """Return the landings and undos of this workspace, oldest first."""
         return self._shared.landings.all()
 
+    def landing(self, landing_id: str) -> Landing:
+        """Return one of them; raises NotFound for an unknown id."""
+        with said_plainly():
+            return self._shared.landings.find(landing_id)
+
     def undo(
         self,
         landing_id: str,
@@ -199,11 +205,10 @@ class Workspace:
         *,
         actor: str = "",
         door: str = "",
+        told: Told | None = None,
     ) -> Landing:
         """Take a landing back; see `Landing.undo`. Raises NotFound for an unknown id."""
-        with said_plainly():
-            landing = self._shared.landings.find(landing_id)
-        return landing.undo(paths, force, hunks, actor=actor, door=door)
+        return self.landing(landing_id).undo(paths, force, hunks, actor=actor, door=door, told=told)
 
     def fix_landing(self, landing_id: str, how: Fix) -> Landing:
         """Lead a landing that needs attention out of it: `retry`, `take_back` or `give_up` (D-1).

@@ -1,6 +1,7 @@
 /** What will land, and what a landing answered: done with Undo, refused with reasons, moved meanwhile (UI-27, UI-30). */
 
 import { useState } from "react";
+import type { LandingProgress } from "../api/frames.ts";
 import type { Refused } from "../api/types.ts";
 import { useFace } from "../app/place.tsx";
 import { pathsOf, refusalReason, summary, type ChangedFile } from "../state/review.ts";
@@ -17,16 +18,31 @@ interface BarProps {
   files: readonly ChangedFile[];
   drafts: number;
   running: boolean;
+  landing: LandingProgress | null;
   onSendComments: () => void;
 }
 
-export function LandBar({ conversation, review, files, drafts, running, onSendComments }: BarProps) {
+/** How far a landing or an undo of many files is, whoever asked for it (reliability 7). */
+export function HowFar({ landing }: { landing: LandingProgress | null }) {
+  const face = useFace();
+  if (!landing) return null;
+  const what = landing.kind === "undo" ? t.takingBackNow : face === "dev" ? t.landingNow : t.keepingNow;
+  const words = t.howFar(what, t.landingPhases[landing.phase] ?? landing.phase, landing.done, landing.total);
+  return (
+    <p className="how-far" role="status" data-testid="how-far">
+      <progress max={landing.total} value={landing.done} aria-label={what} /> {words}
+    </p>
+  );
+}
+
+export function LandBar({ conversation, review, files, drafts, running, landing, onSendComments }: BarProps) {
   const face = useFace();
   const [asking, setAsking] = useState(false);
   const chosen = summary(files, review.choice);
   const chosenPaths = files.filter((file) => review.choice[file.path] !== undefined).flatMap(pathsOf);
   return (
     <footer className="land-bar">
+      <HowFar landing={landing} />
       <p className="what" data-testid="land-summary">
         <b>{t.willLand(chosen.files, chosen.of)}</b>
         {chosen.hunks > 0 && `, ${(face === "dev" ? count(chosen.hunks, t.hunk, t.hunks) : count(chosen.hunks, t.place, t.places))}`}

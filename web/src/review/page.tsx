@@ -19,7 +19,7 @@ import { useContents } from "./contents.ts";
 import { DiffList, formAt, type Form } from "./diff_list.tsx";
 import { useKeys, type Place } from "./keys.ts";
 import { Elsewhere } from "./elsewhere.tsx";
-import { LandBar, Outcome } from "./land_bar.tsx";
+import { HowFar, LandBar, Outcome } from "./land_bar.tsx";
 import { ChangeTree, inReviewOrder } from "./tree.tsx";
 import { useReview } from "./use_review.ts";
 
@@ -155,6 +155,7 @@ export default function ReviewPage({ id }: { id: string }) {
           <div className="diffs">
             <Elsewhere entries={state.entries} ready={ready} review={review} />
             <Outcome conversation={id} review={review} files={files} />
+            {files.length === 0 && drafts.length === 0 && <HowFar landing={state.landing} />}
             {files.length === 0 ? (
               <Empty icon={PartyPopper} title={t.nothingToReview}>
                 <p>{ignored > 0 ? t.ignoredFiles(ignored) : (face === "dev" ? t.nothingToReviewText : t.nothingToLookAt)}</p>
@@ -180,7 +181,7 @@ export default function ReviewPage({ id }: { id: string }) {
               />
             )}
             {(files.length > 0 || drafts.length > 0) && (
-              <LandBar conversation={id} review={review} files={files} drafts={drafts.length} running={running} onSendComments={() => void send().catch(complain)} />
+              <LandBar conversation={id} review={review} files={files} drafts={drafts.length} running={running} landing={state.landing} onSendComments={() => void send().catch(complain)} />
             )}
           </div>
         </div>

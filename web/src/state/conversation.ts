@@ -81,6 +81,7 @@ function apply(draft: Draft, frame: ServerFrame, now: number): void {
       draft.status = frame.state;
       draft.tier = frame.tier;
       draft.viewers = frame.viewers;
+      draft.landing = null; // whether it ended meanwhile is not said again; one that goes on is
       return;
     case "text_delta":
       return text(draft, frame.message_id, turn, frame.content, frame.replay === true);
@@ -143,6 +144,9 @@ function other(draft: Draft, frame: ServerFrame, turn: string | null): void {
       draft.changedFiles = frame.files;
       draft.changedCount = frame.files.length;
       draft.filesVersion += 1;
+      return;
+    case "landing_progress":
+      draft.landing = frame.phase === "over" ? null : frame;
       return;
     case "landing":
       moved(draft);

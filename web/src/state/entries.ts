@@ -1,6 +1,6 @@
 /** What a conversation shows: its entries and state as values. Not here: how frames change them (`conversation.ts`). */
 
-import type { FileRow, Todo, ToolUse, TurnState, Usage } from "../api/frames.ts";
+import type { FileRow, LandingProgress, Todo, ToolUse, TurnState, Usage } from "../api/frames.ts";
 
 
 interface Base {
@@ -120,6 +120,8 @@ export interface ConversationState {
   factsVersion: number;
   lastInputTokens: number;
   tier: string | null;
+  /** How far the landing or undo of many files is that runs now. */
+  landing: LandingProgress | null;
   viewers: number;
   flags: Partial<Flags>;
   /** Errors that belong to no turn, newest last. */
@@ -141,6 +143,7 @@ export const EMPTY: ConversationState = {
   factsVersion: 0,
   lastInputTokens: 0,
   tier: null,
+  landing: null,
   viewers: 1,
   flags: {},
   alerts: [],

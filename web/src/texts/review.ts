@@ -79,6 +79,15 @@ export const review = {
   commentsSent: "Sent. The agent works on your comments.",
 
   willLand: (chosen: number, all: number) => `${chosen} of ${plural(all, "file", "files")}`,
+  landingNow: "Landing",
+  keepingNow: "Keeping",
+  takingBackNow: "Taking back",
+  landingPhases: {
+    checking: "checking", saving: "saving the old versions,", writing: "writing", placing: "putting in place",
+    recording: "recording", taking_back: "undoing what was done,",
+  } as Record<string, string>,
+  howFar: (what: string, phase: string, done: number, all: number) =>
+    `${what}: ${phase} ${done.toLocaleString("en")} of ${all.toLocaleString("en")} files`,
   hunk: "hunk",
   hunks: "hunks",
   redChosen: (value: number) => `${value} reviewed one by one`,

@@ -79,15 +79,24 @@ class Requests:
         return (await self._answer("GET", path, None, query)).decode("utf-8", "surrogateescape")
 
     async def ask(
-        self, method: str, path: str, body: Any = None, query: Mapping[str, Any] | None = None
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        query: Mapping[str, Any] | None = None,
+        *,
+        patient: bool = False,
     ) -> Any:
         """Send a request; return the answer's JSON.
+
+        Args:
+            patient: wait for the answer as long as the connection holds.
 
         Raises:
             Refused: the server is not there, does not let us, or refuses; says what to do.
             LandingRefused: it refuses to land, with the paths. SessionError: see `_SESSION_ERRORS`.
         """
-        raw = await self._answer(method, path, body, query or {})
+        raw = await self._answer(method, path, body, query or {}, patient=patient)
         try:
             return msgspec.json.decode(raw)
         except msgspec.DecodeError:
@@ -95,8 +104,10 @@ class Requests:
                 f"{harmless(self.address.url)} is not a Bowerbird server: it sent no JSON", FAILED
             ) from None
 
-    async def _answer(self, method: str, path: str, body: Any, query: Mapping[str, Any]) -> bytes:
-        from aiohttp import ClientError
+    async def _answer(
+        self, method: str, path: str, body: Any, query: Mapping[str, Any], *, patient: bool = False
+    ) -> bytes:
+        from aiohttp import ClientError, ClientTimeout
 
         given: list[tuple[str, str]] = []
         for name, value in query.items():
@@ -104,9 +115,10 @@ class Requests:
             given += [(name, str(each)) for each in every if each is not None]
         sent = None if body is None else msgspec.json.encode(body)
         headers = {"Content-Type": "application/json"} if sent is not None else {}
+        timeout = ClientTimeout(connect=TIMEOUT_S) if patient else self.http.timeout
         try:
             async with self.http.request(
-                method, self.address.url + path, params=given, data=sent, headers=headers
+                method, self.address.url + path, params=given, data=sent, headers=headers, timeout=timeout
             ) as response:
                 raw = await response.read()
         except (TimeoutError, OSError, ClientError) as error:

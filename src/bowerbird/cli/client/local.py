@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from bowerbird.app.application import Application
     from bowerbird.cli.terminal.run_options import RunOptions
     from bowerbird.sessions.inbox.comments import Remark
+    from bowerbird.sessions.live.landing_watch import Told
     from bowerbird.sessions.values import Receipt
     from bowerbird.workspace import Branch
 
@@ -227,7 +228,7 @@ class LocalClient(LocalRest):
         """See `Client`."""
         return (await self._review.plan(thread_id, paths)).record()
 
-    async def land(self, thread_id: str, wanted: ToLand, told: Callable[[str], None] | None = None) -> Row:
+    async def land(self, thread_id: str, wanted: ToLand, told: "Told | None" = None) -> Row:
         """See `Client`."""
         return (await self._review.land(thread_id, wanted, actor=DOOR, door=DOOR, told=told)).record()
 
@@ -243,9 +244,12 @@ class LocalClient(LocalRest):
         """See `Client`."""
         return [landing.record() for landing in reversed(await self._review.landings(self.where))]
 
-    async def undo(self, landing_id: str, *, force: bool) -> Row:
+    async def undo(self, landing_id: str, *, force: bool, told: "Told | None" = None) -> Row:
         """See `Client`."""
-        return (await self._review.undo(self.where, landing_id, force=force, actor=DOOR, door=DOOR)).record()
+        undone = await self._review.undo(
+            self.where, landing_id, force=force, actor=DOOR, door=DOOR, told=told
+        )
+        return undone.record()
 
     async def fix(self, landing_id: str, how: Fix) -> Row:
         """See `Client`."""

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from bowerbird.cli.terminal.run_options import RunOptions
     from bowerbird.sessions.inbox.comments import Remark
     from bowerbird.sessions.live.hub import Published
+    from bowerbird.sessions.live.landing_watch import Told
     from bowerbird.sessions.review import ToLand
 
 Row = dict[str, Any]
@@ -186,8 +187,12 @@ class Client(Protocol):
         """Return what a landing would do."""
         ...
 
-    async def land(self, thread_id: str, wanted: "ToLand", told: Callable[[str], None] | None = None) -> Row:
-        """Land; return the record. Raises LandingRefused with the paths; nothing changed then."""
+    async def land(self, thread_id: str, wanted: "ToLand", told: "Told | None" = None) -> Row:
+        """Land; return the record. Raises LandingRefused with the paths; nothing changed then.
+
+        Args:
+            told: how far it is, of any thread.
+        """
         ...
 
     async def check(self, thread_id: str, begun: Callable[[str], None]) -> Row:
@@ -202,7 +207,7 @@ class Client(Protocol):
         """Return the records of landings, the newest first."""
         ...
 
-    async def undo(self, landing_id: str, *, force: bool) -> Row:
+    async def undo(self, landing_id: str, *, force: bool, told: "Told | None" = None) -> Row:
         """Take a landing back; return the record. Raises LandingRefused: edited since."""
         ...
 

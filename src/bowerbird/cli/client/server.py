@@ -6,17 +6,19 @@ the socket (`socket.py`), what commands do with the answers.
 
 import asyncio
 import urllib.parse
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from bowerbird.cli.client.protocol import Contest, Fix, News, Preferences, Row
 from bowerbird.cli.terminal.exits import USAGE, CliExit, Refused
 from bowerbird.cli.terminal.text import harmless, one_line
 from bowerbird.core import wire
 from bowerbird.core.errors import NoPendingRequest
-from bowerbird.core.events import SubagentEnd, SubagentStart
+from bowerbird.core.events import LandingProgress, SubagentEnd, SubagentStart
 from bowerbird.sessions.live.hub import Published, TurnMark
 from bowerbird.sessions.review import NO_CHECK, ToLand
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from bowerbird.cli.client.http import Requests
     from bowerbird.cli.terminal.run_options import RunOptions
     from bowerbird.sessions.inbox.comments import Remark
+    from bowerbird.sessions.live.landing_watch import Told
 
 LOOK_S = 0.5
 MOST_ROWS = 1000
@@ -223,10 +226,11 @@ class ServerClient:
         """See `Client`."""
         return await self._requests.get(_place(thread_id, "/landing-plan"), path=paths)
 
-    async def land(self, thread_id: str, wanted: ToLand, told: Callable[[str], None] | None = None) -> Row:
+    async def land(self, thread_id: str, wanted: ToLand, told: "Told | None" = None) -> Row:
         """See `Client`; who and from where is what the server knows of us."""
         body = {name: value for name, value in asdict(wanted).items() if value is not None}
-        return await self._requests.ask("POST", _place(thread_id, "/land"), body)
+        asking = self._requests.ask("POST", _place(thread_id, "/land"), body, patient=True)
+        return await self._landing(asking, told, {"kind": "land", "conversation_id": thread_id})
 
     async def check(self, thread_id: str, begun: Callable[[str], None]) -> Row:
         """See `Client`."""
@@ -244,9 +248,27 @@ class ServerClient:
         """See `Client`."""
         return await self._requests.get("/api/landings")
 
-    async def undo(self, landing_id: str, *, force: bool) -> Row:
+    async def undo(self, landing_id: str, *, force: bool, told: "Told | None" = None) -> Row:
         """See `Client`."""
-        return await self._requests.ask("POST", f"/api/landings/{landing_id}/undo", {"force": force})
+        place = f"/api/landings/{landing_id}/undo"
+        asking = self._requests.ask("POST", place, {"force": force}, patient=True)
+        return await self._landing(asking, told, {"undoes": landing_id})
+
+    async def _landing(self, asking: Coroutine[Any, Any, Row], told: "Told | None", which: Row) -> Row:
+        """Return what a landing's request answers; say meanwhile how far the one that is `which` is."""
+        answering = asyncio.create_task(asking)
+        try:
+            while not (await asyncio.wait([answering], timeout=LOOK_S))[0]:
+                if told is None:
+                    continue
+                with suppress(Refused):  # what counts is the answer
+                    for row in await self._requests.get("/api/landings/running"):
+                        if which.items() <= row.items():
+                            told(msgspec.convert(row, LandingProgress))
+            return answering.result()
+        finally:
+            answering.cancel()
+            await asyncio.gather(answering, return_exceptions=True)
 
     async def fix(self, landing_id: str, how: Fix) -> Row:
         """See `Client`."""

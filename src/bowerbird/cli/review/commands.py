@@ -157,7 +157,7 @@ def land(
             show = shell.json if json else None
             if not await checked(screen, client, thread_id, show):
                 return FAILED
-        outcome = await land_chosen(screen, client, thread_id, *asked)
+        outcome = await land_chosen(screen, client, thread_id, asked)
         if json:
             shell.json(_refusal(outcome) if isinstance(outcome, LandingRefused) else outcome)
         else:

@@ -10,11 +10,11 @@ from typing import Any, Protocol, cast
 
 from bowerbird.cli.client.protocol import Client, Row
 from bowerbird.cli.review.choosing import HELP, Answer, Choice, Choosing, Question, questions_of
-from bowerbird.cli.review.drawn import files_of, steps_of
+from bowerbird.cli.review.drawn import files_of
 from bowerbird.cli.review.marking import held_lines, to_accept
 from bowerbird.cli.terminal.drawing import coloured_diff
 from bowerbird.cli.terminal.exits import APPROVAL, DONE, PARTLY, USAGE, CliExit
-from bowerbird.cli.terminal.terminal import Ability
+from bowerbird.cli.terminal.terminal import Ability, LandingBar
 from bowerbird.cli.terminal.text import harmless, harmless_path, plural, table
 from bowerbird.core.errors import LandingRefused
 from bowerbird.sessions.review import ToLand
@@ -84,13 +84,13 @@ async def land(
 ) -> Outcome:
     """Ask what a landing would need to know, then land."""
     chosen = await choose(screen, client, thread_id, wanted, patch=patch, yes=yes)
-    return None if chosen is None else await land_chosen(screen, client, thread_id, *chosen)
+    return None if chosen is None else await land_chosen(screen, client, thread_id, chosen)
 
 
 async def choose(
     screen: Screen, client: Client, thread_id: str, wanted: ToLand, *, patch: bool, yes: bool
-) -> tuple[ToLand, int] | None:
-    """Return what is to land after the person's choices and how many entries that is; None for nothing.
+) -> ToLand | None:
+    """Return what is to land after the person's choices; None for nothing.
 
     Args:
         patch: ask hunk by hunk. yes: ask nothing but for paths that must be accepted by name.
@@ -105,21 +105,19 @@ async def choose(
             return None
         accept = (*wanted.accept, *choice.accept)
         paths, hunks = choice.paths or None, choice.hunks or None
-        return replace(wanted, paths=paths, hunks=hunks, accept=accept), len(entries)
+        return replace(wanted, paths=paths, hunks=hunks, accept=accept)
     for line in held_lines(entries):
         screen.warn(line, "yellow")
     accept = await _accept_flagged(screen, entries, wanted.accept) if screen.can_ask else wanted.accept
     if not yes and screen.can_ask and not await _confirm(screen, entries):
         return None
-    return replace(wanted, accept=accept, plan=plan["plan"]), len(entries)
+    return replace(wanted, accept=accept, plan=plan["plan"])
 
 
-async def land_chosen(
-    screen: Screen, client: Client, thread_id: str, wanted: ToLand, count: int
-) -> Row | LandingRefused:
+async def land_chosen(screen: Screen, client: Client, thread_id: str, wanted: ToLand) -> Row | LandingRefused:
     """Land what was chosen; a landing of many files has a bar (UI-53)."""
     try:
-        return await client.land(thread_id, wanted, steps_of(screen.step, count, width=screen.width))
+        return await client.land(thread_id, wanted, LandingBar(screen.step, width=screen.width - 1))
     except LandingRefused as refusal:
         return refusal
     finally:
@@ -247,9 +245,12 @@ async def undo(screen: Screen, client: Client, wanted: str | None, *, force: boo
         raise CliExit(USAGE, f"nothing has landed in {client.where} that could be taken back")
     landing = one_of([row["id"] for row in known], wanted, client.where) if wanted else standing[0]
     try:
-        return await client.undo(landing, force=force)
+        bar = LandingBar(screen.step, width=screen.width - 1)
+        return await client.undo(landing, force=force, told=bar)
     except LandingRefused as refusal:
         return refusal
+    finally:
+        screen.step("")
 
 
 def one_of(known: Sequence[str], wanted: str, where: str) -> str:

@@ -4,7 +4,7 @@ Here: the three forms of a diff, rows of landings. Not here: whose branch it is 
 (`terminal/drawing.py`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,11 +14,8 @@ from bowerbird.cli.terminal.drawing import coloured_diff
 from bowerbird.cli.terminal.exits import DONE
 from bowerbird.cli.terminal.pager import show_paged
 from bowerbird.cli.terminal.shell import Shell
-from bowerbird.cli.terminal.terminal import Steps
 from bowerbird.cli.terminal.text import age, harmless_path, plural, table
 from bowerbird.core.timestamps import from_iso
-
-MOST_AT_ONCE = 500
 
 
 async def write_diff(
@@ -73,15 +70,6 @@ def stat_lines(data: dict[str, Any], *, width: int) -> list[str]:
         rows.append(["D", harmless_path(path.lstrip("/")), flags])
     total = f"{plural(len(rows), 'file')}, +{added} -{removed}"
     return [*table(rows, width=width), total] if rows else []
-
-
-def steps_of(show: Callable[[str], None], files: int, *, width: int) -> Steps | None:
-    """Return what shows a landing of many files step by step, None for one that is over at once (UI-53)."""
-    if files <= MOST_AT_ONCE:
-        return None
-    return Steps(
-        show, files, per=2, width=width - 1, what="landing", noun="file"
-    )  # written, then put in place
 
 
 def files_of(entries: Sequence[dict[str, Any]]) -> int:

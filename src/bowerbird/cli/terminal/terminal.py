@@ -12,12 +12,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TextIO
 
-from bowerbird.cli.terminal.text import cut, duration, harmless, plural, width_of, wrapped
+from bowerbird.cli.terminal.text import cut, duration, harmless, how_far, width_of, wrapped
+from bowerbird.core.events import LandingProgress
 
 _STYLES = {
     "bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36", "magenta": "35",
 }  # fmt: skip
 FRAME_S = 0.1
+MOST_AT_ONCE = 500
+"""So many files land at once: no bar is shown for them."""
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _ERASE_LINE = "\r\x1b[2K"
 
@@ -144,36 +147,30 @@ class Spinner:
         return f"{_FRAMES[int(moment * 10) % len(_FRAMES)]} {self.action} {duration(elapsed)}"
 
 
-class Steps:
-    """How far a work of many steps is, as a bar with rate and remaining time; call it before each step.
+class LandingBar:
+    """How far a landing of many files is, as a bar with rate and remaining time (UI-53).
 
     Args:
-        show: takes the bar, not more often than ten times a second. total: things done in the end.
-        per: steps for each. width: cells. what: what is done, say `landing`. noun: what of, say `file`.
+        show: takes the bar, not more often than ten times a second. width: cells.
     """
 
-    def __init__(
-        self, show: Callable[[str], None], total: int, *, per: int = 1, width: int, what: str, noun: str
-    ) -> None:
-        self._show, self._total, self._per, self._width = show, total, per, width
-        self._what, self._noun = what, noun
-        self._done = 0
-        self._began = self._shown = time.monotonic()
+    def __init__(self, show: Callable[[str], None], *, width: int) -> None:
+        self._show, self._width = show, width
+        self._phase = ""
+        self._began = self._shown = 0.0
 
-    def __call__(self, name: str) -> None:
-        """Count one step, unless it is none of many: those have a number."""
+    def __call__(self, progress: LandingProgress) -> None:
+        """Show it, unless it is over at once or was shown just now; of any thread."""
         now = time.monotonic()
-        if not name[-1:].isdigit():
-            return
-        self._began = now if self._done == 0 else self._began
-        self._done += 1
-        if now - self._shown < FRAME_S or now == self._began:
+        if progress.phase != self._phase:  # each phase counts its files from 0, at a speed of its own
+            self._phase, self._began = progress.phase, now
+        if progress.total <= MOST_AT_ONCE or now - self._shown < FRAME_S:
             return
         self._shown = now
-        done = min(self._done // self._per, self._total)
-        rate = self._done / self._per / (now - self._began)
-        unit = f"{self._what} {plural(self._total, self._noun)}, {rate:.0f}/s"
-        self._show(progress_bar(done, self._total, width=self._width, rate=rate, unit=unit))
+        done, total = progress.done, progress.total
+        rate = done / (now - self._began) if now > self._began else 0.0
+        unit = f"{how_far(progress)}, {rate:,.0f}/s"
+        self._show(progress_bar(done, total, width=self._width, rate=rate, unit=unit))
 
 
 def progress_bar(done: int, total: int, *, width: int, rate: float, unit: str) -> str:

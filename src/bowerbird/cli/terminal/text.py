@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
 
+from bowerbird.core.events import LandingProgress
 from bowerbird.core.usage import Usage
 
 # C0 and C1 controls but tab and newline, lone surrogates, and marks that reorder what is read.
@@ -185,6 +186,18 @@ def plural(number: int, noun: str) -> str:
     """Return `1 file`, `2 files`, `2 branches`."""
     ending = "es" if noun.endswith(("ch", "sh", "s", "x")) else "s"
     return f"{number} {noun}" if number == 1 else f"{number} {noun}{ending}"
+
+
+def how_far(progress: LandingProgress) -> str:
+    """Return the words for how far a landing or an undo is.
+
+    Example:
+        >>> how_far(LandingProgress("land", "writing", 1200, 100_000))
+        'landing: writing 1,200 of 100,000 files'
+    """
+    what = "landing" if progress.kind == "land" else "undo"
+    doing = progress.phase.replace("_", " ")
+    return f"{what}: {doing} {progress.done:,} of {progress.total:,} files"
 
 
 def money(cost: float | None) -> str:

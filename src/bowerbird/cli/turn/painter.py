@@ -9,13 +9,14 @@ from typing import Any, Literal, Protocol
 
 from bowerbird.cli.terminal.blocks import Blocks
 from bowerbird.cli.terminal.drawing import MarkdownPainter, result_lines, result_note, todo_lines, tool_line
-from bowerbird.cli.terminal.text import cut, duration, harmless, one_line, plural
+from bowerbird.cli.terminal.text import cut, duration, harmless, how_far, one_line, plural
 from bowerbird.cli.turn.story import Story
 from bowerbird.core.events import (
     AssistantStep,
     BackgroundResult,
     Compaction,
     Injected,
+    LandingProgress,
     MessageRestart,
     ModelSwitch,
     Notice,
@@ -121,6 +122,9 @@ class TurnPainter:
                 self._sink.doing(f"{event.tool}")
             case ToolOutcome():
                 self._outcome(event)
+            case LandingProgress():
+                after = "thinking" if published.turn_id is not None else ""
+                self._sink.doing(after if event.phase == "over" else how_far(event))
             case ToolProgress():
                 self._sink.doing(one_line(event.text, 60))
             case TurnMark():

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from bowerbird.core.events import LandingKind, LandingPhase
 from bowerbird.core.wire.base import ServerFrame
 from bowerbird.core.wire.rows import FileRow
 
@@ -104,6 +105,27 @@ class Landing(ServerFrame, frozen=True, tag="landing"):
     line: ClassVar[str] = "{message}"
 
     message: str
+
+
+class LandingProgress(ServerFrame, frozen=True, tag="landing_progress"):
+    """How far a landing, or the undo of one, is; for more than 100 files, at most four times a second.
+
+    Each phase counts its files from 0: `checking` against the workspace, `saving` what an undo needs, `writing`
+    beside their places, `placing`, `recording`; after an error `taking_back`. The last one has the phase
+    `over`, also when nothing landed; what happened is said by `landing`, or by the answer to who asked.
+
+    Attributes:
+        kind: `land` or `undo`. phase: see above. done: files of this phase that are done. total: of how many.
+        undoes: of an undo, the landing that it takes back.
+    Example:
+        {"type": "landing_progress", "kind": "land", "phase": "writing", "done": 1200, "total": 100000, "undoes": null, "cursor": 8, "turn_id": null}
+    """
+
+    kind: LandingKind
+    phase: LandingPhase
+    done: int
+    total: int
+    undoes: str | None = None
 
 
 class Notice(ServerFrame, frozen=True, tag="notice"):

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 from bowerbird.core.errors import InvalidWorkspace
 from bowerbird.server.common.errors import problem
 from bowerbird.server.conversations.conversations import hidden_owner
+from bowerbird.sessions.shown import landing_row
 from bowerbird.store.rows.owners import sessions_of_branches, workspaces_in_use
+from bowerbird.store.rows.sessions import find_session
 from bowerbird.store.rows.turns import find_turn
 
 if TYPE_CHECKING:
@@ -79,6 +81,16 @@ async def landing_by_id(context: "ServerContext", caller: "Caller", landing_id: 
         if landing.id == landing_id:
             return directory, landing
     raise problem("not_found", "there is no such landing")
+
+
+async def running_landings(context: "ServerContext", caller: "Caller") -> list[dict[str, Any]]:
+    """Return how far the landings are that run in a caller's conversations now."""
+    rows: list[dict[str, Any]] = []
+    for thread_id, progress in context.sessions.landings().items():
+        session = await context.store.read(lambda c, of=thread_id: find_session(c, of))
+        if session is not None and caller.owns(session.owner):
+            rows.append({"conversation_id": thread_id, **(landing_row(progress) or {})})
+    return rows
 
 
 def shown_landing(landing: "Landing") -> dict[str, Any]:

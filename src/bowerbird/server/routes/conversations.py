@@ -33,7 +33,7 @@ from bowerbird.server.routes.common import (
     Viewer,
     whole,
 )
-from bowerbird.server.routes.shapes import BranchShown, QueuedShown
+from bowerbird.server.routes.shapes import BranchShown, LandingUnderWay, QueuedShown
 from bowerbird.sessions.shown import listed
 from bowerbird.store.rows.sessions import find_session
 
@@ -150,6 +150,7 @@ class Conversation(Shown):
     cursor: int
     queued: list[QueuedShown]
     branch: BranchShown | None
+    landing: LandingUnderWay | None
     parent: str | None
     cost: float | None
 

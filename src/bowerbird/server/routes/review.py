@@ -20,6 +20,7 @@ from bowerbird.server.conversations.review import (
     landing_by_id,
     landings_of,
     require_branch,
+    running_landings,
     shown_landing,
     snapshot_of,
 )
@@ -34,7 +35,7 @@ from bowerbird.server.routes.common import (
     Viewer,
     whole,
 )
-from bowerbird.server.routes.shapes import Diff, LandedPath, RefusedPath
+from bowerbird.server.routes.shapes import Diff, LandedPath, LandingUnderWay, RefusedPath
 from bowerbird.server.routes.turns import Accepted
 from bowerbird.sessions.review import NO_CHECK, ToLand
 
@@ -148,6 +149,12 @@ class LandingShown(Shown):
     branch: str
     entries: list[LandedPath]
     refused: list[RefusedPath]
+
+
+class LandingRuns(LandingUnderWay):
+    """A landing that runs, and where."""
+
+    conversation_id: str
 
 
 class CheckShown(Shown):
@@ -284,6 +291,15 @@ async def landings(context: Context, caller: Viewer, limit: Limit = 100) -> Resp
     """Of the caller's conversations and uploads."""
     found = await landings_of(context, caller)
     return answer([shown_landing(landing) for _, landing in found[:limit]])
+
+
+@router.get("/landings/running", response_model=list[LandingRuns], summary="Landings that run now")
+async def running(context: Context, caller: Viewer) -> Response:
+    """How far landings and undos of more than 100 files in the caller's conversations are.
+
+    Viewers of the conversation get the same as `landing_progress`.
+    """
+    return answer(await running_landings(context, caller))
 
 
 @router.get("/landings/{landing_id}/diff", response_model=Diff, summary="What a landing did")

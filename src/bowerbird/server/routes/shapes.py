@@ -80,6 +80,20 @@ class BranchShown(Shown):
     workspace: str | None
 
 
+class LandingUnderWay(Shown):
+    """How far a landing or an undo of more than 100 files is.
+
+    Each phase (`checking`, `saving`, `writing`, `placing`, `recording`; after an error `taking_back`) counts
+    its files anew. `undoes`: the landing that an undo takes back.
+    """
+
+    kind: Literal["land", "undo"]
+    phase: str
+    done: int
+    total: int
+    undoes: str | None
+
+
 class HunkShown(Shown):
     """Lines that changed together; `text` as in a unified diff."""
 

@@ -10,6 +10,7 @@ the text so far of the message under way first (SV-46).
 """
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from bowerbird.core.events import (
     ApprovalAnswer,
     ApprovalRequest,
     AssistantStep,
+    LandingProgress,
     LiveEvent,
     MessageRestart,
     RunError,
@@ -32,6 +34,8 @@ from bowerbird.core.usage import Usage
 from bowerbird.sessions.thread_ids import root_of
 
 MAX_EVENTS = 1000
+SILENT_S = 20.0
+"""A landing that nothing was heard of for so long is over: its process died, or its last word was lost."""
 _QUESTIONS = frozenset((ApprovalRequest, ApprovalAnswer))
 
 
@@ -218,6 +222,7 @@ class Live:
         self._under_way: dict[str, _UnderWay] = {}
         self._relays: list[Callable[[Published], None]] = []
         self._heads: dict[str, int] = {}
+        self._landing: dict[str, tuple[LandingProgress, float]] = {}
 
     def subscribe(self, thread_id: str) -> Subscription:
         """Return a queue of everything published for `thread_id` from now on.
@@ -259,6 +264,19 @@ class Live:
                 joined[-1] = merged
         found.pieces = [event.event for event in joined if isinstance(event.event, TextLive | ThinkingLive)]
         return tuple(joined)
+
+    def landing(self, thread_id: str) -> LandingProgress | None:
+        """Return how far the landing or undo of many files is that runs in a session, None when none does."""
+        found, at = self._landing.get(thread_id, (None, 0.0))
+        if found is not None and time.monotonic() - at > SILENT_S:
+            del self._landing[thread_id]
+            return None
+        return found
+
+    def landings(self) -> dict[str, LandingProgress]:
+        """Return all of them, by session."""
+        found = {thread_id: self.landing(thread_id) for thread_id in tuple(self._landing)}
+        return {thread_id: progress for thread_id, progress in found.items() if progress is not None}
 
     def viewers(self, thread_id: str) -> int:
         """Return how many watch a session in this process."""
@@ -315,6 +333,11 @@ class Live:
             if found is None or found.turn_id != published.turn_id:
                 found = self._under_way[thread_id] = _UnderWay(published.turn_id)
             found.pieces.append(event)
+            return
+        if isinstance(event, LandingProgress):
+            self._landing.pop(thread_id, None)
+            if event.phase != "over":
+                self._landing[thread_id] = (event, time.monotonic())
             return
         if isinstance(event, AssistantStep | TurnMark | MessageRestart):
             self._under_way.pop(thread_id, None)

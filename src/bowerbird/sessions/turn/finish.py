@@ -22,6 +22,7 @@ from bowerbird.sessions.dispatch.lease import Lease
 from bowerbird.sessions.journal.audit_log import AuditLine
 from bowerbird.sessions.journal.events_as_records import events_of
 from bowerbird.sessions.live.hub import Published, SessionEvent, TurnMark
+from bowerbird.sessions.live.landing_watch import watched
 from bowerbird.sessions.review import land_by_policy
 from bowerbird.sessions.turn.driver_context import DriverContext
 from bowerbird.sessions.turn.end_transaction import (
@@ -198,7 +199,8 @@ class Closer:
         if branch is None or branch.policy not in policies or branch.root is None:
             return
         try:
-            landing = await in_thread(land_by_policy, branch)
+            async with watched(self._context.live, self._turn.thread_id, self._turn.turn_id) as told:
+                landing = await in_thread(land_by_policy, branch, told)
         except LandingRefused as error:
             self._publish(None, Notice("landing", str(error)))
         except (BowerbirdError, OSError, ThreadDefect) as error:

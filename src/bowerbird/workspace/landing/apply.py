@@ -24,6 +24,7 @@ import msgspec
 from bowerbird.core.errors import LandingStuck, LimitExceeded, ReadOnly, WorkspaceError
 from bowerbird.workspace.landing.acts import Action, Acts, ordered
 from bowerbird.workspace.landing.obstacles import Obstacles
+from bowerbird.workspace.landing.progress import UNSEEN, Meter
 from bowerbird.workspace.landing.record import LandingFolder, LandingRecord, Refused, Step
 from bowerbird.workspace.landing.staging import Staging
 from bowerbird.workspace.tree import presence
@@ -58,13 +59,21 @@ class Applier:
 
     Args:
         tree: the workspace, locked by the caller with `workspace_lock`.
-        checkpoint: called with the name of each write point, before it; for progress and crash tests.
+        checkpoint: called with the name of each write point, before it; for crash tests.
+        meter: counts what was done.
     """
 
-    def __init__(self, tree: Beneath, folder: LandingFolder, checkpoint: Checkpoint = no_checkpoint) -> None:
+    def __init__(
+        self,
+        tree: Beneath,
+        folder: LandingFolder,
+        checkpoint: Checkpoint = no_checkpoint,
+        meter: Meter = UNSEEN,
+    ) -> None:
         self._tree = tree
         self._folder = folder
         self._checkpoint = checkpoint
+        self._meter = meter
         self._staging = Staging(tree, folder)
         self._acts = Acts(tree, self._staging)
 
@@ -141,7 +150,7 @@ class Applier:
         stuck: dict[str, str] = {}
         with contextlib.suppress(OSError):
             self._tree.forget()
-        for action in reversed(ordered(steps)):
+        for action in self._meter.actions("taking_back", ordered(steps)[::-1], steps):
             step = steps[action.index]
             self._checkpoint(f"back {action.verb} {action.index}")
             why = self._undone(action, step)
@@ -158,10 +167,10 @@ class Applier:
     # ------------------------------------------------------------ there
 
     def _stage(self, steps: Sequence[Step]) -> None:
-        for action in ordered(steps):
-            if action.verb in ("place", "remove"):
-                self._checkpoint(f"stage {action.index}")
-                self._staging.place(steps[action.index])
+        staged = [action for action in ordered(steps) if action.verb in ("place", "remove")]
+        for action in self._meter.actions("writing", staged, steps):
+            self._checkpoint(f"stage {action.index}")
+            self._staging.place(steps[action.index])
             if action.verb == "place":
                 self._staging.write(steps[action.index], action.index)
 
@@ -173,7 +182,7 @@ class Applier:
     def _apply(self, steps: Sequence[Step]) -> list[str]:
         """Do every action; returns the paths in a third state, which are left as they are."""
         third: list[str] = []
-        for action in ordered(steps):
+        for action in self._meter.actions("placing", ordered(steps), steps):
             step = steps[action.index]
             self._checkpoint(f"{action.verb} {action.index}")
             if not self._acts.do(action, step):

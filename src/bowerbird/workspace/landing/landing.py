@@ -32,6 +32,7 @@ from bowerbird.workspace.landing.plan import (
     refused_rows,
     with_git_units,
 )
+from bowerbird.workspace.landing.progress import UNSEEN, Meter, Told
 from bowerbird.workspace.landing.record import LandingEntry, LandingFolder, LandingRecord, Refused, Step
 from bowerbird.workspace.marks.flags import FlagRules
 from bowerbird.workspace.marks.surroundings import around_changes
@@ -77,7 +78,7 @@ class LandingContext:
         changes: of the frozen state `snapshot`.
         ignored_of: whether git's ignore files name a path.
         tainted: paths written with untrusted text in context, and what that was.
-        checkpoint: see `Applier`.
+        checkpoint: see `Applier`. told: see `Branch.land`.
     """
 
     branch: str
@@ -89,10 +90,11 @@ class LandingContext:
     ignored_of: Callable[[str], bool]
     tainted: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     checkpoint: Checkpoint = field(default=no_checkpoint)
+    told: Told | None = None
 
 
 def plan_landing(
-    ground: LandingContext, tree: Beneath, request: LandRequest
+    ground: LandingContext, tree: Beneath, request: LandRequest, meter: Meter = UNSEEN
 ) -> tuple[list[PlanEntry], list[str]]:
     """Return the plan's entries, and given paths without a change; changes nothing."""
     chosen, unknown = choose(ground.changes, request.paths, request.hunks)
@@ -101,7 +103,7 @@ def plan_landing(
     given = PlanInput(
         rules=ground.rules,
         around=around,
-        current_of=lambda path: tree.side(os.fsencode(path[1:])),
+        current_of=meter.asked("checking", lambda path: tree.side(os.fsencode(path[1:])), len(chosen)),
         names_of=lambda path: [os.fsdecode(name) for name in tree.names(os.fsencode(path[1:]))],
         ignored_of=ground.ignored_of,
         case_clashes=lambda paths: case_clashes(tree, paths),
@@ -143,8 +145,9 @@ def land(ground: LandingContext, root: Path, request: LandRequest) -> tuple[Land
     """
     folder = LandingFolder(ground.stack.directory / "landings" / new_id("l"))
     landed = LandedPaths(ground.stack.directory)
+    meter = Meter(ground.told)
     with Beneath(root) as tree, workspace_lock(tree, data_dir_of(ground.stack.directory)), refusals(folder):
-        entries, unknown = plan_landing(ground, tree, request)
+        entries, unknown = plan_landing(ground, tree, request, meter)
         if request.plan is not None and plan_id(entries) != request.plan:
             raise Stale("the plan is no longer equal: branch or workspace changed; look at it again")
         refused = refused_rows(entries, unknown)
@@ -153,9 +156,9 @@ def land(ground: LandingContext, root: Path, request: LandRequest) -> tuple[Land
         landing = [e for e in entries if e.refused is None and not e.left_out]
         record = _record(folder, ground, request, landing, refused)
         if landing:
-            applier = Applier(tree, folder, ground.checkpoint)
-            steps = _keep_all(folder, tree, landing)
-            record = applier.run(record, steps, settler(ground.stack, folder, landed, tree))
+            applier = Applier(tree, folder, ground.checkpoint, meter)
+            steps = _keep_all(folder, tree, landing, meter)
+            record = applier.run(record, steps, settler(ground.stack, folder, landed, tree, meter))
         else:
             # Nothing to do is no event of the workspace: said, but not kept.
             record = msgspec.structs.replace(record, state="done")
@@ -210,12 +213,12 @@ def _on_one_line(path: str) -> str:
     return path.lstrip("/").replace("\n", "\\n")
 
 
-def _keep_all(folder: LandingFolder, tree: Beneath, entries: Sequence[PlanEntry]) -> list[Step]:
+def _keep_all(folder: LandingFolder, tree: Beneath, entries: Sequence[PlanEntry], meter: Meter) -> list[Step]:
     """Store every version that the landing or its undo may need, and return the steps."""
     folder.create()
     steps: list[Step] = []
     known = {os.fsencode(e.path[1:]) for e in entries}
-    for entry in entries:
+    for entry in meter.each("saving", entries):
         path = os.fsencode(entry.path[1:])
         if entry.result is not None:
             for above in list(tree.missing_parents(path)):
@@ -270,7 +273,7 @@ def landing_entry(chosen: Chosen, entry: PlanEntry) -> LandingEntry:
 
 
 def settler(
-    stack: Stack, folder: LandingFolder, landed: LandedPaths, tree: Beneath
+    stack: Stack, folder: LandingFolder, landed: LandedPaths, tree: Beneath, meter: Meter = UNSEEN
 ) -> Callable[[LandingRecord, Sequence[Step]], None]:
     """Return what moves the branch's bases once the files are in place; may run twice.
 
@@ -280,7 +283,7 @@ def settler(
     def settle(_: LandingRecord, steps: Sequence[Step]) -> None:
         taken: list[str] = []
         joined: list[str] = []
-        for step in steps:
+        for step in meter.steps("recording", steps):
             path = "/" + os.fsdecode(step.path)
             if stack.touched(path) is None:
                 continue

@@ -22,6 +22,7 @@ from bowerbird.workspace.compare.results import Diff
 from bowerbird.workspace.landing.apply import Checkpoint, no_checkpoint, said_plainly
 from bowerbird.workspace.landing.fix import Fix, fix
 from bowerbird.workspace.landing.lock import workspace_lock
+from bowerbird.workspace.landing.progress import Told
 from bowerbird.workspace.landing.record import LandingEntry, LandingFolder, LandingRecord, Refused, State
 from bowerbird.workspace.landing.undo import UndoRequest, undo
 from bowerbird.workspace.landing.unfinished import REMOVED, Unfinished, all_folders, held, settle_of
@@ -153,6 +154,7 @@ class Landing:
         *,
         actor: str = "",
         door: str = "",
+        told: Told | None = None,
     ) -> "Landing":
         """Take this landing back, keeping what the user edited elsewhere since (WS-56).
 
@@ -161,6 +163,7 @@ class Landing:
             force: restore also where later edits overlap; those can be brought back by undoing
                 the undo.
             hunks: ids of its hunks, None = all.
+            told: called as by `Branch.land`.
 
         Returns:
             The undo, a landing of its own.
@@ -172,7 +175,7 @@ class Landing:
         if not self._record.entries:  # a landing of nothing was not kept; taking it back is nothing, too
             nothing = msgspec.structs.replace(self._record, id=new_id("l"), kind="undo", undoes=self.id)
             return self._landings.of(self._folder, nothing)
-        undone = self._landings.undo(self.id, paths, force, hunks, actor=actor, door=door)
+        undone = self._landings.undo(self.id, paths, force, hunks, actor=actor, door=door, told=told)
         with contextlib.suppress(WorkspaceError):  # it is taken back, whether that can be read now or not
             self._record = self._folder.record()
         return undone
@@ -226,27 +229,20 @@ class Landings:
         *,
         actor: str = "",
         door: str = "",
+        told: Told | None = None,
     ) -> Landing:
         """See `Landing.undo`; paths are virtual or relative."""
-        with said_plainly():
-            return self._undo(landing, paths, force, hunks, actor, door)
-
-    def _undo(
-        self,
-        landing: str,
-        paths: Sequence[str] | None,
-        force: bool,
-        hunks: Sequence[str] | None,
-        actor: str,
-        door: str,
-    ) -> Landing:
-        folder = self.find(landing).folder
         given = None if paths is None else tuple("/" + path.strip("/").removeprefix("./") for path in paths)
         request = UndoRequest(given, None if hunks is None else tuple(hunks), force, actor, door)
+        with said_plainly():
+            return self._undo(landing, request, told)
+
+    def _undo(self, landing: str, request: UndoRequest, told: Told | None) -> Landing:
+        folder = self.find(landing).folder
         with self._registry.borrowed(folder.path.parent.parent) as state, state.writing() as stack:
             if state.workspace is None:
                 raise InvalidWorkspace("the branch of this landing has no workspace")
-            record, target = undo(folder, state.workspace, request, stack, self.checkpoint)
+            record, target = undo(folder, state.workspace, request, stack, self.checkpoint, told)
             state.account.forget()
         return self.made_one(target, record)
 

@@ -28,6 +28,7 @@ from bowerbird.workspace.landing.landing import (
 )
 from bowerbird.workspace.landing.lock import data_dir_of, workspace_lock
 from bowerbird.workspace.landing.plan import operation
+from bowerbird.workspace.landing.progress import UNSEEN, Meter, Told
 from bowerbird.workspace.landing.record import LandingEntry, LandingFolder, LandingRecord, Step
 from bowerbird.workspace.tree.changes import Change, base_side, covers
 from bowerbird.workspace.tree.content import Content
@@ -63,11 +64,13 @@ def undo(
     request: UndoRequest,
     stack: Stack | None,
     checkpoint: Checkpoint = no_checkpoint,
+    told: Told | None = None,
 ) -> tuple[LandingRecord, LandingFolder]:
     """Take a landing back and return the undo's own record and folder.
 
     Args:
         stack: of the branch that landed, its writer lock held; None when it is gone.
+        told: see `Branch.land`.
 
     Raises:
         LandingRefused: later edits overlap and `force` was not given; nothing changed.
@@ -77,9 +80,10 @@ def undo(
     if record.state not in ENDED_STATES:
         raise InvalidArgument(f"landing {record.id} is {record.state}; only a finished one can be undone")
     target = LandingFolder(folder.path.parent / new_id("l"))
+    meter = Meter(told, undoes=record.id)
     data_dir = data_dir_of(folder.path.parent.parent)
     with Beneath(root) as tree, workspace_lock(tree, data_dir), refusals(target):
-        planned = _plan(folder, tree, request)
+        planned = _plan(folder, tree, request, meter)
         rows = [
             {"path": shown(item.path), "reason": str(item.decision.reason)}
             for item in planned
@@ -96,13 +100,13 @@ def undo(
             raise refusal(rows)
         if not planned:
             raise InvalidArgument(f"nothing of landing {record.id} is left to take back")
-        steps = _keep_all(folder, target, tree, planned, stack)
+        steps = _keep_all(folder, target, tree, planned, stack, meter)
         made = _record(folder, target, record, request, planned)
-        settle = undo_settler(stack, folder, target, tree)
-        return Applier(tree, target, checkpoint).run(made, steps, settle), target
+        settle = undo_settler(stack, folder, target, tree, meter)
+        return Applier(tree, target, checkpoint, meter).run(made, steps, settle), target
 
 
-def _plan(folder: LandingFolder, tree: Beneath, request: UndoRequest) -> list[Planned]:
+def _plan(folder: LandingFolder, tree: Beneath, request: UndoRequest, meter: Meter) -> list[Planned]:
     """Decide every path of the landing; implied directories go only when empty, without refusal."""
     changes: list[Change] = []
     implied: set[str] = set()
@@ -127,7 +131,7 @@ def _plan(folder: LandingFolder, tree: Beneath, request: UndoRequest) -> list[Pl
     changes.sort(key=lambda change: os.fsencode(change.path))
     planned = plan_merge(
         changes,
-        lambda path: tree.side(os.fsencode(path[1:])),
+        meter.asked("checking", lambda path: tree.side(os.fsencode(path[1:])), len(changes)),
         lambda path: [os.fsdecode(name) for name in tree.names(os.fsencode(path[1:]))],
         force=request.force,
     )
@@ -158,12 +162,13 @@ def _keep_all(
     tree: Beneath,
     planned: Sequence[Planned],
     stack: Stack | None,
+    meter: Meter,
 ) -> list[Step]:
     target.create()
     steps: list[Step] = []
     moved = {step.path: step for step in source.steps()}
     known = {os.fsencode(item.path[1:]) for item in planned}
-    for item in planned:
+    for item in meter.each("saving", planned):
         path = os.fsencode(item.path[1:])
         result = item.decision.result
         if result is not None:
@@ -245,7 +250,9 @@ def _record(
     )
 
 
-def undo_settler(stack: Stack | None, undone: LandingFolder, target: LandingFolder, tree: Beneath) -> Settle:
+def undo_settler(
+    stack: Stack | None, undone: LandingFolder, target: LandingFolder, tree: Beneath, meter: Meter = UNSEEN
+) -> Settle:
     """Return what follows once the files are back; may run twice.
 
     The change is pending in the branch again, and the landing taken back says so.
@@ -254,8 +261,8 @@ def undo_settler(stack: Stack | None, undone: LandingFolder, target: LandingFold
     def settle(record: LandingRecord, steps: Sequence[Step]) -> None:
         paths = ["/" + os.fsdecode(step.path) for step in steps]
         if stack is not None:
-            for path, step in zip(paths, steps, strict=True):
-                if stack.touched(path) is not None:
+            for step in meter.steps("recording", steps):
+                if stack.touched(path := "/" + os.fsdecode(step.path)) is not None:
                     set_base(stack, target, path, step.new)
             LandedPaths(stack.directory).update(tree, (), gone=[p for p in paths if is_pending(stack, p)])
         if record.whole and record.state == "done":
