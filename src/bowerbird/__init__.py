@@ -50,12 +50,13 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "ALLOWED_COMMANDS", "Agent", "AgentEvent", "ApprovalAnswer", "ApprovalRequest", "Approver", "Branch",
-    "Changes", "Diff", "ExecuteResponse", "FileDiff", "Hunk", "Landing", "LandingEntry", "LandingPlan",
-    "LandingProgress", "Limits", "MergeConflict", "MergeResult", "PlannedPath", "Policy", "RunDone", "RunResult", "Snapshot",
-    "StepResult", "ThreadAgent", "Tool", "ToolContext", "ToolResult", "Toolset", "Usage", "Workspace",
-    "WorkspaceShellBackend", "__version__", "create_agent", "errors", "get_default_instructions",
-    "get_subagent_instructions", "get_subagent_tools_guidance", "tool",
+    "ALLOWED_COMMANDS", "Agent", "AgentEvent", "ApprovalAnswer", "ApprovalRequest", "Approver",
+    "Branch", "Changes", "Diff", "ExecuteResponse", "FileDiff", "Hunk", "Landing", "LandingEntry",
+    "LandingPlan", "LandingProgress", "Limits", "MergeConflict", "MergeResult", "PlannedPath", "Policy",
+    "RunDone", "RunResult", "Snapshot", "StepResult", "ThreadAgent", "Tool", "ToolContext",
+    "ToolResult", "Toolset", "Usage", "Workspace", "WorkspaceShellBackend", "__version__",
+    "create_agent", "errors", "get_default_instructions", "get_subagent_instructions",
+    "get_subagent_tools_guidance", "tool",
 ]  # fmt: skip
 
 _find, _found = lazy(
