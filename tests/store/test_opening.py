@@ -13,8 +13,7 @@ from support.stores import THREAD, URL, opened
 
 from bowerbird.core.errors import ConfigError, StoreCorrupt, StoreTooNew
 from bowerbird.store import Store, StoreOptions
-from bowerbird.store.migrate import known_revisions
-from bowerbird.store.migrations import HEAD
+from bowerbird.store.migrations import HEAD, REVISIONS
 from bowerbird.store.sql.sqlite import database_file, filesystem_of, refuse_unusable
 from bowerbird.store.sql.tables import metadata
 
@@ -150,7 +149,7 @@ async def test_data_of_every_released_version_loads(tmp_path: Path, golden: Path
 
 
 def test_every_released_revision_has_a_golden_file() -> None:
-    assert {path.stem for path in GOLDEN.glob("*.sql")} == known_revisions()
+    assert {path.stem for path in GOLDEN.glob("*.sql")} == REVISIONS
 
 
 @pytest.mark.parametrize("kind", ["nfs4", "cifs", "fuse.sshfs"])

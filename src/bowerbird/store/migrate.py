@@ -4,13 +4,11 @@ Here: which revision a database has, what follows from it, and running Alembic. 
 the revisions themselves, opening files, PostgreSQL or SQLite peculiarities.
 """
 
-from pathlib import Path
-
 from sqlalchemy import Connection, inspect, text
 
 from bowerbird.core.errors import ConfigError, StoreTooNew
 from bowerbird.core.timestamps import now_iso
-from bowerbird.store.migrations import HEAD
+from bowerbird.store.migrations import HEAD, PLACE, REVISIONS
 from bowerbird.store.sql.tables import metadata
 
 _VERSION_TABLE = "alembic_version"
@@ -52,7 +50,7 @@ def upgrade(connection: Connection, *, adopt: bool = False) -> None:
         return
     if revision is None:
         _refuse_foreign(connection, adopt)
-    elif revision not in known_revisions():
+    elif revision not in REVISIONS:
         raise StoreTooNew(
             f"the database has revision {revision}, this program knows up to {HEAD}; nothing was changed. "
             "Start the newer program, or point store.url at another database"
@@ -60,11 +58,6 @@ def upgrade(connection: Connection, *, adopt: bool = False) -> None:
     _run(connection)
     if revision is None:
         connection.execute(metadata.tables["meta"].insert(), {"key": "created_at", "value": now_iso()})
-
-
-def known_revisions() -> frozenset[str]:
-    """Return the revisions this program can read; from file names, so without Alembic."""
-    return frozenset(path.name.split("_", 1)[0] for path in _VERSIONS.glob("[0-9]*_*.py"))
 
 
 def _refuse_foreign(connection: Connection, adopt: bool) -> None:
@@ -87,10 +80,7 @@ def _run(connection: Connection) -> None:
     from alembic.config import Config
 
     config = Config()
-    config.set_main_option("script_location", str(_VERSIONS.parent))
+    config.set_main_option("script_location", str(PLACE))
     config.set_main_option("path_separator", "os")
     config.attributes["connection"] = connection
     command.upgrade(config, "head")
-
-
-_VERSIONS = Path(__file__).parent / "migrations" / "versions"

@@ -5,4 +5,8 @@ Must not be here: code that runs them (`store/migrate.py`) or imports of `store/
 (a revision describes its own moment, the tables module describes today).
 """
 
-HEAD = "0008"
+from pathlib import Path
+
+PLACE = Path(__file__).parent
+REVISIONS = frozenset(path.name.split("_", 1)[0] for path in PLACE.glob("versions/[0-9]*_*.py"))
+HEAD = max(REVISIONS)
