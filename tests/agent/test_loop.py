@@ -10,7 +10,7 @@ from support.agent_turns import ADD, NAME, READ, add, call, result_of, results, 
 from support.fake_models import FakeModels
 
 from bowerbird.agent.context.history import History
-from bowerbird.agent.turn import Limits, Policy
+from bowerbird.agent.turn import Limits, Policy, Sampling
 from bowerbird.core.events import (
     AssistantStep,
     Injected,
@@ -309,7 +309,7 @@ async def test_reasoning_as_text_becomes_a_thinking_block(fake: FakeModels, turn
     plain = replace(settings_for(fake), overrides={NAME: ModelOverride(thinking_form="none")})
     fake.script({"text": "<think>because</think>so", "deltas": 5})
     model = open_model(NAME, plain)
-    told = await turn(chain_of_thought=True, model=model)
+    told = await turn(sampling=Sampling(chain_of_thought=True), model=model)
     await model.aclose()
     assert told.done.text == "so"
     assert "".join(e.content for e in told.of(ThinkingLive)) == "because"

@@ -16,6 +16,7 @@ from bowerbird.agent.prompt import (
     load_preset,
     system_blocks,
 )
+from bowerbird.agent.turn import Who
 from bowerbird.core.errors import InvalidArgument
 from bowerbird.core.requests import ModelInfo
 from bowerbird.models import Model
@@ -106,7 +107,9 @@ async def test_a_small_model_is_told_the_files_anew_for_each_call(
     )
     with Workspace(tmp_path) as workspace:
         branch = workspace.branch()
-        await turn(tools=file_tools(), branch=branch, model=Small(model), turn="t_1", system=("be good",))
+        await turn(
+            tools=file_tools(), branch=branch, model=Small(model), who=Who(turn="t_1"), system=("be good",)
+        )
     first, second = ([b["text"] for b in r["system"]] for r in fake.requests)
     assert first[:2] == ["be good", "Files:\nsub/a.txt"]
     assert second[1] == "Files:\nb.txt\nsub/a.txt"

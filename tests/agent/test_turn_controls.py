@@ -9,7 +9,7 @@ from support.agent_turns import call, result_of, results, texts
 from support.fake_models import FakeModels
 
 from bowerbird.agent.context.history import History
-from bowerbird.agent.turn import Limits, Policy
+from bowerbird.agent.turn import Limits, Policy, Storage
 from bowerbird.core.events import (
     ApprovalAnswer,
     ApprovalRequest,
@@ -259,7 +259,7 @@ async def test_a_full_window_is_summarised_before_the_next_call(fake: FakeModels
         return {"text": "ok", "usage": {"input": 100, "output": 1}}
 
     fake.answer(answer)
-    told = await turn("the question", tools=[LOOK], transcripts=shelf)
+    told = await turn("the question", tools=[LOOK], storage=Storage(transcripts=shelf))
     assert told.done.stop_reason == "completed" and fake.request_count == 3
     made = told.of(Compaction)[0]
     assert made.reason == "auto" and made.transcript == ".transcripts/t.jsonl" and shelf.saved == [3]

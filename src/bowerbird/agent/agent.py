@@ -313,7 +313,7 @@ class Agent(AgentValue, Delegating, Generic[OutputT]):
                     child=child,
                 )  # fmt: skip
                 if mine is not None:
-                    stack.push_async_callback(mine.ended, run.turn)
+                    stack.push_async_callback(mine.ended, run.who.turn)
                 whole = options if not first.one_step else self._shown_whole()
                 before = len(first.history) + len(first.new)
                 async with aclosing(run_events(whole, run, inputs, before)) as events:

@@ -6,7 +6,7 @@ other, and the protocols. Not here: any implementation (`bowerbird.subagents`), 
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from bowerbird.agent.limits import Limits
 from bowerbird.agent.policy import Mode, Policy
@@ -112,7 +112,6 @@ class ChildRun:
         delegate: runs its own subagents; None = it has none.
         setup: how it runs processes, as its caller does.
         budget: what it shares with its caller, once its model is known. without: tools it is not offered.
-        changes: fields of its `TurnRun` that are its caller's to say.
     """
 
     session: str
@@ -121,4 +120,3 @@ class ChildRun:
     delegate: Delegate | None = None
     budget: "Callable[[Model], Budget] | None" = None
     without: frozenset[str] = frozenset()
-    changes: Mapping[str, Any] = field(default_factory=dict[str, Any])

@@ -23,7 +23,7 @@ from bowerbird.agent.inputs import (
 from bowerbird.agent.options import AgentOptions
 from bowerbird.agent.prompt import delegation_block, get_default_instructions, hidden_names, system_blocks
 from bowerbird.agent.result import AgentEvent, RunDone, RunResult
-from bowerbird.agent.turn import OutputSpec, TurnRun
+from bowerbird.agent.turn import OutputSpec, Sampling, Storage, TurnRun, Who
 from bowerbird.agent.turn_loop.loop import run_turn
 from bowerbird.core.errors import InvalidArgument, LandingRefused, WorkspaceError
 from bowerbird.core.events import Done, Notice, ToolIntent, ToolOutcome, taint_source
@@ -144,26 +144,25 @@ async def turn_run(
         policy=options.effective_policy,
         mode=options.mode,
         approver=approver,
-        transcripts=store,
         delegate=delegate,
         output=_output(options),
-        temperature=float(options.temperature),
-        thinking=Thinking(enabled=True, effort=options.effort) if options.effort else None,
-        chain_of_thought=options.use_chain_of_thought,
+        sampling=Sampling(
+            temperature=float(options.temperature),
+            thinking=Thinking(enabled=True, effort=options.effort) if options.effort else None,
+            chain_of_thought=options.use_chain_of_thought,
+        ),
         one_step=start.one_step,
-        session=branch.id,
-        turn=new_id("t"),
-        agent=options.name or "agent",
-        spill=store.spill,
-        store_blob=store.store_blob,
-        read_blob=store.read_blob,
+        who=Who(session=branch.id, turn=new_id("t"), agent=options.name or "agent"),
+        storage=Storage(
+            spill=store.spill, store_blob=store.store_blob, read_blob=store.read_blob, transcripts=store
+        ),
         notices=processes.notices,
     )
     if child is None:
         return run
     budget = child.budget(model) if child.budget is not None else None
-    own: dict[str, Any] = {"session": child.session, "stop": child.stop, "budget": budget}
-    return replace(run, purpose="subagent", **own, **child.changes)
+    who = replace(run.who, session=child.session, purpose="subagent")
+    return replace(run, who=who, stop=child.stop, budget=budget)
 
 
 async def run_events(
@@ -182,7 +181,7 @@ async def run_events(
     async with aclosing(run_turn(run)) as events:
         async for event in events:
             if isinstance(event, Done):
-                for told in await _turn_ended(options, branch, run.turn, event, changed=bool(acting)):
+                for told in await _turn_ended(options, branch, run.who.turn, event, changed=bool(acting)):
                     yield told
                 result = await _result(
                     options, branch, event, messages=said.messages, inputs=inputs, skip=shown_before
@@ -193,7 +192,7 @@ async def run_events(
             said.add(event)
             yield event
             if isinstance(event, ToolOutcome) and event.tainted:
-                await to_thread(branch.taint, run.turn, taint_source(event))
+                await to_thread(branch.taint, run.who.turn, taint_source(event))
             if isinstance(event, ToolIntent) and event.effect != "read":
                 acting.add(event.call)
             elif isinstance(event, ToolOutcome) and event.call in acting and options.landing == "step":

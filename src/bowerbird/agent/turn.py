@@ -5,7 +5,7 @@ with them (`turn_loop/loop`), and any implementation (`api`, `sessions`).
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from bowerbird.agent.context.history import History
@@ -15,9 +15,9 @@ from bowerbird.agent.policy import Mode, Policy
 from bowerbird.agent.stop import StopSignal
 from bowerbird.core.events import ApprovalAnswer, Injected, UserStep
 from bowerbird.core.messages import Message
-from bowerbird.core.requests import ModelInfo, Purpose, Thinking
+from bowerbird.core.requests import Purpose, Thinking
 from bowerbird.core.usage import Usage
-from bowerbird.models.budget import Budget, BudgetRefusal, PriceOf, Reservation
+from bowerbird.models.budget import Budget, BudgetRefusal, Reservation
 
 if TYPE_CHECKING:
     from bowerbird.models.protocol import Model
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Approver", "Budget", "BudgetRefusal", "Changes", "Delegate", "Found", "History", "Inbox", "Limits",
-    "Mode", "MoreTools", "Notices", "OutputSpec", "Policy", "Reservation", "StopSignal", "Transcripts",
-    "TurnRun",
+    "Mode", "MoreTools", "Notices", "OutputSpec", "Policy", "Reservation", "Sampling", "StopSignal",
+    "Storage", "Summaries", "Transcripts", "TurnRun", "Who",
 ]  # fmt: skip
 
 
@@ -118,6 +118,70 @@ class OutputSpec:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Who:
+    """Whose turn it is.
+
+    Args:
+        session, turn: ids. agent: its name. purpose: of its model calls, in the books.
+        configurable: `channel`, `chat_id`, `user_id` of the door, for tools.
+        identity: who this agent is in its team; put before what is sent while that is short, or summarised
+            (DE-60). awaiting: whether a plan of it waits for an answer, so that it may only read (DE-64).
+    """
+
+    session: str = ""
+    turn: str = ""
+    agent: str = "agent"
+    purpose: Purpose = "main"
+    configurable: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    identity: str = ""
+    awaiting: Callable[[], bool] = lambda: False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampling:
+    """How answers are made: by provider's thinking, or by thinking aloud (`chain_of_thought`)."""
+
+    temperature: float | None = None
+    thinking: Thinking | None = None
+    chain_of_thought: bool = False
+
+    def at(self, temperature: float | None) -> "Sampling":
+        """Return the same at another temperature; None = as it is."""
+        return self if temperature is None else replace(self, temperature=temperature)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summaries:
+    """How a history that grew too long is summarised.
+
+    Args:
+        model: writes them, at `temperature`; None = the run's own.
+        notes: open tasks, plan and the like by heading, for what must not be lost (AG-56).
+    """
+
+    model: "Model | None" = None
+    temperature: float = 0.2
+    notes: Callable[[], Awaitable[Mapping[str, str]]] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Storage:
+    """Where a turn puts what is too large for a message; None = nowhere.
+
+    Args:
+        spill: stores a long output (call id, text) and returns the path that reads it.
+        store_blob: keeps bytes of a media type and returns their id `sha256:…`; None = no images.
+        read_blob: returns the bytes of such an id; None = the model was opened with a reader.
+        transcripts: keeps the full history before a summary stands for it.
+    """
+
+    spill: Callable[[str, str], Awaitable[str]] | None = None
+    store_blob: Callable[[bytes, str], Awaitable[str]] | None = None
+    read_blob: Callable[[str], bytes] | None = None
+    transcripts: Transcripts | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class TurnRun:
     """One turn: everything the loop needs, nothing it must look up.
 
@@ -131,21 +195,12 @@ class TurnRun:
         new: messages that begin the turn; yielded as `UserStep`s. Empty when a turn is resumed.
         used: what earlier attempts of this turn used; its `model_calls` count as iterations.
         answers: decisions already journalled, by call id: those calls do not ask again.
-        approver, notices, inbox, budget, delegate, transcripts, changes: see the protocols; None = not there.
+        approver, notices, inbox, budget, delegate, changes: see the protocols; None = not there.
         stop: set it to end the run; see `StopSignal`.
         router, tier: for models with tiers; the tier active when the run begins.
-        compact_model: writes summaries, at `compact_temperature`; None = `model`.
-        pricer: gives the price function of a model, for `limits.max_cost`; None = the price package.
         compact: summarise before the first call; the text is the focus, "" for none (a user's wish).
-        notes: open tasks, plan and the like by heading, for summaries (AG-56).
         one_step: after the pending calls one model call, and its calls are left pending (AG-35).
-        spill: stores a long output (call id, text) and returns the path that reads it.
-        store_blob: keeps bytes of a media type and returns their id `sha256:…`; None = no images.
-        read_blob: returns the bytes of such an id; None = the model was opened with a reader.
-        secret: a secret by name, for tools that ask for one.
-        identity: who this agent is in its team; put before what is sent while that is short, or summarised
-            (DE-60). awaiting: whether a plan of it waits for an answer, so that it may only read (DE-64).
-        configurable: `channel`, `chat_id`, `user_id` of the door.
+        sampling, summaries, storage, who: see these.
         tail: text for the end of the newest user message of every request (say the date).
     """
 
@@ -166,30 +221,15 @@ class TurnRun:
     inbox: Inbox | None = None
     budget: Budget | None = None
     delegate: Delegate | None = None
-    transcripts: Transcripts | None = None
     changes: Changes | None = None
     stop: StopSignal = field(default_factory=StopSignal)
     output: OutputSpec | None = None
-    compact_model: "Model | None" = None
-    compact_temperature: float = 0.2
     router: Router | None = None
     tier: str = ""
-    pricer: Callable[[ModelInfo], PriceOf] | None = None
     compact: str | None = None
-    notes: Callable[[], Awaitable[Mapping[str, str]]] | None = None
-    temperature: float | None = None
-    thinking: Thinking | None = None
-    chain_of_thought: bool = False
     one_step: bool = False
-    session: str = ""
-    turn: str = ""
-    agent: str = "agent"
-    purpose: Purpose = "main"
-    spill: Callable[[str, str], Awaitable[str]] | None = None
-    store_blob: Callable[[bytes, str], Awaitable[str]] | None = None
-    read_blob: Callable[[str], bytes] | None = None
-    secret: Callable[[str], str | None] | None = None
-    configurable: Mapping[str, Any] = field(default_factory=dict[str, Any])
     tail: str = ""
-    identity: str = ""
-    awaiting: Callable[[], bool] | None = None
+    sampling: Sampling = field(default_factory=Sampling)
+    summaries: Summaries = field(default_factory=Summaries)
+    storage: Storage = field(default_factory=Storage)
+    who: Who = field(default_factory=Who)

@@ -234,7 +234,9 @@ class SessionRecords(SessionPart):
                 "Todo list": todo_lines(items) if items else "",
             }
 
-        return replace(run, tools=run.tools.with_(*self._tools), notes=notes)
+        return replace(
+            run, tools=run.tools.with_(*self._tools), summaries=replace(run.summaries, notes=notes)
+        )
 
     async def start(self, *, drives_all: bool) -> None:
         """Look after what other processes change."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from bowerbird.agent.branch_files import BranchStore
 from bowerbird.agent.prompt import files_block, hidden_names, load_preset, system_blocks
-from bowerbird.agent.turn import TurnRun
+from bowerbird.agent.turn import Sampling, Storage, Summaries, TurnRun, Who
 from bowerbird.app.families import ToolFamilies
 from bowerbird.app.mapping import model_settings, turn_limits, turn_policy
 from bowerbird.app.model_imports import import_for
@@ -128,18 +128,17 @@ class SettingsTurnMaker:
             limits=turn_limits(settings, flags, model.info.name),
             policy=turn_policy(settings, flags, named),
             mode="plan" if flags.get("enable_plan_mode") else "normal",
-            transcripts=files,
-            spill=files.spill,
+            storage=Storage(spill=files.spill, transcripts=files),
             router=self.pool.router if name.startswith("tier:") else None,
             tier=tier,
-            compact_model=self.pool.get(agent.compact_model) if agent.compact_model else None,
-            compact_temperature=settings.agent.compact_temperature,
-            temperature=temperature,
-            thinking=self._thinking(session, flags),
-            agent="main",
-            configurable={
+            summaries=Summaries(
+                model=self.pool.get(agent.compact_model) if agent.compact_model else None,
+                temperature=agent.compact_temperature,
+            ),
+            sampling=Sampling(temperature=temperature, thinking=self._thinking(session, flags)),
+            who=Who(agent="main", configurable={
                 "channel": session.channel, "chat_id": session.chat_id, "user_id": context.sender.get("id")
-            },
+            }),
             tail=f"Date: {datetime.now(UTC):%Y-%m-%d}",
         )  # fmt: skip
 

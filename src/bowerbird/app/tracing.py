@@ -67,11 +67,12 @@ class Traces(SessionPart):
         if not context.flags.get("enable_tracing"):
             return run
         traced = await self._tracer(context.session.thread_id, context.turn.turn_id)
+        own = run.summaries.model
         return replace(
             run,
             model=traced(run.model),
             router=None if run.router is None else TracedRouter(run.router, traced),
-            compact_model=None if run.compact_model is None else traced(run.compact_model),
+            summaries=run.summaries if own is None else replace(run.summaries, model=traced(own)),
         )
 
     async def _tracer(self, thread_id: str, turn_id: str) -> "Callable[[Model], Model]":

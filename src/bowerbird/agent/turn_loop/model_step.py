@@ -64,34 +64,34 @@ async def build_request(turn: Turn, ask: Ask) -> ModelRequest:
     """Return the next request: the sent view, the system blocks, the tools of the present mode."""
     run, info = turn.run, turn.model.info
     history = turn.view()
-    view = introduced(sent_view(history), run.identity, history)
+    view = introduced(sent_view(history), run.who.identity, history)
     turn.sent_tokens = view.tokens
     system = list(turn.system if ask.system is None else ask.system)
-    by_text = run.chain_of_thought and not info.thinking and ask.output_schema is None
+    by_text = run.sampling.chain_of_thought and not info.thinking and ask.output_schema is None
     if by_text:
         system.append(THINK_ALOUD)
     if info.small and run.branch is not None:
         # Anew for each call: the paths it may choose from include the files it has just written.
         system = [block for block in system if not block.startswith(FILES_HEAD)]
         system.append(await files_block(run.branch))
-    system.append(identity_block(run.agent, info.name, turn.tier))
-    thinking = run.thinking
-    if run.chain_of_thought and info.thinking and thinking is None:
+    system.append(identity_block(run.who.agent, info.name, turn.tier))
+    thinking = run.sampling.thinking
+    if run.sampling.chain_of_thought and info.thinking and thinking is None:
         thinking = Thinking(enabled=True)
     return ModelRequest(
         messages=view.messages,
         system=tuple(system),
         tools=turn.specs() if ask.tools else (),
         max_tokens=min(run.limits.max_output_tokens, info.max_output_tokens),
-        temperature=run.temperature,
+        temperature=run.sampling.temperature,
         thinking=thinking,
         output_schema=ask.output_schema if info.constrained_output else None,
         deadline_s=turn.seconds_left(),
-        purpose=run.purpose,
+        purpose=run.who.purpose,
         cache_marks=view.cache_marks,
-        session=run.session,
+        session=run.who.session,
         tail=_tail(turn, ask),
-        read_blob=run.read_blob,
+        read_blob=run.storage.read_blob,
     )
 
 
@@ -132,7 +132,7 @@ async def stream_reply(turn: Turn, request: ModelRequest) -> Flow:
     """
     message_id = new_id("msg")
     partial = _Partial()
-    splitter = ThinkTags() if turn.run.chain_of_thought and not turn.model.info.thinking else None
+    splitter = ThinkTags() if turn.run.sampling.chain_of_thought and not turn.model.info.thinking else None
     cut: Stopped | ModelError
     try:
         async with aclosing(turn.model.stream(request)) as stream:
@@ -200,7 +200,7 @@ def _finished(turn: Turn, end: End, message_id: str) -> AssistantStep:
             if fresh.id != block.id and block.id in invalid:
                 invalid[fresh.id] = invalid.pop(block.id)
             blocks.append(_canonical(turn, fresh) if fresh.id not in invalid else fresh)
-        elif isinstance(block, TextBlock) and turn.run.chain_of_thought:
+        elif isinstance(block, TextBlock) and turn.run.sampling.chain_of_thought:
             blocks += _told_apart(block.text)
         else:
             blocks.append(block)
@@ -258,4 +258,4 @@ def _lost(turn: Turn, request: ModelRequest, partial: _Partial) -> UsageStep:
         estimated=True,
     )
     usage = msgspec.structs.replace(usage, cost=turn.price()(usage))
-    return UsageStep(turn.run.purpose, turn.model.info.name, usage)
+    return UsageStep(turn.run.who.purpose, turn.model.info.name, usage)

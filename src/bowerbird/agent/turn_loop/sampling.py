@@ -41,7 +41,9 @@ async def sample(turn: Turn, request: ModelRequest, report: Callable[[UsageStep]
     room = held.max_tokens if held is not None else wanted
     used = Usage()
     try:
-        end = await complete(model, msgspec.structs.replace(request, max_tokens=room, session=run.session))
+        end = await complete(
+            model, msgspec.structs.replace(request, max_tokens=room, session=run.who.session)
+        )
         used = end.usage if end.usage.model_calls else end.usage + Usage(model_calls=1)
     except ModelError as error:
         raise ToolError(f"the model failed: {error}") from error

@@ -126,12 +126,7 @@ class Turn:
     @property
     def rights(self) -> Policy:
         """The policy as it stands now: less while this agent's plan waits for an answer (DE-64)."""
-        run = self.run
-        return (
-            replace(self.policy, awaiting=True)
-            if run.awaiting is not None and run.awaiting()
-            else self.policy
-        )
+        return replace(self.policy, awaiting=True) if self.run.who.awaiting() else self.policy
 
     def view(self) -> History:
         """Return the history as it stands."""
@@ -165,8 +160,6 @@ class Turn:
 
     def price(self) -> PriceOf:
         """Return the price function of the present model."""
-        if self.run.pricer is not None:
-            return self.run.pricer(self.model.info)
         from bowerbird.models.prices import pricer  # the price table is large, most runs never ask
 
         return pricer(self.model.info.provider, self.model.info.model)

@@ -53,7 +53,7 @@ async def compact(turn: Turn, reason: Reason, focus: str = "") -> Flow:
     plan = plan_summary(history, turn.window)
     if plan is None or (history.compactions and history.compactions[-1].to_id == plan.old[-1].id):
         return
-    transcripts = turn.run.transcripts
+    transcripts = turn.run.storage.transcripts
     transcript = await turn.stop.guard(transcripts.save(history.messages)) if transcripts else None
     notes = await turn.stop.guard(_notes(turn))
     yield _summarise(turn, plan, focus)
@@ -84,7 +84,7 @@ def _shrinks(window: int, history: History, made: Compaction) -> bool:
 
 async def _summarise(turn: Turn, plan: SummaryPlan, focus: str) -> Flow:
     """Set `turn.summary` to what the summariser writes, "" when it fails."""
-    model = turn.run.compact_model or turn.model
+    model = turn.run.summaries.model or turn.model
     room = int(model.info.context_window * INPUT_SHARE) * 4 - len(focus)
     # What stands for older messages already is summarised again with the rest.
     known = tuple(turn.history.compactions)
@@ -94,9 +94,9 @@ async def _summarise(turn: Turn, plan: SummaryPlan, focus: str) -> Flow:
         messages=(user_text(ask),),
         system=(_SYSTEM,),
         max_tokens=min(SUMMARY_TOKENS, model.info.max_output_tokens, turn.run.limits.max_output_tokens),
-        temperature=turn.run.compact_temperature,
+        temperature=turn.run.summaries.temperature,
         purpose="compact",
-        session=turn.run.session,
+        session=turn.run.who.session,
     )
     try:
         end = await turn.stop.guard(complete(model, request))
@@ -109,7 +109,8 @@ async def _summarise(turn: Turn, plan: SummaryPlan, focus: str) -> Flow:
 
 
 async def _notes(turn: Turn) -> dict[str, str]:
-    notes = dict(await turn.run.notes()) if turn.run.notes else {}
+    asked = turn.run.summaries.notes
+    notes = dict(await asked()) if asked is not None else {}
     if turn.run.branch is not None:
         try:
             changed = await to_thread(turn.run.branch.changes)

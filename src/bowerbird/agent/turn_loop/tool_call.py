@@ -76,7 +76,7 @@ class Runner:
         tool, run, call = _tool(prepared), self._turn.run, prepared.call.id
         mark = None
         if run.branch is not None:
-            bound = run.branch.bound(turn=run.turn or None, call=call)
+            bound = run.branch.bound(turn=run.who.turn or None, call=call)
             self._branches[call] = bound
             if tool.recorded == "branch" and tool.process:
                 mark = self._mark
@@ -90,7 +90,7 @@ class Runner:
             input=dict(prepared.arguments or {}),
             effect=tool.recorded,
             mark=mark,
-            key=f"{run.turn}:{call}" if tool.keyed else None,
+            key=f"{run.who.turn}:{call}" if tool.keyed else None,
         )
 
     async def take_mark(self, calls: Iterable[Prepared]) -> None:
@@ -101,7 +101,7 @@ class Runner:
         run = self._turn.run
         needed = any(_tool(p).process and _tool(p).recorded == "branch" for p in calls)
         if needed and run.branch is not None:
-            bound = run.branch.bound(turn=run.turn or None)
+            bound = run.branch.bound(turn=run.who.turn or None)
             self._mark = await to_thread(bound.process_mark)
 
     def start(self, calls: Iterable[Prepared]) -> None:
@@ -179,7 +179,7 @@ class Runner:
 
     def _context(self, prepared: Prepared) -> ToolContext:
         run, call = self._turn.run, prepared.call.id
-        optional: dict[str, Any] = {} if run.secret is None else {"secret": run.secret}
+        optional: dict[str, Any] = {}
         if run.approver is not None:
             optional["ask"] = self._asker(prepared)
         if run.changes is not None:
@@ -188,15 +188,15 @@ class Runner:
             optional["subagents"] = run.delegate.calls(self._caller(call, branch))
         return ToolContext(
             branch=self._branches.get(call),
-            session=run.session,
-            turn=run.turn,
+            session=run.who.session,
+            turn=run.who.turn,
             call=call,
-            agent=run.agent,
+            agent=run.who.agent,
             cancel=self._cancel,
             progress=self._progress(call),
-            spill=run.spill,
-            store_blob=run.store_blob,
-            config=run.configurable,
+            spill=run.storage.spill,
+            store_blob=run.storage.store_blob,
+            config=run.who.configurable,
             reads=self._turn.reads,
             result_chars=run.limits.tool_result_chars,
             offered=self._offered,
@@ -208,10 +208,10 @@ class Runner:
         turn, run = self._turn, self._turn.run
         return Caller(
             branch=branch,
-            session=run.session,
-            turn=run.turn,
+            session=run.who.session,
+            turn=run.who.turn,
             call=call,
-            agent=run.agent,
+            agent=run.who.agent,
             mode=turn.mode,
             policy=turn.policy,
             limits=run.limits,

@@ -212,9 +212,8 @@ class Children(SessionPart):
             policy=policy,
             mode="normal",
             limits=limits,
-            agent=job.child.name,
-            purpose="subagent",
-            temperature=self._temperature if self._temperature is not None else run.temperature,
+            who=replace(run.who, agent=job.child.name, purpose="subagent"),
+            sampling=run.sampling.at(self._temperature),
             budget=PurseBudget(job.purse, price_of(job.purse, run.model)),
         )
         return _delegating(child, job.delegate) if job.delegate is not None else child

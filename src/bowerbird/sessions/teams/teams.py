@@ -357,12 +357,15 @@ class Teams(SessionPart):
             delegate=None,
             policy=replace(run.policy, role=names | {tool.name for tool in own}),
             mode="normal",
-            agent=member.name,
-            purpose="teammate",
-            temperature=self._temperature if self._temperature is not None else run.temperature,
+            sampling=run.sampling.at(self._temperature),
             inbox=inbox,
-            identity=identity(member.name, member.role, team_name(member.lead)),
-            awaiting=lambda: thread in self.hub.awaiting,
+            who=replace(
+                run.who,
+                agent=member.name,
+                purpose="teammate",
+                identity=identity(member.name, member.role, team_name(member.lead)),
+                awaiting=lambda: thread in self.hub.awaiting,
+            ),
         )
 
 

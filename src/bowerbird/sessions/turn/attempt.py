@@ -221,7 +221,7 @@ class Attempt:
 
     def _completed(self, run: TurnRun, ready: Ready, branch: "Branch") -> TurnRun:
         """Return the run with everything that is the session's."""
-        session, settings = self.begun.session, self.context.settings
+        session, settings, blobs = self.begun.session, self.context.settings, self.context.store.blobs
         scopes = money_scopes(session, self.turn, settings, standing=ready.limits)
         budget = run.budget
         if scopes:
@@ -242,10 +242,8 @@ class Attempt:
             policy=run.policy.approved() if session.auto_approve else run.policy,
             tier=ready.loaded.turn.tier or run.tier,
             stop=self.stop,
-            store_blob=self.context.store.blobs.keep,
-            read_blob=self.context.store.blobs.get,
-            session=self.turn.thread_id,
-            turn=self.turn.turn_id,
+            storage=replace(run.storage, store_blob=blobs.keep, read_blob=blobs.get),
+            who=replace(run.who, session=self.turn.thread_id, turn=self.turn.turn_id),
         )
 
     async def _loop(self, run: TurnRun) -> Done:

@@ -136,8 +136,6 @@ class StoreBudget:
 
     def _price(self) -> PriceOf:
         info = self._run.model.info
-        if self._run.pricer is not None:
-            return self._run.pricer(info)
         from bowerbird.models.prices import pricer
 
         return pricer(info.provider, info.model)
