@@ -25,6 +25,7 @@ from bowerbird.core.errors import StoreError
 from bowerbird.core.threads import to_thread
 from bowerbird.sandbox.host import SandboxHost
 from bowerbird.sessions.branches.branches import Branches
+from bowerbird.sessions.branches.open_work import has_open_work
 from bowerbird.sessions.live.hub import Live
 from bowerbird.sessions.service import SessionService
 from bowerbird.sessions.upkeep.trash import Trash
@@ -128,15 +129,16 @@ async def open_application(
     sandboxes = await to_thread(
         open_sandboxes, settings, data_dir, news, files=loaded.files, remember=not drives_all
     )
+    options, times = store_options(settings), session_settings(settings)
+    store = await Store.open(loaded.database_url, data_dir=data_dir, options=options)
     branches = Branches(
         data_dir,
         hide=settings.workspace.hidden,
         limits=workspace_limits(settings),
         rules=landing_rules(loaded, workspace),
         sandboxes=sandboxes,
+        has_work=lambda thread_id: store.read(lambda c: has_open_work(c, thread_id)),
     )
-    options, times = store_options(settings), session_settings(settings)
-    store = await Store.open(loaded.database_url, data_dir=data_dir, options=options)
     runtimes = Runtimes(sandboxes, data_dir / "python")
     maker = SettingsTurnMaker(
         loaded,

@@ -4,11 +4,13 @@ Here: from settings to what listens. Not here: what the limits do (`server/commo
 ending (`serving.py`).
 """
 
+import logging
 import resource
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bowerbird.config.sections.doors import ServerSection
+from bowerbird.core import descriptors
 from bowerbird.server.access.proxies import Networks
 from bowerbird.server.common.doorstep import KIB, SPARE_FILES, DoorLimits, Doorstep
 from bowerbird.server.http.connections import DoorConfig
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
 PING_S = 20.0  # SV-51: a viewer that is silent for twice as long is dead
 MAX_FRAME = 1 << 20
+
+_log = logging.getLogger(__name__)
 
 
 def door_limits(section: ServerSection) -> DoorLimits:
@@ -39,7 +43,10 @@ def listening_config(serving: "Serving", *, grace_s: float) -> DoorConfig:
     """
     settings = serving.context.settings
     door = replace(settings.door, busiest=Networks(settings.trusted_proxies))
-    doorstep = Doorstep(door.within(allow_files(door.most + SPARE_FILES)))
+    allowed = allow_files(door.most + SPARE_FILES)
+    if allowed < descriptors.ENOUGH:
+        _log.warning("%s", descriptors.LOW.format(most=allowed))
+    doorstep = Doorstep(door.within(allowed))
     serving.context.metrics.gauge("open_connections", "Connections of clients.", lambda: doorstep.open)
     serving.context.metrics.gauge(
         "turned_away_connections", "Connections that had no place.", lambda: doorstep.turned_away

@@ -74,3 +74,7 @@ async def in_thread(call: Callable[..., T], *arguments: Any) -> T:
     except asyncio.CancelledError:
         await asyncio.wait([running])
         raise
+    finally:
+        del (
+            running
+        )  # an error's traceback holds this frame, and the future holds the error: files would stay open

@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bowerbird.core import descriptors
 from bowerbird.core.errors import InvalidArgument, PathEscape, SandboxUnavailable
 from bowerbird.core.ids import new_id
 from bowerbird.core.threads import to_thread
@@ -289,8 +290,9 @@ class BranchSandbox:
             mark = await to_thread(self._view.mark) if first else None
             try:
                 warm = await self._projection.ready(first=first)
-            except SandboxUnavailable:
-                await self._host.start_failed()
+            except SandboxUnavailable as error:
+                if descriptors.ran_out(error) is None:  # which says nothing about what the host can
+                    await self._host.start_failed()
                 raise
             if first:
                 self._before = self._view.before_call(mark) if mark is not None else None

@@ -16,6 +16,7 @@ from bowerbird.agent.turn_loop.arguments import Prepared
 from bowerbird.agent.turn_loop.asking import Answered, Wanted, wanted
 from bowerbird.agent.turn_loop.sampling import sample
 from bowerbird.agent.turn_loop.state import Turn
+from bowerbird.core import descriptors
 from bowerbird.core.events import (
     OutcomeStatus,
     SubagentEnd,
@@ -172,7 +173,9 @@ class Runner:
                 raise
             result = ToolResult.error("CancelledError: the tool cancelled itself")
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a tool raises is the model's message (AG-48); sys.exit() in one must not end the process
-            result = ToolResult.error(f"{type(error).__name__}: {error}")
+            lack = descriptors.ran_out(error)
+            text = f"{type(error).__name__}: {error}" if lack is None else descriptors.words(lack)
+            result = ToolResult.error(text)
         if result.is_error and self._cancel.is_set():
             return result, "interrupted"  # it says how far it came
         return result, "error" if result.is_error else "ok"

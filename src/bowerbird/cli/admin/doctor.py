@@ -99,6 +99,7 @@ async def _all_checks(loaded: "Loaded", *, online: bool) -> list[Check]:
         lambda: _model(loaded, online=online),
         lambda: _embedded(loaded, data_dir),
         lambda: _port(loaded),
+        _open_files,
         lambda: _clock(data_dir),
     ]
     checks = [settings]
@@ -310,6 +311,22 @@ async def _port(loaded: "Loaded") -> list[Check]:
                 Check("port", "degraded", found, "only a server needs it; choose another with server.port")
             ]
     return [Check("port", "ok", f"{server.host}:{server.port} is free")]
+
+
+async def _open_files() -> list[Check]:
+    import resource
+
+    from bowerbird.core import descriptors
+
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]  # a server raises the other one itself
+    if most == resource.RLIM_INFINITY or most >= descriptors.ENOUGH:
+        return []
+    return [
+        Check(
+            "open files", "degraded", f"a process of yours may have {most} open", "run: ulimit -n 4096, or "
+            "set LimitNOFILE= in the systemd unit, so that many conversations can work at the same time",
+        )
+    ]  # fmt: skip
 
 
 async def _clock(data_dir: Path) -> list[Check]:

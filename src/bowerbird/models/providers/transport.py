@@ -12,6 +12,7 @@ from urllib.request import getproxies, proxy_bypass
 import aiohttp
 from yarl import URL
 
+from bowerbird.core import descriptors
 from bowerbird.core.errors import ModelError
 from bowerbird.models.failures import quoted
 from bowerbird.models.providers.connection import Endpoint
@@ -133,7 +134,8 @@ class Transport:
             limit = self._endpoint.timeouts.connect_s
             text = f"no connection to {self._where} within {limit:g} s"
             return asked.error("timeout", text, retryable=True)
-        said = quoted(_reason(error), self._redactor)
+        lack = descriptors.ran_out(error)
+        said = quoted(_reason(error), self._redactor) if lack is None else descriptors.words(lack)
         if isinstance(error, ValueError) and not isinstance(error, OSError):  # an address or a header is none
             return self._refused(f"{self._where}: {said}")
         if isinstance(error, aiohttp.ClientResponseError):

@@ -6,6 +6,7 @@ A message too long for a packet (a command line may have megabytes) travels as a
 """
 
 import array
+import errno
 import json
 import os
 import socket
@@ -45,10 +46,14 @@ def send(channel: socket.socket, message: "Message", fds: "list[int] | None" = N
 
 
 def receive(channel: socket.socket) -> "tuple[Message | None, list[int]]":
-    """Read one message and the descriptors beside it (close-on-exec); None when the other end is gone."""
+    """Read one message and the descriptors beside it (close-on-exec); None when the other end is gone.
+
+    Raises:
+        OSError: EMFILE, this process may have no more descriptors; the message is lost, the channel is not.
+    """
     space = socket.CMSG_SPACE(_MOST_FDS * array.array("i").itemsize)
     try:
-        data, ancillary, _, _ = channel.recvmsg(LONGEST_PACKET, space, socket.MSG_CMSG_CLOEXEC)
+        data, ancillary, flags, _ = channel.recvmsg(LONGEST_PACKET, space, socket.MSG_CMSG_CLOEXEC)
     except ConnectionResetError:
         return None, []  # it was killed with a message of ours still unread
     received = array.array("i")
@@ -56,6 +61,10 @@ def receive(channel: socket.socket) -> "tuple[Message | None, list[int]]":
         if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
             received.frombytes(payload[: len(payload) - len(payload) % received.itemsize])
     fds = list(received)
+    if flags & socket.MSG_CTRUNC:
+        for fd in fds:
+            os.close(fd)
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
     if data == _IN_MEMORY:
         memory = fds.pop()
         try:

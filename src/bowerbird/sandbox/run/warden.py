@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bowerbird.core import descriptors
 from bowerbird.core.errors import SandboxUnavailable
 from bowerbird.sandbox.inside import channel
 
@@ -99,28 +100,34 @@ class Warden:
                 channel.send(server, message, fds)
                 answer, received = channel.receive(server)
             except OSError as error:
-                self._drop()
+                if error.errno not in descriptors.NUMBERS:  # which says nothing about the helper
+                    self._drop()
                 raise SandboxUnavailable(f"the sandbox helper does not answer: {error}") from error
             if answer is None:
                 self._drop()
                 raise SandboxUnavailable("the sandbox helper ended; the next command starts it again")
         if answer["op"] == "failed":
             name = errno.errorcode.get(answer["errno"], str(answer["errno"]))
-            raise SandboxUnavailable(f"{answer['error']} ({name})")
+            reason = OSError(answer["errno"], answer["error"])
+            raise SandboxUnavailable(f"{answer['error']} ({name})") from reason
         return answer, received
 
     def _launch(self) -> socket.socket:
         ours, theirs = channel.pair()
         load = f"import sys; sys.path.insert(0, {str(PACKAGE)!r}); from inside.warden import main"
-        with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", "-c", f"{load}; main({theirs.fileno()})"],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                pass_fds=[theirs.fileno()],
-                env={"PATH": "/usr/bin:/bin"},
-                start_new_session=True,
-            )
+        try:
+            with theirs:
+                self._process = subprocess.Popen(
+                    [sys.executable, "-I", "-S", "-c", f"{load}; main({theirs.fileno()})"],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    pass_fds=[theirs.fileno()],
+                    env={"PATH": "/usr/bin:/bin"},
+                    start_new_session=True,
+                )
+        except OSError:
+            ours.close()
+            raise
         ours.settimeout(_ANSWER_S)
         answer, _ = channel.receive(ours)
         if answer is None or answer["op"] != "ready":

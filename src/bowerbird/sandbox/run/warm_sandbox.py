@@ -75,8 +75,7 @@ class WarmSandbox:
         cls, warden: Warden, bubblewrap: Sequence[str], interpreter: str, seccomp: bytes, pids: int = 512
     ) -> "WarmSandbox":
         """Start bubblewrap with its arguments up to `--`; raises SandboxUnavailable with its own words."""
-        ours, theirs = channel.pair()
-        words, said = os.pipe()
+        ours, theirs, words, said = _ends()
         with theirs:
             argv = [*bubblewrap, "--", interpreter, "-I", "-S", "-c", _LOAD]
             try:  # off the loop: on a busy machine another process's answer takes its time
@@ -94,8 +93,7 @@ class WarmSandbox:
         cls, seccomp: bytes, rules: Mapping[str, Sequence[str]], pids: int = 512
     ) -> "WarmSandbox":
         """Start without namespaces, each command under Landlock `rules` (`write`, `read`, `devices`)."""
-        ours, theirs = channel.pair()
-        words, said = os.pipe()
+        ours, theirs, words, said = _ends()
         load = f"import sys; sys.path.insert(0, {str(PACKAGE)!r}); from inside.zygote import main"
         argv = [
             sys.executable, "-I", "-S", "-c", f"{load}; main({theirs.fileno()}, namespaces=False)"
@@ -259,3 +257,14 @@ class WarmSandbox:
             answered = self._answers.get(message.get("n") or 0)
             if answered is not None and not answered.done():
                 answered.set_result(message)
+
+
+def _ends() -> tuple[socket.socket, socket.socket, int, int]:
+    """Return both ends of a channel and of a pipe for what is said on the way."""
+    ours, theirs = channel.pair()
+    try:
+        return ours, theirs, *os.pipe()
+    except OSError:
+        ours.close()
+        theirs.close()
+        raise

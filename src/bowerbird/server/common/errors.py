@@ -18,6 +18,7 @@ import msgspec
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+from bowerbird.core import descriptors
 from bowerbird.core import errors as core
 from bowerbird.core.ids import new_id
 from bowerbird.server.common.safe_text import in_wire_words, said
@@ -158,8 +159,6 @@ _FULL = "the disk is full; free some space and send it again"
 _SYSTEM: Mapping[int, tuple[int, str, str]] = {
     errno.ENOSPC: (507, "storage_full", _FULL),
     errno.EDQUOT: (507, "storage_full", _FULL),
-    errno.EMFILE: (503, "overloaded", "too many files are open; try again"),
-    errno.ENFILE: (503, "overloaded", "too many files are open on this machine; try again"),
 }
 
 
@@ -168,9 +167,11 @@ def problem_of(error: BaseException) -> Problem | None:
     if isinstance(error, core.QueueFull):
         retry = {"Retry-After": str(max(1, round(error.retry_after_s)))}
         return Problem(503, "overloaded", in_wire_words(said(str(error))), headers=retry)
+    if (lack := descriptors.ran_out(error)) is not None:
+        return Problem(503, "overloaded", descriptors.words(lack), headers={"Retry-After": "2"})
     if isinstance(error, OSError) and (known := _SYSTEM.get(error.errno or 0)) is not None:
         status, code, text = known
-        return Problem(status, code, text, headers={"Retry-After": "2"} if status == 503 else None)
+        return Problem(status, code, text)
     if isinstance(error, core.InvalidArgument) and type(error) not in _KNOWN:
         return invalid(("body",), said(str(error)))
     for kind in type(error).__mro__:

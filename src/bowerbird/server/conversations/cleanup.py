@@ -10,14 +10,10 @@ from typing import TYPE_CHECKING, Literal
 
 from bowerbird.core.errors import UnknownSession
 from bowerbird.server.common.presence import Verdict
-from bowerbird.store.rows.leases import lease_is_free
+from bowerbird.sessions.branches.open_work import has_open_work
 from bowerbird.store.rows.sessions import find_session
-from bowerbird.store.rows.teams import members_of
-from bowerbird.store.rows.turns import turns_of
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
     from bowerbird.sandbox.host import SandboxHost
     from bowerbird.sessions.branches.branches import Branches
     from bowerbird.sessions.service import SessionService
@@ -54,7 +50,7 @@ class Cleaner:
         async def is_idle() -> bool:
             if self._sandboxes.is_busy(branch_id):
                 return False
-            return not await self._store.read(lambda c: _has_work(c, thread_id))
+            return not await self._store.read(lambda c: has_open_work(c, thread_id))
 
         if not await self._branches.release(row, is_idle):
             return Verdict.BUSY
@@ -62,15 +58,3 @@ class Cleaner:
             with contextlib.suppress(UnknownSession):  # deleted meanwhile: its branch is in the trash
                 await self._sessions.review.discard(thread_id)
         return Verdict.RELEASED
-
-
-def _has_work(connection: "Connection", thread_id: str) -> bool:
-    """Whether a turn is queued or driven, or a teammate lives, whose changes are merged into the branch.
-
-    A turn that waits for a person, held by nobody, is no work.
-    """
-    if turns_of(connection, thread_id, ("queued", "running")):
-        return True
-    if any(member.lives for member in members_of(connection, thread_id)):
-        return True
-    return not lease_is_free(connection, thread_id)

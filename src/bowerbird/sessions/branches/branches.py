@@ -7,12 +7,14 @@ can do (`workspace`), rows of sessions.
 import asyncio
 import logging
 import time
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from bowerbird.core.errors import BranchBusy, InvalidWorkspace, NotFound
+from bowerbird.core import descriptors
+from bowerbird.core.errors import BowerbirdError, BranchBusy, InvalidWorkspace, NotFound
 from bowerbird.core.threads import in_thread, to_thread
 from bowerbird.sessions.branches.takeover import take_over
 
@@ -38,6 +40,10 @@ class Sandboxes(Protocol):
         """Raise BranchBusy while a background command writes a branch."""
         ...
 
+    def is_busy(self, branch_id: str) -> bool:
+        """Whether a command, a background one too, runs on a branch."""
+        ...
+
     async def close(self) -> None:
         """End what runs on any."""
         ...
@@ -52,6 +58,8 @@ class Branches:
         limits: sizes of branches; the defaults when None.
         rules: flags and caches of landings; the built-in ones when None.
         sandboxes: ended before the branches they run on; closed with them.
+        has_work: whether a turn of a session, by its id, is open; with it, branches that have rested longest
+            are closed when this process is short of descriptors. They open again when they are used.
     """
 
     def __init__(
@@ -62,6 +70,7 @@ class Branches:
         limits: "WorkspaceLimits | None" = None,
         rules: "FlagRules | None" = None,
         sandboxes: Sandboxes | None = None,
+        has_work: Callable[[str], Awaitable[bool]] | None = None,
     ) -> None:
         self._sandboxes = sandboxes
         self._data_dir = data_dir
@@ -70,6 +79,9 @@ class Branches:
         self._rules = rules
         self._workspaces: dict[str | None, Workspace] = {}
         self._branches: dict[str, Branch] = {}
+        self._has_work = has_work
+        self._used: OrderedDict[str, SessionRow] = OrderedDict()  # by branch, the longest unused first
+        self._relieving = asyncio.Lock()
         self._opening = asyncio.Lock()
         self._waits: dict[str, float] = {}  # since when, by turn
 
@@ -81,6 +93,7 @@ class Branches:
         Raises:
             InvalidWorkspace: the directory is missing or no directory.
         """
+        await self._make_room()
         async with self._opening:
             found = await to_thread(self._workspace, workspace)
             branch = await to_thread(found.branch, name, policy=policy, hide=hide)
@@ -96,6 +109,9 @@ class Branches:
         """
         if session.branch_id is None:
             raise InvalidWorkspace(f"session {session.thread_id} has no branch")
+        self._used[session.branch_id] = session
+        self._used.move_to_end(session.branch_id)
+        await self._make_room(session.branch_id)
         async with self._opening:
             branch = self._branches.get(session.branch_id)
             if branch is None:
@@ -156,10 +172,38 @@ class Branches:
                 return False
             if self._sandboxes is not None:
                 await self._sandboxes.release(session.branch_id)
+            self._used.pop(session.branch_id, None)
             if self._branches.pop(session.branch_id, None) is not None:
                 workspace = await to_thread(self._workspace, session.workspace)
                 await to_thread(workspace.forget, session.branch_id)
             return True
+
+    async def _make_room(self, wanted: str | None = None) -> None:
+        """Close what rests while descriptors are short, the longest unused first; all of it may be in use.
+
+        Args:
+            wanted: the branch that is about to be used.
+        """
+        if self._has_work is None or not descriptors.is_low():
+            return
+        async with self._relieving:
+            for branch_id, session in list(self._used.items()):
+                if not descriptors.is_low():
+                    return
+                if branch_id != wanted:
+                    await self._rest(branch_id, session)
+
+    async def _rest(self, branch_id: str, session: "SessionRow") -> None:
+        async def is_idle() -> bool:
+            assert self._has_work is not None, "asked before"
+            if self._sandboxes is not None and self._sandboxes.is_busy(branch_id):
+                return False
+            return not await self._has_work(session.thread_id)
+
+        try:
+            await self.release(session, is_idle)
+        except (BowerbirdError, OSError) as error:  # whoever wants room does not suffer for another's branch
+            _log.warning("branch %s was not closed to make room: %s", branch_id, error)
 
     async def quiet(self, branch_id: str) -> None:
         """End what runs on a branch, if anything does; its handle stays open."""
@@ -209,6 +253,7 @@ class Branches:
             await self._sandboxes.release(branch.id)
         await in_thread(partial(branch.discard, keep=keep))
         self._branches.pop(session.branch_id, None)
+        self._used.pop(session.branch_id, None)
 
     async def restore(self, session: "SessionRow") -> None:
         """Take a session's branch out of the trash."""
@@ -266,6 +311,7 @@ class Branches:
         if self._sandboxes is not None:
             await self._sandboxes.close()
         self._branches = {}
+        self._used.clear()
         workspaces, self._workspaces = list(self._workspaces.values()), {}
         await to_thread(_close_all, workspaces)
 

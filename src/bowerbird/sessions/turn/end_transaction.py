@@ -10,6 +10,7 @@ from typing import Any, Literal
 import msgspec
 from sqlalchemy import Connection
 
+from bowerbird.core import descriptors
 from bowerbird.core.events import Done, RunError, wire_stop
 from bowerbird.core.ids import new_id
 from bowerbird.core.usage import Usage
@@ -115,6 +116,8 @@ def conclude(done: Done, asked: WaitingFor | None) -> Ending | Pause:
 
 def failure(error: Exception, usage: Usage, *, retryable: bool = True) -> Ending:
     """Return the ending of a turn that an error stopped; it can be resumed."""
+    if (lack := descriptors.ran_out(error)) is not None:
+        return Ending("failed", "error", usage, error=RunError("OutOfFiles", descriptors.words(lack), True))
     return Ending("failed", "error", usage, error=RunError(type(error).__name__, str(error), retryable))
 
 

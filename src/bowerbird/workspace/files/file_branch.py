@@ -391,9 +391,10 @@ class BranchFiles:
             dropped = True
             future.add_done_callback(_heard)
             raise
+        finally:
+            del future  # its error's traceback holds this frame: together they would keep files open
 
 
 def _heard(future: "asyncio.Future[Any]") -> None:
     """Take note of an abandoned call's outcome, so that it is not reported as forgotten."""
-    if not future.cancelled():
-        future.exception()
+    _ = future.cancelled() or future.exception()
