@@ -1,4 +1,5 @@
-"""Checks of the rooms: no circle between folders of a package, no package with too many files at its root.
+"""Checks of the rooms: no circle between folders of a package, no package with too many files at its root,
+and nothing that is put together by assigning attributes afterwards.
 
 Run by `make check`; prints each finding and exits 1 when there is any. Imports count wherever they stand: in
 functions and under `TYPE_CHECKING`, too: a reader follows these as well. Modules at a package's own root are
@@ -13,6 +14,9 @@ from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parent.parent / "src"
 MOST_AT_ROOT = 25
+# Where objects are made of each other, and names that the objects go by which all others share.
+COMPOSES = ("bowerbird.app", "bowerbird.api")
+SHARED = {"service", "sessions", "application", "maker", "part", "branches", "sandboxes", "live"}
 
 
 def modules(source: Path) -> dict[str, Path]:
@@ -98,10 +102,52 @@ def _circles_of(package: str, edges: dict[str, dict[str, str]]) -> list[str]:
     return found
 
 
+def assigned(known: dict[str, Path]) -> list[str]:
+    """Assignments to attributes of something that is made already: whoever makes it gives it what it needs.
+
+    Looked for in the composition root, and wherever the service, its parts or what they share are named.
+    Private values of a module may be changed by it.
+    """
+    found: list[str] = []
+    for module, path in known.items():
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        composes = module.startswith(COMPOSES)
+        own = _fields_of_private_values(tree)
+        for target in (target for node in ast.walk(tree) for target in _targets(node)):
+            owner = _last_name(target.value)
+            if owner in ("self", "cls") or target.attr in own:
+                continue
+            if composes or owner.lstrip("_") in SHARED:
+                found.append(f"{path}:{target.lineno}: {ast.unparse(target)} is assigned after construction")
+    return found
+
+
+def _targets(node: ast.AST) -> Iterator[ast.Attribute]:
+    targets: list[ast.expr] = []
+    if isinstance(node, ast.Assign):
+        targets = node.targets
+    elif isinstance(node, ast.AugAssign | ast.AnnAssign):
+        targets = [node.target]
+    for target in targets:
+        for each in target.elts if isinstance(target, ast.Tuple) else [target]:
+            if isinstance(each, ast.Attribute):
+                yield each
+
+
+def _fields_of_private_values(tree: ast.Module) -> set[str]:
+    values = (n for n in tree.body if isinstance(n, ast.ClassDef) and n.name.startswith("_"))
+    fields = (n.target for value in values for n in value.body if isinstance(n, ast.AnnAssign))
+    return {field.id for field in fields if isinstance(field, ast.Name)}
+
+
+def _last_name(owner: ast.expr) -> str:
+    return owner.attr if isinstance(owner, ast.Attribute) else getattr(owner, "id", "")
+
+
 def main() -> int:
     """Print findings; return the exit code."""
     known = modules(SOURCE)
-    findings = [*crowded(known), *circles(known)]
+    findings = [*crowded(known), *circles(known), *assigned(known)]
     for finding in findings:
         print(finding)
     return 1 if findings else 0

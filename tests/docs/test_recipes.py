@@ -12,6 +12,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from support.servers import free_port
 FILES = {
     "A tool": 1, "A model provider": 1, "A rule of what is sent to a model": 1, "A landing rule": 1,
     "A WebSocket event": 3, "A REST route": 2, "A slash command": 2, "A setting": 3, "A field per turn": 4,
-    "A subagent role": 1,
+    "A feature of sessions": 2, "A subagent role": 1,
 }  # fmt: skip
 TYPES = """
 import importlib.util, sys
@@ -135,6 +136,13 @@ def test_a_tool_and_a_rule_of_what_is_sent(desk: Desk, models: FakeModels) -> No
     assert offered["count_words"]["description"] == "Count the words of a text."
     assert '\\"result\\":3' in told(models.requests[-1])
     assert "[Previous: used read_file]" in json.dumps(models.requests[-1]["messages"])
+
+
+def test_a_feature_of_sessions(desk: Desk, models: FakeModels) -> None:
+    """House R2: one module and one line."""
+    models.script({"text": "done"})
+    run(desk, "hi")
+    assert f"Today is {datetime.now(UTC):%A}." in json.dumps(models.requests[0]["system"])
 
 
 def test_a_model_provider(desk: Desk, models: FakeModels) -> None:

@@ -56,6 +56,10 @@ class Application:
     drives_all: bool = False
     _started: bool = False
 
+    def use(self, loaded: Loaded) -> None:
+        """Say that other settings are in force; whoever loaded them has told each part."""
+        self.loaded = loaded
+
     async def start(self) -> None:
         """Take the turns that this process runs, now and from now on; a second call does nothing."""
         if not self._started:

@@ -6,9 +6,8 @@ Here: telling the two apart. Not here: loading (`reloading.py`), ending (`servin
 import asyncio
 import os
 import signal
+from collections.abc import Callable
 from typing import Any
-
-import uvicorn
 
 from bowerbird.server.common.context import ServerContext
 
@@ -20,13 +19,17 @@ class Hangups:
         self._context = context
         self._had_terminal = _has_terminal()
         self._tasks: set[asyncio.Task[Any]] = set()
-        self.server: uvicorn.Server | None = None
+        self._ends: list[Callable[[], None]] = []
+
+    def ends(self, server: Callable[[], None]) -> None:
+        """Call this, which ends a server, when its terminal is gone."""
+        self._ends.append(server)
 
     def heard(self) -> None:
         """Take one signal."""
         if self._had_terminal and not _has_terminal():
-            if self.server is not None:
-                self.server.should_exit = True
+            for end in self._ends:
+                end()
             return
         task = asyncio.get_running_loop().create_task(self._reload(), name="settings")
         self._tasks.add(task)

@@ -112,7 +112,7 @@ class Reloader:
         application.maker.use(loaded, name)
         mcp.use(servers)
         sessions.part(Traces).use(model_settings(loaded))
-        application.loaded = loaded
+        application.use(loaded)
         sessions.use(session_settings(settings))
         self._offers.use(name)
         tiers = settings.model_router.tiers if settings.model_router.enabled else ()

@@ -11,6 +11,7 @@ import os
 import signal
 import socket
 import threading
+import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -161,7 +162,7 @@ async def open_server(
         def follow(loaded: Loaded) -> None:
             fresh = adjust(server_settings(loaded.settings))
             kept = {name: getattr(in_force.settings, name) for name in UNTIL_RESTART}
-            in_force.settings = replace(fresh, **kept)
+            in_force.follow(replace(fresh, **kept))
             presence.wait(fresh.cleanup_delay_s)
             on_loaded(loaded)
 
@@ -284,15 +285,17 @@ class Listening(uvicorn.Server):
         super().__init__(config)
         self._serving = serving
 
+    def end(self) -> None:
+        """End in order, as at a signal."""
+        self.should_exit = True
+
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """End in order at SIGTERM and SIGINT; uvicorn would raise them again before anything is closed."""
         del frame
         self.force_exit = self.should_exit and sig == signal.SIGINT
         if not self.should_exit:
             grace_s = self._serving.application.sessions.settings.grace_s
-            last = threading.Timer(grace_s + LAST_S, _end_at_once)
-            last.daemon = True
-            last.start()
+            threading.Thread(target=_end_after, args=(grace_s + LAST_S,), daemon=True).start()
         self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -309,7 +312,8 @@ class Listening(uvicorn.Server):
         await stopping
 
 
-def _end_at_once() -> None:
+def _end_after(seconds: float) -> None:
+    time.sleep(seconds)
     # SE-34: turns were stopped and can be resumed; nothing that hangs may keep a supervisor waiting.
     _log.warning("something did not end in time; the process ends now, its turns can be resumed")
     os._exit(0)
@@ -341,7 +345,7 @@ async def serve(
         ):
 
             def ready(address: str, server: Listening) -> None:
-                hangups.server = server
+                hangups.ends(server.end)
                 if on_ready is not None:
                     on_ready(address, serving.context)
 

@@ -134,7 +134,7 @@ async def delete(
     rows = await context.store.write(lambda c: revoke(c, token_id))
     if not rows:
         raise problem("not_found", "there is no such token that could be revoked")
-    context.in_force.revoked += 1
+    context.in_force.note_revoked()
     return answer(_shown(rows[0]))
 
 

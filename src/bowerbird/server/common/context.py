@@ -165,6 +165,14 @@ class InForce:
     settings: ServerSettings
     revoked: int = 0
 
+    def follow(self, settings: ServerSettings) -> None:
+        """Let other settings hold from now on."""
+        self.settings = settings
+
+    def note_revoked(self) -> None:
+        """Say that a credential was taken away."""
+        self.revoked += 1
+
 
 @dataclass(frozen=True, slots=True)
 class Named:
