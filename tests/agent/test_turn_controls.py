@@ -280,6 +280,27 @@ async def test_the_compact_tool_reaches_the_summariser_with_its_focus(fake: Fake
     assert "the colours" in texts(fake.requests[1])[0]
 
 
+async def test_a_person_s_wish_is_granted_once_even_if_there_is_nothing_to_do(
+    fake: FakeModels, turn: Run
+) -> None:
+    """AG-58: it stood until a later turn was summarised, which nobody had asked for then."""
+    fake.answer(lambda body, _n: {"text": "S"} if is_summary(body) else {"text": "ok"})
+    told = await turn("short", tools=[LOOK], compact="")
+    assert told.of(Compaction) == [] and fake.request_count == 1
+    assert told.of(ModeChange) == [ModeChange({"compact": None}, "user")]
+    assert "nothing to summarise" in next(n for n in told.of(Notice) if n.kind == "compact_skipped").text
+
+
+async def test_a_wish_is_the_person_s_also_in_a_turn_that_goes_on(fake: FakeModels, turn: Run) -> None:
+    """It counted as the tool's, which clears nothing, in a resumed turn whose tools run first."""
+    fake.answer(lambda body, _n: {"text": "S"} if is_summary(body) else {"text": "ok"})
+    said = (user_text("w" * 900), Message("assistant", user_text("v" * 900).content), user_text("go"))
+    asked = Message("assistant", (ToolUseBlock("c1", "look", {}),))
+    told = await turn(None, tools=[LOOK], history=History((*said, asked)), compact="names")
+    assert told.outcomes[0].status == "ok"
+    assert [(made.reason, made.focus) for made in told.of(Compaction)] == [("user", "names")]
+
+
 @pytest.mark.parametrize(
     "broken", [{"status": 400}, {"text": "S" * 40_000}], ids=["fails", "does-not-shrink"]
 )

@@ -320,6 +320,25 @@ def test_compact_makes_one_summary_before_the_next_call(server: TestServer, clie
     assert len(contents) == 12, "nothing is lost"
 
 
+@pytest.mark.parametrize("case", ["nothing-to-summarise", "summary-fails"])
+def test_a_compaction_that_cannot_be_made_is_not_asked_for_again(
+    server: TestServer, client: httpx.Client, case: str
+) -> None:
+    """SV-21: the wish stood for ever, and came true turns later."""
+    conversation = begin(client)
+    if case == "summary-fails":
+        for n in range(4):
+            say(client, conversation, f"message {n} " + "word " * 200)
+        server.fake.script({"status": 400}, {"text": "Answered."})
+    client.post(f"/api/conversations/{conversation}/compact")
+    asked = server.fake.request_count
+    say(client, conversation, "after")
+    assert server.fake.request_count == asked + (2 if case == "summary-fails" else 1)
+    for n in range(4):
+        say(client, conversation, f"long {n} " + "word " * 200)
+    assert server.fake.request_count == asked + (6 if case == "summary-fails" else 5), "no summary since"
+
+
 def test_an_image_reaches_the_model_as_data_url_and_by_multipart(
     server: TestServer, client: httpx.Client
 ) -> None:

@@ -16,7 +16,7 @@ def apply_control(turn: Turn, control: Control) -> RunEvent | None:
     """
     match control:
         case CompactNow(focus=focus):
-            turn.compact_focus = focus
+            turn.compact_focus, turn.compact_by = focus, "tool"
         case EnterPlan() if turn.mode != "plan":
             turn.mode = "plan"
             return ModeChange({"enable_plan_mode": True}, "tool")

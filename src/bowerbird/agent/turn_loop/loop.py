@@ -25,7 +25,7 @@ from bowerbird.agent.turn_loop.structured import structured_answer
 from bowerbird.agent.turn_loop.stuck import judge
 from bowerbird.agent.turn_loop.summarise import compact
 from bowerbird.agent.turn_loop.tool_batch import run_batch
-from bowerbird.core.events import Injected, Notice, RunError, RunEvent, UserStep
+from bowerbird.core.events import Injected, ModeChange, Notice, RunError, RunEvent, UserStep
 from bowerbird.core.messages import user_text
 
 REPEATING = (
@@ -108,7 +108,12 @@ async def _room(turn: Turn) -> Flow:
     """Summarise old messages when someone asked for it or the window fills (AG-56, AG-58, MO-46)."""
     focus, turn.compact_focus = turn.compact_focus, None
     if focus is not None:
-        yield compact(turn, "tool" if turn.rounds else "user", focus)
+        before = len(turn.history.compactions)
+        yield compact(turn, turn.compact_by, focus)
+        if turn.compact_by == "user" and len(turn.history.compactions) == before:
+            # The wish is granted, or it would stand until some later turn is summarised unasked.
+            yield ModeChange({"compact": None}, "user")
+            yield Notice("compact_skipped", "there is nothing to summarise yet")
         return
     threshold = turn.run.limits.compact_threshold * turn.window
     if turn.history.last_context > threshold or sent_tokens(turn.view()) > threshold:

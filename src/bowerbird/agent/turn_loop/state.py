@@ -6,7 +6,7 @@ steps (`model_step`, `tool_batch`, `summarise`) change it through the few method
 
 import time
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from bowerbird.agent.context.history import PARTIAL, History, HistoryBuilder
 from bowerbird.agent.permissions import offered
@@ -73,6 +73,7 @@ class Turn:
     overflows: int = 0
     rounds: list[Round] = field(default_factory=list[Round])
     compact_focus: str | None = None
+    compact_by: Literal["user", "tool"] = "user"  # whose wish that is
     plan: str | None = None
     waiting: RunStop | None = None
     ending: bool = False  # a tool asked for the end of the turn

@@ -99,11 +99,14 @@ def _joined(_: Frames, frame: wire.TurnQueued) -> UserStep | None:
     return UserStep(user_text(frame.content), steer=True)
 
 
-def _settings(_: Frames, frame: wire.Settings) -> SessionEvent:
+def _settings(_: Frames, frame: wire.Settings) -> SessionEvent | None:
     tier = frame.changes.get("tier")
     if isinstance(tier, str):
         return ModelSwitch(tier, "user")
-    return Notice("settings", "; ".join(f"{name} is now {value}" for name, value in frame.changes.items()))
+    shown = {name: value for name, value in frame.changes.items() if name != "compact"}  # what it leads to is
+    if not shown:
+        return None
+    return Notice("settings", "; ".join(f"{name} is now {value}" for name, value in shown.items()))
 
 
 def _switched(what: str) -> "Callable[[Frames, Any], SessionEvent]":
