@@ -29,6 +29,15 @@ async def test_a_failed_model_call_is_an_error_and_never_an_answer(fake: FakeMod
     assert told.done.text == "" and told.done.usage.input_tokens == 0
 
 
+async def test_a_call_that_is_written_as_text_is_not_executed(fake: FakeModels, turn: Run) -> None:
+    """MO-28: the text is the answer, whatever it looks like."""
+    text = '<tool_call>{"name": "add", "arguments": {"a": 1, "b": 2}}</tool_call>'
+    fake.script({"text": text})
+    told = await turn(tools=[ADD])
+    assert (told.done.stop_reason, told.done.text, told.outcomes) == ("completed", text, [])
+    assert fake.request_count == 1
+
+
 async def test_a_stream_that_breaks_keeps_its_text_as_a_partial_record(fake: FakeModels, turn: Run) -> None:
     """MO-32."""
     fake.script({"text": "one two three four", "deltas": 4, "cut_after": 2})

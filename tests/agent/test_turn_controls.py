@@ -1,6 +1,8 @@
 """People and tools that steer a turn: approval, plan mode, questions, mail, tiers (AG-39, AG-58 … AG-64)."""
 
 import asyncio
+import json
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -19,16 +21,18 @@ from bowerbird.core.events import (
     ModelSwitch,
     Notice,
     ToolIntent,
+    ToolProgress,
     UsageStep,
     UserStep,
 )
 from bowerbird.core.messages import Message, ToolUseBlock, user_text
 from bowerbird.models import ModelSettings, RouterSettings, TierSettings, open_router
-from bowerbird.tools import Tool
+from bowerbird.tools import Tool, ToolContext
 from bowerbird.tools.plan import model_tools, plan_tools
 
 Run = Callable[..., Any]
 ASKING = Policy.of({"enable_approval": True})
+MARK = ', "cache_control": {"type": "ephemeral"}'
 
 
 async def act(word: str) -> str:
@@ -208,7 +212,7 @@ async def test_mail_and_steering_join_before_the_next_model_call(fake: FakeModel
 
 
 async def test_switch_model_holds_from_the_next_call_of_the_same_turn(fake: FakeModels, turn: Run) -> None:
-    """MO-43, MO-46."""
+    """MO-43, MO-46, TO-47."""
     router_settings = RouterSettings(
         enabled=True,
         default_tier="lite",
@@ -227,6 +231,41 @@ async def test_switch_model_holds_from_the_next_call_of_the_same_turn(fake: Fake
     first, second = (r["system"] for r in fake.requests)
     assert first[:-1] == second[:-1]
     assert "tier lite" in first[-1]["text"] and "tier expert" in second[-1]["text"]
+
+
+async def test_a_tool_reports_its_progress_ten_times_a_second_at_most(fake: FakeModels, turn: Run) -> None:
+    """TO-51: what comes too soon is lost, and the tool is not slowed."""
+    took = 0.0
+
+    async def busy(context: ToolContext) -> str:
+        """Work."""
+        nonlocal took
+        begun = time.monotonic()
+        for number in range(2000):
+            context.progress(f"{number} of 2000")
+        took = time.monotonic() - begun
+        return "worked"
+
+    fake.script({"tools": [call("busy")]}, {"text": "ok"})
+    told = await turn(tools=[Tool(busy, effect="read")])
+    said = told.of(ToolProgress)
+    assert said[0].text == "0 of 2000" and len(said) <= 1 + took / 0.1
+    assert result_of(results(fake.requests[1])[0]) == "worked"
+
+
+async def test_the_beginning_of_a_request_stays_whatever_approval_or_mail_is(
+    fake: FakeModels, turn: Run
+) -> None:
+    """MO-55: tools and system are the same bytes, and the messages only grow."""
+    notice = Injected("background", user_text("<background>done</background>"), ids=("bg_1",))
+    fake.script({"tools": [call("look")]}, {"text": "ok"}, {"text": "ok"})
+    await turn(tools=[ACT, LOOK], inbox=Box([], [notice]))
+    await turn(tools=[ACT, LOOK], policy=ASKING)
+    first, mailed, asking = (
+        {key: json.dumps(r[key]).replace(MARK, "") for key in ("tools", "system")} for r in fake.requests
+    )
+    assert first == mailed == asking
+    assert texts(fake.requests[1])[:1] == texts(fake.requests[0])
 
 
 # ---------------------------------------------------------------- compaction

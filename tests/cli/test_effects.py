@@ -115,6 +115,18 @@ def test_changing_a_setting_has_its_effect(desk, key, value, check, steps, argum
     assert check(seen), (seen.code, seen.err)
 
 
+def test_a_flag_goes_before_a_preference(desk):
+    """UI-62."""
+    own = desk.home / ".bowerbird"
+    own.mkdir(exist_ok=True)
+    (own / "config.yaml").write_text("cli: {model: their-model, preset: work}\n")
+    desk.fake.script({"text": "ok"})
+    assert desk.run("-m", "other-model", "hi")[0] == 0
+    assert desk.fake.requests[-1]["model"] == "other-model"
+    assert desk.run("hi")[0] == 0
+    assert desk.fake.requests[-1]["model"] == "their-model"
+
+
 def test_without_settings_the_defaults_are_seen(desk):
     """The other side of the rows above."""
     (desk.project / "MEMORY.md").write_text("remember the milk\n")

@@ -42,6 +42,9 @@ RETIRED: dict[str, str] = {
 }
 
 
+NO_TEXTS = {"Alt", "Bowerbird", "Ctrl", "Enter", "high", "max", "pytest -q"}
+
+
 def strings(path: Path) -> Iterator[tuple[int, str]]:
     """Every string of a module but docstrings, those of an f-string with `…` for its values."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -107,7 +110,23 @@ def test_plain_english_is_let_through(text: str) -> None:
     assert not any(re.search(pattern, text) for pattern in RETIRED)
 
 
+def test_the_pages_write_no_text_beside_their_catalogue() -> None:
+    """UI-39: between tags and in attributes stand values; names of keys, of programs and of us are no texts."""
+    found = []
+    for page in sorted((ROOT / "web" / "src").rglob("*.tsx")):
+        code = re.sub(r"/\*.*?\*/", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+        between = re.findall(r"(?<!=)>\s*([^<>{}=;()&\n]*[A-Za-z]{3}[^<>{}=;()&\n]*?)\s*<", code)
+        attributes = re.findall(
+            r'\b(?:label|title|placeholder|aria-label|alt)="([^"]*[A-Za-z]{2}[^"]*)"', code
+        )
+        found += [
+            f"{page.relative_to(ROOT)}: {text}" for text in between + attributes if text not in NO_TEXTS
+        ]
+    assert not found, "\n".join(found)
+
+
 def test_the_glossary_explains_each_word_once_and_in_order() -> None:
+    """UI-84."""
     rows = re.findall(r"^\| \*\*([^*]+)\*\* \|", (ROOT / "docs/design/words.md").read_text(), re.MULTILINE)
     assert rows == sorted(set(rows), key=str.lower)
     assert {"branch", "landing", "session", "conversation", "workspace", "turn", "snapshot", "mark"} <= set(

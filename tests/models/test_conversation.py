@@ -44,6 +44,7 @@ async def turn(fake, model, history, step):
 
 
 async def test_a_session_goes_from_anthropic_to_openai_and_back(fake, open_fake):
+    """MO-1 … MO-6, MO-23: each message goes through its stored form."""
     first, second = open_fake("anthropic"), open_fake("openai")
     history = await turn(fake, first, [], {"thinking": "deep", "signature": "signed-1"})
     history = await turn(fake, second, history, {"thinking": "other thoughts"})

@@ -1,4 +1,4 @@
-"""What cannot be drawn takes nothing with it: one message, one page, never the whole window (security 10)."""
+"""What cannot be drawn takes nothing with it: one message, one page, never the whole window (UI-96, security 10)."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What each face shows and the other does not (UI-7 … UI-14); fails when the faces are swapped (acceptance 2).
+"""What each face shows and the other does not (UI-7 … UI-14); fails when the faces are swapped (UI-5).
 
 Not here: UI-8, for which the server has no subagents yet; UI-6, which is in `test_quality.py`.
 """
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.timeout(patience(60))
 async def test_each_face_shows_its_own_and_not_the_others(
     page: Page, server: LiveServer, fake: FakeModels
 ) -> None:
-    """UI-7, UI-9 … UI-14."""
+    """UI-5, UI-7, UI-9 … UI-14, UI-18."""
     note = {"name": "write_file", "input": {"path": "/notes.md", "content": "# Notes\n"}}
     fake.script({"thinking": "Hm.", "text": "I write.", "tools": [note]}, {"text": "Written."})
     conversation = await server.conversation()
@@ -30,7 +30,7 @@ async def test_each_face_shows_its_own_and_not_the_others(
         await is_idle(page)
         await expect(log(page).locator("details.tool")).to_have_count(dev)  # UI-7
         await expect(log(page).get_by_text("write_file")).to_have_count(dev)
-        await expect(log(page).locator("details.thinking")).to_have_count(dev)
+        await expect(log(page).locator("details.thinking")).to_have_count(dev)  # UI-18
         await expect(page.get_by_test_id("activity")).to_have_count(2 * user)
         await expect(page.get_by_role("button", name="Traffic")).to_have_count(dev)  # UI-10
         await expect(page.get_by_role("button", name="Files", exact=True)).to_have_count(1)  # UI-11

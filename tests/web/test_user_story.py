@@ -1,4 +1,4 @@
-"""The user face, from the first question to the undo (UI-7, 9, 12, 14, 19, 21)."""
+"""The user face in a browser, against the real server, from the first question to the undo (UI-7, 9, 12, 14, 19, 21, 40)."""
 
 from pathlib import Path
 
@@ -80,7 +80,7 @@ async def test_a_person_asks_watches_interrupts_keeps_and_takes_back(
 async def test_words_that_were_not_sent_survive_a_reload_and_a_cut_connection(
     page: Page, fake: FakeModels
 ) -> None:
-    """UI-19, UI-21: typed text is kept; a message said offline is sent once, when the server is back."""
+    """UI-19, UI-21, UI-65: typed text is kept; what is said offline is sent once, when the server is back."""
     fake.script({"text": "First answer."}, {"text": "Second answer."})
     sockets = await Sockets.of(page)
     await page.goto("/")
@@ -158,3 +158,17 @@ async def test_nothing_that_an_agent_says_runs_in_the_page(page: Page, fake: Fak
     )
     assert [address for address, _ in addresses] == ["https://example.org", "https://example.org/x.png"]
     assert all("noopener" in rel for _, rel in addresses)
+
+
+async def test_an_error_says_what_to_do_next_and_the_turn_goes_on(page: Page, fake: FakeModels) -> None:
+    """UI-25."""
+    fake.script(
+        {"status": 401, "body": {"error": {"type": "authentication_error", "message": "bad key"}}},
+        {"text": "Here I am."},
+    )
+    await page.goto("/")
+    await say(page, "Hello")
+    await expect(log(page).get_by_text("bad key")).to_be_visible()
+    await log(page).get_by_role("button", name="Try again").click()
+    await expect(log(page).get_by_text("Here I am.")).to_be_visible()
+    assert fake.request_count == 2

@@ -19,22 +19,16 @@ const ENDINGS: Readonly<Record<string, string>> = {
 };
 
 const NEXT: Readonly<Record<string, string>> = {
-  authentication_error: "The key of the model is missing or wrong. Set it (bowerbird config check names the variable), then resume.",
-  auth_error: "The key of the model is missing or wrong. Set it (bowerbird config check names the variable), then resume.",
   rate_limited: "The provider asks to slow down. Wait a moment, then resume.",
   budget_exceeded: "Raise the budget below, or stop here.",
   overloaded: "The server is busy. Try again in a moment.",
-  context_too_long: "The conversation is too long for the model. Compact it, then resume.",
 };
 
 /** For people who do not run the server themselves. */
 const NEXT_PLAIN: Readonly<Record<string, string>> = {
-  authentication_error: "The key of the model is missing or wrong. Whoever runs this server can set it.",
-  auth_error: "The key of the model is missing or wrong. Whoever runs this server can set it.",
   rate_limited: "Too much was asked of the model. Wait a moment, then try again.",
   budget_exceeded: "The budget for this is spent.",
   overloaded: "The server is busy. Wait a moment, then try again.",
-  context_too_long: "This chat has become too long. Begin a new one.",
 };
 
 const SETTLED: Readonly<Record<string, string>> = {
