@@ -136,7 +136,7 @@ def _model_from_settings(name: str | None, workdir: Path | None) -> "Model":
 
 
 async def create_agent(config: "AppConfig") -> "tuple[ThreadAgent, Checkpointer, McpServers | None]":
-    """Return an agent whose threads are durable, the store they are in, and the MCP client (AG-68).
+    """Return an agent whose threads are durable, the store they are in, and the MCP client.
 
     Args:
         config: settings. `load_settings(kind="serve").settings` are those of a server: WORKSPACE_DIR,
@@ -194,7 +194,7 @@ class Checkpointer:
 
 
 class ThreadAgent:
-    """An agent with a journal per thread: one thread is serial, threads are parallel (AG-69)."""
+    """An agent with a journal per thread: one thread is serial, threads are parallel."""
 
     def __init__(self, application: "Application", workspace: Path) -> None:
         self._application = application

@@ -83,7 +83,7 @@ class Delegating:
         merge: str = "none",
         approver: Approver | None = None,
     ) -> dict[str, Any]:
-        """Let several subagents attempt one task; rank them by commands that check the result (DE-21).
+        """Let several subagents attempt one task; rank them by commands that check the result.
 
         Args:
             task: what each attempts. attempts: 2 to 8.

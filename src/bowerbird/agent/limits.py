@@ -20,14 +20,14 @@ class Limits:
 
     Args:
         max_iterations: model calls per run; one summary without tools may follow.
-        max_tokens_total: input + cache writes + output of the run; cache reads are free (MO-51).
+        max_tokens_total: input + cache writes + output of the run; cache reads are free.
         max_output_tokens: `max_tokens` of one model call.
         max_cost: USD of the run. deadline_s: seconds from the start of the run.
         max_parallel_tools: calls of one batch that run at the same time.
         max_tool_calls: calls per run. tool_result_chars: characters of one result.
         context_window: tokens; the model's own window wins when it is smaller.
         compact_threshold: the part of the window that may fill before history is summarised.
-        allow_unpriced: run a model of unknown price although `max_cost` is set (MO-52).
+        allow_unpriced: run a model of unknown price although `max_cost` is set.
 
     Raises:
         InvalidArgument: a value is out of range; names parameter and value.

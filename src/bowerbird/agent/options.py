@@ -98,7 +98,7 @@ class AgentOptions:
 
     @property
     def effort(self) -> Effort | None:
-        """`reasoning_effort` as models know it: `xhigh` is `max` (MO-22)."""
+        """`reasoning_effort` as models know it: `xhigh` is `max`."""
         known: dict[str, Effort] = {
             "low": "low", "medium": "medium", "high": "high", "max": "max", "xhigh": "max",
         }  # fmt: skip

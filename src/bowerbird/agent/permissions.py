@@ -104,7 +104,7 @@ def _by_class(tool: Judged, policy: Policy) -> Decision:
 
 
 def _unnamed_host(tool: Judged, arguments: Mapping[str, Any], policy: Policy) -> str | None:
-    """Return the host that a fetch would reach, when neither people nor settings named it (D-10)."""
+    """Return the host that a fetch would reach, when neither people nor settings named it."""
     if tool.name != "web_fetch" or policy.hosts is None:
         return None
     host, port = host_and_port(str(arguments.get("url", "")))

@@ -46,12 +46,12 @@ class Policy:
     Args:
         deny, ask, allow: rules; the stricter wins: deny, then ask, then allow.
         role: names of the only tools this agent may call, or None for all (role list of AG-60).
-        enable_approval: ask before every tool outside the safe set (TO-49).
+        enable_approval: ask before every tool outside the safe set.
         given: tools that a program handed over with its agent and said nothing of: handing one over is
             its approval, so they need none by the cautious default class alone.
-        hosts: that `web_fetch` reaches unasked, as globs; an address can carry out what was read (D-10).
+        hosts: that `web_fetch` reaches unasked, as globs; an address can carry out what was read.
             None = any.
-        awaiting: a plan of this agent waits for its lead's answer: until then it may only read (DE-64).
+        awaiting: a plan of this agent waits for its lead's answer: until then it may only read.
         auto_approve: a person has allowed the rest of the session; what would ask, runs.
 
     Example:

@@ -90,7 +90,7 @@ def _plan(have: set[str]) -> list[str]:
 
 
 def get_subagent_tools_guidance() -> str:
-    """Return what an agent that can delegate is told about it; added at run time (AG-11)."""
+    """Return what an agent that can delegate is told about it; added at run time."""
     return (
         "You can delegate with spawn_subagents: each subagent works on its own fork of your branch, all run "
         "at the same time, and you get each one's answer and its diff. Delegate parts that do not depend on "
@@ -102,7 +102,7 @@ def get_subagent_tools_guidance() -> str:
 
 
 def delegation_block(types: str, mode: str) -> str:
-    """Return the system block of a run with subagents; plan mode offers `task` alone (AG-11, AG-64).
+    """Return the system block of a run with subagents; plan mode offers `task` alone.
 
     Args:
         types: the lines that name the types of subagents.
@@ -231,7 +231,7 @@ def system_blocks(
 
 
 def identity_block(agent: str, model: str, tier: str) -> str:
-    """Return the last block: who runs, on which model (MO-46)."""
+    """Return the last block: who runs, on which model."""
     return f"Agent: {agent}. Model: {model}{f', tier {tier}' if tier else ''}."
 
 

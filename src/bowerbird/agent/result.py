@@ -31,7 +31,7 @@ class RunResult(Generic[OutputT]):
         output: the structured answer; None without `schema` and `data_model`, or when invalid.
         messages: plain messages (`{"role", "content", "id", "ts"}`), inputs first.
         inputs: what was given.
-        stop_reason: `completed` or why not (AG-34).
+        stop_reason: `completed` or why not.
         error: `type`, `message`, `retryable` of a failure, else None.
         usage: tokens, calls and USD of the run. steps: model answers and tool calls.
         branch: what the run worked on. changes: its changed paths.

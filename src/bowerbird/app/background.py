@@ -71,7 +71,7 @@ class BackgroundEnds(SessionPart):
         return replace(run, notices=StoredNotices(self._store, context.session.thread_id, context.inbox))
 
     async def start(self, *, drives_all: bool) -> None:
-        """Record the ends that a process which died could not, in a server: they are `lost`, once (DE-30).
+        """Record the ends that a process which died could not, in a server: they are `lost`, once.
 
         Commands of processes that live are left alone.
         """

@@ -24,7 +24,7 @@ class ChosenModel:
 
     @property
     def is_small(self) -> bool:
-        """Whether the doors mark it: local, small model (MO-39)."""
+        """Whether the doors mark it: local, small model."""
         return self.name.startswith("local:")
 
 

@@ -36,7 +36,7 @@ EMBEDDED = "local:default"
 
 
 def model_settings(loaded: Loaded) -> ModelSettings:
-    """Return what `models` needs (CF-15 … CF-33, CF-52, CF-53)."""
+    """Return what `models` needs."""
     settings = loaded.settings
     agent, provider = settings.agent, settings.provider
     providers = {name: _provider(entry) for name, entry in settings.providers.entries.items()}
@@ -120,7 +120,7 @@ def _router(settings: Settings) -> RouterSettings:
 
 
 def session_settings(settings: Settings) -> SessionSettings:
-    """Return what `sessions` needs (CF-67, CF-70 … CF-74)."""
+    """Return what `sessions` needs."""
     budgets, limits = settings.budgets, settings.limits
     return SessionSettings(
         lease_s=int(settings.dispatch.lease_s),
@@ -160,7 +160,7 @@ def session_defaults(settings: Settings) -> Defaults:
 
 
 def store_options(settings: Settings) -> "StoreOptions":
-    """Return what `store` needs (CF-66, CF-74)."""
+    """Return what `store` needs."""
     from bowerbird.store import StoreOptions
 
     store = settings.store
@@ -174,7 +174,7 @@ def store_options(settings: Settings) -> "StoreOptions":
 
 
 def workspace_limits(settings: Settings) -> "WorkspaceLimits":
-    """Return the limits of branches (CF-68)."""
+    """Return the limits of branches."""
     from bowerbird.workspace import WorkspaceLimits
 
     section = settings.workspace
@@ -188,7 +188,7 @@ def workspace_limits(settings: Settings) -> "WorkspaceLimits":
 
 
 def landing_rules(loaded: Loaded, workspace: Path | None) -> "FlagRules":
-    """Return what is shown apart at landing (CF-68, WS-58): settings files in use in `workspace` too."""
+    """Return what is shown apart at landing: settings files in use in `workspace` too."""
     from bowerbird.workspace import FlagRules
 
     section = loaded.settings.landing
@@ -205,7 +205,7 @@ def landing_rules(loaded: Loaded, workspace: Path | None) -> "FlagRules":
 
 
 def web_settings(settings: Settings) -> "WebSettings":
-    """Return what the web tools need (CF-58)."""
+    """Return what the web tools need."""
     from bowerbird.sandbox.network.egress_policy import EgressPolicy
     from bowerbird.tools.web.web_tools import WebSettings
 
@@ -223,7 +223,7 @@ def web_settings(settings: Settings) -> "WebSettings":
 
 
 def turn_limits(settings: Settings, flags: dict[str, Any], model: str) -> Limits:
-    """Return the limits of a turn (CF-26 … CF-30); `flags` of the session win."""
+    """Return the limits of a turn; `flags` of the session win."""
     agent, provider = settings.agent, settings.provider
     entry = settings.models.get(model)
     return Limits(
@@ -238,7 +238,7 @@ def turn_limits(settings: Settings, flags: dict[str, Any], model: str) -> Limits
 
 
 def turn_policy(settings: Settings, flags: dict[str, Any], named: Iterable[str] = ()) -> Policy:
-    """Return who is asked (CF-70, D-10); `enable_approval` of the session wins.
+    """Return who is asked; `enable_approval` of the session wins.
 
     Args:
         named: hosts that people wrote in the conversation.

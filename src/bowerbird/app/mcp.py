@@ -94,7 +94,7 @@ class SessionMcp(SessionPart):
         return McpServers(settings, self._sandboxes)
 
     def use(self, servers: McpServers) -> None:
-        """Offer these to turns that begin from now on; those that run keep theirs (CF-13)."""
+        """Offer these to turns that begin from now on; those that run keep theirs."""
         if servers.specs != self.servers.specs:
             self._left.append(self.servers)
             self.servers = servers

@@ -53,7 +53,7 @@ class SettingsOffers:
 
     @property
     def model(self) -> str:
-        """See `Offers`; the name as settings have it (CF-20)."""
+        """See `Offers`; the name as settings have it."""
         configured = self._settings.provider.model
         return configured if self._name.endswith(f":{configured}") else self._name
 

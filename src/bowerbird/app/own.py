@@ -35,7 +35,7 @@ def make_workspace(path: Path, data_dir: Path) -> None:
 
 
 def is_made_by_us(path: Path, data_dir: Path) -> bool:
-    """Tell whether Bowerbird made a directory for itself: only there does it keep memory (D-15). Blocks."""
+    """Tell whether Bowerbird made a directory for itself: only there does it keep memory. Blocks."""
     try:
         made = (data_dir / _MADE).read_bytes()
     except OSError:

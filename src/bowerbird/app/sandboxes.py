@@ -44,7 +44,7 @@ _IDENTITY = ("user.name", "user.email")
 
 
 def sandbox_settings(settings: Settings, files: Sequence[Path] = ()) -> SandboxSettings:
-    """Return what `sandbox` needs (CF-69). Reads the user's Git identity. Blocks.
+    """Return what `sandbox` needs. Reads the user's Git identity. Blocks.
 
     Args:
         files: settings files in use, which no command may see.
@@ -76,7 +76,7 @@ def sandbox_settings(settings: Settings, files: Sequence[Path] = ()) -> SandboxS
 
 
 def process_settings(settings: Settings) -> ProcessSettings:
-    """Return what the process tools need (CF-38 … CF-40)."""
+    """Return what the process tools need."""
     tools = settings.tools
     return ProcessSettings(
         bash_timeout_s=tools.bash_timeout,
@@ -190,7 +190,7 @@ class SandboxNews:
         self._threads[branch_id] = thread_id
 
     def on_background(self, branch_id: str, run: "BackgroundRun") -> None:
-        """Hand on that a background command ended (DE-29)."""
+        """Hand on that a background command ended."""
         for heard in self._listeners:
             heard(branch_id, run)
 
@@ -202,7 +202,7 @@ class SandboxNews:
 
 
 class Runtimes(SessionPart):
-    """What runs programs on the branches of sessions: sandboxes, and interpreters that keep names (SB-44).
+    """What runs programs on the branches of sessions: sandboxes, and interpreters that keep names.
 
     Args:
         sandboxes: closed by whoever made them. directory: where names are kept over a restart.

@@ -25,7 +25,7 @@ SESSION_DEPTH = 1  # DE-2: subagents of sessions have none of their own
 
 
 def subagent_rules(settings: Settings, *, max_depth: int) -> Rules:
-    """Return what `delegation.*` says (DE-14, DE-16, DE-21).
+    """Return what `delegation.*` says.
 
     Args:
         max_depth: how deep subagents may nest.

@@ -159,7 +159,7 @@ class Boards:
         session: str = "",
         call: "ToolContext | None" = None,
     ) -> TaskData:
-        """Add a task (DE-34).
+        """Add a task.
 
         Args:
             call: the tool call that asks; its outcome becomes part of the transaction.
@@ -176,14 +176,14 @@ class Boards:
     async def update(
         self, key: BoardKey, task_id: int, change: TaskChange, *, call: "ToolContext | None" = None
     ) -> TaskData:
-        """Change a task (DE-36); an error changes nothing."""
+        """Change a task; an error changes nothing."""
         await self.begin(key)
         return await self._change(key, lambda c: update_task(c, key.name, task_id, change), call)
 
     async def claim(
         self, key: BoardKey, owner: str, task_id: int | None = None, *, also: Also | None = None
     ) -> TaskData | None:
-        """Claim a task for `owner`, by default the claimable one with the lowest id (DE-41).
+        """Claim a task for `owner`, by default the claimable one with the lowest id.
 
         Args:
             also: a further change of the same transaction, told the task; not run without a claim.
@@ -217,7 +217,7 @@ class Boards:
         session: str = "",
         first: Callable[[Connection], bool] | None = None,
     ) -> list[TaskData]:
-        """Give back what somebody who ended had claimed (DE-41); returns the tasks.
+        """Give back what somebody who ended had claimed; returns the tasks.
 
         Args:
             first: records the end in the same transaction; when it returns False nothing is given back.
@@ -271,7 +271,7 @@ class Boards:
         return await self.begin(key) if is_there else ()
 
     async def begin(self, key: BoardKey) -> tuple[str, ...]:
-        """Make a board at its first use, with the task files that are in its workspace (DE-43).
+        """Make a board at its first use, with the task files that are in its workspace.
 
         Returns:
             What a person should be told: files that could not be read.

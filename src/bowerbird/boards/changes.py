@@ -119,7 +119,7 @@ def update_task(connection: Connection, board: str, task_id: int, change: TaskCh
 
 
 def claim_task(connection: Connection, board: str, owner: str, task_id: int | None = None) -> Changed | None:
-    """Give a task to `owner` and start it, in one conditional write (DE-41).
+    """Give a task to `owner` and start it, in one conditional write.
 
     Args:
         task_id: None = the claimable one with the lowest id.
@@ -150,7 +150,7 @@ def claim_task(connection: Connection, board: str, owner: str, task_id: int | No
 def release_claims(
     connection: Connection, board: str, owner: str, reason: str, *, session: str = ""
 ) -> list[Changed]:
-    """Give back what somebody who ended had claimed: pending, nobody's, with a note (DE-41).
+    """Give back what somebody who ended had claimed: pending, nobody's, with a note.
 
     Args:
         reason: kept in `metadata.released`. session: of whoever ended, kept there too.
@@ -166,7 +166,7 @@ def release_claims(
 def import_tasks(
     connection: Connection, board: str, rows: Sequence[TaskRow], edges: Iterable[Edge], above: int
 ) -> bool:
-    """Make a board with tasks that were found as files; False when the board exists already (DE-43).
+    """Make a board with tasks that were found as files; False when the board exists already.
 
     Args:
         edges: links; those to tasks that are not there, and those that close a cycle, are left out.

@@ -54,7 +54,7 @@ class Shape:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskChange:
-    """What to change of a task; None leaves a field as it is (DE-36).
+    """What to change of a task; None leaves a field as it is.
 
     Attributes:
         metadata: is merged; a value None deletes its key.
@@ -80,7 +80,7 @@ class TaskChange:
 
 
 def task_id_of(value: object) -> int:
-    """Return an id given as an integer or a numeric string (DE-35).
+    """Return an id given as an integer or a numeric string.
 
     Raises:
         InvalidArgument: it is neither.
@@ -110,7 +110,7 @@ def linked(task_id: int, shape: Shape, change: TaskChange) -> frozenset[Edge]:
     """Return the edges of the board after the links of `change` were made and removed.
 
     Raises:
-        InvalidArgument: unknown tasks, the task itself, or a cycle, which is shown (DE-37).
+        InvalidArgument: unknown tasks, the task itself, or a cycle, which is shown.
     """
     added, removed = change.links(task_id)
     missing = {end for edge in (*added, *removed) for end in edge} - set(shape.statuses)
@@ -280,7 +280,7 @@ def shown(task: TaskRow, shape: Shape) -> TaskData:
 
 
 def board_lines(tasks: Sequence[TaskData]) -> str:
-    """Return the readable list: a line per task, then how many are done (DE-40).
+    """Return the readable list: a line per task, then how many are done.
 
     Args:
         tasks: in order, as `shown`.

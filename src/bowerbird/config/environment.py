@@ -109,7 +109,7 @@ def _add_mapping(
 def _names(
     values: Mapping[str, str], command: bool, known: list[Path], findings: list[Finding], source: Variables
 ) -> dict[str, tuple[Path, bool]]:
-    """Return the variables that set something: long names first, so that they win (CF-7)."""
+    """Return the variables that set something: long names first, so that they win."""
     short = {PREFIX + n: p for n, p in short_names().items() if n in PROJECT_NAMES}
     short |= {n: p for n, p in short_names().items() if not (command and n in PROJECT_NAMES)}
     found: dict[str, tuple[Path, bool]] = {}

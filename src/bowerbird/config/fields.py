@@ -21,7 +21,7 @@ Applies = Literal["N", "S"]
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether a key or variable of this name holds a secret (CF-79): `*key`, `*token`, …
+    """Whether a key or variable of this name holds a secret: `*key`, `*token`, …
 
     Example:
         >>> is_secret_name("brave_api_key"), is_secret_name("max_tokens")
@@ -172,7 +172,7 @@ def key(
     Args:
         default: its value when nothing sets it; a mutable one is copied per section.
         meaning: one sentence for `config explain` and the reference page.
-        env: short environment names, first wins (CF-15 … CF-48).
+        env: short environment names, first wins.
         unit: say `s`, `bytes`, `MiB`, `USD`; empty for none.
         applies: `N` from the next turn or connection, `S` after a restart.
         base: for paths: `file` = relative to the base directory, `workspace` = kept relative.

@@ -88,7 +88,7 @@ class KeyInfo:
 
     @property
     def variable(self) -> str:
-        """Its long environment name (CF-7)."""
+        """Its long environment name."""
         return PREFIX + "__".join(part.upper().replace("-", "_") for part in self.path)
 
     @property
@@ -273,7 +273,7 @@ def canonical(path: Path) -> Path:
 
 @cache
 def short_names() -> Mapping[str, Path]:
-    """Return the short environment names and what they set (CF-15 … CF-48, PR-1)."""
+    """Return the short environment names and what they set."""
     names = {name: info.path for info in walk() for name in info.env}
     return {**names, **PROVIDER_VARIABLES}
 
@@ -296,7 +296,7 @@ def distance(a: str, b: str, limit: int = 2) -> int:
 
 
 def nearest(name: str, known: Iterator[str] | list[str]) -> str | None:
-    """Return the known name closest to `name`: the same word, or edit distance ≤ 2 (CF-10).
+    """Return the known name closest to `name`: the same word, or edit distance ≤ 2.
 
     Example:
         >>> nearest("alowed_users", ["token", "allowed_users"])

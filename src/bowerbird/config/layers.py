@@ -64,7 +64,7 @@ EMPTY = _Empty()
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something to report about a key: `key: problem; source:line` (CF-11)."""
+    """Something to report about a key: `key: problem; source:line`."""
 
     severity: Literal["error", "warning", "note"]
     path: Path
@@ -137,7 +137,7 @@ def _shape(value: object) -> str:
 
 
 def _unknown(path: Path, origin: Origin) -> Finding:
-    """Report an unknown key; in sections whose typos open a door it is an error (CF-10)."""
+    """Report an unknown key; in sections whose typos open a door it is an error."""
     parent: Node | KeyInfo | None = tree()
     for name in path[:-1]:
         parent = parent.child(name) if isinstance(parent, Node) else None
@@ -208,7 +208,7 @@ def nest(leaves: Mapping[Path, Leaf]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A value that names an undefined variable (CF-5)."""
+    """A value that names an undefined variable."""
 
     path: Path
     variable: str

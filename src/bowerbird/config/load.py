@@ -172,7 +172,7 @@ def inspect_settings(
 
 
 def _keys_by_other_names(leaves: dict[KeyPath, Leaf], sources: Sequence[Variables]) -> None:
-    """Take a provider's key from the variable that `api_key_env` names, unless it has one (CF-90)."""
+    """Take a provider's key from the variable that `api_key_env` names, unless it has one."""
     for path, leaf in list(leaves.items()):
         target = (*path[:-1], "api_key")
         if path[0] != "providers" or path[-1] != "api_key_env" or target in leaves:
@@ -232,7 +232,7 @@ def _mcp_file(
     """Add the servers of `mcp.file` to `leaves`; return values that lack a variable.
 
     A file that lies in the command's workspace and that nobody named belongs to the project: an agent
-    could have written it, so its servers are never started (PT-17).
+    could have written it, so its servers are never started.
     """
     leaf = leaves.get(("mcp", "file"))
     name, origin = (str(leaf.value), leaf.origin) if leaf else ("mcp_servers.json", DEFAULT)
@@ -274,7 +274,7 @@ def _is_secret(path: KeyPath) -> bool:
 def _own_workspace(
     file: Path | None, named: str | None, environment: Mapping[str, str], settings: Settings
 ) -> list[Finding]:
-    """A server whose unnamed settings lie in its own workspace would let the agent propose them (CF-2)."""
+    """A server whose unnamed settings lie in its own workspace would let the agent propose them."""
     if file is None or named or environment.get("BOWERBIRD_CONFIG", "").strip():
         return []
     if not file.is_relative_to(settings.agent.workspace):

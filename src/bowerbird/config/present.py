@@ -106,7 +106,7 @@ def _row(loaded: Loaded, path: Path, info: KeyInfo) -> Row:
 
 
 def plain(value: Any, info: KeyInfo | None = None) -> Any:
-    """Return `value` as JSON data, secrets as `********` or `not set` (CF-79)."""
+    """Return `value` as JSON data, secrets as `********` or `not set`."""
     if isinstance(value, Url):
         return str(value)
     if isinstance(value, Secret) or (info is not None and info.secret):

@@ -33,7 +33,7 @@ class Resolved:
 
 @dataclass(frozen=True, slots=True)
 class Bases:
-    """Where relative paths start (CF-2, D-16).
+    """Where relative paths start.
 
     Attributes:
         file: those of a settings file, of the `.env` beside it, and defaults.
@@ -110,7 +110,7 @@ def _wrong(path: Path, info: KeyInfo | None, what: str, leaf: Leaf) -> Finding:
 
 
 def _with_paths(typed: Mapping[Path, Leaf], bases: Bases) -> dict[Path, Leaf]:
-    """Make path settings absolute, defaults too (CF-2)."""
+    """Make path settings absolute, defaults too."""
     placed = dict(typed)
     for info in walk():
         if info.base == "file" and "*" not in info.path and info.default and info.path not in placed:

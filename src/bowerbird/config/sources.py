@@ -47,7 +47,7 @@ def choose_file(
     home: Path,
     command: bool,
 ) -> Place:
-    """Return the settings file of a command (CF-2); without one, paths start in ~/.bowerbird (D-16).
+    """Return the settings file of a command; without one, paths start in ~/.bowerbird.
 
     Args:
         named: the value of `--config`. environment: for BOWERBIRD_CONFIG. cwd, home: absolute.
@@ -80,7 +80,7 @@ def choose_file(
 
 
 def initialised(home: Path) -> frozenset[Path]:
-    """Return the directories in which somebody wrote settings for a server with `config init` (D-17)."""
+    """Return the directories in which somebody wrote settings for a server with `config init`."""
     try:
         lines = (home / HOME_DIRECTORY / INITIALISED).read_bytes().split(b"\n")
     except OSError:
@@ -135,7 +135,7 @@ def load_document(file: Path, findings: list[Finding]) -> Document | None:
 
 
 def read_mcp_file(file: Path, named: bool, settings_servers: set[str]) -> FileLayers:
-    """Read the servers of `mcp.file` (CF-50); one named explicitly must exist."""
+    """Read the servers of `mcp.file`; one named explicitly must exist."""
     result = FileLayers()
     if not os.path.lexists(file):
         if named:
@@ -208,14 +208,14 @@ def read_dotenv(file: Path, findings: list[Finding], *, named: bool) -> tuple[di
 
 
 def read_secret_file(base: Path, home: Path, name: str) -> str:
-    """Return the text of a secret's file without one trailing newline (CF-8)."""
+    """Return the text of a secret's file without one trailing newline."""
     file = base / (home / name[2:] if name.startswith("~/") else Path(name))
     text = file.read_text(encoding="utf-8")
     return text.removesuffix("\n").removesuffix("\r")
 
 
 def open_to_others(file: Path) -> Finding | None:
-    """Return a warning when others than the owner may read `file` (CF-81)."""
+    """Return a warning when others than the owner may read `file`."""
     try:
         mode = file.stat().st_mode
     except OSError:

@@ -115,7 +115,7 @@ class Settings(BaseSettings):
         return (init_settings,)
 
     def secrets(self) -> frozenset[str]:
-        """Return every secret text in this tree, for the redactor (MO-35).
+        """Return every secret text in this tree, for the redactor.
 
         Example:
             >>> Settings().secrets()
@@ -125,7 +125,7 @@ class Settings(BaseSettings):
 
 
 AppConfig = Settings
-"""The name under which `create_agent` takes them (AG-68)."""
+"""The name under which `create_agent` takes them."""
 
 
 def _secrets_in(value: Any) -> list[str]:

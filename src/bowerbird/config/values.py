@@ -143,7 +143,7 @@ def _structured(value: Any) -> Any:
 
 
 def shown(info: KeyInfo, value: Any) -> str:
-    """Return `value` for an error message: short, and never a secret (CF-11)."""
+    """Return `value` for an error message: short, and never a secret."""
     if info.secret or info.kind == "url":
         return "a value not shown"
     text = json.dumps(value, ensure_ascii=False, default=str) if not isinstance(value, str) else repr(value)

@@ -214,7 +214,7 @@ ModelErrorKind = Literal[
 
 
 class ModelError(BowerbirdError):
-    """A model call failed (MO-13).
+    """A model call failed.
 
     Attributes:
         kind: what failed; see `ModelErrorKind`.
@@ -223,7 +223,7 @@ class ModelError(BowerbirdError):
         retryable: whether the same request may succeed later.
         retry_after_s: seconds the provider asked to wait, or None.
         request_id: the provider's id of the request, or None.
-        usage: what a cut answer used as far as known, or None (MO-14); set where it is read.
+        usage: what a cut answer used as far as known, or None; set where it is read.
     """
 
     def __init__(

@@ -38,7 +38,7 @@ _WIRE_STOP: dict[str, str] = {
 
 
 def wire_stop(stop: RunStop) -> str:
-    """Return the name of `stop` in journal and wire (AG-34)."""
+    """Return the name of `stop` in journal and wire."""
     return _WIRE_STOP.get(stop, stop)
 
 
@@ -88,7 +88,7 @@ class ToolOutcome(Tagged, frozen=True, tag="tool_outcome"):
 
     @property
     def id(self) -> str:
-        """The call's id, under the name that results have on wires (TO-50)."""
+        """The call's id, under the name that results have on wires."""
         return self.call
 
     @property
@@ -113,7 +113,7 @@ def taint_source(outcome: ToolOutcome) -> str:
 
 
 class Injected(Tagged, frozen=True, tag="injected"):
-    """Text that the runtime put before the model: notices, inbox, corrective messages (AG-39)."""
+    """Text that the runtime put before the model: notices, inbox, corrective messages."""
 
     source: Literal["background", "inbox", "schedule", "recovery", "runtime"]
     message: Message
@@ -121,7 +121,7 @@ class Injected(Tagged, frozen=True, tag="injected"):
 
 
 class Compaction(Tagged, frozen=True, tag="compaction"):
-    """What is sent from now on in place of messages `from_id` … `to_id`; history stays (AG-56)."""
+    """What is sent from now on in place of messages `from_id` … `to_id`; history stays."""
 
     from_id: str
     to_id: str
@@ -132,7 +132,7 @@ class Compaction(Tagged, frozen=True, tag="compaction"):
 
 
 class ApprovalRequest(Tagged, frozen=True, tag="request"):
-    """Calls that wait for a person's decision (AG-62); `expires_at` once it is recorded."""
+    """Calls that wait for a person's decision; `expires_at` once it is recorded."""
 
     id: str
     kind: Literal["approval", "plan", "effect", "budget", "user"]
@@ -152,7 +152,7 @@ class ApprovalAnswer(Tagged, frozen=True, tag="answer"):
 
 
 class ModelSwitch(Tagged, frozen=True, tag="model_switch"):
-    """The tier that answers from the next model call on (MO-43)."""
+    """The tier that answers from the next model call on."""
 
     tier: str
     by: Literal["tool", "user", "task"]
@@ -198,7 +198,7 @@ class ThinkingLive(Tagged, frozen=True, tag="thinking_delta"):
 
 
 class ToolProgress(Tagged, frozen=True, tag="tool_progress"):
-    """A running tool says how far it is (TO-51)."""
+    """A running tool says how far it is."""
 
     call: str
     text: str
@@ -212,7 +212,7 @@ class Notice(Tagged, frozen=True, tag="notice"):
 
 
 class Egress(Tagged, frozen=True, tag="egress"):
-    """A sandboxed process asked for a host: it was let out, or refused (SB-29)."""
+    """A sandboxed process asked for a host: it was let out, or refused."""
 
     host: str
     port: int
@@ -222,13 +222,13 @@ class Egress(Tagged, frozen=True, tag="egress"):
 
 
 class BackgroundResult(Tagged, frozen=True, tag="background_result"):
-    """Background commands ended; each is `{task_id, status, command, result}` (DE-29)."""
+    """Background commands ended; each is `{task_id, status, command, result}`."""
 
     notifications: tuple[dict[str, str], ...]
 
 
 class SubagentStart(Tagged, frozen=True, tag="subagent_start"):
-    """A subagent begins its task (DE-17); `subagent_id` is its session, `parent_id` its caller's."""
+    """A subagent begins its task; `subagent_id` is its session, `parent_id` its caller's."""
 
     subagent_id: str
     task: str
@@ -238,7 +238,7 @@ class SubagentStart(Tagged, frozen=True, tag="subagent_start"):
 
 
 class SubagentEnd(Tagged, frozen=True, tag="subagent_end"):
-    """A subagent ended; `usage` joins its caller's totals, `elapsed` is in seconds (DE-17)."""
+    """A subagent ended; `usage` joins its caller's totals, `elapsed` is in seconds."""
 
     subagent_id: str
     summary: str
@@ -252,7 +252,7 @@ class SubagentEnd(Tagged, frozen=True, tag="subagent_end"):
 
 
 class TeammateStatus(Tagged, frozen=True, tag="teammate_status"):
-    """A teammate works, waits for work, or has ended (DE-61)."""
+    """A teammate works, waits for work, or has ended."""
 
     name: str
     role: str
@@ -260,7 +260,7 @@ class TeammateStatus(Tagged, frozen=True, tag="teammate_status"):
 
 
 class TaskUpdate(Tagged, frozen=True, tag="task_update"):
-    """The workspace's task board as it is now, every task in the form of DE-32 (DE-42)."""
+    """The workspace's task board as it is now, every task in the form of DE-32."""
 
     tasks: tuple[dict[str, Any], ...]
 
@@ -288,7 +288,7 @@ class LandingProgress(Tagged, frozen=True, tag="landing_progress"):
 
 
 class SandboxTier(Tagged, frozen=True, tag="sandbox_tier"):
-    """Processes are isolated another way than before; `reasons` says why no better one (SB-6)."""
+    """Processes are isolated another way than before; `reasons` says why no better one."""
 
     tier: str
     minimum: str
@@ -296,7 +296,7 @@ class SandboxTier(Tagged, frozen=True, tag="sandbox_tier"):
 
 
 class Trace(Tagged, frozen=True, tag="trace"):
-    """A request to a model or its answer, as recorded while tracing is on (MO-34)."""
+    """A request to a model or its answer, as recorded while tracing is on."""
 
     record: dict[str, Any]
 
@@ -305,7 +305,7 @@ class Trace(Tagged, frozen=True, tag="trace"):
 
 
 class RunError(msgspec.Struct, frozen=True):
-    """Why a run failed: `{type, message, retryable}` (AG-33)."""
+    """Why a run failed: `{type, message, retryable}`."""
 
     type: str
     message: str

@@ -32,10 +32,10 @@ def new_id(prefix: str) -> str:
 
 
 def new_thread_id() -> str:
-    """Return the id of a conversation made over HTTP, CLI, UI or the library (SE-1)."""
+    """Return the id of a conversation made over HTTP, CLI, UI or the library."""
     return os.urandom(6).hex()
 
 
 def new_call_id() -> str:
-    """Return an id for a tool call whose provider gave none or repeated one (MO-8)."""
+    """Return an id for a tool call whose provider gave none or repeated one."""
     return "call_" + os.urandom(8).hex()

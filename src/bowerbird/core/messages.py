@@ -76,7 +76,7 @@ class ToolResultBlock(msgspec.Struct, frozen=True, tag="tool_result", omit_defau
 
 
 class UnknownBlock(msgspec.Struct, frozen=True, tag="unknown"):
-    """A block of a type this version does not know: kept as read, not sent (MO-8)."""
+    """A block of a type this version does not know: kept as read, not sent."""
 
     raw: dict[str, Any]
 
@@ -194,7 +194,7 @@ def message_from_data(data: Mapping[str, Any]) -> Message:
 
 
 def message_to_data(message: Message) -> dict[str, Any]:
-    """Return the plain data of `message` (MO-1)."""
+    """Return the plain data of `message`."""
     return {
         "role": message.role,
         "content": [block_to_data(b) for b in message.content],

@@ -21,9 +21,9 @@ class Preset:
         base_url: the vendor's own address; None = must be set.
         key_variable: environment name of the key, named in errors; None = no key is used.
         key_needed: a missing key is an error at the first call.
-        own_thinking: form on the vendor's own host; elsewhere it is `effort` (MO-20).
+        own_thinking: form on the vendor's own host; elsewhere it is `effort`.
         max_tokens_field: what the server calls the output limit.
-        reasoning_back: takes `reasoning_content` on assistant messages (MO-23).
+        reasoning_back: takes `reasoning_content` on assistant messages.
         colon_names: its models have colons in their names (`qwen2:7b`).
         short_ids: call ids are 9 letters or digits.
         prices_as: the provider's name in the price package; None = unpriced.

@@ -63,10 +63,10 @@ class Usage(msgspec.Struct, frozen=True):
 
     @property
     def context_tokens(self) -> int:
-        """Input of one call as the model saw it: uncached + cache read + cache write (MO-15)."""
+        """Input of one call as the model saw it: uncached + cache read + cache write."""
         return self.input_tokens + self.cache_read_tokens + self.cache_write_tokens
 
     @property
     def budget_tokens(self) -> int:
-        """What counts against a token budget: all but cache reads (MO-51)."""
+        """What counts against a token budget: all but cache reads."""
         return self.input_tokens + self.cache_write_tokens + self.output_tokens

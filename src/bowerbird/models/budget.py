@@ -98,13 +98,13 @@ def fit(
 
     Args:
         scopes: every limit the call counts against.
-        expected: counted input; its cache-read part does not count against tokens (MO-51).
+        expected: counted input; its cache-read part does not count against tokens.
         max_tokens: wanted output limit.
         price: USD of a usage at the model's price, None when unknown.
         allow_unpriced: let a model without price run under money limits.
 
     Raises:
-        ConfigError: the price is unknown and a money limit is set (MO-52).
+        ConfigError: the price is unknown and a money limit is set.
     """
     least = min(max_tokens, LEAST_OUTPUT_TOKENS)
     usd = worst_cost(expected, max_tokens, price)

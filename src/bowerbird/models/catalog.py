@@ -108,7 +108,7 @@ def traits_of(
         model: its name there.
         own_host: whether it is asked at the vendor's own address.
         override: what a person set for it.
-        context_window: tokens to use at most (CF-29); those of models in no row.
+        context_window: tokens to use at most; those of models in no row.
         priced: whether a price is known.
     """
     family, known = _family(model), override or ModelOverride()

@@ -53,7 +53,7 @@ _REFUSAL_WORDS = re.compile(
 
 
 class FieldRefused(ModelError):
-    """A server refused one optional field; the adapter will leave it out from now on (MO-19).
+    """A server refused one optional field; the adapter will leave it out from now on.
 
     Attributes:
         field: the refused field of the request.

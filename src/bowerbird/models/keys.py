@@ -11,7 +11,7 @@ from bowerbird.models.settings import ModelSettings, ProviderSettings, is_loopba
 
 
 def missing_key_of(name: ModelName, settings: ModelSettings) -> str | None:
-    """Return what to say when `name` needs a key and has none; None when all is well (CF-16, CF-18)."""
+    """Return what to say when `name` needs a key and has none; None when all is well."""
     preset, provider = preset_of(name.provider), provider_of(name, settings)
     if provider.api_key or not preset.key_needed or preset.key_variable is None:
         return None

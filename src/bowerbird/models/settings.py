@@ -27,7 +27,7 @@ def is_loopback(url: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """At most `1 + retries` requests per call (MO-29).
+    """At most `1 + retries` requests per call.
 
     Args:
         retries: further requests after the first, 0–20 (`LLM_MAX_RETRIES`).
@@ -52,7 +52,7 @@ class RetryPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Seconds to wait for a provider (MO-31): connection, first event, silence between events."""
+    """Seconds to wait for a provider: connection, first event, silence between events."""
 
     connect_s: float = 10.0
     first_event_s: float = 300.0
@@ -82,7 +82,7 @@ class ProviderSettings:
         base_url: http(s) URL; None = the provider's own host.
         headers: further headers of every request.
         timeouts: see `Timeouts`.
-        verify_tls: may be False for loopback hosts only (MO-17).
+        verify_tls: may be False for loopback hosts only.
     """
 
     api_key: str | None = field(default=None, repr=False)
@@ -97,12 +97,12 @@ class ModelOverride:
     """What a person knows better than the catalogue about one model; None = the catalogue's.
 
     Args:
-        thinking_form: how thinking is asked for (MO-21): `effort`, `adaptive`, `budget`,
+        thinking_form: how thinking is asked for: `effort`, `adaptive`, `budget`,
             `reasoning_effort`, `reasoning`, or `none`.
         efforts: efforts the model knows, lowest first.
         temperature: False when the model refuses one.
-        price: replaces the price package's (MO-48).
-        fallback: `provider:model` names tried after this one (MO-33).
+        price: replaces the price package's.
+        fallback: `provider:model` names tried after this one.
     """
 
     context_window: int | None = None
@@ -118,7 +118,7 @@ class ModelOverride:
 
 @dataclass(frozen=True, slots=True)
 class TierSettings:
-    """One tier of the router: a provider's `name`, its `model`, and what differs there (MO-41)."""
+    """One tier of the router: a provider's `name`, its `model`, and what differs there."""
 
     name: str
     model: str
@@ -139,7 +139,7 @@ class RouterSettings:
 
 @dataclass(frozen=True, slots=True)
 class LocalSettings:
-    """The embedded model (MO-37 … MO-40).
+    """The embedded model.
 
     Args:
         data_dir: weights lie in `data_dir/models`; None = the caller has none, only paths work.
@@ -158,7 +158,7 @@ class LocalSettings:
 
 @dataclass(frozen=True, slots=True)
 class TelemetrySettings:
-    """OpenTelemetry spans of model calls (MO-36); `content` allows prompts in them."""
+    """OpenTelemetry spans of model calls; `content` allows prompts in them."""
 
     enabled: bool = False
     content: bool = False
@@ -169,11 +169,11 @@ class ModelSettings:
     """Everything `open_model` needs.
 
     Args:
-        provider, model: what a name without prefix means (CF-15, CF-20).
+        provider, model: what a name without prefix means.
         providers: by prefix; a name of one's own with a `base_url` is OpenAI-compatible.
         overrides: by `provider:model` or bare model name.
-        context_window: tokens to plan with at most (CF-29); None = what the model has.
-        secrets: further values that never appear in an error or trace (MO-35).
+        context_window: tokens to plan with at most; None = what the model has.
+        secrets: further values that never appear in an error or trace.
 
     Example:
         >>> ModelSettings(providers={"openai": ProviderSettings(base_url="http://127.0.0.1:9/v1")}).provider

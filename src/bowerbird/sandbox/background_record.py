@@ -68,7 +68,7 @@ class BackgroundRun(msgspec.Struct, frozen=True):
         return {"task_id": self.task_id, "status": self.state, **data}
 
     def notification(self) -> dict[str, str]:
-        """Return the row that model and viewers are told (DE-29)."""
+        """Return the row that model and viewers are told."""
         return {
             "task_id": self.task_id,
             "status": self.state,

@@ -96,7 +96,7 @@ class SandboxHost:
         return self._facts
 
     async def facts_for(self, workspace: Path | None) -> HostFacts:
-        """Return the facts for a sandbox, without trees that hold what no command may see (SB-23).
+        """Return the facts for a sandbox, without trees that hold what no command may see.
 
         Args:
             workspace: the branch's own; commands see the branch in its place.
@@ -132,7 +132,7 @@ class SandboxHost:
             return self._status
 
     async def start_failed(self) -> None:
-        """Find out anew at the next `status`: what worked before does not work now (SB-4)."""
+        """Find out anew at the next `status`: what worked before does not work now."""
         self._status = None
         if self._remembered is not None:
             await to_thread(self._remembered.forget)
@@ -244,7 +244,7 @@ class SandboxHost:
                     await sandbox.cool_down()
 
     async def new_turn(self, branch_id: str) -> None:
-        """Let the next command of a branch see what the user edited meanwhile (WS-5)."""
+        """Let the next command of a branch see what the user edited meanwhile."""
         sandbox = self._sandboxes.get(branch_id)
         if sandbox is not None:
             await sandbox.new_turn()
@@ -264,7 +264,7 @@ class SandboxHost:
         return (branch.processes().directory / BACKGROUND_FILE).exists()
 
     async def background_over(self, branch_id: str, *, wait: bool = False) -> None:
-        """Make sure that no background command writes a branch, before it is landed or deleted (DE-31).
+        """Make sure that no background command writes a branch, before it is landed or deleted.
 
         Args:
             wait: wait for their ends; otherwise it is refused while one runs.

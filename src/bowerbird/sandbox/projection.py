@@ -77,7 +77,7 @@ class Projection(Protocol):
 
 
 class OverlayProjection:
-    """The branch's layers mounted by the kernel at the workspace's own path (SB-7, SB-8)."""
+    """The branch's layers mounted by the kernel at the workspace's own path."""
 
     tier: Tier = "overlay"
     home = HOME

@@ -128,11 +128,11 @@ class Catalogue:
         return await self.store.read(select)
 
     async def rename(self, thread_id: str, title: str) -> None:
-        """Give a session a title of its own (SE-24)."""
+        """Give a session a title of its own."""
         await self.set_flags(thread_id, {"title": title})
 
     async def set_flags(self, thread_id: str, changes: Mapping[str, Any], by: str = "user") -> None:
-        """Change a session's settings durably; every viewer is told (SV-22, SV-38).
+        """Change a session's settings durably; every viewer is told.
 
         Flags, columns and the `settings` record are one transaction. A running turn goes on with
         what it began with.
@@ -168,7 +168,7 @@ class Catalogue:
         self._context.live.publish(Published(thread_id, None, record.seq, said))
 
     async def require_owner(self, thread_id: str, owner: str | None) -> SessionInfo:
-        """Return the session when it is this user's; another's is as unknown as none (SV-56).
+        """Return the session when it is this user's; another's is as unknown as none.
 
         Args:
             owner: None with auth off: every session is the one user's.
@@ -206,7 +206,7 @@ class Catalogue:
         return await self.store.read(lambda c: session_info(c, child))
 
     async def reset(self, channel: str, chat_id: str, new: NewSession | None = None) -> SessionInfo:
-        """Begin a chat anew: the counter rises and the next session exists, in one transaction (SE-3)."""
+        """Begin a chat anew: the counter rises and the next session exists, in one transaction."""
         base = thread_of_chat(channel, chat_id)
         wanted = new or NewSession(kind="chat")
         branch = await self._context.branches.create(

@@ -79,7 +79,7 @@ class Reader(Catalogue):
     async def messages(
         self, thread_id: str, *, after: int = 0, limit: int | None = None
     ) -> list[MessageView]:
-        """Return what people said and were answered, in order (SV-9).
+        """Return what people said and were answered, in order.
 
         Args:
             after: only messages with a greater cursor.
@@ -101,7 +101,7 @@ class Reader(Catalogue):
     async def pending(
         self, thread_id: str | None = None, *, owner: str | None = None
     ) -> list[PendingRequest]:
-        """Return the questions that wait for a person, oldest first (SV-29, SV-46).
+        """Return the questions that wait for a person, oldest first.
 
         Args:
             thread_id: only of this session. owner: only of this user's sessions.
@@ -144,7 +144,7 @@ class Reader(Catalogue):
         return await self.store.read(find)
 
     async def tokens(self, thread_id: str) -> Tokens:
-        """Return the totals of every model call of a session, its subagents' included (SV-9)."""
+        """Return the totals of every model call of a session, its subagents' included."""
 
         def total(connection: Connection) -> Tokens:
             found = session_usage(connection, thread_id)

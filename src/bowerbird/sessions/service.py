@@ -113,7 +113,7 @@ class SessionService(Reader):
         self.review = Review(self, self._context.branches, checking)
 
     def use(self, settings: SessionSettings) -> None:
-        """Follow other limits and times with the next input and turn (CF-13)."""
+        """Follow other limits and times with the next input and turn."""
         self.settings = settings
         self._context = replace(self._context, settings=settings)
 
@@ -147,7 +147,7 @@ class SessionService(Reader):
         await self._context.branches.aclose()
 
     async def tidy(self) -> Removed:
-        """Remove what is older than settings keep it; runs by itself at start and every hour (SE-48)."""
+        """Remove what is older than settings keep it; runs by itself at start and every hour."""
         context = self._context
         return await tidy(self.store, context.audit, self.settings, self.delete, branches=context.branches)
 
@@ -173,7 +173,7 @@ class SessionService(Reader):
         *,
         turn_kind: str = "user",
     ) -> Receipt:
-        """Accept an input durably; the turn it becomes is driven in its order (SE-17).
+        """Accept an input durably; the turn it becomes is driven in its order.
 
         Args:
             body: text, or `{"content": text or blocks}`.
@@ -226,7 +226,7 @@ class SessionService(Reader):
             await self._wake(accepted.wake)
 
     async def take_back(self, thread_id: str, inbox_id: str) -> None:
-        """Cancel an accepted input before its turn begins; every viewer is told (SV-62).
+        """Cancel an accepted input before its turn begins; every viewer is told.
 
         Raises:
             UnknownSession: no such input. NotQueued: its turn has begun.
@@ -247,7 +247,7 @@ class SessionService(Reader):
         door: str = "cli",
         authority: Authority = "admin",
     ) -> None:
-        """Answer a pending request; the first answer counts, from whatever door (SE-21).
+        """Answer a pending request; the first answer counts, from whatever door.
 
         Args:
             request_id: None means the one pending request of `thread_id`.
@@ -255,7 +255,7 @@ class SessionService(Reader):
                 `did_not_happen`, `run_again` for an effect; `raise`, `stop` for a budget; any text
                 for a question.
             feedback: a comment, a plan's correction, the amount in USD to raise by.
-            authority: what the answerer may decide beside the session's own affairs (D-29).
+            authority: what the answerer may decide beside the session's own affairs.
 
         Raises:
             NotAllowed, AlreadyAnswered, NoPendingRequest, InvalidArgument: nothing is changed.
@@ -302,7 +302,7 @@ class SessionService(Reader):
         return active.turn_id
 
     async def disconnect(self, turn_id: str) -> None:
-        """Stop a running turn because its last viewer left; it ends as `disconnected`, resumable (SV-49).
+        """Stop a running turn because its last viewer left; it ends as `disconnected`, resumable.
 
         Nothing happens to a turn that has ended, or that waits for a person without being driven.
         """
@@ -311,7 +311,7 @@ class SessionService(Reader):
             await self._signal(turn, Signal("disconnect"))
 
     async def resume(self, turn_id: str | None = None, *, thread_id: str | None = None) -> TurnInfo:
-        """Go on with a turn that failed or whose process died, under its own id (SE-22).
+        """Go on with a turn that failed or whose process died, under its own id.
 
         Args:
             turn_id: None means the session's newest turn that can be resumed.
@@ -324,7 +324,7 @@ class SessionService(Reader):
         return turn_info(row)
 
     async def delete(self, thread_id: str) -> None:
-        """Delete a session, which stops its turn; unlanded work can be restored for 7 days (SE-49)."""
+        """Delete a session, which stops its turn; unlanded work can be restored for 7 days."""
         session = await self.row(thread_id)
         if session.branch_id is not None:
             await self.review.stop_check(session.branch_id)

@@ -40,7 +40,7 @@ class Defaults:
 
 
 def listed(info: "SessionInfo", *, asked: bool = False) -> dict[str, Any]:
-    """Return a session as lists show it (SV-8).
+    """Return a session as lists show it.
 
     Args:
         asked: one of its subagents waits for an approval.
@@ -77,7 +77,7 @@ async def conversation(
     after: int = 0,
     limit: int = 1000,
 ) -> dict[str, Any]:
-    """Return a session with a page of its messages (SV-9).
+    """Return a session with a page of its messages.
 
     Args:
         model, window: what it runs on now, and the tokens of context that its turns plan with.

@@ -71,7 +71,7 @@ def chat_of_thread(thread_id: str) -> Chat | None:
 
 
 def thread_of_task(task_id: str) -> str:
-    """Return the thread id that a scheduled task keeps over all its runs (SE-5)."""
+    """Return the thread id that a scheduled task keeps over all its runs."""
     return _bounded(f"{_SCHEDULER}_{_encoded(task_id)}")
 
 

@@ -44,7 +44,7 @@ class NewSession:
 
 
 class Receipt(msgspec.Struct, frozen=True):
-    """What an accepted input became (SE-17).
+    """What an accepted input became.
 
     Attributes:
         position: turns of the session that run or wait before it; 0 = it is the next.
@@ -93,7 +93,7 @@ class SessionInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Tokens(msgspec.Struct, frozen=True):
-    """Totals of every model call of a session, whoever made it (SV-9)."""
+    """Totals of every model call of a session, whoever made it."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -104,7 +104,7 @@ class Tokens(msgspec.Struct, frozen=True):
 
 
 class MessageView(msgspec.Struct, frozen=True, kw_only=True):
-    """One message of a session for people: what was typed, or what was answered (SV-9).
+    """One message of a session for people: what was typed, or what was answered.
 
     Attributes:
         cursor: seq of its record. content: its text; images as `[image: name]`.
@@ -124,7 +124,7 @@ class MessageView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CallView(msgspec.Struct, frozen=True, kw_only=True):
-    """One tool call with its full input and result (SV-24); `status` None while it runs."""
+    """One tool call with its full input and result; `status` None while it runs."""
 
     call_id: str
     turn_id: str | None
@@ -141,7 +141,7 @@ class CallView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PendingRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A question that waits for a person (SV-29)."""
+    """A question that waits for a person."""
 
     request_id: str
     thread_id: str

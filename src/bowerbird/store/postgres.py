@@ -140,7 +140,7 @@ def _cannot_open(error: Exception, name: str) -> Exception:
 
 
 class PgCommitter:
-    """Commits batches on one connection; an outage makes them wait, not fail (SE-58).
+    """Commits batches on one connection; an outage makes them wait, not fail.
 
     Args:
         engine: of one connection, for this writer alone.

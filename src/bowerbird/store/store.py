@@ -201,7 +201,7 @@ class Store:
             await in_thread(pack, Path(self.name), self.options.busy_timeout_s)
 
     def require_space(self) -> None:
-        """Raise StorageFull when new work must be refused (SE-61)."""
+        """Raise StorageFull when new work must be refused."""
         if self.space.is_low():
             raise StorageFull(
                 f"less than store.min_free_mb ({self.options.min_free_mb}) MB is free in {self.data_dir}; "

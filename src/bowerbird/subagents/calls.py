@@ -60,7 +60,7 @@ class Calls:
     # ------------------------------------------------------------ starting
 
     async def spawn(self, tasks: Sequence[Any]) -> dict[str, Any]:
-        """See `Subagents.spawn` (DE-5)."""
+        """See `Subagents.spawn`."""
         if not tasks:
             return {"error": "no tasks provided"}
         wanted = [read_entry(entry) for entry in tasks]
@@ -68,7 +68,7 @@ class Calls:
         return {"subagents": [await self._entry(w, m) for w, m in zip(wanted, made, strict=True)]}
 
     async def task(self, description: str, prompt: str, agent_type: str) -> dict[str, Any]:
-        """See `Subagents.task` (DE-9, DE-14)."""
+        """See `Subagents.task`."""
         kind = self.tree.types.get(agent_type)
         if kind is None:
             return {"error": f"there is no agent_type {agent_type!r}; there are {', '.join(self.tree.types)}"}
@@ -97,7 +97,7 @@ class Calls:
         """Run subagents to their ends; return records, and reasons in place of those not started.
 
         Those that this very call has started before, in a process that died, are resumed or taken from
-        the record (DE-18).
+        the record.
         """
         admitted = await self.admit(wanted)
         return await self.wait([m if isinstance(m, str) else await self.start(*m) for m in admitted])
@@ -126,7 +126,7 @@ class Calls:
     async def admit(
         self, wanted: Sequence[Wanted], contest: Contest | None = None
     ) -> list[tuple[Child, Wanted] | str]:
-        """Record what the caps let in, with its fork; return reasons in place of the rest (DE-16)."""
+        """Record what the caps let in, with its fork; return reasons in place of the rest."""
         problems = [await self._problem(one) for one in wanted]
         above, records = self.above, self.tree.records
         async with self.tree.group(above.root).admission:
@@ -218,7 +218,7 @@ class Calls:
         return {**entry, "result": made.result, "diff": await self.diff(made)}
 
     async def diff(self, child: Child) -> dict[str, Any]:
-        """Return what a subagent changed (DE-11)."""
+        """Return what a subagent changed."""
         return await to_thread(child_diff, await self.tree.runner.open(child))
 
     # ------------------------------------------------------------ handles
@@ -226,7 +226,7 @@ class Calls:
     async def merge(
         self, handle: str, paths: Sequence[str] | None = None, force: bool = False
     ) -> dict[str, Any]:
-        """See `Subagents.merge` (DE-6, DE-12)."""
+        """See `Subagents.merge`."""
         child = await self._find(handle)
         if child is None:
             return _unknown(handle)
@@ -235,7 +235,7 @@ class Calls:
         return await self._merge(child, paths, force=force, whole=False)
 
     async def discard(self, handle: str) -> dict[str, Any]:
-        """See `Subagents.discard` (DE-7)."""
+        """See `Subagents.discard`."""
         child = await self._find(handle)
         if child is None:
             return _unknown(handle)
@@ -243,7 +243,7 @@ class Calls:
         return {"discarded": handle}
 
     async def read(self, handle: str, path: str = "") -> dict[str, Any]:
-        """See `Subagents.read` (DE-8)."""
+        """See `Subagents.read`."""
         child = await self._find(handle)
         if child is None:
             return _unknown(handle)
@@ -290,7 +290,7 @@ class Calls:
     async def tournament(
         self, task: str, attempts: int, checks: Sequence[str], models: Sequence[str], merge: str
     ) -> dict[str, Any]:
-        """See `Subagents.tournament` (DE-21)."""
+        """See `Subagents.tournament`."""
         from bowerbird.subagents.tournament import tournament
 
         return await tournament(self, task, attempts, checks, models, merge)

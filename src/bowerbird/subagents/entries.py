@@ -24,7 +24,7 @@ class Wanted:
 
 
 def read_entry(entry: Any) -> Wanted:
-    """Return an entry of `spawn_subagents`: a text, or an object with one (DE-5).
+    """Return an entry of `spawn_subagents`: a text, or an object with one.
 
     >>> read_entry({"prompt": "look", "agent_type": "explore"})
     Wanted(task='look', agent_type='explore', tier='', model='')
@@ -44,7 +44,7 @@ def read_entry(entry: Any) -> Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """Limits of subagents (DE-16); all but the first count over the whole tree of a session.
+    """Limits of subagents; all but the first count over the whole tree of a session.
 
     Args:
         tasks_per_call: entries of one call. parallel: running at once. per_turn: made in one turn.

@@ -34,7 +34,7 @@ async def checks_like(host: SandboxHost) -> "AsyncGenerator[RunCheck, None]":
 async def checks_in(
     data_dir: "Path", settings: "SandboxSettings", status: "SandboxStatus | None"
 ) -> "AsyncGenerator[RunCheck, None]":
-    """Give what runs checks on a host of its own: without network, whatever a person opened (DE-22).
+    """Give what runs checks on a host of its own: without network, whatever a person opened.
 
     Args:
         status: of this machine; None = it is found out.

@@ -168,7 +168,7 @@ class InProcessRunner:
 
 
 async def _keep_transcript(job: Job, done: RunDone[Any] | None) -> None:
-    """Keep what a child said and did as a private file of its fork: nothing of it is lost (DE-17)."""
+    """Keep what a child said and did as a private file of its fork: nothing of it is lost."""
     if done is not None:
         messages = [message_from_data(message) for message in done.result.messages]
         await BranchStore(job.fork).save(messages)

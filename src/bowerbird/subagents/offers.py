@@ -53,7 +53,7 @@ class Delegation:
         return Calls(self.tree, caller, above, self.below)
 
     def below(self, child: Child, above: Above) -> Delegate | None:
-        """Return what runs a subagent's own subagents, None where depth ends (DE-15)."""
+        """Return what runs a subagent's own subagents, None where depth ends."""
         if child.depth >= self.tree.rules.max_depth:
             return None
         here = Above(root=above.root, turn=above.turn, purse=above.purse, depth=child.depth)

@@ -19,11 +19,11 @@ OPEN: frozenset[State] = frozenset(("running", "finished", "failed"))
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Contest:
-    """A tournament that a door began, as its attempts' records keep it: it goes on after a restart (DE-26).
+    """A tournament that a door began, as its attempts' records keep it: it goes on after a restart.
 
     Attributes:
         task, attempts, checks, models, merge: as asked for.
-        result: how it ended (DE-24), or `{"error"}`; on the first attempt's record, None while it runs.
+        result: how it ended, or `{"error"}`; on the first attempt's record, None while it runs.
     """
 
     task: str
@@ -83,7 +83,7 @@ class Child:
         return handle_of(self.number)
 
     def record(self) -> dict[str, Any]:
-        """Return the record as people and programs see it (DE-4)."""
+        """Return the record as people and programs see it."""
         return {
             "handle": self.handle,
             "session": self.session,

@@ -44,7 +44,7 @@ class AgentType:
     def policy(self, caller: Policy) -> Policy:
         """Return what a subagent of this type may do under its caller's policy.
 
-        Its start was approved, so approvals do not ask for what stays on its fork (TO-49).
+        Its start was approved, so approvals do not ask for what stays on its fork.
         """
         role = self.tools if caller.role is None else caller.role & (self.tools or caller.role)
         return replace(caller, role=role, enable_approval=False)

@@ -68,11 +68,11 @@ class ChildRunner(Protocol):
         ...
 
     async def refusal(self, wanted: Wanted, kind: AgentType) -> str | None:
-        """Return why it cannot be started (say an unknown model tier), None when it can (MO-45)."""
+        """Return why it cannot be started (say an unknown model tier), None when it can."""
         ...
 
     async def fork(self, caller: Caller, names: list[str]) -> "list[Branch]":
-        """Return forks of the caller's branch, all of the same frozen state (DE-1)."""
+        """Return forks of the caller's branch, all of the same frozen state."""
         ...
 
     async def open(self, child: Child) -> "Branch":
@@ -101,7 +101,7 @@ class ChildRunner(Protocol):
 
 
 def outcome(end: ChildEnd) -> dict[str, Any]:
-    """Return the fields of the record that follow from an end (DE-13). Pure.
+    """Return the fields of the record that follow from an end. Pure.
 
     >>> outcome(ChildEnd(stop="completed", text="done"))["state"]
     'finished'

@@ -30,7 +30,7 @@ class Rules:
     """What settings say of subagents.
 
     Args:
-        max_depth: how deep they may nest (DE-2). types: custom ones. checks: of tournaments.
+        max_depth: how deep they may nest. types: custom ones. checks: of tournaments.
         test_globs: files that checks read.
     """
 

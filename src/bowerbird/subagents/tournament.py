@@ -69,7 +69,7 @@ class Wish:
 async def tournament(
     calls: "Calls", task: str, attempts: int, checks: Sequence[str], models: Sequence[str], merge: str
 ) -> dict[str, Any]:
-    """Run a tournament and return its result (DE-24), or `{"error"}`."""
+    """Run a tournament and return its result, or `{"error"}`."""
     return await held(
         calls, Wish(task, attempts, tuple(checks) or calls.tree.rules.checks, tuple(models), merge)
     )
@@ -82,7 +82,7 @@ async def held(
     contest: Contest | None = None,
     admitted: Callable[[Sequence[Child]], None] = lambda _: None,
 ) -> dict[str, Any]:
-    """Run what is wished for; return the result (DE-24), or `{"error"}`.
+    """Run what is wished for; return the result, or `{"error"}`.
 
     Args:
         contest: what the attempts' records keep, where no tool call will be made again after a crash.
@@ -132,7 +132,7 @@ class _Tournament:
         return await self._result(children, self._said(fitting, refused))
 
     def _room(self) -> list[str]:
-        """Reserve the estimated cost of the attempts; return the reservations that fit (DE-26)."""
+        """Reserve the estimated cost of the attempts; return the reservations that fit."""
         purse = self._calls.above.purse
         held: list[str] = []
         for _ in range(self._wish.attempts):

@@ -128,7 +128,7 @@ def post(
     content: str,
     extra: Mapping[str, Any] | None = None,
 ) -> MessageRow:
-    """Put a message into a box (DE-57).
+    """Put a message into a box.
 
     Raises:
         InvalidArgument: empty, too long, or the box is full.
@@ -259,7 +259,7 @@ def open_phase(connection: Connection, row: MemberRow) -> PhaseRow | None:
 
 
 def set_status(connection: Connection, row: MemberRow, status: str) -> MemberRow:
-    """Say that a teammate is idle, works or has ended; one that ends leaves nothing open (DE-62, DE-63).
+    """Say that a teammate is idle, works or has ended; one that ends leaves nothing open.
 
     A shutdown that was asked for is `approved` by who stops by itself, and `void` for who fails.
     """

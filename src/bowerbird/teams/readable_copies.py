@@ -44,7 +44,7 @@ def config_content(lead: str, members: Iterable[MemberRow]) -> bytes:
 
 
 def inbox_name(box: str) -> str:
-    """Return the file name of a box; names of members are safe as they are (DE-47)."""
+    """Return the file name of a box; names of members are safe as they are."""
     return f"{box}.jsonl"
 
 

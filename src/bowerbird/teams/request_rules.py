@@ -41,7 +41,7 @@ def find(requests: Iterable[RequestRow], request_id: str, kind: Kind | None = No
 
 
 def answered(requests: Sequence[RequestRow], kind: Kind, request_id: str = "") -> RequestRow:
-    """Return the open request that an answer belongs to (DE-62).
+    """Return the open request that an answer belongs to.
 
     Args:
         requests: those between the two. request_id: "" when the answer named none.
@@ -76,7 +76,7 @@ def decided(status: str, approve: bool) -> Status:
 
 
 def may_force(requests: Iterable[RequestRow], name: str) -> None:
-    """Raise InvalidArgument unless a shutdown request of this teammate expired or was refused (DE-63)."""
+    """Raise InvalidArgument unless a shutdown request of this teammate expired or was refused."""
     states = {r.status for r in requests if r.kind == "shutdown"}
     if not states & {"expired", "rejected"}:
         raise InvalidArgument(
@@ -85,7 +85,7 @@ def may_force(requests: Iterable[RequestRow], name: str) -> None:
 
 
 def record(request: RequestRow, name: str) -> dict[str, Any]:
-    """Return a request as `check_protocol` shows it (DE-53)."""
+    """Return a request as `check_protocol` shows it."""
     return {
         "request_id": request.request_id,
         "kind": request.kind,

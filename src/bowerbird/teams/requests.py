@@ -23,7 +23,7 @@ from bowerbird.teams.rules import LEAD, TeamRules, checked_content
 def ask_shutdown(
     connection: Connection, rules: TeamRules, lead: Person, name: str, reason: str = ""
 ) -> RequestRow:
-    """Ask a teammate to stop; one that is open already is returned (DE-52, DE-63)."""
+    """Ask a teammate to stop; one that is open already is returned."""
     lock_session(connection, lead.lead)
     row = teammate(connection, lead.lead, name)
     known = requests_of(connection, lead.lead, row.number)
@@ -49,7 +49,7 @@ def force_shutdown(connection: Connection, lead: Person, name: str) -> MemberRow
 def answer_shutdown(
     connection: Connection, sender: Person, request_id: str, approve: bool, reason: str
 ) -> RequestRow:
-    """Take a teammate's answer to a shutdown request and tell the lead (DE-63)."""
+    """Take a teammate's answer to a shutdown request and tell the lead."""
     row = _own(sender)
     request = _decide(connection, sender, "shutdown", request_id, row.number, approve, reason)
     text = reason or ("I shut down." if approve else "I go on working.")
@@ -59,7 +59,7 @@ def answer_shutdown(
 
 
 def ask_plan(connection: Connection, rules: TeamRules, sender: Person, plan: str) -> RequestRow:
-    """Hand a teammate's plan to the lead (DE-64)."""
+    """Hand a teammate's plan to the lead."""
     row = _own(sender)
     checked_content(plan)
     lock_session(connection, sender.lead)
@@ -78,7 +78,7 @@ def review_plan(
     feedback: str,
     to: str = "",
 ) -> RequestRow:
-    """Answer a teammate's plan and tell it (DE-54).
+    """Answer a teammate's plan and tell it.
 
     Args:
         to: only a request of this teammate; "" = of anybody.

@@ -45,10 +45,10 @@ class TeamRules:
 
     Args:
         max_teammates: living ones per lead (`MAX_TEAMMATES`). wake_lead: setting `teams.wake_lead`.
-        poll_s, idle_s: how often an idle teammate looks at the board, and for how long (DE-59).
-        shutdown_s, plan_s: until a request that nobody answers expires (DE-63, DE-64).
-        phases: most turns of a teammate (DE-67). unread: most unread messages of a box (DE-57).
-        wakes: most turns in a row that messages start for a lead without input of a person (DE-65).
+        poll_s, idle_s: how often an idle teammate looks at the board, and for how long.
+        shutdown_s, plan_s: until a request that nobody answers expires.
+        phases: most turns of a teammate. unread: most unread messages of a box.
+        wakes: most turns in a row that messages start for a lead without input of a person.
 
     Example:
         >>> TeamRules().idle_s
@@ -70,7 +70,7 @@ class TeamRules:
 
 
 def checked_name(name: str, living: Iterable[str], most: int) -> str:
-    """Return a name that a new teammate may have (DE-47).
+    """Return a name that a new teammate may have.
 
     Args:
         living: names of the active teammates. most: how many there may be.
@@ -110,7 +110,7 @@ def checked_role(role: str) -> str:
 
 
 def checked_content(content: str) -> str:
-    """Return the text of a message; raises InvalidArgument when it is empty or too long (DE-57)."""
+    """Return the text of a message; raises InvalidArgument when it is empty or too long."""
     if not content.strip():
         raise InvalidArgument("content is empty; say something")
     if len(content) > MAX_CONTENT:
@@ -126,13 +126,13 @@ def checked_type(msg_type: str, allowed: Sequence[str]) -> str:
 
 
 def unknown_recipient(to: str, names: Iterable[str]) -> InvalidArgument:
-    """Return the error for a name that nobody living has (DE-49)."""
+    """Return the error for a name that nobody living has."""
     known = ", ".join(names) or "nobody"
     return InvalidArgument(f"there is no living member called {to!r}; there are: {known}")
 
 
 def box_full(name: str, most: int) -> InvalidArgument:
-    """Return the error for a box that takes no more (DE-57)."""
+    """Return the error for a box that takes no more."""
     return InvalidArgument(
         f"{name} has {most} unread messages, the most a box holds; wait until some are read"
     )
@@ -152,7 +152,7 @@ def instructions(name: str, role: str) -> str:
 
 
 def identity(name: str, role: str, team: str) -> str:
-    """Return what a teammate is told of itself when little else is sent (DE-60).
+    """Return what a teammate is told of itself when little else is sent.
 
     Example:
         >>> identity("ann", "tester", "t1")
@@ -163,7 +163,7 @@ def identity(name: str, role: str, team: str) -> str:
 
 
 def claimed_text(task: Mapping[str, Any]) -> str:
-    """Return what a teammate is told of the task it claimed from the board (DE-59)."""
+    """Return what a teammate is told of the task it claimed from the board."""
     described = f"\n\n{task['description']}" if task.get("description") else ""
     return (
         f"You have claimed task #{task['id']} from the task board: {task['subject']}{described}\n\n"
@@ -172,7 +172,7 @@ def claimed_text(task: Mapping[str, Any]) -> str:
 
 
 def kept_text(name: str, handle: str, paths: Sequence[str], problem: str) -> str:
-    """Return what a lead is told of changes that were not merged (DE-56).
+    """Return what a lead is told of changes that were not merged.
 
     Args:
         handle: names them for `merge_subagent`. paths: those in conflict; none = nothing was merged.
@@ -187,7 +187,7 @@ def kept_text(name: str, handle: str, paths: Sequence[str], problem: str) -> str
 
 
 def conflict_text(handle: str, paths: Sequence[str], problem: str) -> str:
-    """Return what a teammate is told of changes of its that were not merged (DE-56)."""
+    """Return what a teammate is told of changes of its that were not merged."""
     kept = f"the lead has them as {handle}. Your files now are the lead's."
     if paths:
         listed = ", ".join(paths)
@@ -196,7 +196,7 @@ def conflict_text(handle: str, paths: Sequence[str], problem: str) -> str:
 
 
 def mail_text(messages: Sequence[Mapping[str, Any]]) -> str:
-    """Return unread messages as the one text that a model is given: data of others, not instructions (AG-39).
+    """Return unread messages as the one text that a model is given: data of others, not instructions.
 
     Example:
         >>> mail_text([{"type": "message", "sender": "ann", "content": "done"}]).splitlines()[1]
@@ -208,7 +208,7 @@ def mail_text(messages: Sequence[Mapping[str, Any]]) -> str:
 
 
 def wire(message: MessageRow) -> dict[str, Any]:
-    """Return a message as models, files and people see it (DE-57)."""
+    """Return a message as models, files and people see it."""
     return {
         "type": message.type,
         "sender": message.sender,
@@ -224,7 +224,7 @@ def wire(message: MessageRow) -> dict[str, Any]:
 def after_phase(
     state: str, *, leaves: bool, waits: bool, stopped: Ended | None = None, phases: int, most: int
 ) -> Next:
-    """Return what a teammate does after one of its turns (DE-58, DE-63 … DE-67). Pure.
+    """Return what a teammate does after one of its turns. Pure.
 
     Args:
         state: of the turn: done, failed, cancelled, interrupted.
@@ -250,7 +250,7 @@ def after_phase(
 
 
 def wakes_lead(*, allowed: bool, idle: bool, unread: int, last: str | None, in_a_row: int, most: int) -> bool:
-    """Whether messages start a turn of their lead (DE-65). Pure.
+    """Whether messages start a turn of their lead. Pure.
 
     Args:
         idle: no turn of it is open. last: how its newest turn ended, None without one; after one that was

@@ -27,7 +27,7 @@ def _no_secret(_name: str) -> str | None:
 
 
 class ReadTracker:
-    """Which version of each file this agent has seen last (TO-22).
+    """Which version of each file this agent has seen last.
 
     One per agent run, handed to every call's context; a subagent has its own.
     """
@@ -70,7 +70,7 @@ class ToolContext:
         branch: the branch the call works on, bound to its turn and call; None without files.
         session, turn, call, agent: ids of the session, turn and call, name of the agent.
         cancel: set when the call should stop; the task is cancelled as well.
-        progress: shows a short text to whoever watches; at most 10 a second pass (TO-51).
+        progress: shows a short text to whoever watches; at most 10 a second pass.
         secret: returns a secret by the name settings give it, None when there is none.
         spill: stores long output and returns the path `read_file` finds it at; None = cut only.
         store_blob: keeps bytes of a media type and returns their id `sha256:…`; None = cannot.
@@ -83,7 +83,7 @@ class ToolContext:
         subagents: starts and merges subagents for this call; None where the run has none.
         sample: asks the turn's model once, within the turn's budget; raises ToolError when that is spent.
         change: runs a change of the store, a function of its connection that returns this call's result,
-            and records that result as the call's outcome in the same transaction (SE-25); None = no such
+            and records that result as the call's outcome in the same transaction; None = no such
             record is kept, and whoever has the store writes to it directly.
 
     Example:

@@ -8,33 +8,33 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class CompactNow:
-    """Compact the sent view after this batch; `focus` reaches the summariser (TO-34)."""
+    """Compact the sent view after this batch; `focus` reaches the summariser."""
 
     focus: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class EnterPlan:
-    """Go to plan mode (TO-35)."""
+    """Go to plan mode."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExitPlan:
-    """End the turn with `plan_ready`; `plan` waits for a person (TO-35, AG-64)."""
+    """End the turn with `plan_ready`; `plan` waits for a person."""
 
     plan: str
 
 
 @dataclass(frozen=True, slots=True)
 class SwitchModel:
-    """Answer from the next model call on with this tier (TO-47, MO-43)."""
+    """Answer from the next model call on with this tier."""
 
     tier: str
 
 
 @dataclass(frozen=True, slots=True)
 class AskUser:
-    """Pause the turn until a person answers; the answer becomes the call's result (TO-36)."""
+    """Pause the turn until a person answers; the answer becomes the call's result."""
 
     question: str
     options: tuple[str, ...] = ()
@@ -42,7 +42,7 @@ class AskUser:
 
 @dataclass(frozen=True, slots=True)
 class EndTurn:
-    """End the turn after this batch, as a reply without tool calls would (DE-58, DE-63)."""
+    """End the turn after this batch, as a reply without tool calls would."""
 
 
 Control = CompactNow | EnterPlan | ExitPlan | SwitchModel | AskUser | EndTurn

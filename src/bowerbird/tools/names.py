@@ -61,7 +61,7 @@ def builtin_owner(name: str) -> str | None:
 
 
 def mcp_name(server: str, tool: str) -> str:
-    """Return `mcp__{server}__{tool}`, cut to 64 characters with a hash of the whole (TO-4).
+    """Return `mcp__{server}__{tool}`, cut to 64 characters with a hash of the whole.
 
     Example:
         >>> mcp_name("git", "log")

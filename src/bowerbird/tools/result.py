@@ -22,7 +22,7 @@ class ToolResult:
         data: what programs get; None when there is nothing beside the text.
         is_error: the tool failed and says so.
         truncated: `content` was cut; its marker says where the rest is.
-        tainted: `content` holds text from outside that nobody vouches for (TO-42).
+        tainted: `content` holds text from outside that nobody vouches for.
         blob: id of stored bytes that belong to the result, or None.
         control: what the loop is asked to do, or None.
 

@@ -42,7 +42,7 @@ class Tool:
         handler: `async handler(args: dict, **context) -> str | dict | ToolResult`; it is
             given those of branch, session, turn, call, agent, cancel, progress, secret,
             config, context that its signature takes.
-        effect: `read`, `plan`, `session`, `branch` or `outside` (TO-7); None = `outside`, and `classed`
+        effect: `read`, `plan`, `session`, `branch` or `outside`; None = `outside`, and `classed`
             is False: nobody said so, it is the cautious guess.
         timeout_s: Seconds a call may take; default 120.
         needs_approval: True or False overrides the policy's class default; None leaves it.
@@ -53,9 +53,9 @@ class Tool:
         serial: Key, or function of the arguments to keys, of calls that run in sequence.
         keyed: The tool takes an idempotency key, so its effect is `keyed` in the ledger.
         process: It changes the branch through processes, so a mark of the whole branch is taken before
-            a call (WS-41).
+            a call.
         recorded: The effect that the ledger is told in place of `effect`, where a call may reach further
-            than its class for permission says (TO-29); None = `effect`.
+            than its class for permission says; None = `effect`.
         foreign: The schema is another program's word: arguments are checked against it within a deadline.
 
     Raises:
@@ -176,12 +176,12 @@ class Tool:
 
     @property
     def ledger_effect(self) -> str:
-        """The effect as the ledger names it: read, store, branch, external or keyed (TO-7)."""
+        """The effect as the ledger names it: read, store, branch, external or keyed."""
         named = {"read": "read", "plan": "store", "session": "store", "branch": "branch"}
         return named.get(self.recorded, "keyed" if self.keyed else "external")
 
     def serial_keys(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
-        """Keys that this call shares with those it must not run beside (AG-49)."""
+        """Keys that this call shares with those it must not run beside."""
         if self.serial is None or isinstance(self.serial, str):
             return (self.serial,) if self.serial else ()
         return self.serial(arguments)

@@ -95,14 +95,14 @@ class Toolset:
         return self.absent.get(builtin_owner(name) or name)
 
     def nearest(self, name: str, count: int = 3) -> list[str]:
-        """Return up to `count` canonical names that look like `name` (AG-48)."""
+        """Return up to `count` canonical names that look like `name`."""
         close = difflib.get_close_matches(name.lower(), list(self._by_name), n=2 * count, cutoff=0.0)
         return list(dict.fromkeys(self._by_name[n].name for n in close))[:count]
 
     def resolve(self, name: str, arguments: Mapping[str, Any]) -> tuple[Tool, Arguments] | None:
         """Return the tool meant and its own arguments, aliases resolved; None when unknown.
 
-        Called before permission, so that an alias is judged as what it is (TO-10).
+        Called before permission, so that an alias is judged as what it is.
         """
         found = self._by_name.get(name)
         return (found, found.canonical_arguments(name, arguments)) if found else None

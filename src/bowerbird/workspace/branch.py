@@ -86,7 +86,7 @@ class Branch(BranchFiles):
         return policy_of(self._state.manifest.value.policy)
 
     def set_policy(self, policy: str) -> None:
-        """Change the landing policy; only a person does (WS-57). Raises InvalidArgument."""
+        """Change the landing policy; only a person does. Raises InvalidArgument."""
         chosen = policy_of(policy)
         with self._state.writing():
             self._state.manifest.update(policy=chosen)
@@ -99,7 +99,7 @@ class Branch(BranchFiles):
     # ------------------------------------------------------------ what changed
 
     def changes(self) -> Changes:
-        """Return the changed paths, net against the fork point (WS-34)."""
+        """Return the changed paths, net against the fork point."""
         found = pending(self._state)
         return Changes(
             tuple(shown(c.path) for c in found if c.new is not None),
@@ -107,7 +107,7 @@ class Branch(BranchFiles):
         )
 
     def diff(self, paths: Sequence[PathInput] | None = None, since: str | None = None) -> Diff:
-        """Return the changes with their hunks (WS-35).
+        """Return the changes with their hunks.
 
         Args:
             paths: files or directories, None = all.
@@ -121,7 +121,7 @@ class Branch(BranchFiles):
     def unified(
         self, paths: Sequence[PathInput] | None = None, context: int = 3, since: str | None = None
     ) -> str:
-        """Return the changes as a patch for `git apply` (WS-36), with `context` unchanged lines around each.
+        """Return the changes as a patch for `git apply`, with `context` unchanged lines around each.
 
         `since` is that of `diff`.
         """
@@ -134,7 +134,7 @@ class Branch(BranchFiles):
         return path_patches(self._selected(paths, None), 3)
 
     def export(self, to: str | Path, format: Format = "patch") -> Exported:  # noqa: A002 -- WS-39's name
-        """Write the changes (`patch`, `tar`) or the whole view (`dir`) to `to` (WS-39).
+        """Write the changes (`patch`, `tar`) or the whole view (`dir`) to `to`.
 
         Raises:
             Exists: the directory is not empty.
@@ -164,12 +164,12 @@ class Branch(BranchFiles):
         snapshot: str | None = None,
         carry: bool = False,
     ) -> "Branch":
-        """Return a new branch that stands on this one's present state; nothing is copied (WS-40).
+        """Return a new branch that stands on this one's present state; nothing is copied.
 
         Args:
             copy_repl: the child continues a copy of this branch's interpreter.
             snapshot: stand on an earlier state instead.
-            carry: what is pending there is the child's too: it shows and lands it (SE-36).
+            carry: what is pending there is the child's too: it shows and lands it.
 
         Raises:
             NotFound: there is no such snapshot.
@@ -186,7 +186,7 @@ class Branch(BranchFiles):
         force: bool = False,
         whole: bool = False,
     ) -> MergeResult:
-        """Merge a descendant's changes into this branch, all or nothing (WS-45).
+        """Merge a descendant's changes into this branch, all or nothing.
 
         Args:
             child: a branch forked from this one, or from its forks, or its id.
@@ -205,13 +205,13 @@ class Branch(BranchFiles):
         )
 
     def mark(self) -> str:
-        """Freeze the changes, unless background processes write; return the mark to go back to (WS-41)."""
+        """Freeze the changes, unless background processes write; return the mark to go back to."""
         with self._state.writing():
             history = self._history()
             return history.last_mark() if self._is_held() else history.mark(self._turn)
 
     def process_mark(self) -> str | None:
-        """Take a mark before a process call; None while other processes write, who need the layer (WS-42)."""
+        """Take a mark before a process call; None while other processes write, who need the layer."""
         with self._state.writing():
             return None if self._is_held() else self._history().mark(self._turn)
 
@@ -229,7 +229,7 @@ class Branch(BranchFiles):
             self._state.went_back()
 
     def end_turn(self, turn: str | None = None) -> Snapshot:
-        """Make the turn's changes one snapshot and return it (WS-42).
+        """Make the turn's changes one snapshot and return it.
 
         While background processes write, the snapshot waits for their end, and the one
         before is returned.
@@ -245,7 +245,7 @@ class Branch(BranchFiles):
 
     @contextmanager
     def background(self) -> Generator[None]:
-        """Keep the open layer in place while processes write it beyond their call (WS-42)."""
+        """Keep the open layer in place while processes write it beyond their call."""
         held = self._held()
         held.count += 1
         try:
@@ -289,7 +289,7 @@ class Branch(BranchFiles):
     # ------------------------------------------------------------ landing
 
     def begin_turn(self) -> list[str]:
-        """Take over what the user changed at landed paths; call it when a turn starts (WS-5).
+        """Take over what the user changed at landed paths; call it when a turn starts.
 
         Returns:
             The paths whose view changed.
@@ -304,7 +304,7 @@ class Branch(BranchFiles):
     def plan_landing(
         self, paths: Sequence[PathInput] | None = None, hunks: Sequence[str] | None = None
     ) -> LandingPlan:
-        """Return what `land` would do, and the plan's name; changes nothing (WS-49).
+        """Return what `land` would do, and the plan's name; changes nothing.
 
         Raises:
             Stale: a hunk is not a present one. InvalidWorkspace: there is no workspace.
@@ -328,7 +328,7 @@ class Branch(BranchFiles):
         door: str = "",
         told: Told | None = None,
     ) -> Landing:
-        """Bring changes into the workspace, all or nothing (WS-50).
+        """Bring changes into the workspace, all or nothing.
 
         Args:
             paths: files or directories, None = all. hunks: ids from `diff`, None = whole files.
@@ -384,11 +384,11 @@ class Branch(BranchFiles):
     # ------------------------------------------------------------ end
 
     def discard(self, *, keep: bool = True) -> None:
-        """Move the branch to the trash for 7 days, or (`keep=False`) remove it; its forks go on (WS-44)."""
+        """Move the branch to the trash for 7 days, or (`keep=False`) remove it; its forks go on."""
         self._shared.registry.discard(self.id, keep=keep)
 
     def rebind(self, path: str | Path) -> None:
-        """Go on over another directory, for when the workspace moved (WS-60).
+        """Go on over another directory, for when the workspace moved.
 
         Raises:
             InvalidWorkspace: it is missing or no directory.

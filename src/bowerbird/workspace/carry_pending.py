@@ -61,7 +61,7 @@ def carry(
     """Make `changes` the first ones of a branch that was forked a moment ago, as one named snapshot.
 
     Args:
-        tainted: paths that untrusted text had shaped (WS-65), and what that was; they stay so.
+        tainted: paths that untrusted text had shaped, and what that was; they stay so.
     """
     if not changes:
         return

@@ -76,7 +76,7 @@ class ViewChanged(Exception):
 class ProcessView:
     """A branch as processes see and change it.
 
-    While `live`, file tools write through the mounted view too (SB-10); the caller owns the descriptor.
+    While `live`, file tools write through the mounted view too; the caller owns the descriptor.
     """
 
     def __init__(
@@ -245,7 +245,7 @@ class ProcessView:
         """Take bases of what processes changed in the open layer, and say what they changed since last time.
 
         Args:
-            started_ns: `time.time_ns()` when the command started (WS-6).
+            started_ns: `time.time_ns()` when the command started.
         """
         state = self._state
         with state.writing() as stack:

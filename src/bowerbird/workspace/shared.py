@@ -27,7 +27,7 @@ class Shared:
 
 @dataclass
 class Held:
-    """Background processes of one branch (WS-42)."""
+    """Background processes of one branch."""
 
     count: int = 0
     turn: str | None = None

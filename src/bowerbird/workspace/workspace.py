@@ -93,7 +93,7 @@ class Workspace:
 
     @property
     def storage_reason(self) -> str:
-        """Why the data directory cannot hold overlay layers, "" when it can (WS-3)."""
+        """Why the data directory cannot hold overlay layers, "" when it can."""
         return self._shared.registry.storage.reason
 
     def branch(
@@ -114,7 +114,7 @@ class Workspace:
         return Branch(state, self._shared)
 
     def open(self, branch_id: str) -> Branch:
-        """Return a branch by id; a broken manifest was set aside and rebuilt (WS-4).
+        """Return a branch by id; a broken manifest was set aside and rebuilt.
 
         Raises:
             NotFound: there is none, or it is in the trash.
@@ -157,7 +157,7 @@ class Workspace:
         return self._shared.registry.empty_trash(now_s, days=days, keep=keep)
 
     def forget_snapshots(self, branch_id: str, turns: Collection[str], keep: Collection[str] = ()) -> int:
-        """Free the disk that only snapshots of old turns need, of a branch of any workspace (SE-48).
+        """Free the disk that only snapshots of old turns need, of a branch of any workspace.
 
         Args:
             turns: ids of turns to which nobody goes back. keep: ids of snapshots that stay.
@@ -211,7 +211,7 @@ class Workspace:
         return self.landing(landing_id).undo(paths, force, hunks, actor=actor, door=door, told=told)
 
     def fix_landing(self, landing_id: str, how: Fix) -> Landing:
-        """Lead a landing that needs attention out of it: `retry`, `take_back` or `give_up` (D-1).
+        """Lead a landing that needs attention out of it: `retry`, `take_back` or `give_up`.
 
         Raises:
             NotFound: there is no such landing. InvalidArgument: it needs no attention.
@@ -225,7 +225,7 @@ class Workspace:
         return self._shared.landings.made > 0
 
     def forget_landings(self) -> list[str]:
-        """Remove the oldest landings beyond what is kept (WS-56), and return their ids; never raises."""
+        """Remove the oldest landings beyond what is kept, and return their ids; never raises."""
         try:
             return self._shared.landings.forget_old()
         except (OSError, WorkspaceError) as error:
@@ -233,7 +233,7 @@ class Workspace:
             return []
 
     def finish_landings(self) -> list[str]:
-        """Bring every landing that died half-way to its end, into whatever directory (D-2); never raises.
+        """Bring every landing that died half-way to its end, into whatever directory; never raises.
 
         Returns:
             The ids of those that were finished. What needs a person's eyes is logged, and keeps its record;

@@ -39,7 +39,7 @@ def resolve(call: ToolUseBlock, tools: "Toolset", unreadable: str | None) -> Pre
     Args:
         call: as in the assistant message.
         tools: everything this run has, offered now or not.
-        unreadable: why its arguments could not be decoded, from the adapter (MO-26).
+        unreadable: why its arguments could not be decoded, from the adapter.
     """
     found = tools.get(call.name)
     if found is None:

@@ -21,7 +21,7 @@ from bowerbird.models.budget import WARN_AT, BudgetRefusal, Scope, fit
 async def afford(turn: Turn, request: ModelRequest, expected: Usage) -> Flow:
     """Set `turn.request` to `request` with an output limit that fits, or end the run (`turn.done`).
 
-    Money that does not suffice is asked for where someone can answer; tokens are not (MO-50, MO-51).
+    Money that does not suffice is asked for where someone can answer; tokens are not.
     """
     while turn.done is None:
         found = _own_limits(turn, expected, request.max_tokens)
@@ -51,7 +51,7 @@ async def settle(turn: Turn) -> None:
 
 
 def _warning(turn: Turn) -> Notice | None:
-    """Return what to say, once, when most of the run's money is spent (MO-50)."""
+    """Return what to say, once, when most of the run's money is spent."""
     limit = turn.run.limits.max_cost
     if limit is None or turn.warned or (turn.usage.cost or 0.0) < WARN_AT * limit:
         return None

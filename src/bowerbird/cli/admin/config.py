@@ -81,7 +81,7 @@ def show(shell: Shell, *, key: str | None, origin: bool, json: bool, every: bool
 
 
 def _say_whose(shell: Shell, served: "Loaded") -> None:
-    """These are the settings of `serve`; other commands do not read all of its sources (CF-6)."""
+    """These are the settings of `serve`; other commands do not read all of its sources."""
     from bowerbird.cli.terminal.databases import shown
 
     others = shell.load(Path.cwd(), silent=True)

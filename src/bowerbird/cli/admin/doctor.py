@@ -172,7 +172,7 @@ async def _database(loaded: "Loaded", data_dir: Path) -> list[Check]:
 
 
 async def _hidden(loaded: "Loaded") -> list[Check]:
-    """Say what of this directory agents do not see (D-10)."""
+    """Say what of this directory agents do not see."""
     from bowerbird.workspace.tree.ground import Ground
     from bowerbird.workspace.tree.hiding import hidden_by
 
@@ -186,7 +186,7 @@ async def _hidden(loaded: "Loaded") -> list[Check]:
 
 
 async def _sandbox(loaded: "Loaded", data_dir: Path) -> list[Check]:
-    """Try whole sandboxes on the data directory (SB-4); commands below the minimum are refused (SB-5)."""
+    """Try whole sandboxes on the data directory; commands below the minimum are refused."""
     from bowerbird.app.sandboxes import open_sandboxes
     from bowerbird.tools.processes.process_tools import processes_unavailable
 

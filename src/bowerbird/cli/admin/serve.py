@@ -19,7 +19,7 @@ def serve(shell: Shell, *, host: str | None, port: int | None, workspace: str | 
     """Serve until a signal ends it; the settings are those of `config check`.
 
     Raises:
-        ConfigError: exit code 78, say an open address without `server.auth` (SV-57).
+        ConfigError: exit code 78, say an open address without `server.auth`.
     """
     flags = {"server.host": host, "server.port": port, "agent.workspace": workspace}
     loaded = _load(shell, flags)

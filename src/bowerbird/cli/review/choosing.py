@@ -106,7 +106,7 @@ class Choosing:
 
 
 def questions_of(entries: Iterable[Mapping[str, Any]], diff: Mapping[str, Any]) -> list[Question]:
-    """Return the questions for a landing plan's entries (WS-49); ignored ones are left out.
+    """Return the questions for a landing plan's entries; ignored ones are left out.
 
     Args:
         entries: of `plan_landing`. diff: of `Branch.diff`, which has the hunks' texts.

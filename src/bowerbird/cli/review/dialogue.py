@@ -115,7 +115,7 @@ async def choose(
 
 
 async def land_chosen(screen: Screen, client: Client, thread_id: str, wanted: ToLand) -> Row | LandingRefused:
-    """Land what was chosen; a landing of many files has a bar (UI-53)."""
+    """Land what was chosen; a landing of many files has a bar."""
     try:
         return await client.land(thread_id, wanted, LandingBar(screen.step, width=screen.width - 1))
     except LandingRefused as refusal:
@@ -125,7 +125,7 @@ async def land_chosen(screen: Screen, client: Client, thread_id: str, wanted: To
 
 
 async def _accept_flagged(screen: Screen, entries: Sequence[Row], accept: Sequence[str]) -> tuple[str, ...]:
-    """Ask for each path that must be named, by itself; `--yes` is no answer to this (UI-44)."""
+    """Ask for each path that must be named, by itself; `--yes` is no answer to this."""
     accepted = list(accept)
     for path, reason in to_accept(entries, accept):
         screen.warn(f"{harmless_path(path)} needs its own review: {reason}", "yellow")
@@ -299,7 +299,7 @@ def say_discarded(screen: Screen, thread_id: str, gone: Row) -> None:
 async def checked(
     screen: Screen, client: Client, thread_id: str, show: Callable[[Row], object] | None = None
 ) -> bool:
-    """Run the command of `landing.check`, say what it found and return whether it passed (UI-27).
+    """Run the command of `landing.check`, say what it found and return whether it passed.
 
     Args:
         show: shows a failure in another way.

@@ -105,7 +105,7 @@ def directory_of(given: str | None) -> Path:
 
 
 class Stopped(CliExit):
-    """A signal asked the process to end (UI-61)."""
+    """A signal asked the process to end."""
 
 
 def run(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
@@ -145,5 +145,5 @@ def run(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
 
 
 def is_debugging() -> bool:
-    """Whether tracebacks are wanted (UI-63)."""
+    """Whether tracebacks are wanted."""
     return os.environ.get("BOWERBIRD_DEBUG", "") not in ("", "0")

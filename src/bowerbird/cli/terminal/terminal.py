@@ -35,7 +35,7 @@ class Ability:
 
 
 def ability_of(stream: TextIO, environment: Mapping[str, str], *, no_color: bool = False) -> Ability:
-    """Return what `stream` can show: NO_COLOR and TERM=dumb are honoured (UI-58)."""
+    """Return what `stream` can show: NO_COLOR and TERM=dumb are honoured."""
     terminal = stream.isatty()
     dumb = environment.get("TERM", "dumb") in ("dumb", "")
     colour = terminal and not dumb and not no_color and not environment.get("NO_COLOR")
@@ -148,7 +148,7 @@ class Spinner:
 
 
 class LandingBar:
-    """How far a landing of many files is, as a bar with rate and remaining time (UI-53).
+    """How far a landing of many files is, as a bar with rate and remaining time.
 
     Args:
         show: takes the bar, not more often than ten times a second. width: cells.
@@ -174,7 +174,7 @@ class LandingBar:
 
 
 def progress_bar(done: int, total: int, *, width: int, rate: float, unit: str) -> str:
-    """Return a bar with rate and remaining time in `width` cells (UI-53).
+    """Return a bar with rate and remaining time in `width` cells.
 
     Args:
         done, total: steps. rate: steps per second. unit: shown text of `done` of `total`.

@@ -16,7 +16,7 @@ _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u061c\u202a-\u202
 
 
 def harmless(text: str) -> str:
-    r"""Return `text` with every control character written out (UI-53).
+    r"""Return `text` with every control character written out.
 
     Example:
         >>> harmless("a\x1b[2Jb")
@@ -201,14 +201,14 @@ def how_far(progress: LandingProgress) -> str:
 
 
 def money(cost: float | None) -> str:
-    """Return a cost in USD, `unpriced` when a price is unknown (UI-54)."""
+    """Return a cost in USD, `unpriced` when a price is unknown."""
     if cost is None:
         return "unpriced"
     return f"${cost:.3f}" if cost < 100 else f"${cost:,.2f}"
 
 
 def cost_line(usage: Usage, *, context: int, window: int, changed: int) -> str:
-    """Return the line after a turn (UI-54).
+    """Return the line after a turn.
 
     Args:
         usage: of the turn. context: tokens of the last call's context. window: its size.

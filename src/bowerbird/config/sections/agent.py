@@ -139,7 +139,7 @@ class AgentSection(Section):
 
     @property
     def max_tool_iterations(self) -> int:
-        """Other name of `max_turns` (CF-51)."""
+        """Other name of `max_turns`."""
         return self.max_turns
 
 

@@ -34,7 +34,7 @@ CLIENT_FRAMES: dict[str, type[ClientFrame]] = {frame_type(kind): kind for kind i
 """What clients send, by type."""
 
 PLAIN_TYPES = frozenset(name for name, kind in SERVER_FRAMES.items() if kind.is_plain)
-"""What a client without `v=2` may meet (SV-41); anything else is for `v=2` only."""
+"""What a client without `v=2` may meet; anything else is for `v=2` only."""
 
 _EVENTS: dict[str, type[Tagged]] = {frame_type(kind): kind for kind in get_args(LiveEvent)}
 _FRAME: Any = Union[tuple(SERVER_FRAMES.values())]  # noqa: UP007 - made of the table

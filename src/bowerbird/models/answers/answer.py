@@ -92,7 +92,7 @@ class Answer:
         self._text = None
 
     def begin_call(self, call_id: str | None, name: str) -> Call:
-        """Begin a call; a missing or repeated id is replaced (MO-8)."""
+        """Begin a call; a missing or repeated id is replaced."""
         if self._ids is None:
             self._ids = {use.id for message in self._request.messages for use in message.tool_uses}
         if not call_id or call_id in self._ids:
@@ -137,7 +137,7 @@ class Answer:
         return End(message, stop, known, self._origin, tuple(repairs), invalid)
 
     def usage(self, reported: Usage | None) -> Usage:
-        """Return what the answer used so far, priced; estimated where nothing is reported (MO-14)."""
+        """Return what the answer used so far, priced; estimated where nothing is reported."""
         usage = reported
         if usage is None:
             written = sum(estimate_text("".join(self._pieces_of(part))) for part in self._parts)

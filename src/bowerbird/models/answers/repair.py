@@ -33,7 +33,7 @@ class Repaired:
     """Decoded arguments.
 
     Attributes:
-        input: what is stored as the call's input: the object, or `raw_arguments`/`value` (MO-26).
+        input: what is stored as the call's input: the object, or `raw_arguments`/`value`.
         repairs: names of the repairs made, in order.
         error: why the call must not run, None when it may.
     """

@@ -20,7 +20,7 @@ class LocalModel:
 
     Args:
         engine: the weights, loaded at the first request.
-        info: what it can do; `small` marks it in every door (MO-39).
+        info: what it can do; `small` marks it in every door.
         all_tools: offer every tool of a request instead of the eight of MO-39.
         on_close: called once when the model is closed.
 

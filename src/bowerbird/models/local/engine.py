@@ -37,7 +37,7 @@ BATCH = 64
 CACHE_MIB = 256
 CACHE_REUSE = 32
 """Shortest run of tokens that is reused although something before it changed: the agent replaces old
-results by a few words (AG-55), and what follows them need not be evaluated again."""
+results by a few words, and what follows them need not be evaluated again."""
 
 SPIN_COUNT = "10000"
 INSTALL = "pip install 'bowerbird[local]'"

@@ -63,7 +63,7 @@ class Input:
     schema: Mapping[str, Any] = field(hash=False)
 
     def accepts(self, value: object) -> bool:
-        """Whether `value` is an object; its schema is checked where the tool runs (MO-27)."""
+        """Whether `value` is an object; its schema is checked where the tool runs."""
         return isinstance(value, dict)
 
 
@@ -151,7 +151,7 @@ class StepGrammar:
 
 
 def schema_grammar(schema: Mapping[str, Any]) -> str:
-    """Return the engine's grammar for any JSON Schema, for a structured answer (AG-37)."""
+    """Return the engine's grammar for any JSON Schema, for a structured answer."""
     return f"{HEADER}start: %json {json.dumps(_compact(schema))}\n"
 
 

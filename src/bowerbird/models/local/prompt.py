@@ -161,7 +161,7 @@ def asking(turns: Sequence[ChatTurn], step: str, follow: FollowUp) -> tuple[Chat
 def _without(messages: Iterable[Message], gone: Set[str]) -> list[Message]:
     """Return `messages` without the calls whose results are no longer sent, and without those results.
 
-    Leaving them out whole, not in part, lets the engine reuse everything that follows (MO-40).
+    Leaving them out whole, not in part, lets the engine reuse everything that follows.
     """
     kept: list[Message] = []
     for message in messages:

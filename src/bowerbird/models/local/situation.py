@@ -22,7 +22,7 @@ FILES_BLOCK = "Files:"
 
 MAX_PATHS = 200
 REPLACED = "[Previous: used "
-"""How the agent's sent view begins a result whose text it left out (AG-55)."""
+"""How the agent's sent view begins a result whose text it left out."""
 
 _PATH_KEYS = ("path", "file_path")
 _MATCH_LINE = re.compile(r"^([^\s:][^:\n]*):\d+:", re.MULTILINE)

@@ -25,7 +25,7 @@ def images_in(messages: Iterable[Message]) -> list[ImageBlock]:
 
 
 def described(block: ImageBlock, blobs: Mapping[str, bytes]) -> str:
-    """Return the text line that stands for a file a model cannot take (MO-7)."""
+    """Return the text line that stands for a file a model cannot take."""
     content = blobs.get(block.source.blob)
     size = "not available" if content is None else f"{len(content):,} bytes"
     kind = "image" if block.media_type.startswith("image/") else "file"

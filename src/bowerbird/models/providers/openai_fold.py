@@ -108,7 +108,7 @@ class OpenAIFold:
         model: name shown when the server tells none.
         failed: makes the error of an error chunk.
         request_id: the provider's id of the request.
-        think_tags: whether text may begin with `<think>` (MO-24).
+        think_tags: whether text may begin with `<think>`.
     """
 
     def __init__(
@@ -173,7 +173,7 @@ class OpenAIFold:
 
     @property
     def usage(self) -> Usage | None:
-        """What the provider reported; its prompt count minus the cached part is our input (MO-14)."""
+        """What the provider reported; its prompt count minus the cached part is our input."""
         reported = self._usage
         if reported is None or reported.prompt_tokens is None:
             return None

@@ -103,7 +103,7 @@ class Transport:
             raise self.error_of(error) from error
 
     def _redirected(self, url: URL, location: str, status: int) -> URL:
-        """Return where a redirect leads; only its own host gets the key (CF-49)."""
+        """Return where a redirect leads; only its own host gets the key."""
         try:
             target = url.join(URL(location))
             upgraded = target.scheme == "https" and target.is_default_port() and url.is_default_port()

@@ -123,11 +123,11 @@ class RoutingChatModel:
         return RoutingChatModel(self._tiers, self.default_tier, self.unavailable, tier)
 
     def check(self, tier: str) -> None:
-        """Raise UnknownTier unless `tier` can be used: for tasks and subagents when created (MO-45)."""
+        """Raise UnknownTier unless `tier` can be used: for tasks and subagents when created."""
         self._model_of(tier)
 
     def describe(self, tier: str) -> str:
-        """Return `tier` with its model, as the result of a switch says it (MO-44)."""
+        """Return `tier` with its model, as the result of a switch says it."""
         return f"{tier} ({self._model_of(tier).info.name})"
 
     async def aclose(self) -> None:

@@ -179,7 +179,7 @@ class Server:
     # ------------------------------------------------------------ tools
 
     def _changed(self) -> None:
-        """The server's list changed: it counts from the next turn (PT-19)."""
+        """The server's list changed: it counts from the next turn."""
         self._stale = True
         self._refresh()
 

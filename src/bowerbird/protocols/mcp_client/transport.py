@@ -142,7 +142,7 @@ def is_readable(line: bytes) -> bool:
 
 
 def read_message(line: bytes) -> JSONRPCMessage:
-    """Return the message of a line; what is nested too deep in it becomes null, the rest stays (PT-19).
+    """Return the message of a line; what is nested too deep in it becomes null, the rest stays.
 
     Raises:
         ValueError: it is no message.

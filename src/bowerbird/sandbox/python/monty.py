@@ -240,7 +240,7 @@ class Interpreter:
 
 @cache
 def available() -> str | None:
-    """Return None when Monty can run here, else the reason why not (SB-49); looked up once."""
+    """Return None when Monty can run here, else the reason why not; looked up once."""
     try:
         import pydantic_monty
         from pydantic_monty._binary import find_monty_binary

@@ -106,7 +106,7 @@ _NOT_HERE = "is not supported in this environment"
 
 
 def explained(failure: Failure) -> Failure:
-    """Return `failure` saying that it is this interpreter which lacks something (SB-47)."""
+    """Return `failure` saying that it is this interpreter which lacks something."""
     message = failure.message
     for start in _UNSUPPORTED:
         if failure.kind == "NotImplementedError" and message.startswith(start):

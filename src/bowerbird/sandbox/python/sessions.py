@@ -77,9 +77,9 @@ class PythonSessions:
     """Python for branches: `run` keeps the names of each branch from call to call.
 
     Args:
-        limits: Of every snippet (SB-45).
+        limits: Of every snippet.
         dumps: Keeps sessions over a restart; None: they end with this object.
-        functions: Extra async functions snippets may await, by name (SB-46).
+        functions: Extra async functions snippets may await, by name.
 
     Calls for one branch run in call order, those of different branches beside each
     other. Close it with `aclose`.

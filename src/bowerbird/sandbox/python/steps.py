@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class PythonLimits:
-    """Limits of one interpreter (SB-45); seconds and bytes."""
+    """Limits of one interpreter; seconds and bytes."""
 
     timeout_s: float = 30.0
     memory_bytes: int = 256 * 1024 * 1024

@@ -53,7 +53,7 @@ def record_of(
 
 
 def stragglers_note(ending: Ending, background: Sequence[str]) -> str:
-    """Say that nothing outlives a command but background runs (SB-19); empty when nothing was killed."""
+    """Say that nothing outlives a command but background runs; empty when nothing was killed."""
     if not ending.stragglers or ending.stop is not None:
         return ""
     killed = (
@@ -63,7 +63,7 @@ def stragglers_note(ending: Ending, background: Sequence[str]) -> str:
 
 
 def disk_note(finished: Finished, captured: Captured) -> str:
-    """Say what became of the changes of a command that was over the disk limit, or filled the disk (D-8)."""
+    """Say what became of the changes of a command that was over the disk limit, or filled the disk."""
     if finished.ending.stop != "disk":
         return ""
     if finished.disk_left is not None:
@@ -79,7 +79,7 @@ def _kept(captured: Captured) -> str:
 
 
 def original_note(request: CommandRequest, finished: Finished, workspace: Path | None, root: str) -> str:
-    """Say that the workspace's own path leads nowhere, when a command that names it failed (D-7)."""
+    """Say that the workspace's own path leads nowhere, when a command that names it failed."""
     if workspace is None or str(workspace) == root or exit_code(finished.ending) == 0:
         return ""
     named = str(workspace)
@@ -92,7 +92,7 @@ def original_note(request: CommandRequest, finished: Finished, workspace: Path |
 
 
 def shared_memory_note(finished: Finished) -> str:
-    """Say why locks and pools of `multiprocessing` fail in the copy tier (D-7); empty for other failures."""
+    """Say why locks and pools of `multiprocessing` fail in the copy tier; empty for other failures."""
     said = finished.output.text
     if exit_code(finished.ending) == 0 or not ("SemLock" in said or "/dev/shm" in said):
         return ""

@@ -106,7 +106,7 @@ class OutputCollector:
 
 
 def readable(raw: bytes) -> str:
-    """Decode UTF-8; invalid bytes and NUL become U+FFFD (SB-17)."""
+    """Decode UTF-8; invalid bytes and NUL become U+FFFD."""
     return raw.decode("utf-8", "replace").replace("\0", "\ufffd")
 
 

@@ -58,7 +58,7 @@ class HostFacts:
     left_out: tuple[str, ...] = ()
 
     def apart_from(self, kept: Sequence[Path], workspaces: Sequence[Path] = ()) -> "HostFacts":
-        """Return these facts without what commands must not see (SB-23). Blocks.
+        """Return these facts without what commands must not see. Blocks.
 
         Args:
             kept: the data directory and settings files. workspaces: those known.
@@ -129,7 +129,7 @@ def environment(
     secrets: Sequence[str] = (),
     proxy: str | None = None,
 ) -> dict[str, str]:
-    """Return the whole environment of a command (SB-24); nothing of the server's own is in it.
+    """Return the whole environment of a command; nothing of the server's own is in it.
 
     Args:
         root: the branch's path inside.

@@ -82,7 +82,7 @@ def _add_copy_rules(rules: Any) -> None:
 
 
 def _add_limit_rules(rules: Any) -> None:
-    """Refuse what would pass the limits unseen (D-8)."""
+    """Refuse what would pass the limits unseen."""
     import pyseccomp  # pyright: ignore[reportMissingTypeStubs]  (it has none)
 
     # It takes a disk's room in no time, so no watcher is fast enough. Programs know file systems without it

@@ -84,7 +84,7 @@ class Gate:
         self._headers = security_headers(google=settings.google_client_id is not None)
 
     def _follow(self, settings: "ServerSettings") -> None:
-        """Admit whom these settings admit; rates and the kind of auth need a restart (CF-13)."""
+        """Admit whom these settings admit; rates and the kind of auth need a restart."""
         self._settings = settings
         self._names = Names(settings.host, settings.hosts, settings.origins)
         self._identity = self._given or Identity(self._context)

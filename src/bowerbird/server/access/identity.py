@@ -145,7 +145,7 @@ def _caller_of(row: "TokenRow") -> Caller:
 
 
 def shown_caller(caller: Caller) -> dict[str, Any]:
-    """Return what `/api/auth/me` says of a caller (SV-18)."""
+    """Return what `/api/auth/me` says of a caller."""
     said: dict[str, Any] = {"authenticated": True, "role": caller.role}
     named = {"email": caller.email, "name": caller.name or caller.user_id, "picture": caller.picture}
     return said | {key: value for key, value in named.items() if value}

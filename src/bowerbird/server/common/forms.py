@@ -12,12 +12,12 @@ def whole(value: object) -> object:
 
 
 class Body(BaseModel):
-    """A request's JSON: types are exact, unknown members are ignored (SV-2)."""
+    """A request's JSON: types are exact, unknown members are ignored."""
 
     model_config = ConfigDict(strict=True, extra="ignore")
 
 
 class StrictBody(BaseModel):
-    """A request's JSON where unknown members are an error (SV-2)."""
+    """A request's JSON where unknown members are an error."""
 
     model_config = ConfigDict(strict=True, extra="forbid")

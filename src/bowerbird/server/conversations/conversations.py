@@ -152,7 +152,7 @@ async def described(context: "ServerContext", row: "SessionRow") -> dict[str, An
 async def conversation(
     context: "ServerContext", row: "SessionRow", *, after: int, limit: int
 ) -> dict[str, Any]:
-    """Return a conversation with a page of its messages (SV-9)."""
+    """Return a conversation with a page of its messages."""
     window = await to_thread(context.offers.window_of, row)
     return await shown.conversation(
         context.sessions,

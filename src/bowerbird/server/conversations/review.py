@@ -94,5 +94,5 @@ async def running_landings(context: "ServerContext", caller: "Caller") -> list[d
 
 
 def shown_landing(landing: "Landing") -> dict[str, Any]:
-    """Return a landing's record as clients get it: without where the workspace lies on the server (SV-1)."""
+    """Return a landing's record as clients get it: without where the workspace lies on the server."""
     return {name: value for name, value in landing.record().items() if name != "workspace"}

@@ -84,7 +84,7 @@ async def land_upload(
     """Land files in a workspace as the caller's; returns their paths.
 
     Args:
-        accept: paths that the caller names although programs would run or obey them (D-5).
+        accept: paths that the caller names although programs would run or obey them.
 
     Raises:
         LandingRefused, ReadOnly, PathEscape …: nothing was changed.

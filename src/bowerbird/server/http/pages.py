@@ -55,7 +55,7 @@ router = APIRouter(include_in_schema=False)
 
 
 def is_ui(path: str) -> bool:
-    """Whether `path` is a page or a file of the UI: open to everybody, who then signs in there (SV-54).
+    """Whether `path` is a page or a file of the UI: open to everybody, who then signs in there.
 
     Example:
         >>> is_ui("/dev/c/0123456789ab/diff"), is_ui("/assets/index-1.js"), is_ui("/api/chat")

@@ -122,7 +122,7 @@ def _may_read_metrics(request: Request, context: ServerContext) -> bool:
 
 @router.get("/api/sandbox", response_model=Sandbox, summary="Which isolation commands run in")
 async def sandbox(context: Context, caller: Viewer) -> Response:
-    """The tier in use (`overlay`, `copy`, `none`), what settings demand, and why not more (SV-30)."""
+    """The tier in use (`overlay`, `copy`, `none`), what settings demand, and why not more."""
     del caller
     status = await context.sandbox_status()
     names = ("tier", "minimum", "reasons", "isolation", "network", "network_reason", "limits")

@@ -90,7 +90,7 @@ async def chat_socket(websocket: WebSocket) -> None:
 
 
 def on_disconnect_of(asked: str | None, context: "ServerContext", *, v2: bool) -> OnDisconnect:
-    """Return what becomes of the turn when this viewer leaves (SV-36, SV-49)."""
+    """Return what becomes of the turn when this viewer leaves."""
     if asked == "stop":
         return "stop"
     if asked == "continue":

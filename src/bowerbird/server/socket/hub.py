@@ -90,7 +90,7 @@ class Hub:
         self._keeper: asyncio.Task[None] | None = None
 
     def admit(self, thread_id: str, caller: "Caller") -> None:
-        """Refuse one viewer too many (SV-60); raises Problem `rate_limited`."""
+        """Refuse one viewer too many; raises Problem `rate_limited`."""
         seat = self._seats.get(thread_id)
         if len(self._viewers) >= MOST_SOCKETS:
             raise problem("rate_limited", f"{MOST_SOCKETS} viewers are connected to this server")
@@ -136,7 +136,7 @@ class Hub:
         return placed(hello, seat.room.head, None)
 
     def leave(self, thread_id: str, viewer: Viewer) -> None:
-        """Count a viewer out; when it was the last, its turn may have to stop (SV-49)."""
+        """Count a viewer out; when it was the last, its turn may have to stop."""
         if viewer not in self._viewers:
             return
         self._viewers.discard(viewer)
@@ -238,7 +238,7 @@ class Hub:
                 seat.room.look()
 
     def _sweep(self) -> None:
-        """Close who has been full for too long; what they miss is in the journal (SV-51)."""
+        """Close who has been full for too long; what they miss is in the journal."""
         for viewer in tuple(self._viewers):
             self._tally(viewer)
             if viewer.is_stalled and not viewer.farewell.done():

@@ -268,7 +268,7 @@ class Room:
     # ------------------------------------------------------------ viewers
 
     async def enter(self, viewer: Viewer, after: int | None) -> None:
-        """Bring a viewer to the present and let it stay there (SV-46).
+        """Bring a viewer to the present and let it stay there.
 
         Args:
             after: replay what was committed later; None begins with the present.

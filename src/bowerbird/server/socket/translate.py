@@ -51,7 +51,7 @@ _CAMEL = re.compile(r"(?<!^)(?=[A-Z])")
 
 @dataclass(frozen=True, slots=True)
 class Closing:
-    """What the end of a turn shows of the branch (SV-42)."""
+    """What the end of a turn shows of the branch."""
 
     files: Sequence[wire.FileRow] = ()
     truncated: bool = False
@@ -141,7 +141,7 @@ class Translator:
         return placed_at(frames, before, max(seq, before), published.turn_id)
 
     def so_far(self) -> list[Frame]:
-        """Return what there is of the message under way, for a viewer that comes now (SV-46)."""
+        """Return what there is of the message under way, for a viewer that comes now."""
         message = self.under_way
         if message is None:
             return []
@@ -344,7 +344,7 @@ class Translator:
 
 
 def tool_result(event: ToolOutcome) -> list[ServerFrame]:
-    """Return a tool's result, then the list it changed, if it keeps one (SV-44)."""
+    """Return a tool's result, then the list it changed, if it keeps one."""
     text = text_of(event.content)
     shown = text if len(text) <= RESULT_CHARS else text[:RESULT_CHARS] + "..."
     truncated = event.truncated or shown is not text

@@ -230,7 +230,7 @@ class Branches:
             snapshot: None = the present state.
             branch_id: the branch that has the snapshot, when the session's own was discarded since;
                 it is taken out of the trash for a moment.
-            carry: what was pending in the parent is pending in the child (SE-36).
+            carry: what was pending in the parent is pending in the child.
 
         Raises:
             NotFound: that branch is gone for good.
@@ -276,7 +276,7 @@ class Branches:
         return len(await in_thread(partial(workspace.empty_trash, days, keep, now_s)))
 
     async def forget_snapshots(self, branch_id: str, turns: Collection[str], keep: Collection[str]) -> int:
-        """Free the disk that only snapshots of these turns need; returns how many went (SE-48).
+        """Free the disk that only snapshots of these turns need; returns how many went.
 
         A branch that another process writes, or that is gone, is left for the next pass.
         """
@@ -287,7 +287,7 @@ class Branches:
             return 0
 
     async def finish_landings(self) -> int:
-        """Finish what died half-way into any workspace (D-2); returns how many.
+        """Finish what died half-way into any workspace; returns how many.
 
         At the start before anybody looks, and once a while: an error that kept a landing from its end, or
         a command that was killed in the middle of one, is over by then.
@@ -296,7 +296,7 @@ class Branches:
         return len(await in_thread(workspace.finish_landings))
 
     async def forget_landings(self) -> int:
-        """Remove old landings of every open workspace that something landed in (WS-56); returns how many."""
+        """Remove old landings of every open workspace that something landed in; returns how many."""
         async with self._opening:
             open_now = [workspace for workspace in self._workspaces.values() if workspace.has_landed]
         return sum([len(await in_thread(workspace.forget_landings)) for workspace in open_now])

@@ -156,7 +156,7 @@ def accept(connection: Connection, offered: Offered, limits: SessionSettings) ->
 
 
 def _answer_by_typing(connection: Connection, offered: Offered, waiting: TurnRow) -> Accepted | None:
-    """Take a message as the answer to what the agent asked, None when it asked nothing (D-12).
+    """Take a message as the answer to what the agent asked, None when it asked nothing.
 
     A message with images is no answer: it ends the waiting turn and is read by the next one.
     """
@@ -175,7 +175,7 @@ def _answer_by_typing(connection: Connection, offered: Offered, waiting: TurnRow
 
 
 def supersede(connection: Connection, waiting: TurnRow) -> None:
-    """Let a waiting turn end without an answer: what it asked is closed by what came instead (SE-21)."""
+    """Let a waiting turn end without an answer: what it asked is closed by what came instead."""
     if find_input(connection, ANSWER_DOOR, _superseded_key(waiting)) is None:
         insert_input(
             connection,

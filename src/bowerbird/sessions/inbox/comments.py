@@ -38,7 +38,7 @@ class Remark(Protocol):
 
 
 async def comment_text(branch: "Branch", comments: Sequence[Remark]) -> str:
-    """Return one message that says review comments, each with path, lines and a quote (SV-28).
+    """Return one message that says review comments, each with path, lines and a quote.
 
     Raises:
         NotFound: the branch neither has nor deletes what a comment is about.

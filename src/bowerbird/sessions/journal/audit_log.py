@@ -90,7 +90,7 @@ def content_text(content: Any) -> str:
 
 
 def _blocks(content: Any) -> list[dict[str, Any]]:
-    """The blocks of a content as it was read; a damaged record may hold anything (SE-59)."""
+    """The blocks of a content as it was read; a damaged record may hold anything."""
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
     found = cast("list[Any]", content) if isinstance(content, list) else []

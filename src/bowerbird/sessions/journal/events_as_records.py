@@ -59,7 +59,7 @@ _EFFECT: dict[str, EffectClass] = {
 
 
 def ledger_class(effect: EffectClass, key: str | None) -> LedgerClass:
-    """Return the class of the effect ledger for a tool's class (TO-7).
+    """Return the class of the effect ledger for a tool's class.
 
     Args:
         effect: class of the tool with these arguments.
@@ -233,7 +233,7 @@ def events_of(
     """Return each record with its event; None for those that are no part of the dialogue.
 
     Unknown types, records of a newer version and the marks of a turn have no event. A damaged
-    record becomes a note in its place (SE-59).
+    record becomes a note in its place.
 
     Args:
         seqs: filled with the messages' places, when given.

@@ -134,7 +134,7 @@ class Fold:
 
 
 class _Partials:
-    """Partial answers of attempts that failed and were run again (MO-32)."""
+    """Partial answers of attempts that failed and were run again."""
 
     def __init__(self) -> None:
         self._failed: dict[str | None, list[str]] = {}

@@ -47,14 +47,14 @@ class DoorSubagents:
         return [c for c in await self.children.records.of(thread_id) if c.state != "discarded"]
 
     async def one(self, thread_id: str, handle: str) -> Child:
-        """Return one of them; raises UnknownSession for an unknown or discarded handle (DE-10)."""
+        """Return one of them; raises UnknownSession for an unknown or discarded handle."""
         for child in await self.all(thread_id):
             if child.handle == handle:
                 return child
         raise UnknownSession(f"unknown subagent handle: {handle!r}")
 
     async def diff(self, child: Child) -> dict[str, Any] | None:
-        """Return what a subagent changed (DE-11), None when its fork cannot be opened."""
+        """Return what a subagent changed, None when its fork cannot be opened."""
         try:
             fork = await self.children.open(child)
             return await in_thread(lambda: child_diff(fork, PATCH_CHARS))
@@ -62,13 +62,13 @@ class DoorSubagents:
             return None
 
     async def transcript(self, child: Child, *, after: int = 0, limit: int = 1000) -> list[dict[str, Any]]:
-        """Return what a subagent was told, said and did, in order (DE-17)."""
+        """Return what a subagent was told, said and did, in order."""
         # From the beginning: a result's record names its tool only by the call.
         every = transcript(await self.store.records(child.session))
         return [row for row in every if row["cursor"] > after][:limit]
 
     async def file(self, thread_id: str, handle: str, path: str) -> dict[str, Any]:
-        """Return a subagent's version of a file: `path`, `deleted`, `text`, and what reading it says (DE-8).
+        """Return a subagent's version of a file: `path`, `deleted`, `text`, and what reading it says.
 
         Raises:
             UnknownSession: see `one`. NotFound, PathEscape …: there is no such file.
@@ -89,7 +89,7 @@ class DoorSubagents:
         return _checked(await calls.merge(handle, paths, force))
 
     async def discard(self, thread_id: str, handle: str) -> None:
-        """Throw a subagent and its fork away; one that runs is cancelled first (DE-7).
+        """Throw a subagent and its fork away; one that runs is cancelled first.
 
         Raises:
             UnknownSession: see `one`.

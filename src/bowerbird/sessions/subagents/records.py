@@ -122,7 +122,7 @@ class StoredRecords:
 
 
 async def used_by_children(store: Store, turn: TurnRow) -> Usage:
-    """Return what the ended subagents of a turn used, as it counts in their caller's totals (DE-16)."""
+    """Return what the ended subagents of a turn used, as it counts in their caller's totals."""
     rows = await store.read(lambda c: subagents_of(c, turn.thread_id))
     total = Usage()
     for child in (msgspec.json.decode(row.body, type=Child) for row in rows):

@@ -97,7 +97,7 @@ class Tournaments(SessionPart):
         models: Sequence[str] = (),
         merge: str = "none",
     ) -> Tournament:
-        """Start one and return it once its attempts are on record (DE-21).
+        """Start one and return it once its attempts are on record.
 
         Raises:
             InvalidArgument: what is asked for is no tournament. SessionError: it cannot start now.

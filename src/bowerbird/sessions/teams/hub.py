@@ -182,7 +182,7 @@ class TeamHub:
         self.live.publish(Published(thread_id, None, None, event))
 
     async def wake_lead(self, lead: str) -> None:
-        """Start a turn of a lead that is idle and has mail, where settings and limits allow it (DE-65)."""
+        """Start a turn of a lead that is idle and has mail, where settings and limits allow it."""
         if self.stopping:
             return
         turn = await self.store.write(lambda c: lead_turn(c, self.rules, lead))
@@ -199,7 +199,7 @@ class TeamHub:
         return await self.store.read(lambda c: get_session(c, thread_id))
 
     async def fork(self, lead: str, name: str) -> "Branch":
-        """Return a fork of the lead's branch as it is now (DE-56)."""
+        """Return a fork of the lead's branch as it is now."""
         await self.drives.branch(lead)  # an imported session has its own from now on
         row = await self.session(lead)
         fork = await self._patient(lambda: self.branches.fork(row, None, name))
@@ -218,7 +218,7 @@ class TeamHub:
             _log.info("fork %s of session %s stays: %s", fork, lead, error)
 
     async def merge(self, lead: str, phase: PhaseRow) -> "MergeResult":
-        """Merge a phase's changes into the lead's branch (DE-12, DE-56).
+        """Merge a phase's changes into the lead's branch.
 
         Raises:
             WorkspaceError: it cannot be merged, say because the lead's branch is another one by now.
@@ -255,7 +255,7 @@ class TeamHub:
         return await self.branches.of(row)
 
     async def merge_again(self, lead: str, since: str) -> None:
-        """Merge anew what phases brought into a branch that was taken back meanwhile (SE-26).
+        """Merge anew what phases brought into a branch that was taken back meanwhile.
 
         Merging what is there already changes nothing.
 

@@ -91,7 +91,7 @@ class Life:
             self._bell.set()
 
     async def stop(self, status: Ended) -> None:
-        """End it: what it does now is cancelled (DE-63, DE-65).
+        """End it: what it does now is cancelled.
 
         Args:
             status: `shutdown` merges what it has done so far, `interrupted` keeps that apart.
@@ -247,7 +247,7 @@ class Life:
         return bool(found.paths)
 
     async def _ended(self, status: Next, change: Callable[[Connection], bool]) -> bool:
-        """Record its end, and give back what it had claimed in the same transaction (DE-41).
+        """Record its end, and give back what it had claimed in the same transaction.
 
         Args:
             change: records it; False when it goes on after all.
@@ -267,7 +267,7 @@ class Life:
     # ------------------------------------------------------------ waiting
 
     async def _await_answer(self, phase: PhaseRow) -> bool:
-        """Wait for the answer to its plan, or for another message (DE-64)."""
+        """Wait for the answer to its plan, or for another message."""
         hub = self._hub
         while True:
             self._bell.clear()
@@ -291,7 +291,7 @@ class Life:
         return True
 
     async def _rest(self) -> bool:
-        """IDLE: until a message or a task comes, or nothing did for long enough (DE-59)."""
+        """IDLE: until a message or a task comes, or nothing did for long enough."""
         hub, row, rules = self._hub, self.row, self._hub.rules
         since = time.monotonic()
         await self._say_idle()

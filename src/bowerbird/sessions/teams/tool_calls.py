@@ -239,7 +239,7 @@ class TeamToolCalls:
     # ------------------------------------------------------------ inside
 
     async def _change(self, call: ToolContext, change: Change) -> Body:
-        """Run a change and record its result as the call's outcome, in one transaction (SE-25)."""
+        """Run a change and record its result as the call's outcome, in one transaction."""
         found: list[Body] = []
 
         def apply(connection: Any) -> ToolResult:

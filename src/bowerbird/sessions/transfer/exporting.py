@@ -97,7 +97,7 @@ def _require_room(target: Path, force: bool) -> None:
 
 
 def _require_export(target: Path) -> None:
-    """Refuse to replace what no export wrote: it could be anybody's work (D-21)."""
+    """Refuse to replace what no export wrote: it could be anybody's work."""
     if target.is_symlink() or not target.is_dir():
         raise Exists(f"{target} is not a directory that an export wrote; nothing was changed")
     for foreign in _foreign(target):

@@ -77,7 +77,7 @@ def _thread(connection: sqlite3.Connection, thread_id: str) -> Thread:
 
 
 def _messages(connection: sqlite3.Connection, thread_id: str, checkpoint_id: str) -> list[Any]:
-    """The messages channel; where it is stored as deltas, built along the parents (SE-47)."""
+    """The messages channel; where it is stored as deltas, built along the parents."""
     later: list[Any] = []
     for name, parent, kind, blob in _chain(connection, thread_id, checkpoint_id):
         value = decode(kind, blob)

@@ -53,7 +53,7 @@ class EarlyStarts:
         return self._begun.pop(turn_id, None)
 
     async def put_back(self, store: Store) -> None:
-        """Queue again what nobody will drive here; nothing died, so no attempt is counted (SE-23)."""
+        """Queue again what nobody will drive here; nothing died, so no attempt is counted."""
         left, self._begun = list(self._begun.values()), {}
         for begun in left:
             await store.write(lambda c, begun=begun: _put_back(c, begun))

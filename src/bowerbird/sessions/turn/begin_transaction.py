@@ -50,7 +50,7 @@ class Begun:
 
     Attributes:
         records: the turn's first records, when this was its first attempt.
-        crash_loop: too many processes died with this turn; it must fail (SE-23).
+        crash_loop: too many processes died with this turn; it must fail.
         answers: what people decided meanwhile. notes: that a new message or a cancel came instead.
         behind: the message that waits behind a turn which had stopped to wait for a person.
         sender: who asked: `id`, `name`, `door`.

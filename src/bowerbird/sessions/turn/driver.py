@@ -57,7 +57,7 @@ class Driver:
             self._attempt.approver.look_again()
 
     def drain(self) -> None:
-        """Stop at the next step's end and leave the turn to the next process (SE-34)."""
+        """Stop at the next step's end and leave the turn to the next process."""
         self._draining = True
         if self._attempt is not None:
             self._attempt.draining = True

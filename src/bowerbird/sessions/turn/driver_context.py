@@ -23,7 +23,7 @@ class DriverContext:
     Attributes:
         executor_id: of this process, the holder of its leases.
         parts: features of sessions, in their order.
-        attended: whether a person can answer questions at some door (AG-63).
+        attended: whether a person can answer questions at some door.
     """
 
     store: Store

@@ -122,7 +122,7 @@ def failure(error: Exception, usage: Usage, *, retryable: bool = True) -> Ending
 
 
 def crash_loop(attempts: int, last_intent: str, usage: Usage) -> Ending:
-    """Return the ending of a turn with which too many processes died (SE-23)."""
+    """Return the ending of a turn with which too many processes died."""
     during = f" The last thing it began was: {last_intent}" if last_intent else ""
     text = f"{attempts} processes died while driving this turn, so it is not tried again by itself.{during}"
     return Ending("failed", "crash_loop", usage, error=RunError("CrashLoop", text, retryable=True))
@@ -231,7 +231,7 @@ def pause_turn(connection: Connection, turn: TurnRow, epoch: int, pause: Pause) 
 def leave_turn(connection: Connection, turn: TurnRow, epoch: int) -> None:
     """Put a turn that was stopped at a step's end back into the queue, for the next process.
 
-    The attempt is not counted: nothing died (SE-23, SE-34).
+    The attempt is not counted: nothing died.
     """
     append_one(connection, Append(turn.thread_id, epoch, ()))
     update_turn(connection, turn.turn_id, state="queued", attempt=max(0, turn.attempt - 1))

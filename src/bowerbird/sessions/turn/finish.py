@@ -78,7 +78,7 @@ class Closer:
         self._lease = lease
 
     async def keep(self, branch: "Branch") -> None:
-        """Keep other processes from changing the branch while the turn works on it (D-4).
+        """Keep other processes from changing the branch while the turn works on it.
 
         Raises:
             BranchBusy: one works on it for longer.
@@ -156,7 +156,7 @@ class Closer:
         return ended.following
 
     async def pause(self, pause: Pause) -> TurnRow | None:
-        """Let the turn wait for a person, without a lease (SE-20).
+        """Let the turn wait for a person, without a lease.
 
         Returns:
             The turn when it must be driven again at once: something came that it need not wait for.
@@ -187,7 +187,7 @@ class Closer:
         return paused.again
 
     async def leave(self) -> None:
-        """Put the turn back into the queue for the next process (SE-34)."""
+        """Put the turn back into the queue for the next process."""
         self.let_go()
         await self._context.store.write(lambda c: leave_turn(c, self._turn, self._lease.epoch))
         self._lease.was_released()
@@ -213,7 +213,7 @@ class Closer:
                 self._publish(None, Notice("landing", landing))
 
     def _with_team(self, connection: Connection, ending: Ending) -> Ending:
-        """Add what teammates used since the lead's last turn: each of their turns counts once (DE-67)."""
+        """Add what teammates used since the lead's last turn: each of their turns counts once."""
         used = count_usage(connection, self._turn.thread_id, self._turn.turn_id)
         return ending if used is None else replace(ending, usage=ending.usage + used)
 

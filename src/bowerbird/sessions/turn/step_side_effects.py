@@ -134,9 +134,9 @@ def _answered(
 
 
 def _next_after_plan(connection: Connection, turn: TurnRow, answer: ApprovalAnswer) -> None:
-    """Queue the turn that carries the plan out, or the one that revises it (AG-64).
+    """Queue the turn that carries the plan out, or the one that revises it.
 
-    Only for a decision: a message that came instead has a turn of its own, a cancel has none (D-12). Plan
+    Only for a decision: a message that came instead has a turn of its own, a cancel has none. Plan
     mode goes off with an approval; after a rejection it is as people set it.
     """
     approved = answer.decision == "approve"

@@ -56,7 +56,7 @@ class Keepers:
         self._tasks = []
 
     async def limits_lifted(self) -> int:
-        """Continue the turns that waited for money and have room now; returns how many (D-29)."""
+        """Continue the turns that waited for money and have room now; returns how many."""
         service = self._service
 
         async def go_on(request_id: str, thread_id: str) -> None:

@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 
 
 async def raise_counters(store: Store, audit_directory: Path) -> None:
-    """Raise each chat's counter to the highest reset found among sessions and audit logs (SE-4)."""
+    """Raise each chat's counter to the highest reset found among sessions and audit logs."""
     names = await to_thread(_file_names, audit_directory)
     stored = await store.read(thread_ids)
     highest: dict[str, int] = {}

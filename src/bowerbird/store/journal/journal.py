@@ -69,7 +69,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 class UsageRow(msgspec.Struct, frozen=True):
-    """What one model call used (SE-41); `cost` None means the price is unknown."""
+    """What one model call used; `cost` None means the price is unknown."""
 
     turn: str | None
     agent: str

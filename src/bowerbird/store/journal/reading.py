@@ -51,7 +51,7 @@ def read_records(
     """Return the records of a session in order, with the history that a fork refers to.
 
     A record that cannot be read, or is missing, is replaced by one of type `corrupt` whose body
-    is `{"reason", "raw", "thread"}`; its neighbours are not affected (SE-59).
+    is `{"reason", "raw", "thread"}`; its neighbours are not affected.
 
     Args:
         after, upto: only records with `after` < seq ≤ `upto`.

@@ -198,7 +198,7 @@ def take_lease(
 
 
 def renew_lease(connection: Connection, thread_id: str, epoch: int, ttl_s: int) -> bool:
-    """Lengthen the lease; False when it is another's by now or had already ended (SE-29)."""
+    """Lengthen the lease; False when it is another's by now or had already ended."""
     changed = connection.execute(
         leases.update()
         .where(leases.c.thread_id == thread_id, leases.c.epoch == epoch, leases.c.expires_at > DbNow())
@@ -208,7 +208,7 @@ def renew_lease(connection: Connection, thread_id: str, epoch: int, ttl_s: int) 
 
 
 def lengthen_all(connection: Connection) -> None:
-    """Give the leases of this process a new term after the database was away (SE-58).
+    """Give the leases of this process a new term after the database was away.
 
     A lease that another process took meanwhile has another holder, and is not touched.
     """

@@ -190,7 +190,7 @@ def previous_job(connection: Connection, thread_id: str, upto: int) -> int:
 def add_memory_usage(
     connection: Connection, thread_id: str, model: str, tokens: tuple[int, int, int, int], cost: float | None
 ) -> None:
-    """Write what a rewrite's model call used (SE-41).
+    """Write what a rewrite's model call used.
 
     Args:
         tokens: input, output, read from and written to the provider's cache.

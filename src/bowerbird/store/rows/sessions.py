@@ -192,7 +192,7 @@ def counter_of(connection: Connection, base_key: str) -> int:
 
 
 def raise_counter(connection: Connection, base_key: str, at_least: int | None = None) -> int:
-    """Raise a chat's counter by one, or up to `at_least`; it never goes down (SE-4).
+    """Raise a chat's counter by one, or up to `at_least`; it never goes down.
 
     Returns:
         The counter after the call.

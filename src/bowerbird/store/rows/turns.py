@@ -209,7 +209,7 @@ def turn_sums(connection: Connection, thread_ids: Sequence[str]) -> dict[str, Tu
 
 
 def move_queue_back(connection: Connection, thread_id: str, running_n: int) -> int:
-    """Make room for one turn directly after `running_n`, ahead of the queue (SE-19).
+    """Make room for one turn directly after `running_n`, ahead of the queue.
 
     Returns:
         The number that is free now.
@@ -272,7 +272,7 @@ def insert_input(connection: Connection, row: InboxRow) -> None:
 
 
 def find_input(connection: Connection, door: str, dedupe_key: str) -> InboxRow | None:
-    """Return the input accepted under this key, None when it is new (SE-17)."""
+    """Return the input accepted under this key, None when it is new."""
     row = rows_where(connection, inbox, {"door": door, "dedupe_key": dedupe_key}).mappings().first()
     return None if row is None else InboxRow(**row)
 
@@ -310,7 +310,7 @@ def update_inputs(connection: Connection, ids: Sequence[str], **values: Any) -> 
 
 
 def count_waiting(connection: Connection, thread_id: str | None = None) -> int:
-    """Return how many inputs wait, in one session or in all (SE-18)."""
+    """Return how many inputs wait, in one session or in all."""
     if thread_id is None:
         return int(connection.scalar(_WAITING) or 0)
     return int(connection.scalar(_WAITING_HERE, {"b_thread": thread_id}) or 0)

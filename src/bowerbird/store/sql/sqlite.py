@@ -26,7 +26,7 @@ def database_file(url: str, base: Path) -> Path | None:
     """Return the file an SQLite URL names, None for another database.
 
     Args:
-        url: SQLAlchemy URL; a relative path starts at `base` (CF-43).
+        url: SQLAlchemy URL; a relative path starts at `base`.
         base: the data directory.
 
     Raises:

@@ -17,7 +17,7 @@ _PRUNED_SHOWN = 20
 
 
 def shown(path: str) -> str:
-    """Return a virtual path as models see it: without the leading slash (WS-10)."""
+    """Return a virtual path as models see it: without the leading slash."""
     return path.lstrip("/") or "."
 
 

@@ -46,7 +46,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ProcessSettings:
-    """Times in seconds; `allowed_commands`: names of the only programs that may run, empty = all (TO-27)."""
+    """Times in seconds; `allowed_commands`: names of the only programs that may run, empty = all."""
 
     bash_timeout_s: float = 60.0
     background_timeout_s: float = 300.0
@@ -65,7 +65,7 @@ def processes_unavailable(status: SandboxStatus) -> str | None:
 def sandbox_line(
     status: SandboxStatus, network: str = "closed", allow: tuple[str, ...] = (), root: str | None = None
 ) -> str:
-    """Return the line of the system prompt that says what commands run in (SB-6).
+    """Return the line of the system prompt that says what commands run in.
 
     Args:
         root: the directory where commands really run, for the copy tier.
@@ -89,7 +89,7 @@ def process_tools(
 
     Args:
         host: gives the branch's sandbox; whoever made it closes it.
-        network: of the session. With `allowlist` the ledger counts a command as an effect outside (TO-29).
+        network: of the session. With `allowlist` the ledger counts a command as an effect outside.
     """
     family = _Processes(host, settings or ProcessSettings())
     recorded: EffectClass = "outside" if network == "allowlist" else "branch"
@@ -274,7 +274,7 @@ class _Processes:
 
 
 def shown(result: CommandResult, hidden: str = "") -> ToolResult:
-    """Return a finished command as a model reads it (TO-23); `hidden`: what `hidden_note` says."""
+    """Return a finished command as a model reads it; `hidden`: what `hidden_note` says."""
     notes: list[str] = []
     if result.timed_out:
         notes.append("timed out; the whole process tree was killed")
@@ -337,7 +337,7 @@ def _progress(context: ToolContext) -> Callable[[bytes], None]:
 
 
 def _changed(context: ToolContext, result: CommandResult) -> None:
-    """What the agent's own command wrote, nobody else changed behind its back (TO-22)."""
+    """What the agent's own command wrote, nobody else changed behind its back."""
     for path in (*result.written, *result.deleted):
         context.reads.forget(reads.key(context.files, path))
 

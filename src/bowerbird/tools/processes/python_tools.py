@@ -76,7 +76,7 @@ def python_tools(sessions: PythonSessions | None = None, timeout_s: float | None
 
 
 def cpython_tools(host: "SandboxHost", timeout_s: float = 30.0) -> list[Tool]:
-    """Return the two tools on one CPython per branch in its sandbox: where Monty is missing (SB-49).
+    """Return the two tools on one CPython per branch in its sandbox: where Monty is missing.
 
     Args:
         host: gives the branch's sandbox. timeout_s: seconds for each snippet.

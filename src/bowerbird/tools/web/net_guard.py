@@ -37,7 +37,7 @@ class Guard:
 
     Attributes:
         allow_hosts: `host` or `host:port` that may be private (`web.allow_hosts`).
-        admits: egress allow-list as a predicate of host and port; None = any public host (TO-42).
+        admits: egress allow-list as a predicate of host and port; None = any public host.
         resolve: name and port → addresses; a port for tests, the system's resolver by default.
     """
 

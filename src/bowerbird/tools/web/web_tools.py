@@ -37,7 +37,7 @@ class WebSettings:
         fetch_timeout_s: seconds for one `web_fetch`, everything included.
         allow_hosts: hosts (`host`, `host:port`) that may be private.
         admits: the egress allow-list as a predicate of host and port; None = none.
-        stays: `web_fetch` follows no redirect to another host, which might have to be asked about (D-10).
+        stays: `web_fetch` follows no redirect to another host, which might have to be asked about.
         brave_url, keyless_url, resolve: where searches go and names are resolved; for tests.
     """
 

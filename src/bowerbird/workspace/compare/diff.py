@@ -59,7 +59,7 @@ def branch_diff(state: BranchState, changes: Sequence[Change], rules: FlagRules)
 def _marks(
     change: Change, rules: FlagRules, around: Surroundings, tainted: Mapping[str, tuple[str, ...]]
 ) -> PathMarks:
-    """What a person should know before landing a path (D-5, D-6)."""
+    """What a person should know before landing a path."""
     taint = tainted.get(change.path)
     marks = rules.marks(change.path, change.base, change.new, around, tainted=taint is not None)
     return PathMarks(

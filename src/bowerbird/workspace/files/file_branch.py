@@ -41,8 +41,8 @@ class BranchFiles:
 
     Args:
         state: the branch, shared by all handles on it.
-        turn, call: what changes are recorded under (WS-37); with a call, the previous entry of
-            each path it touches is saved in `steps/<call>/` first (WS-41).
+        turn, call: what changes are recorded under; with a call, the previous entry of
+            each path it touches is saved in `steps/<call>/` first.
     """
 
     def __init__(self, state: BranchState, *, turn: str | None = None, call: str | None = None) -> None:
@@ -78,7 +78,7 @@ class BranchFiles:
 
     @property
     def search_engine(self) -> str:
-        """What searches: `ripgrep`, or `python` where it does not run (WS-33)."""
+        """What searches: `ripgrep`, or `python` where it does not run."""
         return self._state.memory.engine().name
 
     @property
@@ -116,7 +116,7 @@ class BranchFiles:
     # ------------------------------------------------------------ reading
 
     async def ls(self, path: PathInput = "/", offset: int = 1, limit: int = 1000) -> dict[str, Any]:
-        """List a directory, links themselves (WS-17).
+        """List a directory, links themselves.
 
         Args:
             offset: 1-based number of the first entry. limit: most entries, 0 = 10,000.
@@ -137,7 +137,7 @@ class BranchFiles:
     async def read_file(
         self, path: PathInput, offset: int = 1, limit: int = 0, *, encoding: str | None = None
     ) -> dict[str, Any]:
-        """Read lines of a text file (WS-18, WS-26 … WS-28).
+        """Read lines of a text file.
 
         Args:
             offset: 1-based number of the first line. limit: most lines, 0 = all that fits 256 KiB.
@@ -167,7 +167,7 @@ class BranchFiles:
     async def list_files(
         self, pattern: str = "**/*", offset: int = 1, limit: int = 0, *, include_ignored: bool = False
     ) -> dict[str, Any]:
-        """List files that fit a glob, past what is ignored (WS-19, WS-31, WS-32).
+        """List files that fit a glob, past what is ignored.
 
         Args:
             offset: 1-based. limit: most files, 0 = 10,000; `total` is exact.
@@ -195,7 +195,7 @@ class BranchFiles:
         context: int = 0,
         include_ignored: bool = False,
     ) -> dict[str, Any]:
-        """Search the lines of text files for a regular expression (WS-20, WS-33).
+        """Search the lines of text files for a regular expression.
 
         Args:
             offset: 1-based number of the first match. limit: most matches, 0 = 1,000.
@@ -240,7 +240,7 @@ class BranchFiles:
         return open_base(self._state, lexical(path, self._state.workspace))
 
     def journal(self) -> JournalRecords:
-        """Return copies of what was done on this branch, in order (WS-37)."""
+        """Return copies of what was done on this branch, in order."""
         return self._state.journal.records()
 
     def read_overlay(self, path: PathInput) -> bytes | None:
@@ -257,7 +257,7 @@ class BranchFiles:
     async def write_file(
         self, path: PathInput, content: str | bytes, *, encoding: str = "utf-8", if_hash: str | None = None
     ) -> dict[str, Any]:
-        """Write a whole file, making its parents and keeping an existing mode (WS-21, WS-30).
+        """Write a whole file, making its parents and keeping an existing mode.
 
         Args:
             content: written exactly. encoding: of text.
@@ -279,7 +279,7 @@ class BranchFiles:
         encoding: str | None = None,
         if_hash: str | None = None,
     ) -> dict[str, Any]:
-        """Replace text in a file and nothing else in it (WS-22, WS-28, WS-29).
+        """Replace text in a file and nothing else in it.
 
         Args:
             old: must occur once, unless `replace_all`; `\\n` in it fits `\\r\\n`.
@@ -296,7 +296,7 @@ class BranchFiles:
         return await self._change([path], work)
 
     async def delete(self, path: PathInput, recursive: bool = False) -> dict[str, Any]:
-        """Delete a file, link or directory (WS-23).
+        """Delete a file, link or directory.
 
         Raises:
             NotFound, NotEmpty, Hidden, ReadOnly, PathEscape, InvalidArgument, BranchBusy.
@@ -304,7 +304,7 @@ class BranchFiles:
         return await self._change([path], lambda: self._ops.delete(path, recursive))
 
     async def move(self, src: PathInput, dst: PathInput, overwrite: bool = False) -> dict[str, Any]:
-        """Move a file, link or whole directory; parents of `dst` are made (WS-24).
+        """Move a file, link or whole directory; parents of `dst` are made.
 
         Raises:
             NotFound, Exists, IsDirectory, NotDirectory, NotEmpty, InvalidArgument and as `write_file`.
@@ -312,7 +312,7 @@ class BranchFiles:
         return await self._change([src, dst], lambda: self._ops.move(src, dst, overwrite))
 
     async def mkdir(self, path: PathInput, parents: bool = True, exist_ok: bool = True) -> dict[str, Any]:
-        """Make a directory (WS-25).
+        """Make a directory.
 
         Raises:
             Exists, NotFound, NotDirectory and as `write_file`.
@@ -320,7 +320,7 @@ class BranchFiles:
         return await self._change([path], lambda: self._ops.mkdir(path, parents, exist_ok))
 
     async def set_executable(self, path: PathInput, on: bool) -> dict[str, Any]:
-        """Set or clear a file's execute bits (WS-25); raises as `edit_file`."""
+        """Set or clear a file's execute bits; raises as `edit_file`."""
         return await self._change([path], lambda: self._ops.set_executable(path, on))
 
     def take(self, files: Sequence[tuple[PathInput, Path]]) -> list[str]:
@@ -341,7 +341,7 @@ class BranchFiles:
         return revert(self._state, [lexical(path, self._state.workspace) for path in paths])
 
     def write_private(self, path: PathInput, content: str | bytes) -> None:
-        """Put a file that every tool reads but no change, merge or landing shows (WS-9)."""
+        """Put a file that every tool reads but no change, merge or landing shows."""
         with os_errors(lexical(path, self._state.workspace)):
             self._ops.write_private(path, content)
 

@@ -51,7 +51,7 @@ NEW_DIRECTORY = 0o755
 
 @contextmanager
 def os_errors(path: str | None = None) -> Generator[None]:
-    """Turn what the operating system refuses into errors a person can act on (WS-59)."""
+    """Turn what the operating system refuses into errors a person can act on."""
     try:
         yield
     except OSError as error:
@@ -73,7 +73,7 @@ class FileOps:
 
     Args:
         state: the branch.
-        turn, call: recorded in the journal; with a call, previous entries are saved (WS-41).
+        turn, call: recorded in the journal; with a call, previous entries are saved.
     """
 
     def __init__(self, state: BranchState, turn: str | None = None, call: str | None = None) -> None:
@@ -225,7 +225,7 @@ class FileOps:
             return add_path({}, "path", target.path) | {"mode": mode}
 
     def take(self, files: Sequence[tuple[PathInput, Path]]) -> list[str]:
-        """Put host files at the given paths, all or none; returns the paths as shown (SV-16).
+        """Put host files at the given paths, all or none; returns the paths as shown.
 
         The operations must be bound to a call: what it did is taken back when a file cannot be put.
         """
@@ -254,7 +254,7 @@ class FileOps:
         self._record([*made, Step("write", target.path, kind, size)])
 
     def write_private(self, path: PathInput, content: str | bytes) -> None:
-        """Put a file that every tool reads but no change, diff, merge or landing shows (WS-9)."""
+        """Put a file that every tool reads but no change, diff, merge or landing shows."""
         data = encoded(content, "utf-8")
         with self._state.writing() as stack:
             target = self._target(stack, path, own=True)

@@ -90,7 +90,7 @@ def codec_of(named: str) -> str:
 
 
 def is_binary(head: bytes, named: str | None = None) -> bool:
-    """Tell whether a file that begins with `head` (8 KiB of it) is binary (WS-27)."""
+    """Tell whether a file that begins with `head` (8 KiB of it) is binary."""
     if named is not None and codec_of(named).startswith(_WIDE):
         return False
     return b"\0" in head[:HEAD] and not head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))

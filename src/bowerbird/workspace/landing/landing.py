@@ -47,7 +47,7 @@ from bowerbird.workspace.tree.threeway import Side, same_side
 
 @dataclass(frozen=True, slots=True)
 class LandRequest:
-    """What a person or the policy asks for (WS-50).
+    """What a person or the policy asks for.
 
     Attributes:
         paths, hunks: what to land, None = all.
@@ -55,7 +55,7 @@ class LandRequest:
         force: take the branch's version of conflicts.
         partial: land the rest of what is refused.
         plan: the plan the person saw.
-        automatic: no person looks; what is held stays on the branch (D-5).
+        automatic: no person looks; what is held stays on the branch.
         actor, door: who asks, through what.
     """
 

@@ -129,7 +129,7 @@ class Landing:
         return self._record.to_data()
 
     def diff(self, paths: Sequence[str] | None = None) -> Diff:
-        """Return what it did to the workspace's files, like `Branch.diff` (WS-35).
+        """Return what it did to the workspace's files, like `Branch.diff`.
 
         Args:
             paths: virtual paths of files, None = all.
@@ -156,7 +156,7 @@ class Landing:
         door: str = "",
         told: Told | None = None,
     ) -> "Landing":
-        """Take this landing back, keeping what the user edited elsewhere since (WS-56).
+        """Take this landing back, keeping what the user edited elsewhere since.
 
         Args:
             paths: files or directories of it, None = all.

@@ -69,7 +69,7 @@ class PlanEntry:
 
     @property
     def grade(self) -> Grade:
-        """What landing it asks for (D-5)."""
+        """What landing it asks for."""
         return grade_of(self.flags)
 
     @property

@@ -182,7 +182,7 @@ class BranchState:
             raise ReadOnly(f"{shown_path(path)} lies on a read-only mount", path)
 
     def rollback_step(self, call: str, turn: str | None = None) -> list[str]:
-        """Put back what stood at every path that a call's file tools changed (WS-41)."""
+        """Put back what stood at every path that a call's file tools changed."""
         with self.writing() as stack:
             paths = self.steps.rollback(call)
             self.went_back()
@@ -206,7 +206,7 @@ class BranchState:
     def record(
         self, steps: Sequence[Step], *, turn: str | None = None, call: str | None = None, via: Via = "tool"
     ) -> None:
-        """Add to the journal; private paths are left out (WS-9)."""
+        """Add to the journal; private paths are left out."""
         private = self.stack.private_paths()
         self.journal.append([s for s in steps if s.path not in private], turn=turn, call=call, via=via)
 
@@ -215,7 +215,7 @@ class BranchState:
         return len(changed), sum(e.size for e in changed.values() if e is not None and e.kind == "file")
 
     def alive(self) -> "BranchState":
-        """Return this state, opened again if it was closed: handles outlive their workspace (D-19).
+        """Return this state, opened again if it was closed: handles outlive their workspace.
 
         Raises:
             NotFound: the branch was discarded, or its data directory is gone.

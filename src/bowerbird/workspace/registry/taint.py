@@ -43,7 +43,7 @@ def take_taint(
 ) -> str | None:
     """Let a merge bring the child's taint along; returns the turn to record its steps under.
 
-    What comes from a tainted turn of the child taints the turn that takes it in (D-6).
+    What comes from a tainted turn of the child taints the turn that takes it in.
     """
     tainted = tainted_paths(child)
     sources = [source for step in steps for source in tainted.get(step.path, ())]

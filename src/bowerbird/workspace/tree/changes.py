@@ -31,7 +31,7 @@ class Change:
     Attributes:
         base: what stood there at the fork point, or was last landed or merged; None = nothing.
         new: what the branch has; None = deleted.
-        uncertain: the base may be wrong (WS-6).
+        uncertain: the base may be wrong.
     """
 
     path: str

@@ -24,9 +24,9 @@ class Ground:
 
     Args:
         root: the workspace, resolved and absolute; None for a branch of nothing.
-        masked: virtual path of the data directory when it lies inside (WS-8), else None.
-        hidden: tells paths that `hide` takes out of the view (WS-9), None = nothing is hidden.
-        copy: where processes without namespaces find the branch; that path is its root too (SB-7).
+        masked: virtual path of the data directory when it lies inside, else None.
+        hidden: tells paths that `hide` takes out of the view, None = nothing is hidden.
+        copy: where processes without namespaces find the branch; that path is its root too.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Ground:
         """Give a handle of the workspace directory for a moment.
 
         Raises:
-            InvalidWorkspace: it is gone (WS-60).
+            InvalidWorkspace: it is gone.
         """
         fd = self.open_root()
         try:
@@ -167,7 +167,7 @@ class Ground:
             return handles.open_beneath(root, os.fsencode(path[1:]), flags)
 
     def is_read_only(self, path: str) -> bool:
-        """Tell whether `path` lies on a read-only mount below the workspace (WS-8)."""
+        """Tell whether `path` lies on a read-only mount below the workspace."""
         if self.root is None:
             return False
         with self.handle() as root:

@@ -215,7 +215,7 @@ def _renameat2() -> Callable[..., int] | None:
 def copy_bytes(source: int, target: int) -> None:
     """Copy a whole file between handles: as a clone if the filesystem can, else data only.
 
-    Holes stay holes, so a 1 TB sparse file costs neither memory nor disk (WS-16).
+    Holes stay holes, so a 1 TB sparse file costs neither memory nor disk.
     """
     if _clone(source, target):
         return

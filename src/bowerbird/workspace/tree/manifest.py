@@ -142,7 +142,7 @@ class ManifestFile:
         return self._value
 
     def save(self, value: Manifest) -> Manifest:
-        """Replace the file: temporary file, fsync, rename (WS-4)."""
+        """Replace the file: temporary file, fsync, rename."""
         temporary = self.path.with_name("manifest.json.tmp")
         fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         try:

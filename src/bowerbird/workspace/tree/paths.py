@@ -172,7 +172,7 @@ def _target(target: str, workspace: Path | None, given: str) -> tuple[bool, list
 
 
 HIDDEN = "is hidden from agents by the setting workspace.hide"
-"""What is said of such a path wherever it is asked for (D-10)."""
+"""What is said of such a path wherever it is asked for."""
 
 
 def missing(view: MergedView, path: str) -> NotFound:
@@ -209,7 +209,7 @@ def _folded(name: str) -> str:
 
 
 def shown(text: str) -> str:
-    r"""Return `text` with undecodable bytes as `\xHH` (WS-14)."""
+    r"""Return `text` with undecodable bytes as `\xHH`."""
     try:
         text.encode()
     except UnicodeEncodeError:

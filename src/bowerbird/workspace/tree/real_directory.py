@@ -63,7 +63,7 @@ def version_of(side: Side | None) -> Version | None:
 
 
 def landed_version(side: Side | None) -> Version | None:
-    """Return what a workspace gets of a side: setuid, setgid and sticky are stripped (WS-55)."""
+    """Return what a workspace gets of a side: setuid, setgid and sticky are stripped."""
     return landed_form(version_of(side))
 
 

@@ -22,7 +22,7 @@ from bowerbird.workspace.tree.nodes import Entry, Node, find, overlay, walk
 from bowerbird.workspace.tree.open_layer import OpenLayer
 
 DIRECTORIES = ("open", "work", "layers", "orig", "steps", "landings")
-"""What a branch directory holds beside its manifest and lock (WS-3)."""
+"""What a branch directory holds beside its manifest and lock."""
 
 
 class LayerState:
@@ -182,7 +182,7 @@ class Layering:
         are not. Cost grows with the changes.
 
         Args:
-            private: include private paths (WS-9).
+            private: include private paths.
         """
         own = self.own()
         found: dict[str, Entry | None] = {}
