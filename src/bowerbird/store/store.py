@@ -4,6 +4,7 @@ Here: opening and closing, `write`, `append`, `read`, `journal/reading`. Not her
 (their own modules), what a record means.
 """
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -95,7 +96,7 @@ class Store:
         self.dialect: Literal["sqlite", "postgresql"] = "sqlite"
         self._writer = writer
         self._reader = reader
-        self._closed = False
+        self._closing: asyncio.Task[None] | None = None
         # A character has at most four bytes: up to here nothing can be over the limit.
         self._inline_chars = (options.inline_max_kb << 10) // 4
 
@@ -118,7 +119,11 @@ class Store:
         parts = await open_parts(url, data_dir, chosen)
         store = cls(parts.name, GroupCommit(parts.committer), parts.reader, data_dir, chosen, parts.notices)
         store.dialect = parts.dialect
-        await to_thread(store.space.take_reserve)
+        try:
+            await to_thread(store.space.take_reserve)
+        except BaseException:
+            await store.aclose()
+            raise
         return store
 
     async def write(self, change: Callable[[Connection], T], *, flush: bool = True) -> T:
@@ -209,10 +214,12 @@ class Store:
             )
 
     async def aclose(self) -> None:
-        """Commit what was submitted, close every connection. May be called twice."""
-        if self._closed:
-            return
-        self._closed = True
+        """Commit what was submitted, close every connection. May be called twice; each waits for the end."""
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._close(), name="closing the store")
+        await asyncio.shield(self._closing)  # whoever is cancelled leaves no connection half closed
+
+    async def _close(self) -> None:
         if self.notices is not None:
             await self.notices.aclose()
         await self._writer.aclose()

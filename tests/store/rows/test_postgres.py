@@ -1,9 +1,11 @@
 """PostgreSQL as the store: outages, collisions, refusals, notices (SE-13, 15, 33, 58)."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, cast
+from urllib.parse import urlsplit
 
 import pytest
 from support.patience import HANG_S
@@ -18,6 +20,7 @@ from bowerbird.store.rows.sessions import SessionRow, insert_session, lock_sessi
 from bowerbird.store.rows.turns import InboxRow, find_input, insert_input
 from bowerbird.store.sql.notify import PgNotices
 from bowerbird.store.sql.postgres_url import name_of, postgres_url
+from bowerbird.store.sql.space import DiskSpace
 from bowerbird.store.sql.turnstile import pass_alone
 
 
@@ -247,9 +250,52 @@ async def test_two_processes_that_open_an_empty_database_at_once_make_one_schema
     """SE-6."""
     url = await postgres.empty()
     async with asyncio.TaskGroup() as group:
-        opening = [group.create_task(opened(tmp_path / name, url=url).__aenter__()) for name in "ab"]
+        opening = [group.create_task(Store.open(url, data_dir=tmp_path / name)) for name in "ab"]
     for task in opening:
         await task.result().aclose()
+
+
+async def left_open(postgres: PostgresServer, url: str) -> int:
+    """How many connections of ours the server has in a database, once those that end have ended."""
+    other = await postgres.connect("postgres")
+    try:
+        query = (
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = $1 AND application_name LIKE 'bowerbird%'"
+        )
+        name = urlsplit(url).path.strip("/")
+        until = time.monotonic() + 2.0
+        while (found := await other.fetchval(query, name)) and time.monotonic() < until:
+            await asyncio.sleep(0.02)
+        return int(found or 0)
+    finally:
+        await other.close()
+
+
+async def test_whoever_closes_waits_until_all_connections_are_closed(
+    tmp_path: Path, postgres: PostgresServer, postgres_url: str
+) -> None:
+    """The second of two returned at once, and the loop's end cut the first off: an unclosed connection."""
+    store = await Store.open(postgres_url, data_dir=tmp_path)
+    await with_lease(store)
+    assert await store.records(THREAD) == [], "a writer and a reader are connected"
+    first = asyncio.create_task(store.aclose())
+    await asyncio.sleep(0)
+    await store.aclose()
+    await asyncio.sleep(0)
+    assert first.done(), "closed, for both"
+    assert await left_open(postgres, postgres_url) == 0
+
+
+async def test_a_store_whose_opening_fails_at_the_end_leaves_no_connection(
+    tmp_path: Path, postgres: PostgresServer, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: DiskSpace) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(DiskSpace, "take_reserve", full)
+    with pytest.raises(OSError, match="No space left"):
+        await Store.open(postgres_url, data_dir=tmp_path)
+    assert await left_open(postgres, postgres_url) == 0
 
 
 @pytest.mark.parametrize(
