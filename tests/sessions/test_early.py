@@ -10,6 +10,7 @@ from support.patience import HANG_S
 from support.sessions import Place, changed, place
 
 from bowerbird.sessions.inbox.accept import Accepted, Offered
+from bowerbird.sessions.parts import SessionPart
 from bowerbird.sessions.turn.begin_on_accept import EarlyStarts
 from bowerbird.store import Store
 from bowerbird.store.rows.turns import TurnRow, get_turn
@@ -135,14 +136,14 @@ async def test_an_answer_whose_end_a_shutdown_cuts_off_is_not_asked_for_again(
 ) -> None:
     """SE-34: it waited to be recorded with the end of its turn."""
     fake.script({"text": "Said once."}, {"text": "Said again."})
-    async with place(tmp_path, fake) as home:
-        reached = asyncio.Event()
+    reached = asyncio.Event()
 
-        async def hangs(_branch: str) -> None:
+    class Hangs(SessionPart):
+        async def turn_ended(self, branch_id: str) -> None:
             reached.set()
             await asyncio.Event().wait()
 
-        home.maker.turn_ended = hangs  # type: ignore[method-assign]
+    async with place(tmp_path, fake, parts=lambda _: [Hangs()]) as home:
         thread = await home.session()
         receipt = await home.service.submit(thread, "go")
         await asyncio.wait_for(reached.wait(), HANG_S)
