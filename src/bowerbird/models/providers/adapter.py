@@ -25,13 +25,14 @@ from bowerbird.core.usage import Usage
 from bowerbird.models.answers.answer import Answer
 from bowerbird.models.catalog import Traits
 from bowerbird.models.failures import FieldRefused, error_in_stream
-from bowerbird.models.providers.connection import Connection
+from bowerbird.models.providers.connection import LARGEST_ANSWER, Connection
 from bowerbird.models.providers.content import BlobReader, images_in
 from bowerbird.models.providers.encoding import encode_body
 from bowerbird.models.redact import Redactor
 
 # More events than this in one read: nobody reads that fast, and each costs every viewer a message.
 BURST = 32
+BYTES_OF_A_TOKEN = 512  # at most, on the wire, with the event that carries it
 MANY_MESSAGES = 500  # translated for the first time they would hold the event loop for a few milliseconds
 
 
@@ -159,8 +160,9 @@ class WireModel:
         refused = self._refusals.fields
         body, notes = await self._encoded(request, refused)
         optional = self._wire.optional_fields - refused
+        longest = LARGEST_ANSWER + BYTES_OF_A_TOKEN * request.max_tokens
         try:
-            async with self._connection.answer(body, request.deadline_s, optional) as raw:
+            async with self._connection.answer(body, request.deadline_s, optional, longest) as raw:
                 answer = Answer(request, traits.info.name, self._price)
                 answer.notes.extend(notes)
                 fold = self._wire.fold(answer, self._failed, raw.request_id)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from bowerbird.models.providers.transport import Transport
 
-LARGEST_WHOLE_ANSWER = 64 * 1024 * 1024
+LARGEST_ANSWER = 64 * 1024 * 1024
 _COMMON_HEADERS = {
     "accept": "application/json",
     "content-type": "application/json",
@@ -107,7 +107,11 @@ class Connection:
 
     @asynccontextmanager
     async def answer(
-        self, content: bytes, deadline_s: float | None, optional: Collection[str]
+        self,
+        content: bytes,
+        deadline_s: float | None,
+        optional: Collection[str],
+        longest: int = LARGEST_ANSWER,
     ) -> "AsyncGenerator[RawAnswer, None]":
         """Send `content` and give its answer; leaving the block closes the HTTP stream.
 
@@ -115,6 +119,7 @@ class Connection:
             content: JSON body.
             deadline_s: seconds for the whole call, or None.
             optional: fields of the body that may be left out when the server refuses them.
+            longest: bytes of an answer; one that goes on is not read further.
 
         Raises:
             FieldRefused: the server refused one of `optional`.
@@ -131,7 +136,7 @@ class Connection:
         try:
             if not 200 <= response.status < 300:
                 raise await self._refusal(response, optional)
-            yield RawAnswer(response, clock, self)
+            yield RawAnswer(response, clock, self, longest)
         finally:
             response.close()  # one that was read to its end has given its connection back already
 
@@ -174,6 +179,12 @@ class Connection:
         asked = self.endpoint.asked
         return asked.error("stream_cut", f"the answer of {asked.provider} was cut: {reason}", retryable=True)
 
+    def too_long(self, longest: int) -> ModelError:
+        """Return the error of an answer that goes on and on; a second one would do the same."""
+        asked = self.endpoint.asked
+        text = f"the answer of {asked.provider} was not read to its end: it is longer than {longest:,} bytes"
+        return asked.error("server", text, retryable=False)
+
     def late(self, clock: Clock) -> ModelError:
         """Return the error of an answer that did not come in time."""
         asked = self.endpoint.asked
@@ -189,10 +200,13 @@ def _transport_class() -> "type[Transport]":
 class RawAnswer:
     """An opened answer, unread."""
 
-    def __init__(self, response: "ClientResponse", clock: Clock, connection: Connection) -> None:
+    def __init__(
+        self, response: "ClientResponse", clock: Clock, connection: Connection, longest: int
+    ) -> None:
         self._response = response
         self._clock = clock
         self._connection = connection
+        self._longest = longest
 
     @property
     def request_id(self) -> str | None:
@@ -209,7 +223,8 @@ class RawAnswer:
         """Yield the payloads of each read, several at a time when they came together.
 
         Raises:
-            ModelError: `stream_cut` when the connection breaks, `timeout` on silence.
+            ModelError: `stream_cut` when the connection breaks, `timeout` on silence, `server` when it
+                is too long.
         """
         parser = SseParser()
         async with aclosing(self._chunks()) as chunks:
@@ -227,16 +242,18 @@ class RawAnswer:
         async with aclosing(self._chunks()) as chunks:
             async for chunk in chunks:
                 body += chunk
-                if len(body) > LARGEST_WHOLE_ANSWER:
-                    raise self._connection.cut(f"it is longer than {LARGEST_WHOLE_ANSWER:,} bytes")
         return bytes(body)
 
     async def _chunks(self) -> AsyncGenerator[bytes, None]:
         from bowerbird.models.providers.transport import BROKEN
 
+        left = self._longest
         try:
             async with aclosing(chunks_in_time(self._response.content.iter_any(), self._clock)) as chunks:
                 async for chunk in chunks:
+                    left -= len(chunk)
+                    if left < 0:
+                        raise self._connection.too_long(self._longest)
                     yield chunk
         except TimeoutError as error:
             raise self._connection.late(self._clock) from error
