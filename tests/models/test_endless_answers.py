@@ -3,7 +3,7 @@
 import asyncio
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from support.model_settings import HELLO, KEY
@@ -41,7 +41,9 @@ def packed() -> Iterator[bytes]:
 
 
 @pytest.mark.parametrize("body", [one_line, comments, events, packed])
-async def test_an_answer_without_an_end_is_given_up_and_not_asked_for_again(body):
+async def test_an_answer_without_an_end_is_given_up_and_not_asked_for_again(
+    body: Callable[[], Iterator[bytes]],
+) -> None:
     """Found by a hostile provider: one line without an end, or a packed one, filled the memory."""
     asked, ended = 0, 0
 

@@ -14,8 +14,10 @@ from collections.abc import Callable
 from typing import Any, cast
 
 import uvicorn
+from uvicorn._types import ASGIReceiveEvent, ASGISendEvent
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.frames import CloseCode, Frame
 
 from bowerbird.server.common.doorstep import Doorstep, Place
 
@@ -24,6 +26,9 @@ _log = logging.getLogger(__name__)
 LINGER_S = 5.0  # for what was already on its way when the answer was given, and for a peer to take the answer
 PIPELINED = 32  # requests of one connection that wait for the answer before theirs
 SAID_S = 60.0
+SLICE = 8 * 1024  # bytes of a WebSocket that are parsed in one turn: at most a thousand frames
+RESTS = 2.0  # a socket that sends without a pause rests so many times as long as it kept us busy
+FRAGMENTS = 4096  # of one message
 
 _TEXTS = {
     400: "Invalid HTTP request received.",
@@ -262,17 +267,89 @@ class LimitedHttp(HttpToolsProtocol):
 
 
 class LimitedSocket(WebSocketsSansIOProtocol):
-    """One WebSocket; it has the place of the HTTP connection that it began as."""
+    """One WebSocket; it has the place of the HTTP connection that it began as.
+
+    What it sends is read in slices, one a turn of the event loop, and only when the application has taken
+    what came before: thousands of tiny frames in one packet hold up nobody else.
+    """
 
     _stands: tuple[Doorstep, Place] | None = None
+    _turn: asyncio.Handle | None = None
+
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **named)
+        self._unread = bytearray()
 
     def stand(self, doorstep: Doorstep, place: Place | None) -> None:
         """Take over a place, until the connection is lost."""
         self._stands = (doorstep, place) if place is not None else None
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._unread.clear()
+        if self._turn is not None:
+            self._turn.cancel()
+            self._turn = None
         super().connection_lost(exc)
         if self._stands is not None:
             doorstep, place = self._stands
             self._stands = None
             doorstep.left(place)
+
+    # ------------------------------------------------------------ what comes in
+
+    def data_received(self, data: bytes) -> None:
+        self._unread += data
+        if self._turn is None:
+            self._read_on()
+
+    def _read_on(self) -> None:
+        """Parse one slice; the next one follows when others had their turn."""
+        self._turn = None
+        if self.transport.is_closing():
+            self._unread.clear()
+            return
+        if self.read_paused:  # the application has not taken what is there; `receive` goes on
+            return
+        began = self.loop.time()
+        if self._unread:
+            piece = bytes(self._unread[:SLICE])
+            del self._unread[:SLICE]
+            super().data_received(piece)
+        if self.transport.is_closing():
+            return
+        if self._unread:
+            if self.transport.is_reading():
+                self.transport.pause_reading()
+            self._turn = self.loop.call_later((self.loop.time() - began) * RESTS, self._read_on)
+        elif not self.read_paused and not self.transport.is_reading():
+            self.transport.resume_reading()
+
+    def handle_cont(self, event: Frame) -> None:
+        if len(self.frames) >= FRAGMENTS:  # empty ones have no size that anything else would limit
+            self.conn.fail(CloseCode.MESSAGE_TOO_BIG, f"over {FRAGMENTS} fragments")
+            self.handle_parser_exception()
+            return
+        super().handle_cont(event)
+
+    def handle_parser_exception(self) -> None:
+        if self.close_sent or self.conn.close_sent is None:  # the other side has left already
+            self.transport.close()
+            return
+        super().handle_parser_exception()
+
+    async def receive(self) -> ASGIReceiveEvent:
+        message = await self.queue.get()
+        await asyncio.sleep(0)  # a queue that is never empty would be taken without a turn for others
+        if self.read_paused and self.queue.empty():
+            self.read_paused = False
+            self._go_on()
+        return message
+
+    async def send(self, message: ASGISendEvent) -> None:
+        await super().send(message)
+        if self.close_sent:  # what follows is read for the peer's own close only
+            self._go_on()
+
+    def _go_on(self) -> None:
+        if self._turn is None:
+            self._turn = self.loop.call_soon(self._read_on)
