@@ -161,6 +161,13 @@ async def test_a_deadline_ends_the_call_and_no_retry_outlives_it(fake, open_fake
     assert time.monotonic() - began < 3 and fake.request_count == 1
 
 
+async def test_usage_that_cannot_be_is_bounded(fake, open_fake, wire):
+    """MO-14: numbers that no database holds, and negative ones, end no turn and give no money back."""
+    fake.script({"text": "hi", "usage": {"input": 10**30, "output": -(10**30)}})
+    usage = (await complete(open_fake(wire), HELLO)).usage
+    assert (usage.input_tokens, usage.output_tokens) == (1_000_000_000, 0)
+
+
 async def test_usage_that_nobody_reports_is_estimated(fake, open_fake, wire):
     """MO-14."""
     fake.script({"text": "some words of an answer", "usage": None})

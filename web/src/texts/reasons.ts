@@ -21,6 +21,7 @@ export const reasons = {
     "build-exec": "Runs when the project is built, tested or started.",
     lockfile: "Decides which packages are installed.",
     "exec-bit": "Becomes executable.",
+    permissions: "Other people may read or write it, or you may no longer.",
     dotfile: "Hidden by its name; many programs read such files on their own.",
     tainted: "Written by a turn that had read text from outside.",
   } as Readonly<Record<string, string>>,

@@ -25,6 +25,9 @@ from bowerbird.models.answers.repair import repair_arguments
 from bowerbird.models.tokens import estimate_request, estimate_text
 
 
+MOST_TOKENS = 1_000_000_000  # of one call; what exceeds it is no count, and no database holds every number
+
+
 @dataclass(slots=True)
 class Call:
     """A tool call whose arguments are still coming."""
@@ -143,11 +146,13 @@ class Answer:
             written = sum(estimate_text("".join(self._pieces_of(part))) for part in self._parts)
             usage = Usage(input_tokens=estimate_request(self._request), output_tokens=written, estimated=True)
         counted = Usage(
-            input_tokens=max(0, usage.input_tokens),  # some servers report nonsense; nobody is paid by it
-            output_tokens=max(0, usage.output_tokens),
-            cache_read_tokens=max(0, usage.cache_read_tokens),
-            cache_write_tokens=max(0, usage.cache_write_tokens),
-            reasoning_tokens=max(0, usage.reasoning_tokens),
+            input_tokens=_believable(
+                usage.input_tokens
+            ),  # some servers report nonsense; nobody is paid by it
+            output_tokens=_believable(usage.output_tokens),
+            cache_read_tokens=_believable(usage.cache_read_tokens),
+            cache_write_tokens=_believable(usage.cache_write_tokens),
+            reasoning_tokens=_believable(usage.reasoning_tokens),
             model_calls=1,
             estimated=usage.estimated,
         )
@@ -180,3 +185,7 @@ class Answer:
         if name not in schemas:
             return error
         return f"{error}; {name} expects: {expected_parameters(schemas[name])}"
+
+
+def _believable(tokens: int) -> int:
+    return min(max(0, tokens), MOST_TOKENS)

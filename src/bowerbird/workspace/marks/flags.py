@@ -174,7 +174,16 @@ def _by_version(path: str, old: Side | None, new: Side | None, around: Surroundi
             found.append("exec-bit")
         if new.mode & 0o6000:
             found.append("setuid")
+        if _opens_or_locks(old, new):
+            found.append("permissions")
     return {flag: FLAGS[flag].reason for flag in found}
+
+
+def _opens_or_locks(old: Side | None, new: Side) -> bool:
+    """Whether others get at a file who did not before, or its owner does no longer; no diff shows it."""
+    if old is None or old.kind != "file":
+        return bool(new.mode & 0o002) or not new.mode & 0o400
+    return bool(new.mode & ~old.mode & 0o066 or old.mode & ~new.mode & 0o600)
 
 
 def _needs_accept_by_name(path: str, around: Surroundings) -> bool:

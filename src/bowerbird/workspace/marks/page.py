@@ -43,6 +43,8 @@ the table |
 | `case-clash` | refused | a name that equals another one on the workspace's file system |
 | `configured` | needs_accept | what `landing.flag` names |
 | `exec-bit` | held | a file that becomes executable |
+| `permissions` | held | a file that more people may read or write than before, a new one that everybody may \
+write, one that its owner may no longer read or write |
 | `dotfile` | held | any other path with a name in it that begins with a dot |
 | `tainted` | held | whatever a turn wrote that had read something from outside: the web, a tool of an \
 MCP server |

@@ -59,6 +59,7 @@ FLAGS: dict[str, Flag] = {
     "build-exec": Flag("held", "Runs when the project is built, tested or started."),
     "lockfile": Flag("held", "Decides which packages are installed."),
     "exec-bit": Flag("held", "Becomes executable."),
+    "permissions": Flag("held", "Other people may read or write it, or you may no longer."),
     "dotfile": Flag("held", "Hidden by its name; many programs read such files on their own."),
     "tainted": Flag("held", "Written by a turn that had read text from outside."),
 }
