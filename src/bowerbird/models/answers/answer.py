@@ -24,7 +24,6 @@ from bowerbird.models.answers.fitting import expected_parameters
 from bowerbird.models.answers.repair import repair_arguments
 from bowerbird.models.tokens import estimate_request, estimate_text
 
-
 MOST_TOKENS = 1_000_000_000  # of one call; what exceeds it is no count, and no database holds every number
 
 
