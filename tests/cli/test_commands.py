@@ -34,10 +34,10 @@ def options(command: Any) -> set[str]:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_each_command_explains_itself_and_refuses_what_it_does_not_know(name: str, desk: Desk) -> None:
-    code, out, err = desk.run(*name.split(), "--help")
+def test_each_command_explains_itself_and_refuses_what_it_does_not_know(name: str, here: Desk) -> None:
+    code, out, err = here.run(*name.split(), "--help")
     assert code == 0 and not err and f"bowerbird {name}" in out
-    code, out, err = desk.run(*name.split(), "--nonsense")
+    code, out, err = here.run(*name.split(), "--nonsense")
     assert code == 2 and "--nonsense" in err and f"bowerbird {name} --help" in err and not out
 
 

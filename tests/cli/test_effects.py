@@ -25,15 +25,15 @@ def write(path, content="x"):
 class Seen:
     """What a run showed."""
 
-    def __init__(self, desk, code, out, err):
-        self.desk, self.code, self.out, self.err = desk, code, out, err
-        self.requests = desk.fake.requests
+    def __init__(self, here, code, out, err):
+        self.here, self.code, self.out, self.err = here, code, out, err
+        self.requests = here.fake.requests
         self.last = self.requests[-1] if self.requests else {}
         self.system = json.dumps(self.last.get("system"))
         self.messages = json.dumps(self.last.get("messages"))
 
     def diff(self):
-        return self.desk.ok("diff")
+        return self.here.ok("diff")
 
 
 def row(key, value, check, *, steps=({"text": "ok"},), arguments=("hi",), given=None):
@@ -70,7 +70,7 @@ EFFECTS = [
     row("skills.directory", "my-skills", lambda s: "knitting" in s.system),
     row("workspace.hide", ["a.txt"], lambda s: "a.txt" not in s.messages.replace("project/a.txt", ""),
         steps=({"tools": [{"name": "list_files", "input": {}}]}, {"text": "ok"})),
-    row("workspace.landing", "turn", lambda s: (s.desk.project / "b.txt").exists(),
+    row("workspace.landing", "turn", lambda s: (s.here.project / "b.txt").exists(),
         steps=WRITES),
     row("workspace.write_mb", 1, lambda s: "workspace.write_mb" in s.err,
         steps=(write("x", "x" * 1_100_000), {"text": "ok"})),
@@ -85,8 +85,8 @@ EFFECTS = [
         arguments=("x" * 2000,)),
     row("store.min_free_mb", 1 << 40, lambda s: s.code == 1 and "store.min_free_mb" in s.err),
     row("store.url", "sqlite+aiosqlite:///./mine.db",
-        lambda s: (s.desk.home / ".bowerbird/data/mine.db").exists()),
-    row("agent.data_dir", "elsewhere", lambda s: (s.desk.home / ".bowerbird/elsewhere/agent.db").exists()),
+        lambda s: (s.here.home / ".bowerbird/data/mine.db").exists()),
+    row("agent.data_dir", "elsewhere", lambda s: (s.here.home / ".bowerbird/elsewhere/agent.db").exists()),
     row("cli.model", "their-model", lambda s: s.last["model"] == "their-model"),
     row("cli.preset", "mine", lambda s: "Be a pirate" in s.system),
     row("cli.approval", True, lambda s: s.code == 4, steps=WRITES),
@@ -98,81 +98,81 @@ EFFECTS = [
 
 
 @pytest.mark.parametrize(("key", "value", "check", "steps", "arguments", "given"), EFFECTS)
-def test_changing_a_setting_has_its_effect(desk, key, value, check, steps, arguments, given):
+def test_changing_a_setting_has_its_effect(here, key, value, check, steps, arguments, given):
     settings = json.loads(json.dumps(given or {}))
     section, name = key.split(".")
     settings.setdefault(section, {})[name] = value
-    own = desk.home / ".bowerbird"
+    own = here.home / ".bowerbird"
     (own / "prompts/mine").mkdir(parents=True)
     (own / "prompts/mine/PROMPT.md").write_text("---\nname: mine\n---\nBe a pirate.\n")
     (own / "config.yaml").write_text(json.dumps(settings))
-    (desk.project / "MEMORY.md").write_text("remember the milk\n")
-    skill = desk.project / "my-skills/knitting/SKILL.md"
+    (here.project / "MEMORY.md").write_text("remember the milk\n")
+    skill = here.project / "my-skills/knitting/SKILL.md"
     skill.parent.mkdir(parents=True)
     skill.write_text("---\nname: knitting\ndescription: knitting socks\n---\nPurl.\n")
-    desk.fake.script(*steps)
-    seen = Seen(desk, *desk.run(*arguments))
+    here.fake.script(*steps)
+    seen = Seen(here, *here.run(*arguments))
     assert check(seen), (seen.code, seen.err)
 
 
-def test_a_flag_goes_before_a_preference(desk):
+def test_a_flag_goes_before_a_preference(here):
     """UI-62."""
-    own = desk.home / ".bowerbird"
+    own = here.home / ".bowerbird"
     own.mkdir(exist_ok=True)
     (own / "config.yaml").write_text("cli: {model: their-model, preset: work}\n")
-    desk.fake.script({"text": "ok"})
-    assert desk.run("-m", "other-model", "hi")[0] == 0
-    assert desk.fake.requests[-1]["model"] == "other-model"
-    assert desk.run("hi")[0] == 0
-    assert desk.fake.requests[-1]["model"] == "their-model"
+    here.fake.script({"text": "ok"})
+    assert here.run("-m", "other-model", "hi")[0] == 0
+    assert here.fake.requests[-1]["model"] == "other-model"
+    assert here.run("hi")[0] == 0
+    assert here.fake.requests[-1]["model"] == "their-model"
 
 
-def test_without_settings_the_defaults_are_seen(desk):
+def test_without_settings_the_defaults_are_seen(here):
     """The other side of the rows above."""
-    (desk.project / "MEMORY.md").write_text("remember the milk\n")
-    desk.fake.script({"text": "ok"})
-    seen = Seen(desk, *desk.run("hi"))
+    (here.project / "MEMORY.md").write_text("remember the milk\n")
+    here.fake.script({"text": "ok"})
+    seen = Seen(here, *here.run("hi"))
     assert seen.code == 0 and "remember the milk" in seen.system
     assert (seen.last["model"], seen.last["max_tokens"]) == ("claude-sonnet-4-5-20250929", 16_384)
     assert seen.last["temperature"] == 1.0 and "read_skill" in json.dumps(seen.last["tools"])
 
 
-def test_the_share_of_the_context_is_of_the_running_models_own_window(desk):
+def test_the_share_of_the_context_is_of_the_running_models_own_window(here):
     """UI-54: a model's window counts where it is smaller than CONTEXT_WINDOW."""
     small = {"models": {"anthropic:claude-sonnet-4-5-20250929": {"context_window": 4096}}}
-    (desk.home / ".bowerbird").mkdir(exist_ok=True)
-    (desk.home / ".bowerbird/config.yaml").write_text(json.dumps(small))
-    desk.fake.script({"text": "ok", "usage": {"input": 1900, "output": 1}})
-    code, _, err = desk.run("hi")
+    (here.home / ".bowerbird").mkdir(exist_ok=True)
+    (here.home / ".bowerbird/config.yaml").write_text(json.dumps(small))
+    here.fake.script({"text": "ok", "usage": {"input": 1900, "output": 1}})
+    code, _, err = here.run("hi")
     assert code == 0 and "46% ctx" in err
 
 
-def test_keys_and_hosts_reach_their_provider_only(desk):
+def test_keys_and_hosts_reach_their_provider_only(here):
     """CF-16 … CF-19, CF-52."""
-    desk.fake.script({"text": "ok"})
-    assert desk.run("hi")[0] == 0
-    assert desk.fake.headers[-1]["x-api-key"] == "sk-planted-0123456789"
-    environment = desk.environment | {
+    here.fake.script({"text": "ok"})
+    assert here.run("hi")[0] == 0
+    assert here.fake.headers[-1]["x-api-key"] == "sk-planted-0123456789"
+    environment = here.environment | {
         "LLM_PROVIDER": "openai", "OPENAI_API_KEY": "sk-other-0123456789", "MODEL": "gpt-x",
-        "OPENAI_BASE_URL": desk.fake.openai_url,
+        "OPENAI_BASE_URL": here.fake.openai_url,
     }  # fmt: skip
-    assert desk.run("hi", env=environment)[0] == 0
-    assert desk.fake.headers[-1]["authorization"] == "Bearer sk-other-0123456789"
-    assert desk.fake.requests[-1]["model"] == "gpt-x"
-    (desk.home / ".bowerbird/config.yaml").write_text("provider: {api_key: sk-explicit-0123456789}\n")
-    assert desk.run("hi")[0] == 0
-    assert desk.fake.headers[-1]["x-api-key"] == "sk-explicit-0123456789"
+    assert here.run("hi", env=environment)[0] == 0
+    assert here.fake.headers[-1]["authorization"] == "Bearer sk-other-0123456789"
+    assert here.fake.requests[-1]["model"] == "gpt-x"
+    (here.home / ".bowerbird/config.yaml").write_text("provider: {api_key: sk-explicit-0123456789}\n")
+    assert here.run("hi")[0] == 0
+    assert here.fake.headers[-1]["x-api-key"] == "sk-explicit-0123456789"
 
 
 @pytest.mark.parametrize(("retries", "requests"), [(3, 4), (0, 1)])
-def test_retries_are_exactly_as_set(desk, retries, requests):
+def test_retries_are_exactly_as_set(here, retries, requests):
     """Acceptance 9 of the settings chapter."""
-    desk.fake.script(OVERLOADED)
-    environment = desk.environment | {
+    here.fake.script(OVERLOADED)
+    environment = here.environment | {
         "LLM_MAX_RETRIES": str(retries), "LLM_RETRY_BASE_DELAY": "0", "LLM_RETRY_MAX_DELAY": "0.01",
     }  # fmt: skip
-    assert desk.run("hi", env=environment)[0] == 1
-    assert desk.fake.request_count == requests
+    assert here.run("hi", env=environment)[0] == 1
+    assert here.fake.request_count == requests
 
 
 # Where the effect of a key is tested when it has no row above.

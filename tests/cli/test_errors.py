@@ -36,44 +36,44 @@ CASES = [
 
 @pytest.mark.parametrize(("arguments", "code", "said"), CASES, ids=[" ".join(case[0]) for case in CASES])
 def test_each_mistake_is_named_with_its_remedy(
-    arguments: list[str], code: int, said: list[str], desk: Desk
+    arguments: list[str], code: int, said: list[str], here: Desk
 ) -> None:
-    got, out, err = desk.run(*arguments)
+    got, out, err = here.run(*arguments)
     assert got == code and not out, err
     for part in said:
         assert part in err
     assert "Traceback" not in err
 
 
-def test_a_data_directory_that_cannot_be_made_is_named(desk: Desk) -> None:
+def test_a_data_directory_that_cannot_be_made_is_named(here: Desk) -> None:
     """UI-66."""
-    code, _, err = desk.run("sessions", "--data-dir", str(desk.project / "a.txt" / "data"))
+    code, _, err = here.run("sessions", "--data-dir", str(here.project / "a.txt" / "data"))
     assert code == 1 and "a.txt/data" in err and "--data-dir" in err
 
 
-def test_settings_that_are_no_yaml_name_file_and_line(desk: Desk) -> None:
-    (desk.project / "bad.yaml").write_text("agent: [\n")
-    code, _, err = desk.run("sessions", "--config", "bad.yaml")
+def test_settings_that_are_no_yaml_name_file_and_line(here: Desk) -> None:
+    (here.project / "bad.yaml").write_text("agent: [\n")
+    code, _, err = here.run("sessions", "--config", "bad.yaml")
     assert code == 78 and "bad.yaml:2" in err and "bowerbird config check" in err
 
 
-def test_a_taken_port_is_named(desk: Desk) -> None:
+def test_a_taken_port_is_named(here: Desk) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with desk.start("serve", "--port", str(port)) as process:
+        with here.start("serve", "--port", str(port)) as process:
             _, raw = process.communicate(timeout=HANG_S)
     err = raw.decode()
     assert process.returncode == 1 and f"127.0.0.1:{port}" in err and "--port" in err
     assert "Traceback" not in err
 
 
-def test_a_closed_pipe_ends_quietly(desk: Desk) -> None:
+def test_a_closed_pipe_ends_quietly(here: Desk) -> None:
     """UI-58: exit 141."""
     read, write = os.pipe()
     os.close(read)
-    with desk.start("tools", "--json", stdout=write) as process:
+    with here.start("tools", "--json", stdout=write) as process:
         os.close(write)
         _, err = process.communicate(timeout=HANG_S)
     assert process.returncode == 141 and err == b""

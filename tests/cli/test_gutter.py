@@ -51,13 +51,13 @@ def test_nothing_a_command_writes_begins_a_line_or_moves_the_cursor(chunks: list
     assert all(line.startswith(BAR.rstrip()) for line in text.splitlines() if line)
 
 
-def test_a_hostile_command_moves_no_terminal_and_forges_no_line(desk: Desk) -> None:
+def test_a_hostile_command_moves_no_terminal_and_forges_no_line(here: Desk) -> None:
     """OSC 52 (clipboard), titles and links came through, and its last line looked like ours."""
     line = f"printf '\\033]52;c;aGk=\\007\\033]0;owned\\007\\033[2J'; echo x > made; echo '{FORGED}'"
     terminal, inside = pty.openpty()
     process = subprocess.Popen(
         [*COMMAND, "--no-color", "sandbox", "run", line],
-        cwd=desk.project, env=desk.environment, stdin=inside, stdout=inside, stderr=inside,
+        cwd=here.project, env=here.environment, stdin=inside, stdout=inside, stderr=inside,
     )  # fmt: skip
     os.close(inside)
     got, end = b"", time.monotonic() + HANG_S

@@ -146,57 +146,57 @@ def test_the_time_limit_of_a_run_ends_with_124_and_can_be_resumed(desk):
     assert desk.ok("resume") == "Better late.\n"
 
 
-def test_no_model_key_is_one_line_with_the_ways_out(desk):
+def test_no_model_key_is_one_line_with_the_ways_out(here):
     """UI-64."""
-    del desk.environment["ANTHROPIC_API_KEY"]
-    code, out, err = desk.run("hi")
+    del here.environment["ANTHROPIC_API_KEY"]
+    code, out, err = here.run("hi")
     assert code == 78 and out == ""
     (line,) = err.splitlines()
     for part in ("ANTHROPIC_API_KEY", "bowerbird model fetch [--small]", "config check"):
         assert part in line
 
 
-def test_invalid_settings_start_nothing(desk):
+def test_invalid_settings_start_nothing(here):
     """CF-12, UI-60."""
-    code, _, err = desk.run("hi", env=desk.environment | {"BASH_TIMEOUT": "abc", "COMPACT_THRESHOLD": "7"})
+    code, _, err = here.run("hi", env=here.environment | {"BASH_TIMEOUT": "abc", "COMPACT_THRESHOLD": "7"})
     assert code == 78 and "tools.bash_timeout" in err and "agent.compact_threshold" in err
-    assert not (desk.home / ".bowerbird").exists() and desk.fake.request_count == 0
+    assert not (here.home / ".bowerbird").exists() and here.fake.request_count == 0
 
 
-def test_usage_errors_are_2_with_the_nearest_name(desk):
+def test_usage_errors_are_2_with_the_nearest_name(here):
     """UI-50."""
     for arguments, part in (
         (["run", "--modle", "x", "hi"], "--model"), (["--output", "xml", "hi"], "stream-json"),
         (["hi", "--max-cost", "0"], "more than 0"), (["hi", "-w", "/nonexistent"], "does not exist"),
         (["hi", "-p", "nope"], "coding"), (["hi", "-m", "nonsense:x"], "anthropic"),
     ):  # fmt: skip
-        code, _, err = desk.run(*arguments)
+        code, _, err = here.run(*arguments)
         assert code in (2, 78) and part in err, (arguments, err)
-    assert desk.fake.request_count == 0
+    assert here.fake.request_count == 0
 
 
-def test_directories_nobody_means(desk):
+def test_directories_nobody_means(here):
     """UI-69: without a terminal exit 2; home is accepted when it is named, / never."""
-    desk.fake.script({"text": "ok"})
-    assert desk.run("hi", cwd=desk.home)[0] == 2
-    assert desk.run("hi", "-w", "/")[0] == 2
-    assert desk.run("hi", cwd=desk.home.parent)[0] == 2  # holds the data directory
-    assert desk.fake.request_count == 0
-    assert desk.run("hi", "-w", str(desk.home))[0] == 0
+    here.fake.script({"text": "ok"})
+    assert here.run("hi", cwd=here.home)[0] == 2
+    assert here.run("hi", "-w", "/")[0] == 2
+    assert here.run("hi", cwd=here.home.parent)[0] == 2  # holds the data directory
+    assert here.fake.request_count == 0
+    assert here.run("hi", "-w", str(here.home))[0] == 0
 
 
-def test_kill_9_in_a_turn_then_resume_repeats_no_step(desk, written):
+def test_kill_9_in_a_turn_then_resume_repeats_no_step(here, written):
     """Acceptance 12."""
-    desk.fake.script({"tools": [written("b.txt", "hi\n")]}, {"hang": True})
-    process = desk.start("make b")
-    desk.fake.wait_requests(2)
+    here.fake.script({"tools": [written("b.txt", "hi\n")]}, {"hang": True})
+    process = here.start("make b")
+    here.fake.wait_requests(2)
     process.kill()
     process.communicate()
-    desk.fake.script({"text": "Finished."})
-    code, out, err = desk.run("resume")
+    here.fake.script({"text": "Finished."})
+    code, out, err = here.run("resume")
     assert (code, out) == (0, "Finished.\n"), err
-    assert json.dumps(desk.fake.requests[-1]["messages"]).count('"tool_use"') == 1
-    assert "+hi" in desk.ok("diff")
+    assert json.dumps(here.fake.requests[-1]["messages"]).count('"tool_use"') == 1
+    assert "+hi" in here.ok("diff")
 
 
 def test_sigterm_stops_the_turn_and_leaves_it_resumable(desk):
@@ -233,11 +233,11 @@ def test_a_closed_pipe_ends_quietly(desk):
     assert process.returncode == 141 and b"Traceback" not in err and b"BrokenPipe" not in err
 
 
-def test_no_key_and_no_password_in_any_output(desk):
+def test_no_key_and_no_password_in_any_output(here):
     """CF acceptance 8."""
-    desk.fake.script({"text": "ok"})
-    shown = desk.run("hi", "--output", "stream-json")
-    text = "".join(shown[1:]) + desk.ok("config", "show", "--all", "--json") + desk.run("doctor", "--json")[1]
+    here.fake.script({"text": "ok"})
+    shown = here.run("hi", "--output", "stream-json")
+    text = "".join(shown[1:]) + here.ok("config", "show", "--all", "--json") + here.run("doctor", "--json")[1]
     assert "planted" not in text
 
 
@@ -269,9 +269,9 @@ def test_help_and_version_are_quick_and_import_neither_database_nor_models():
     assert version.startswith("bowerbird 0.")
 
 
-def test_a_data_directory_that_cannot_be_made_is_named(desk):
+def test_a_data_directory_that_cannot_be_made_is_named(here):
     """UI-66."""
-    code, _, err = desk.run("hi", "--data-dir", "/proc/nope")
+    code, _, err = here.run("hi", "--data-dir", "/proc/nope")
     assert code == 1 and "/proc/nope" in err and "--data-dir" in err
     assert os.path.sep in err
 

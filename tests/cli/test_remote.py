@@ -17,9 +17,9 @@ from support.servers import free_port
 from support.terminals import Terminal
 
 
-def serve(desk: Desk, port: int) -> "subprocess.Popen[bytes]":
+def serve(here: Desk, port: int) -> "subprocess.Popen[bytes]":
     """Start a server and wait until it answers."""
-    process = desk.start("serve", "--port", str(port), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = here.start("serve", "--port", str(port), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + HANG_S
     while True:
         with closing(socket.socket()) as probe:
@@ -32,12 +32,12 @@ def serve(desk: Desk, port: int) -> "subprocess.Popen[bytes]":
 class Away:
     """The command of someone who has only the server's address and a token: a home without records."""
 
-    def __init__(self, desk: Desk, port: int, token: str) -> None:
-        self.desk, self.port = desk, port
-        self.home = desk.home.parent / "away"
+    def __init__(self, here: Desk, port: int, token: str) -> None:
+        self.here, self.port = here, port
+        self.home = here.home.parent / "away"
         self.home.mkdir()
         environment = {
-            **desk.environment,
+            **here.environment,
             "HOME": str(self.home),
             "BOWERBIRD_URL": f"http://127.0.0.1:{port}",
         }
@@ -45,7 +45,7 @@ class Away:
         self.environment = {**environment, "BOWERBIRD_TOKEN": token}
 
     def run(self, *arguments: str, **changed: str) -> tuple[int, str, str]:
-        return self.desk.run(*arguments, env={**self.environment, **changed}, cwd=self.home)
+        return self.here.run(*arguments, env={**self.environment, **changed}, cwd=self.home)
 
     def ok(self, *arguments: str) -> str:
         code, out, err = self.run(*arguments)
@@ -55,13 +55,13 @@ class Away:
 
 @pytest.fixture(scope="module")
 def away(tmp_path_factory, models) -> Iterator[Away]:
-    with Desk(tmp_path_factory.mktemp("remote"), models) as desk:
-        (desk.home / ".bowerbird").mkdir()
-        (desk.home / ".bowerbird" / "config.yaml").write_text("server:\n  auth: token\n")
-        token = desk.ok("token", "create", "ann", "--role", "admin").split()[-1]
+    with Desk(tmp_path_factory.mktemp("remote"), models) as here:
+        (here.home / ".bowerbird").mkdir()
+        (here.home / ".bowerbird" / "config.yaml").write_text("server:\n  auth: token\n")
+        token = here.ok("token", "create", "ann", "--role", "admin").split()[-1]
         port = free_port()
-        process = serve(desk, port)
-        yield Away(desk, port, token)
+        process = serve(here, port)
+        yield Away(here, port, token)
         process.terminate()
         process.wait(HANG_S)
 
@@ -69,7 +69,7 @@ def away(tmp_path_factory, models) -> Iterator[Away]:
 def test_a_job_over_a_server_from_the_prompt_to_undo(away, models, written):
     """run, sessions, show, diff, land, landings, undo, send, tail, rename, delete: no record is kept here."""
     models.reset()
-    away.desk.edit(written("b.txt", "hi\n"), answer="Wrote **b**.")
+    away.here.edit(written("b.txt", "hi\n"), answer="Wrote **b**.")
     result = json.loads(away.ok("make b", "--json"))
     session = result["conversation_id"]
     assert result["answer"] == "Wrote **b**." and result["stop_reason"] == "end_turn"
@@ -145,19 +145,19 @@ def test_a_silent_model_there_is_not_waited_for_longer_than_asked(away, models):
         time.sleep(0.05)
 
 
-def test_a_tail_outlives_a_restart_of_its_server(desk):
+def test_a_tail_outlives_a_restart_of_its_server(here):
     """UI-46."""
-    desk.fake.script({"text": "before"}, {"text": "afterwards"})
+    here.fake.script({"text": "before"}, {"text": "afterwards"})
     port = free_port()
-    process = serve(desk, port)
-    away = Away(desk, port, "")
+    process = serve(here, port)
+    away = Away(here, port, "")
     session = json.loads(away.ok("one", "--json"))["conversation_id"]
     with Terminal(["tail", session], cwd=away.home, environment=away.environment) as follower:
         follower.wait_for("Ctrl+C ends that")
         process.send_signal(signal.SIGKILL)
         process.wait(HANG_S)
         follower.wait_for("waiting for the server")
-        process = serve(desk, port)
+        process = serve(here, port)
         follower.wait_for("connected again")
         away.ok("send", session, "two")
         follower.wait_for("afterwards")
@@ -168,7 +168,7 @@ def test_a_tail_outlives_a_restart_of_its_server(desk):
 def test_what_would_ask_somebody_is_denied_where_nobody_sits(away, models, written):
     """UI-56: exit 4, told to the model."""
     models.reset()
-    away.desk.edit(written("d.txt", "hi\n"), answer="Not allowed.")
+    away.here.edit(written("d.txt", "hi\n"), answer="Not allowed.")
     code, out, err = away.run("make d", "--approval")
     assert code == 4 and out == "Not allowed.\n" and "write_file" in err
 

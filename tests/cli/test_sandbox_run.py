@@ -6,23 +6,23 @@ import pytest
 
 
 @pytest.fixture
-def sandboxed(desk):
-    rows = {row["name"]: row for row in json.loads(desk.run("doctor", "--json")[1])["checks"]}
+def sandboxed(here):
+    rows = {row["name"]: row for row in json.loads(here.run("doctor", "--json")[1])["checks"]}
     if not rows["sandbox"]["found"].startswith("tier overlay"):
         pytest.skip(f"no overlay tier here: {rows['sandbox']}")
-    return desk
+    return here
 
 
 def test_a_command_shows_its_output_and_what_it_changed_and_nothing_lands(sandboxed):
-    desk = sandboxed
-    code, out, err = desk.run(
+    here = sandboxed
+    code, out, err = here.run(
         "sandbox", "run", "--", "sh", "-c", "cat a.txt; echo new > b.txt; rm a.txt; exit 3"
     )
     assert (code, out) == (3, "one\ntwo\nthree\n")
     assert "b.txt" in err and "D  a.txt" in err and "nothing landed" in err and "exit code 3" in err
     assert "tier overlay" in err and "network closed" in err
-    assert sorted(p.name for p in desk.project.iterdir()) == ["a.txt"]
-    assert desk.run("sandbox", "run", "true")[2].startswith("it changed nothing")
+    assert sorted(p.name for p in here.project.iterdir()) == ["a.txt"]
+    assert here.run("sandbox", "run", "true")[2].startswith("it changed nothing")
 
 
 def test_one_word_is_a_line_for_the_shell_and_diff_shows_the_changes(sandboxed):
@@ -38,9 +38,9 @@ def test_json_holds_the_record_and_the_changes(sandboxed):
 
 
 def test_the_branch_is_in_the_trash_afterwards(sandboxed):
-    desk = sandboxed
-    desk.run("sandbox", "run", "echo x > y")
-    branches = list((desk.home / ".bowerbird").glob("**/branches/*"))
+    here = sandboxed
+    here.run("sandbox", "run", "echo x > y")
+    branches = list((here.home / ".bowerbird").glob("**/branches/*"))
     assert branches and all((branch / "discarded_at").exists() for branch in branches)
 
 
@@ -62,18 +62,18 @@ def test_a_person_may_allow_a_host_for_one_command(sandboxed):
         pytest.param(("--workspace", "missing", "true"), id="no-directory"),
     ],
 )
-def test_wrong_usage_is_code_2(desk, arguments):
-    code, _, err = desk.run("sandbox", "run", *arguments)
+def test_wrong_usage_is_code_2(here, arguments):
+    code, _, err = here.run("sandbox", "run", *arguments)
     assert code == 2 and err.startswith("bowerbird: ")
 
 
-def test_without_a_tier_it_is_code_6_with_the_reason_and_doctor_and_tools_say_so(desk):
-    desk.environment["BOWERBIRD_SANDBOX__TIER"] = "none"
-    code, _, err = desk.run("sandbox", "run", "true")
+def test_without_a_tier_it_is_code_6_with_the_reason_and_doctor_and_tools_say_so(here):
+    here.environment["BOWERBIRD_SANDBOX__TIER"] = "none"
+    code, _, err = here.run("sandbox", "run", "true")
     assert code == 6 and "sandbox.minimum" in err
-    rows = {row["name"]: row for row in json.loads(desk.run("doctor", "--json")[1])["checks"]}
+    rows = {row["name"]: row for row in json.loads(here.run("doctor", "--json")[1])["checks"]}
     assert rows["sandbox"]["state"] == "degraded" and "refused" in rows["sandbox"]["found"]
-    _, out, err = desk.run("tools")
+    _, out, err = here.run("tools")
     assert "bash" not in out.split() and "process tools are missing" in err
 
 

@@ -9,11 +9,11 @@ from support.desk import Desk
 
 
 @pytest.fixture
-def said(desk: Desk) -> Desk:
-    """A desk with one session in the database that commands read."""
-    desk.fake.script({"text": "Hello!"})
-    assert desk.run("run", "hi")[0] == 0
-    return desk
+def said(here: Desk) -> Desk:
+    """A here with one session in the database that commands read."""
+    here.fake.script({"text": "Hello!"})
+    assert here.run("run", "hi")[0] == 0
+    return here
 
 
 def test_force_replaces_no_directory_of_a_strangers(said: Desk) -> None:
@@ -74,19 +74,19 @@ def test_an_earlier_export_is_replaced(said: Desk, *, marked: bool) -> None:
     assert [path.name for path in said.home.iterdir() if "out" in path.name] == ["out"]
 
 
-def test_an_export_of_nothing_is_an_error_and_makes_nothing(desk: Desk) -> None:
+def test_an_export_of_nothing_is_an_error_and_makes_nothing(here: Desk) -> None:
     """Team 2: "0 sessions with 0 records written", exit 0, and a new, empty database."""
-    nowhere = desk.home / "nowhere"
-    code, _, err = desk.run("--data-dir", str(nowhere), "state", "export", str(desk.home / "out"))
+    nowhere = here.home / "nowhere"
+    code, _, err = here.run("--data-dir", str(nowhere), "state", "export", str(here.home / "out"))
     assert code != 0 and "nothing" in err and str(nowhere) in err
-    assert not nowhere.exists() and not (desk.home / "out").exists()
+    assert not nowhere.exists() and not (here.home / "out").exists()
 
 
-def test_an_export_of_a_database_without_sessions_is_an_error(desk: Desk) -> None:
-    desk.ok("sessions")
-    code, _, err = desk.run("state", "export", str(desk.home / "out"))
+def test_an_export_of_a_database_without_sessions_is_an_error(here: Desk) -> None:
+    here.ok("sessions")
+    code, _, err = here.run("state", "export", str(here.home / "out"))
     assert code != 0 and "no session" in err
-    assert not (desk.home / "out").exists()
+    assert not (here.home / "out").exists()
 
 
 @pytest.mark.parametrize("by", ["environment", "config.yaml", ".env"])

@@ -5,15 +5,17 @@ Here: running the command. Not here: what tests expect of it.
 
 import contextlib
 import io
+import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from support.fake_models import FakeModels
+from support.quick_servers import QuickServer, QuickServers
 from support.terminals import COMMAND, Terminal, clean_environment
 
 from bowerbird.cli.main import run_command
@@ -22,7 +24,7 @@ from bowerbird.cli.main import run_command
 @contextlib.contextmanager
 def _standing_in(
     directory: Path, environment: Mapping[str, str], stdin: bytes, out: io.BytesIO, err: io.BytesIO
-) -> Iterator[None]:
+) -> Generator[None]:
     """Be, for a moment, a process with this directory, environment and these streams."""
     kept = (Path.cwd(), dict(os.environ), sys.stdin, sys.stdout, sys.stderr)
     os.chdir(directory)
@@ -42,6 +44,36 @@ def _standing_in(
         sys.stdin, sys.stdout, sys.stderr = kept[2:]
 
 
+def _run(
+    arguments: Sequence[str], directory: Path, environment: Mapping[str, str], stdin: bytes
+) -> tuple[int, str, str]:
+    out, err = io.BytesIO(), io.BytesIO()
+    with _standing_in(directory, environment, stdin, out, err):
+        code = run_command(arguments)
+    return code, out.getvalue().decode(), err.getvalue().decode()
+
+
+_READING = frozenset(
+    {
+        "sessions",
+        "show",
+        "diff",
+        "landings",
+        "usage",
+        "tools",
+        "subagents list",
+        "subagents show",
+        "memory log",
+    }
+)
+
+
+def _reads(arguments: Sequence[str]) -> bool:
+    """Whether a command writes JSON of what is on record, and changes nothing."""
+    words = {arguments[0], " ".join(arguments[:2])}
+    return "--json" in arguments and bool(words & _READING) and "fix" not in arguments
+
+
 class _Started(subprocess.Popen[bytes]):
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
@@ -52,9 +84,16 @@ class _Started(subprocess.Popen[bytes]):
 
 
 class Desk:
-    """A project directory and the command run in it; as a context manager, no process outlives it."""
+    """A project directory and the command run in it; as a context manager, no process outlives it.
 
-    def __init__(self, place: Path, fake: FakeModels) -> None:
+    With `servers`, commands about sessions work over a server of the same directory and records, which is
+    started with the first of them: what a test sets up before that holds for it.
+    """
+
+    def __init__(self, place: Path, fake: FakeModels, servers: QuickServers | None = None) -> None:
+        self._servers = servers
+        self._server: QuickServer | None = None
+        self._log = place / "serve.log"
         self._started: list[subprocess.Popen[bytes]] = []
         self.project = place / "project"
         self.home = place / "home"
@@ -70,6 +109,7 @@ class Desk:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.stop_server()
         for process in self._started:
             process.kill()  # only where a test failed: the others have ended
             process.wait()
@@ -77,12 +117,32 @@ class Desk:
                 if pipe is not None:
                     pipe.close()
 
+    @property
+    def is_server(self) -> bool:
+        """Whether commands about sessions work over a server."""
+        return self._servers is not None
+
+    def stop_server(self) -> None:
+        """End the server; the next command starts another, with the settings of then."""
+        server, self._server = self._server, None
+        if server is not None:
+            server.stop()
+
+    def _known(self, environment: Mapping[str, str]) -> dict[str, str]:
+        """Return an environment that names the server, where there is one."""
+        if self._servers is None:
+            return dict(environment)
+        if self._server is None:
+            self._server = self._servers.start(self.project, self.environment, self._log)
+        return {**environment, "BOWERBIRD_URL": self._server.url}
+
     def start(self, *arguments: str, **options: Any) -> subprocess.Popen[bytes]:
         """Start the command with pipes; in a `with` block that fails it is killed, not waited for."""
         options = {
             "stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE,
             "cwd": self.project, "env": self.environment,
         } | options  # fmt: skip
+        options["env"] = self._known(options["env"])
         process = _Started([*COMMAND, *arguments], **options)
         self._started.append(process)
         return process
@@ -93,13 +153,13 @@ class Desk:
         In this process, through its entry point, because importing a model's SDK costs a
         second; what depends on being a process is tested with `start` and `terminal`.
         """
-        out, err = io.BytesIO(), io.BytesIO()
-        with _standing_in(
-            options.pop("cwd", self.project), options.pop("env", self.environment), stdin, out, err
-        ):
-            assert not options
-            code = run_command(arguments)
-        return code, out.getvalue().decode(), err.getvalue().decode()
+        directory, given = options.pop("cwd", self.project), options.pop("env", self.environment)
+        assert not options
+        done = _run(arguments, directory, self._known(given), stdin)
+        if self.is_server and done[0] == 0 and _reads(arguments):
+            beside = _run(arguments, directory, given, b"")
+            assert json.loads(done[1]) == json.loads(beside[1]), f"{arguments} is another JSON over a server"
+        return done
 
     def ok(self, *arguments: str, **options: Any) -> str:
         """Run the command, which must succeed; return its standard output."""
@@ -110,6 +170,7 @@ class Desk:
     def terminal(self, *arguments: str, **options: Any) -> Terminal:
         """Start the command under a pseudo-terminal."""
         options = {"cwd": self.project, "environment": self.environment} | options
+        options["environment"] = self._known(options["environment"])
         return Terminal(arguments, **options)
 
     def edit(self, *steps: dict[str, Any], answer: str = "Done.") -> None:

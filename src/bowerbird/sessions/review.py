@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from bowerbird.core.errors import InvalidArgument, WorkspaceError
+from bowerbird.core.errors import InvalidArgument, LandingRefused, WorkspaceError
 from bowerbird.core.events import Notice
 from bowerbird.core.threads import in_thread, to_thread
 from bowerbird.sessions.branches.discard import discard_changes
@@ -118,6 +118,9 @@ class Review:
         chosen = asdict(wanted)
         async with watched(self._sessions.live, thread_id, also=told) as heard:
             landing = await in_thread(lambda: branch.land(**chosen, actor=actor, door=door, told=heard))
+        if not landing.entries and landing.refused:  # by `partial`: nothing was done, no landing is kept
+            text = f"nothing landed: {len(landing.refused)} paths are refused, and there are no others"
+            raise LandingRefused(text, landing.record()["refused"])
         if landing.entries:
             await self._tell(branch.id, f"landed {len(landing.entries)} paths as {landing.id}")
         return landing

@@ -28,6 +28,8 @@ def log(shell: Shell, *, workspace: str | None, version: int | None, json: bool)
             chosen = next((each for each in found if each["id"] == version), None)
             if chosen is None:
                 raise CliExit(USAGE, f"memory has no version {version}; `bowerbird memory log` lists them")
+            if json:
+                return shell.json(chosen)
             shell.terminal.write(chosen["text"] + "\n")
             return DONE
         if json:

@@ -12,11 +12,13 @@ import msgspec
 from bowerbird.cli.turn.painter import SUMMARISED
 from bowerbird.core import wire
 from bowerbird.core.events import (
+    ApprovalAnswer,
     ApprovalRequest,
     AssistantStep,
     MessageRestart,
     ModelSwitch,
     Notice,
+    RunError,
     TextLive,
     ThinkingLive,
     ToolOutcome,
@@ -38,6 +40,7 @@ class Frames:
     def __init__(self) -> None:
         self._texts: dict[str, list[str]] = {}
         self._calls: list[ToolUseBlock] = []
+        self._error: RunError | None = None
         self.usage: dict[str, Any] = {}
 
     def event(self, frame: wire.ServerFrame) -> SessionEvent | None:
@@ -76,6 +79,13 @@ class Frames:
         message = Message("assistant", tuple(blocks), id=frame.message_id)
         return AssistantStep(message, frame.stop_reason, "", Usage())
 
+    def error(self, frame: wire.Error) -> Notice | None:
+        """Why a turn fails: its end comes next. Others are said at once."""
+        if frame.turn_id is None or isinstance(frame.subagent_id, str):
+            return Notice("error", frame.message)
+        self._error = RunError(frame.code, frame.message, retryable=frame.retryable)
+        return None
+
     def stopped(self, frame: wire.Done | wire.Interrupted) -> TurnMark:
         """A turn has ended, or waits."""
         self.usage = msgspec.to_builtins(frame.usage)
@@ -83,7 +93,11 @@ class Frames:
         usage = Usage(**{name: self.usage[name] for name in names})
         if isinstance(frame, wire.Interrupted):
             return TurnMark("interrupted", stop_reason="interrupted", usage=usage)
-        return TurnMark("done", stop_reason=str(frame.stop_reason), usage=usage)
+        error, self._error = self._error, None
+        if frame.stop_reason != "error":
+            error = None
+        state = "done" if error is None else "failed"
+        return TurnMark(state, stop_reason=str(frame.stop_reason), usage=usage, error=error)
 
 
 def _approval(_: Frames, frame: wire.ToolApprovalRequest) -> ApprovalRequest:
@@ -126,8 +140,12 @@ MAKERS: dict[type[wire.ServerFrame], Callable[[Frames, Any], SessionEvent | None
     wire.Interrupted: Frames.stopped,
     wire.Error: lambda _, f: Notice("error", f"error: {f.message}"),
     wire.MessageRestart: Frames.restart,
+    wire.Error: Frames.error,
     wire.ToolApprovalRequest: _approval,
     wire.PlanReady: lambda _, f: ApprovalRequest(f.request_id, "plan", text=f.plan),
+    wire.ToolApprovalResult: lambda _, f: ApprovalAnswer(f.request_id, f.decision),
+    wire.PlanApproved: lambda _, f: ApprovalAnswer(f.request_id, "approve"),
+    wire.PlanRejected: lambda _, f: ApprovalAnswer(f.request_id, "reject", feedback=f.feedback),
     wire.BudgetExceeded: lambda _, f: ApprovalRequest(f.request_id, "budget", text=f.message),
     wire.Compact: lambda _, __: Notice("compact", SUMMARISED),
     wire.Settings: _settings,
@@ -142,9 +160,6 @@ NOT_SHOWN: dict[type[wire.ServerFrame], str] = {
     wire.Accepted: "answers frames with an id, which this client does not send",
     wire.Pong: "answers `ping`, which this client does not send",
     wire.Thinking: "reasoning is not shown in the terminal, only that the model thinks",
-    wire.ToolApprovalResult: "what it leads to is shown: the call's result, or that it was denied",
-    wire.PlanApproved: "the turn that carries the plan out is shown",
-    wire.PlanRejected: "the turn that revises the plan is shown",
     wire.TaskUpdate: "the calls that change the board are shown",
     wire.BranchUpdate: "the files are counted when the turn ends",
     wire.BackgroundRuns: "answers `background`, which this client does not send",

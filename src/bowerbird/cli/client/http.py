@@ -5,6 +5,7 @@ Here: its address, HTTP requests, its refusals as errors that a person can act o
 """
 
 import os
+import re
 import urllib.parse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from bowerbird.cli.terminal.shell import Shell
 
 TIMEOUT_S = 120.0
+_WORD = re.compile(r"\bconversation\b")
+"""What a session is called on the wire."""
 _SESSION_ERRORS: Mapping[str, type[SessionError]] = {
     "not_running": SessionError,
     "not_queued": SessionError,
@@ -143,16 +146,20 @@ class Requests:
         except (msgspec.DecodeError, AttributeError):
             url = harmless(self.address.url)
             return Refused(f"{url} is not a Bowerbird server: it answered {status}", FAILED)
+        about = ""
         if isinstance(detail, list):
             rows = cast("list[dict[str, Any]]", detail)
+            about = str(rows[0].get("loc", [""])[-1])
             detail = "; ".join(f"{row.get('loc', ['?'])[-1]}: {row.get('msg')}" for row in rows)
-        said = one_line(str(detail), 500)
+        said = _WORD.sub("session", one_line(str(detail), 500))
         if status == 401:
             return self._unknown(said)
         if code == "landing_refused" and data.get("refused"):
             return LandingRefused(said, refused=data["refused"])
         if code in _SESSION_ERRORS:
             return _SESSION_ERRORS[code](said)
+        if about == "model":  # one that settings do not know, as in this process
+            return Refused(f"the server refuses: {said}", CONFIG)
         exits = {403: CONFIG, 404: USAGE, 409: PARTLY if code == "stale" else USAGE, 422: USAGE}
         return Refused(f"the server refuses: {said}", exits.get(status, FAILED))
 

@@ -9,11 +9,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from bowerbird.cli.client.local_rest import LocalRest
 from bowerbird.cli.client.protocol import Fix, News, Preferences, Row
 from bowerbird.cli.terminal.exits import USAGE, CliExit
 from bowerbird.cli.terminal.picking import branch_paths
-from bowerbird.core.errors import InvalidWorkspace, TurnRunning
+from bowerbird.core.errors import ConfigError, InvalidWorkspace, NoModel, TurnRunning
 from bowerbird.core.threads import to_thread
 from bowerbird.sessions import shown
 from bowerbird.sessions.live.hub import Published, TurnMark
@@ -23,10 +25,12 @@ from bowerbird.sessions.values import NewSession
 if TYPE_CHECKING:
     from bowerbird.app.application import Application
     from bowerbird.cli.terminal.run_options import RunOptions
+    from bowerbird.cli.turn.wire_events import WireEvents
+    from bowerbird.server.socket.files import BranchFiles
     from bowerbird.sessions.inbox.comments import Remark
     from bowerbird.sessions.live.landing_watch import Told
     from bowerbird.sessions.values import Receipt
-    from bowerbird.workspace import Branch
+    from bowerbird.workspace import Branch, Landing
 
 DOOR = "cli"
 
@@ -75,24 +79,27 @@ class LocalClient(LocalRest):
 
     async def session_for(self, options: "RunOptions") -> str:
         """See `Client`."""
-        loaded = self._application.loaded
+        settings = self._application.loaded.settings
+        flags = options.session_flags(settings.cli)
+        if options.model or settings.cli.model:
+            flags["model"] = options.model or settings.cli.model
         if options.resume is not None:
             found = await self._sessions.get(await self.find(options.resume))
-            changes = options.session_flags(loaded)
-            new = {name: value for name, value in changes.items() if found.flags.get(name) != value}
+            new = {name: value for name, value in flags.items() if found.flags.get(name) != value}
+            if options.effort() is not None:
+                new["thinking_effort"] = options.effort()
             if new:
                 await self._sessions.set_flags(found.thread_id, new)
             return found.thread_id
         from bowerbird.agent.prompt import load_preset
 
-        settings = loaded.settings
         preset = options.preset or settings.cli.preset
         load_preset(preset or settings.agent.preset, Path(settings.agent.prompts_dir))  # before it is made
         new_session = NewSession(
             kind="cli",
             preset=preset,
-            flags=options.session_flags(loaded),
-            thinking_effort=options.effort(loaded),
+            flags=flags,
+            thinking_effort=options.effort(settings.cli),
             workspace=self.where,
             policy=options.land or settings.workspace.landing,
             hide=settings.workspace.hidden,
@@ -110,7 +117,7 @@ class LocalClient(LocalRest):
     async def show(self, thread_id: str, *, messages: bool = True) -> Row:
         """See `Client`."""
         row, maker = await self._sessions.row(thread_id), self._application.maker
-        model = maker.model_of(row)
+        model = maker.model_of(row) or self._usual_model()
         return await shown.conversation(
             self._sessions,
             row,
@@ -119,6 +126,15 @@ class LocalClient(LocalRest):
             defaults=self._defaults,
             limit=1000 if messages else 0,
         )
+
+    def _usual_model(self) -> str:
+        """Return what a session without a model of its own runs on, "" where nothing can."""
+        from bowerbird.app import choose_model
+
+        try:
+            return choose_model(self._application.loaded).name
+        except (ConfigError, NoModel):
+            return ""
 
     async def messages(self, thread_id: str) -> list[Row]:
         """See `Client`."""
@@ -168,6 +184,9 @@ class LocalClient(LocalRest):
         """See `Client`."""
         return await self._sessions.cancel(thread_id)
 
+    async def leave(self, thread_id: str, turn_id: str) -> None:
+        """See `Client`; it stops with this process."""
+
     async def resume(self, thread_id: str) -> str:
         """See `Client`."""
         turns = await self._sessions.turns(thread_id)
@@ -176,7 +195,7 @@ class LocalClient(LocalRest):
             return (await self._sessions.resume(thread_id=thread_id)).turn_id
         return turns[-1].turn_id
 
-    async def compact(self, thread_id: str, focus: str | None) -> None:
+    async def compact(self, thread_id: str, focus: str) -> None:
         """See `Client`."""
         await self._sessions.set_flags(thread_id, {"compact": focus})
 
@@ -202,8 +221,13 @@ class LocalClient(LocalRest):
     ) -> AsyncGenerator[News]:
         """See `Client`."""
         make = _Lines(self, thread_id, after) if lines else None
-        async for published in self._sessions.follow(thread_id, after):
-            yield News(published, await make.of(published) if make is not None else ())
+        try:
+            async for published in self._sessions.follow(thread_id, after):
+                said = await make.of(published) if make is not None else ()
+                yield News(published, said, usage=_usage(published, said))
+        finally:
+            if make is not None:
+                await make.aclose()
 
     # ------------------------------------------------------------ review
 
@@ -230,7 +254,7 @@ class LocalClient(LocalRest):
 
     async def land(self, thread_id: str, wanted: ToLand, told: "Told | None" = None) -> Row:
         """See `Client`."""
-        return (await self._review.land(thread_id, wanted, actor=DOOR, door=DOOR, told=told)).record()
+        return _landing(await self._review.land(thread_id, wanted, actor=DOOR, door=DOOR, told=told))
 
     async def check(self, thread_id: str, begun: Callable[[str], None]) -> Row:
         """See `Client`."""
@@ -242,18 +266,18 @@ class LocalClient(LocalRest):
 
     async def landings(self) -> list[Row]:
         """See `Client`."""
-        return [landing.record() for landing in reversed(await self._review.landings(self.where))]
+        return [_landing(each) for each in reversed(await self._review.landings(self.where))]
 
     async def undo(self, landing_id: str, *, force: bool, told: "Told | None" = None) -> Row:
         """See `Client`."""
         undone = await self._review.undo(
             self.where, landing_id, force=force, actor=DOOR, door=DOOR, told=told
         )
-        return undone.record()
+        return _landing(undone)
 
     async def fix(self, landing_id: str, how: Fix) -> Row:
         """See `Client`."""
-        return (await self._review.fix(self.where, landing_id, how)).record()
+        return _landing(await self._review.fix(self.where, landing_id, how))
 
     async def discard(self, thread_id: str) -> Row:
         """See `Client`."""
@@ -264,26 +288,48 @@ class _Lines:
     """Makes the wire's frames of one session's events, the branch's files with the end of each turn."""
 
     def __init__(self, client: LocalClient, thread_id: str, after: int) -> None:
-        from bowerbird.cli.turn.wire_events import WireEvents  # costs what the socket's frames cost
-
         self._client = client
         self._thread_id = thread_id
-        self._wire = WireEvents(thread_id, after)
+        self._after = after
+        self._wire: WireEvents | None = None
+        self._files: BranchFiles | None = None
 
     async def of(self, published: Published) -> list[str]:
         """Return the frames that viewers would be sent."""
         event = published.event
-        if not isinstance(event, TurnMark) or not event.has_stopped:
-            return self._wire.lines(published)
-        from bowerbird.server.socket.files import closing_of
+        wire = self._wire or await self._begun()
+        if not isinstance(event, TurnMark) or published.thread_id != self._thread_id or self._files is None:
+            return wire.lines(published)
+        if not event.has_stopped:
+            self._files.look_ahead()
+            return wire.lines(published)
+        return wire.lines(published, await self._files.closing())
 
-        try:
-            branch = await self._client.branch(self._thread_id)
-            changed = await to_thread(lambda: branch.browse().changes())
-        except InvalidWorkspace:  # its directory is gone
-            changed = {}
-        closing = closing_of(changed, [], more=False)
-        return self._wire.lines(published, files=closing.files, changed=closing.changed)
+    async def _begun(self) -> "WireEvents":
+        from bowerbird.cli.turn.wire_events import WireEvents  # costs what the socket's frames cost
+        from bowerbird.server.socket.files import BranchFiles
+
+        shown = await self._client.show(self._thread_id, messages=False)
+        self._wire = WireEvents(self._thread_id, self._after, plan_mode=bool(shown["enable_plan_mode"]))
+        with suppress(InvalidWorkspace):  # its directory is gone
+            self._files = BranchFiles(await self._client.branch(self._thread_id))
+        return self._wire
+
+    async def aclose(self) -> None:
+        """Let go of the branch's files."""
+        if self._files is not None:
+            await self._files.aclose()
+
+
+def _usage(published: Published, lines: Sequence[str]) -> Row | None:
+    """Return what a turn used in the wire's words, where its end was put into them."""
+    if not lines or not isinstance(published.event, TurnMark) or not published.event.has_stopped:
+        return None
+    return msgspec.json.decode(lines[-1], type=Row).get("usage")
+
+
+def _landing(landing: "Landing") -> Row:
+    return {name: value for name, value in landing.record().items() if name != "workspace"}
 
 
 def _receipt(receipt: "Receipt") -> Row:

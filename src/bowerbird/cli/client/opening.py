@@ -6,6 +6,7 @@ Here: that choice. Not here: what either does.
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from bowerbird.cli.client.protocol import Client, Preferences
@@ -14,9 +15,7 @@ from bowerbird.cli.terminal.shell import Shell, directory_of
 from bowerbird.cli.terminal.shell import run as run_async
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bowerbird.config import Loaded
+    from bowerbird.config import Loaded, Settings
 
 T = TypeVar("T")
 
@@ -84,7 +83,7 @@ def with_client(shell: Shell, workspace: str | None, work: Callable[[Client], Aw
 
 @asynccontextmanager
 async def local_client(
-    loaded: "Loaded", directory: "Path", *, model: str = "", attended: bool = False
+    loaded: "Loaded", directory: Path, *, model: str = "", attended: bool = False
 ) -> AsyncGenerator[Client]:
     """Open this machine's records.
 
@@ -99,8 +98,13 @@ async def local_client(
 
 
 @asynccontextmanager
-async def server_client(shell: Shell) -> AsyncGenerator[Client]:
-    """Open requests to the server that is named."""
+async def server_client(shell: Shell, *, talks: bool = False) -> AsyncGenerator[Client]:
+    """Open requests to the server that is named.
+
+    Args:
+        talks: sessions are made and turns watched: what the person prefers (`cli.*`) holds there, too, but
+            for preset and model, which name what this machine has.
+    """
     from aiohttp import ClientSession, ClientTimeout
 
     from bowerbird.cli.client.http import TIMEOUT_S, Address, Requests
@@ -110,4 +114,15 @@ async def server_client(shell: Shell) -> AsyncGenerator[Client]:
     async with ClientSession(
         headers=address.headers, timeout=ClientTimeout(total=TIMEOUT_S), trust_env=False
     ) as http:
-        yield ServerClient(Requests(address, http), Preferences())
+        requests = Requests(address, http)
+        if not talks:
+            yield ServerClient(requests, Preferences())
+            return
+        settings = shell.load(silent=True).settings
+        yield ServerClient(requests, _preferences(settings), settings.cli)
+
+
+def _preferences(settings: "Settings") -> Preferences:
+    liked, data = settings.cli, Path(settings.agent.data_dir)
+    history = data / "cli_history" if data.is_dir() else None  # no directory is made for lines alone
+    return Preferences(liked.theme, liked.vi_mode, liked.timeout, history)

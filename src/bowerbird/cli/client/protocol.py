@@ -131,6 +131,10 @@ class Client(Protocol):
         """Stop the running turn and return its id; raises SessionError when nothing runs."""
         ...
 
+    async def leave(self, thread_id: str, turn_id: str) -> None:
+        """Stop a running turn so that it can be resumed, because this program ends."""
+        ...
+
     async def resume(self, thread_id: str) -> str:
         """Go on with the last turn, which failed or whose process died; return its id.
 
@@ -139,8 +143,8 @@ class Client(Protocol):
         """
         ...
 
-    async def compact(self, thread_id: str, focus: str | None) -> None:
-        """Have the history summarised before the next model call; None takes that back."""
+    async def compact(self, thread_id: str, focus: str) -> None:
+        """Have the history summarised before the next model call."""
         ...
 
     async def turns(self, thread_id: str) -> list[Row]:

@@ -15,9 +15,10 @@ import msgspec
 
 from bowerbird.cli.client.protocol import Contest, Fix, News, Preferences, Row
 from bowerbird.cli.terminal.exits import USAGE, CliExit, Refused
+from bowerbird.cli.terminal.picking import branch_paths
 from bowerbird.cli.terminal.text import harmless, one_line
 from bowerbird.core import wire
-from bowerbird.core.errors import NoPendingRequest
+from bowerbird.core.errors import BowerbirdError, NoPendingRequest, UnknownSession
 from bowerbird.core.events import LandingProgress, SubagentEnd, SubagentStart
 from bowerbird.sessions.live.hub import Published, TurnMark
 from bowerbird.sessions.review import NO_CHECK, ToLand
@@ -25,27 +26,34 @@ from bowerbird.sessions.review import NO_CHECK, ToLand
 if TYPE_CHECKING:
     from bowerbird.cli.client.http import Requests
     from bowerbird.cli.terminal.run_options import RunOptions
+    from bowerbird.config.sections.ground import CliSection
     from bowerbird.sessions.inbox.comments import Remark
     from bowerbird.sessions.live.landing_watch import Told
 
 LOOK_S = 0.5
 MOST_ROWS = 1000
+_OF_THE_CONNECTION = (wire.Hello, wire.BranchUpdate)
+"""Frames that greet a viewer and keep a page's list of files: no events of the session."""
 
 
 class ServerClient:
     """Works with the conversations of one server.
 
     Args:
-        requests: to it.
+        requests: to it. preferences: of the terminal. liked: what the person prefers for sessions; None where
+            none are made.
     """
 
     is_server = True
     model = ""
 
-    def __init__(self, requests: "Requests", preferences: Preferences) -> None:
+    def __init__(
+        self, requests: "Requests", preferences: Preferences, liked: "CliSection | None" = None
+    ) -> None:
         self._requests = requests
         self.where = harmless(requests.address.url)
         self.preferences = preferences
+        self._liked = liked
 
     # ------------------------------------------------------------ which session
 
@@ -61,10 +69,10 @@ class ServerClient:
         if len(given) < 4 or not fitting:
             short = len(given) < 4
             hint = "give at least 4 characters of its id" if short else "`bowerbird sessions` lists them"
-            raise CliExit(USAGE, f"no session {harmless(given)!r} on {self.where}; {hint}")
+            raise UnknownSession(f"no session {harmless(given)!r} on {self.where}; {hint}")
         if len(fitting) > 1 and not exact:
             listed = "".join(f"\n  {row['id']}  {one_line(row['title'] or '', 60)}" for row in fitting)
-            raise CliExit(USAGE, f"{given} fits several sessions:{listed}")
+            raise UnknownSession(f"{harmless(given)} fits several sessions:{listed}")
         return str((exact or fitting)[0]["id"])
 
     def is_path(self, word: str) -> bool:
@@ -73,23 +81,23 @@ class ServerClient:
 
     def paths(self, words: Sequence[str]) -> list[str]:
         """See `Client`."""
-        return [word.removeprefix("./").lstrip("/") for word in words]
+        return branch_paths(words, None)
 
     async def session_for(self, options: "RunOptions") -> str:
         """See `Client`; `--workspace` is the name of a registered one."""
-        asked = {
-            "model": options.model, "enable_approval": options.approval, "enable_thinking": options.thinking,
-            "thinking_effort": options.thinking_effort, "enable_plan_mode": options.plan or None,
-            "enable_teams": options.teams or None, "max_turns": options.max_turns,
-            "max_cost": options.max_cost, "memory": False if options.no_memory else None,
-        }  # fmt: skip
+        assert self._liked is not None, "a client that talks was given what the person prefers"
+        flags = options.session_flags(self._liked)
         if options.resume is not None:
             thread_id = await self.find(options.resume)
-            changes = {name: value for name, value in asked.items() if value is not None}
-            if changes:
-                await self.change(thread_id, changes)
+            if options.effort() is not None:
+                flags["thinking_effort"] = options.effort()
+            if flags:
+                await self.change(thread_id, flags)
             return thread_id
-        asked |= {"preset": options.preset, "workspace": options.workspace, "landing": options.land}
+        asked = {
+            **flags, "thinking_effort": options.effort(self._liked), "preset": options.preset,
+            "workspace": options.workspace, "landing": options.land,
+        }  # fmt: skip
         body = {name: value for name, value in asked.items() if value is not None}
         return str((await self._requests.ask("POST", "/api/chat", body))["conversation_id"])
 
@@ -151,14 +159,19 @@ class ServerClient:
         """See `Client`."""
         return str((await self._requests.ask("POST", _place(thread_id, "/cancel")))["turn_id"])
 
+    async def leave(self, thread_id: str, turn_id: str) -> None:
+        """See `Client`; a server that is gone has stopped it."""
+        with suppress(BowerbirdError):
+            body = {"turn_id": turn_id, "resumable": True}
+            await self._requests.ask("POST", _place(thread_id, "/cancel"), body)
+
     async def resume(self, thread_id: str) -> str:
         """See `Client`."""
         return str((await self._requests.ask("POST", _place(thread_id, "/resume")))["turn_id"])
 
-    async def compact(self, thread_id: str, focus: str | None) -> None:
+    async def compact(self, thread_id: str, focus: str) -> None:
         """See `Client`."""
-        if focus is not None:
-            await self._requests.ask("POST", _place(thread_id, "/compact"), {"focus": focus})
+        await self._requests.ask("POST", _place(thread_id, "/compact"), {"focus": focus})
 
     async def turns(self, thread_id: str) -> list[Row]:
         """See `Client`."""
@@ -206,7 +219,8 @@ class ServerClient:
             if event is not None:
                 published = Published(thread_id, frame.turn_id, None, event)
             usage = events.usage if isinstance(event, TurnMark) and event.has_stopped else None
-            yield News(published, [text] if lines else (), todos, usage)
+            said = lines and not isinstance(frame, _OF_THE_CONNECTION)
+            yield News(published, [text] if said else (), todos, usage)
 
     # ------------------------------------------------------------ review
 

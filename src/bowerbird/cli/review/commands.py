@@ -37,6 +37,7 @@ _FIXED = {
     "given_up": "ended, with every file as it is now,",
     "needs_attention": "could not finish",
 }
+NOTHING = {"detail": "there is nothing to land: the session changes no such path", "code": "conflict"}
 
 
 class TerminalScreen:
@@ -152,7 +153,7 @@ def land(
         asked = await choose(screen, client, thread_id, wanted, patch=patch, yes=yes)
         if asked is None:
             say_landed(screen, None)
-            return DONE
+            return shell.json(NOTHING) if json else DONE
         if check:
             show = shell.json if json else None
             if not await checked(screen, client, thread_id, show):
@@ -236,10 +237,10 @@ def discard(
     async def work(client: Client) -> int:
         thread_id = await client.find(session)
         gone = await discard_asked(screen, client, thread_id, yes=yes)
+        if json:
+            return shell.json(gone or {"status": "discarded", "paths": [], "branch": None})
         if gone is None:
             return DONE
-        if json:
-            return shell.json(gone)
         say_discarded(screen, thread_id, gone)
         return DONE
 

@@ -49,7 +49,8 @@ async def write_diff(
     patch = await client.patch(thread_id, paths)
     show_paged(shell.terminal, coloured_diff(patch, shell.terminal.out), patch)
     if not patch:
-        shell.terminal.note(f"session {thread_id} changes nothing")
+        where = f" at {', '.join(map(harmless_path, chosen))}" if chosen else ""
+        shell.terminal.note(f"session {thread_id} changes nothing{where}")
     return DONE
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from bowerbird.cli.client.opening import local_client, names_server, with_client
 from bowerbird.cli.client.protocol import Client, Contest
-from bowerbird.cli.terminal.exits import DONE, FAILED, PARTLY, CliExit
+from bowerbird.cli.terminal.exits import DONE, FAILED, PARTLY, USAGE, CliExit
 from bowerbird.cli.terminal.shell import Shell, directory_of
 from bowerbird.cli.terminal.shell import run as run_async
 from bowerbird.cli.terminal.text import harmless, money, one_line, plural, table
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from bowerbird.sessions.live.hub import Published
 
 TAIL_LINES = 6
+FEWEST, MOST = 2, 8
 
 
 def attempt(
@@ -34,6 +35,8 @@ def attempt(
     workspace: str | None,
 ) -> int:
     """Run a tournament on a new session; exits with 1 when nobody wins."""
+    if not FEWEST <= attempts <= MOST:
+        raise CliExit(USAGE, f"--n is {attempts}; use {FEWEST} to {MOST}")
     wanted = Contest(
         task=task,
         attempts=attempts,

@@ -75,7 +75,6 @@ class Chat:
         self._inbox: dict[str, str] = {}
         self._shown = ""
         self._context_tokens = 0
-        self._compacting = False
         self._background: set[asyncio.Task[None]] = set()
 
     # ------------------------------------------------------------ life
@@ -242,15 +241,10 @@ class Chat:
     async def compact(self, focus: str) -> None:
         """Have the history summarised before the next answer."""
         await self.client.compact((await self.ensure_session())["id"], focus)
-        self._compacting = True
 
     async def _ended(self, turn: Row) -> None:
         await self.refresh()
         assert self.session is not None, "its turn has ended"
-        if self._compacting:
-            # /compact asked for one summary; it was made before this turn's first call.
-            await self.client.compact(self.session["id"], None)
-            self._compacting = False
         if turn["error"]:
             self.screen.line(f"the turn failed: {harmless(str(turn['error'].get('message')))}", "red")
             self.screen.line("/resume tries again from where it stopped", "dim")

@@ -4,12 +4,13 @@ Here: the commands. Not here: turns that are watched to their end (`run.py`).
 """
 
 from bowerbird.cli.client.opening import with_client
-from bowerbird.cli.client.protocol import Client, Row
+from bowerbird.cli.client.protocol import Client, News, Row
 from bowerbird.cli.terminal.exits import DONE, USAGE, CliExit
 from bowerbird.cli.terminal.shell import Shell
 from bowerbird.cli.turn.asking import pending_lines
-from bowerbird.core.errors import AlreadyAnswered, NoPendingRequest, SessionError, UnknownSession
+from bowerbird.core.errors import AlreadyAnswered, NoPendingRequest, SessionError
 from bowerbird.core.events import ApprovalRequest
+from bowerbird.sessions.live.hub import TurnMark
 
 
 def tail(shell: Shell, *, session: str | None, after: int | None, json: bool, workspace: str | None) -> int:
@@ -46,6 +47,8 @@ def tail(shell: Shell, *, session: str | None, after: int | None, json: bool, wo
             if json:
                 continue
             painter.news(news.published, news.todos)
+            if (failed := _failure(news)) is not None:
+                terminal.warn(f"the turn failed: {failed}", "red")
             if news.published is not None and isinstance(news.published.event, ApprovalRequest):
                 for line in pending_lines(news.published.event):
                     terminal.warn(line, "yellow")
@@ -54,8 +57,15 @@ def tail(shell: Shell, *, session: str | None, after: int | None, json: bool, wo
     return with_client(shell, workspace, work)
 
 
+def _failure(news: News) -> str | None:
+    event = news.published.event if news.published is not None else None
+    return event.error.message if isinstance(event, TurnMark) and event.error is not None else None
+
+
 def send(shell: Shell, *, session: str, text: str, json: bool) -> int:
     """Queue a message; whoever drives the session takes it, or the next that does."""
+    if not text.strip():
+        raise CliExit(USAGE, "the message is empty")
 
     async def work(client: Client) -> int:
         thread_id = await client.find(session)
@@ -116,10 +126,7 @@ async def _pending(client: Client, request: str) -> Row:
     if request.startswith("r_"):
         fitting = [row for row in waiting if row["request_id"] == request]
     else:
-        try:
-            thread_id = await client.find(request)
-        except UnknownSession as error:
-            raise CliExit(USAGE, str(error)) from None
+        thread_id = await client.find(request)
         fitting = [row for row in waiting if row["conversation_id"] == thread_id]
     if len(fitting) == 1:
         return fitting[0]

@@ -4,7 +4,6 @@ Here: the run of one turn and its three output forms. Not here: input, sessions,
 """
 
 import asyncio
-import contextlib
 import json
 import sys
 from collections.abc import Awaitable, Callable, Mapping
@@ -21,7 +20,6 @@ from bowerbird.cli.terminal.text import cost_line, cut, plural
 from bowerbird.cli.turn.asking import approve_within_policy, ask_person
 from bowerbird.cli.turn.painter import TurnPainter
 from bowerbird.cli.turn.story import Story
-from bowerbird.core.errors import BowerbirdError
 from bowerbird.core.events import ApprovalRequest
 
 _FRAME_S = 0.1
@@ -116,10 +114,18 @@ class OneShot:
         self._denied: list[str] = []
         self._timeout = options.timeout or client.preferences.timeout_s
 
-    async def _deny(self, request: ApprovalRequest) -> tuple[str, str | None]:
-        """Answer what a server asks where nobody sits; in this process it is denied before it is asked."""
-        self._denied += [str(tool.get("name")) for tool in request.tools] or [request.kind]
-        return {"plan": "reject", "budget": "stop"}.get(request.kind, "deny"), "nobody can answer here"
+    async def _deny(self, request: ApprovalRequest) -> tuple[str, str | None] | None:
+        """Answer what a server asks where nobody sits; in this process it is denied before it is asked.
+
+        A plan, a question or an effect waits for whoever comes: an answer of ours would be a person's word.
+        """
+        if request.kind == "budget":
+            self._terminal.warn(f"stopped: {request.text}", "red")
+            return "stop", None
+        if request.kind != "approval":
+            return None
+        self._denied += [str(tool.get("name")) for tool in request.tools]
+        return "deny", "nobody can answer here"
 
     def _without_status(self, ask: Ask) -> Ask:
         """Have nothing move on the screen while a person is asked."""
@@ -146,7 +152,8 @@ class OneShot:
         client = self._client
 
         async def begin() -> str:
-            if turn["state"] == "failed" or (turn["state"] == "running" and not client.is_server):
+            is_left = turn["state"] == "failed" or turn["stop_reason"] == "disconnected"
+            if is_left or (turn["state"] == "running" and not client.is_server):
                 # Said before it is driven: a person's resume is no further death of the turn (SE-23).
                 await client.resume(thread_id)
             await client.drive(thread_id)
@@ -169,14 +176,14 @@ class OneShot:
 
     async def _watched(self, thread_id: str, begin: Callable[[], Awaitable[str]]) -> int:
         before = await self._client.show(thread_id, messages=False)
-        is_json = self._options.form == "stream-json"
+        is_json = self._options.form != "text"
         watch = Watch(self._client, thread_id, int(before["cursor"]), lines=is_json, say=self._terminal.note)
         animation = asyncio.create_task(self._sink.animate())
         self._sink.doing("starting")
         turn_id = ""
         try:
-            await watch.begin()
             async with asyncio.timeout(self._timeout):
+                await watch.begin()
                 turn_id = await begin()
                 show = self._show()
                 turn = await watch.turn(turn_id, show, self._ask)
@@ -184,13 +191,13 @@ class OneShot:
                     turn = await watch.turn(following, show, self._ask)
         except TimeoutError:
             self._sink.doing("")
-            await self._stopped(thread_id, f"stopped after {self._timeout:g} s (--timeout)")
+            await self._stopped(thread_id, turn_id, f"stopped after {self._timeout:g} s (--timeout)")
             return TIMEOUT
         except BaseException as error:
             self._sink.doing("")
             quietly = isinstance(error, BrokenPipeError)  # a closed pipe ends quietly
             if turn_id:
-                await asyncio.shield(self._stopped(thread_id, "" if quietly else "stopped"))
+                await asyncio.shield(self._stopped(thread_id, turn_id, "" if quietly else "stopped"))
             raise
         finally:
             animation.cancel()
@@ -199,11 +206,10 @@ class OneShot:
             await watch.aclose()
         return await self._finish(thread_id, turn)
 
-    async def _stopped(self, thread_id: str, how: str) -> None:
-        """Stop a server's turn; one of this process stops with it, and can be resumed."""
-        if self._client.is_server:
-            with contextlib.suppress(BowerbirdError):  # the server is gone, or the turn has ended
-                await self._client.cancel(thread_id)
+    async def _stopped(self, thread_id: str, turn_id: str, how: str) -> None:
+        """Stop the turn, which can be resumed."""
+        if turn_id:
+            await self._client.leave(thread_id, turn_id)
         if how:
             self._terminal.warn(f"{how}; go on with: bowerbird resume {thread_id}", "yellow")
 
@@ -216,9 +222,9 @@ class OneShot:
 
         def show(news: News) -> None:
             self._usage = news.usage or self._usage
-            for line in news.lines:
-                terminal.write(line + "\n")
             if self._options.form == "stream-json":
+                for line in news.lines:
+                    terminal.write(line + "\n")
                 if news.published is not None:
                     self._story.add(news.published)
                 return

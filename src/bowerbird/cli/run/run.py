@@ -26,6 +26,8 @@ LARGEST_INPUT = 1 << 20
 def run(shell: Shell, **values: Any) -> int:
     """Run `bowerbird run`: one turn with a prompt or piped input, else the interactive session."""
     options = with_input(shell, RunOptions(**values))
+    if options.prompt is not None and not message_of(options).strip():
+        raise CliExit(USAGE, "the message is empty")
     shell.terminal.quiet = options.quiet
     talks = options.prompt is None and options.attachment is None
 
@@ -60,7 +62,7 @@ def run_with(
     if names_server(shell):
 
         async def there() -> int:
-            async with server_client(shell) as client:
+            async with server_client(shell, talks=True) as client:
                 return await work(client)
 
         return run_async(there)
@@ -128,7 +130,8 @@ async def _last_turn(client: Client, session: str | None) -> tuple[str, Row | No
     thread_id = await client.find(session)
     turns = await client.turns(thread_id)
     last = turns[-1] if turns else None
-    if last is None or last["state"] not in ("queued", "running", "failed", "waiting"):
+    is_open = last is not None and last["state"] in ("queued", "running", "failed", "waiting")
+    if last is None or not (is_open or last["stop_reason"] == "disconnected"):
         return thread_id, None, ""
     return thread_id, last, str((await client.show(thread_id, messages=False))["model"])
 

@@ -17,6 +17,8 @@ from bowerbird.cli.terminal.shell import Shell
 from bowerbird.cli.terminal.text import age, cut, harmless, money, one_line, plural, table
 from bowerbird.core.timestamps import from_iso
 
+LONGEST_TITLE = 500
+
 
 def sessions(shell: Shell, *, every: bool, json: bool, workspace: str | None) -> int:
     """List sessions: of this directory, or all; the most recently used first."""
@@ -92,6 +94,10 @@ def history_lines(messages: Sequence[Row], *, width: int, limit: int | None = No
 
 def rename(shell: Shell, *, session: str, title: str) -> int:
     """Give a session another title."""
+    if not title.strip():
+        raise CliExit(USAGE, "the title is empty")
+    if len(title) > LONGEST_TITLE:
+        raise CliExit(USAGE, f"the title has {len(title)} characters; {LONGEST_TITLE} is the most")
 
     async def work(client: Client) -> int:
         await client.change(await client.find(session), {"title": title})

@@ -46,12 +46,17 @@ class Watch:
         self._events: AsyncGenerator[News] = client.follow(thread_id, after, lines=lines, say=say)
         self._next: asyncio.Task[News] | None = None
         self._kept: deque[News] = deque()
+        self._is_there = not client.is_server
 
     async def begin(self) -> None:
         """Subscribe now: events from here on are kept until they are asked for."""
-        if self._next is None:
-            self._next = asyncio.ensure_future(anext(self._events))
-            await asyncio.sleep(0)
+        if self._next is not None:
+            return
+        self._next = asyncio.ensure_future(anext(self._events))
+        await asyncio.sleep(0)
+        if not self._is_there:  # a server's first news is the connection: what comes after that is seen live
+            self._is_there = True
+            await asyncio.wait({self._next})
 
     async def turn(self, turn_id: str, show: Callable[[News], None], ask: Ask | None) -> Row:
         """Show events until the turn stops; return how it stands then.
@@ -82,9 +87,11 @@ class Watch:
                     return turn  # else it waited for an answer that has come already
 
     async def following(self, turn: Row) -> str | None:
-        """Return the turn that runs or waits to run after `turn`, say the execution of its plan."""
+        """Return the turn that runs or waits to run after `turn`, or that carried its plan out meanwhile."""
         turns = await self._client.turns(self._thread_id)
-        later = [t for t in turns if t["n"] > turn["n"] and t["state"] in ("queued", "running", "waiting")]
+        later = [t for t in turns if t["n"] > turn["n"]]
+        if turn["stop_reason"] != "plan":
+            later = [t for t in later if t["state"] in ("queued", "running", "waiting")]
         return str(later[0]["turn_id"]) if later else None
 
     @staticmethod

@@ -27,7 +27,7 @@ def sentence(error: BaseException) -> str:
     if isinstance(error, OSError) and not isinstance(error, BowerbirdError):
         return _of_system(error)
     text = str(error)
-    if isinstance(error, UnknownSession) and "fits" not in text:
+    if isinstance(error, UnknownSession) and not ("fits" in text or "`bowerbird " in text):
         return f"{text}; `bowerbird sessions --all` lists them"
     if isinstance(error, ConfigError) and "bowerbird config" not in text and "\n" in text:
         return f"{text}\n`bowerbird config check` looks again; `bowerbird config schema` says what is allowed"

@@ -11,6 +11,8 @@ from bowerbird.core.errors import (
     InvalidArgument,
     LandingRefused,
     ModelError,
+    NotFound,
+    PathEscape,
     SandboxUnavailable,
     StoreCorrupt,
     StoreTooNew,
@@ -110,7 +112,7 @@ def code_of_error(error: BaseException) -> int:
         return PIPE
     if isinstance(error, ConfigError | StoreTooNew | StoreCorrupt):
         return CONFIG
-    if isinstance(error, InvalidArgument | UnknownSession):
+    if isinstance(error, InvalidArgument | UnknownSession | NotFound | PathEscape):
         return USAGE
     if isinstance(error, LandingRefused):
         return PARTLY

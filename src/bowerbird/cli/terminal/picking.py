@@ -3,27 +3,42 @@
 Here: words as paths from the workspace's top. Not here: which session (`client/`).
 """
 
+import os
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from bowerbird.cli.terminal.exits import USAGE, CliExit
 
 
 def branch_paths(paths: Sequence[str], workspace: Path | None) -> list[str]:
-    """Return paths as a branch knows them: relative ones start in the current directory.
+    """Return paths as a branch knows them, none for all of it: relative ones start in the current directory.
+
+    Args:
+        workspace: None for one of another machine: paths start at its top.
 
     Raises:
         CliExit: a path lies outside the workspace.
     """
     if workspace is None:
-        return [path.lstrip("/") for path in paths]
+        return _whole([_from_top(path) for path in paths])
     here = Path.cwd()
     start = here if here.is_relative_to(workspace) else workspace
     result: list[str] = []
     for path in paths:
-        absolute = Path(path) if path.startswith("/") else start / path
-        normal = Path(*[part for part in absolute.parts if part != "."])
+        normal = Path(os.path.normpath(start / path))
         if not normal.is_relative_to(workspace):
             raise CliExit(USAGE, f"{path} is not in {workspace}")
         result.append(normal.relative_to(workspace).as_posix())
-    return ["" if path == "." else path for path in result]
+    return _whole(result)
+
+
+def _from_top(path: str) -> str:
+    normal = os.path.normpath(path.lstrip("/") or ".")
+    if PurePosixPath(normal).parts[:1] == ("..",):
+        raise CliExit(USAGE, f"{path} leads outside the session's directory")
+    return normal
+
+
+def _whole(paths: list[str]) -> list[str]:
+    """Return no paths, which is all, where one of them is the top."""
+    return [] if "." in paths else paths

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from bowerbird.cli.terminal.exits import USAGE, CliExit
 
 if TYPE_CHECKING:
-    from bowerbird.config import Loaded
+    from bowerbird.config.sections.ground import CliSection
 
 Output = Literal["text", "json", "stream-json"]
 _CHOICES = {
@@ -18,6 +18,7 @@ _CHOICES = {
     "land": ("review", "turn", "step"),
     "thinking_effort": ("high", "max", "xhigh"),
 }
+_MOST = {"max_turns": 1_000_000, "max_cost": 1_000_000_000, "timeout": 604_800}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,22 +51,24 @@ class RunOptions:
             if value is not None and value not in allowed:
                 flag = "--" + name.replace("_", "-")
                 raise CliExit(USAGE, f"{flag} is {value!r}; use {', '.join(allowed)}")
-        for name in ("max_turns", "max_cost", "timeout"):
+        for name, most in _MOST.items():
             value = getattr(self, name)
-            if value is not None and value <= 0:
-                raise CliExit(USAGE, f"--{name.replace('_', '-')} is {value}; it must be more than 0")
+            flag = "--" + name.replace("_", "-")
+            if value is not None and not value > 0:
+                raise CliExit(USAGE, f"{flag} is {value}; it must be more than 0")
+            if value is not None and value > most:
+                raise CliExit(USAGE, f"{flag} is {value}; it must be at most {most:,}")
 
     @property
     def form(self) -> Output:
         """How the result is written."""
         return cast("Output", self.output)
 
-    def session_flags(self, loaded: "Loaded") -> dict[str, Any]:
-        """Return the flags a session keeps: those that were said, then preferences of `cli.*`."""
-        preferred = loaded.settings.cli
+    def session_flags(self, preferred: "CliSection") -> dict[str, Any]:
+        """Return the flags a session keeps, by REST's names: those that were said, then preferences."""
         thinking = self.thinking if self.thinking is not None else preferred.thinking_enabled
         flags: dict[str, Any] = {
-            "model": self.model or preferred.model,
+            "model": self.model,
             "enable_approval": self.approval if self.approval is not None else (preferred.approval or None),
             "enable_teams": self.teams or None,
             "enable_plan_mode": self.plan or None,
@@ -76,9 +79,9 @@ class RunOptions:
         }
         return {name: value for name, value in flags.items() if value is not None}
 
-    def effort(self, loaded: "Loaded") -> str | None:
-        """Return the thinking effort of a new session."""
-        effort = self.thinking_effort or loaded.settings.cli.thinking_effort
+    def effort(self, preferred: "CliSection | None" = None) -> str | None:
+        """Return the thinking effort that was said, else the one preferred for new sessions."""
+        effort = self.thinking_effort or (preferred.thinking_effort if preferred is not None else None)
         return "max" if effort == "xhigh" else effort
 
 

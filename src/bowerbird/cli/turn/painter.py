@@ -15,7 +15,6 @@ from bowerbird.core.events import (
     AssistantStep,
     BackgroundResult,
     Compaction,
-    Injected,
     LandingProgress,
     MessageRestart,
     ModelSwitch,
@@ -199,8 +198,6 @@ class TurnPainter:
             case SubagentEnd():
                 self._subagent_ended(event)
                 return
-            case Injected():
-                text = f"told the model: {one_line(event.message.text, 120)}"
             case UserStep() if event.steer:
                 text = f"joined the turn: {one_line(event.message.text, 120)}"
             case Lagged():

@@ -5,9 +5,6 @@ Here: one published event to the lines it becomes. Not here: the mapping, which 
 cost: commands do it when they are asked for JSON.
 """
 
-from collections.abc import Sequence
-
-from bowerbird.core.wire import FileRow
 from bowerbird.server.socket.translate import Closing, Translator
 from bowerbird.sessions.live.hub import Published
 
@@ -17,7 +14,7 @@ class WireEvents:
 
     Args:
         thread_id: the session; questions of other threads are those of its subagents.
-        cursor: place in its journal that the events begin after.
+        cursor: place in its journal that the events begin after. plan_mode: of the session, there.
 
     Example:
         >>> event = Published("t", "t_1", None, TextLive("hi", "m"))
@@ -25,14 +22,13 @@ class WireEvents:
         ['{"type":"text_delta","content":"hi","message_id":"msg_3","cursor":2,"turn_id":"t_1"}']
     """
 
-    def __init__(self, thread_id: str, cursor: int = 0) -> None:
-        self._translator = Translator(thread_id=thread_id, cursor=cursor)
+    def __init__(self, thread_id: str, cursor: int = 0, *, plan_mode: bool = False) -> None:
+        self._translator = Translator(thread_id=thread_id, cursor=cursor, plan_mode=plan_mode)
 
-    def lines(self, published: Published, *, files: Sequence[FileRow] = (), changed: int = 0) -> list[str]:
+    def lines(self, published: Published, closing: Closing | None = None) -> list[str]:
         """Return the JSON of each event that viewers would be sent.
 
         Args:
-            files, changed: the branch's files and number of changes, used when a turn ends.
+            closing: the branch's files, used when a turn ends.
         """
-        closing = Closing(files=files, changed=changed)
-        return [frame.text for frame in self._translator.frames(published, closing)]
+        return [frame.text for frame in self._translator.frames(published, closing or Closing())]

@@ -9,7 +9,6 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BeforeValidator, Field
 from starlette.responses import Response
 
-from bowerbird.core.errors import LandingRefused
 from bowerbird.core.threads import to_thread
 from bowerbird.server.common.errors import problem
 from bowerbird.server.common.json_answers import NOT_BLANK, answer
@@ -255,9 +254,6 @@ async def land(
     )
     landing = await context.sessions.review.land(row.thread_id, asked, actor=caller.user_id, door=DOOR)
     if not landing.entries:
-        if landing.refused:  # all of it, by `partial`: nothing was done, and no landing is kept
-            text = f"nothing landed: {len(landing.refused)} paths are refused, and there are no others"
-            raise LandingRefused(text, landing.record()["refused"])
         raise problem("conflict", "there is nothing to land: the conversation changes no such path")
     return answer(shown_landing(landing))
 

@@ -62,6 +62,15 @@ class TurnShown(Shown):
     turn_id: str
 
 
+class Stop(StrictBody):
+    """Which turn is stopped, and how; the running one, for good, when nothing is said."""
+
+    turn_id: Annotated[str | None, Field(max_length=200, description="Only this one.")] = None
+    resumable: Annotated[bool, Field(description="It ends as `disconnected`: `resume` goes on with it.")] = (
+        False
+    )
+
+
 class Focus(StrictBody):
     """What a summary should keep above all."""
 
@@ -156,9 +165,19 @@ async def take_back(
 
 
 @router.post("/cancel", status_code=202, response_model=TurnShown, summary="Stop the running turn")
-async def cancel(conversation_id: ConversationId, context: Context, caller: User) -> Response:
+async def cancel(
+    conversation_id: ConversationId, context: Context, caller: User, wanted: Stop | None = None
+) -> Response:
     """What it finished stays; queued messages run next. 409 `not_running` when nothing runs."""
     row = await owned_session(context, caller, conversation_id)
+    asked = wanted or Stop()
+    if asked.resumable or asked.turn_id is not None:
+        running = [turn for turn in await context.sessions.turns(row.thread_id) if turn.state == "running"]
+        if not running or asked.turn_id not in (None, running[0].turn_id):
+            raise problem("not_running", "that turn does not run")
+        if asked.resumable:
+            await context.sessions.disconnect(running[0].turn_id)
+            return answer({"turn_id": running[0].turn_id}, 202)
     try:
         turn_id = await context.sessions.cancel(row.thread_id)
     except UnknownSession:
