@@ -98,6 +98,7 @@ def test_yes_approves_within_the_policy(desk, written):
     assert desk.run("make b", "--approval", "--yes")[0] == 0
     (desk.home / ".bowerbird").mkdir(exist_ok=True)
     (desk.home / ".bowerbird/config.yaml").write_text("approval: {rules: [deny write_file]}\n")
+    desk.stop_server()
     desk.edit(written("c.txt", "hi\n"))
     code, _, err = desk.run("make c", "--approval", "--yes")
     assert code == 0 and "⊘ write_file" in err

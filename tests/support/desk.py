@@ -70,7 +70,7 @@ _READING = frozenset(
 
 def _reads(arguments: Sequence[str]) -> bool:
     """Whether a command writes JSON of what is on record, and changes nothing."""
-    words = {arguments[0], " ".join(arguments[:2])}
+    words = {" ".join(arguments[:1]), " ".join(arguments[:2])}
     return "--json" in arguments and bool(words & _READING) and "fix" not in arguments
 
 
