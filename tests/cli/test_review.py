@@ -53,6 +53,27 @@ def test_diff_of_paths_counts_and_json(changed):
     assert changed.ok("diff", session["id"][:5], "dir") == changed.ok("diff", "dir")
 
 
+def test_a_directory_with_a_hidden_file_stays_and_the_reason_is_said(desk):
+    """D-10, WS-9: the agent deletes what it sees; nothing that it cannot see is ever deleted by a landing."""
+    project = desk.project
+    (project / "conf").mkdir()
+    (project / "conf/.env").write_text("SECRET=1\n")
+    (project / "conf/a.txt").write_text("a\n")
+    desk.edit({"name": "delete_file", "input": {"path": "conf", "recursive": True}})
+    desk.ok("remove the directory", "-q")
+    for more in ([], ["--force"]):
+        code, _, err = desk.run("land", "--yes", *more)
+        assert code == 3 and "nothing landed" in err
+        assert "conf: dir_gained (it stays: it holds files that the branch does not show" in err
+        assert (project / "conf/a.txt").exists()
+    code, out, err = desk.run("land", "--yes", "--partial")
+    assert code == 3 and "landed" in out + err and "hidden ones such as .env" in err
+    assert (project / "conf/.env").read_text() == "SECRET=1\n" and not (project / "conf/a.txt").exists()
+    desk.ok("undo")
+    assert (project / "conf/a.txt").read_text() == "a\n"
+    assert (project / "conf/.env").read_text() == "SECRET=1\n"
+
+
 def test_land_some_then_all_then_undo_restores_every_byte(changed):
     """UI-44, UI-45."""
     before = {p.name: p.read_bytes() for p in changed.project.iterdir() if p.is_file()}

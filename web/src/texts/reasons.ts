@@ -36,7 +36,7 @@ export const reasons = {
     mode: "You and the agent changed its permissions differently.",
     type: "It became another kind of file.",
     symlink: "You and the agent pointed the link at different places.",
-    dir_gained: "You added files in a directory that the agent deleted.",
+    dir_gained: "The agent deleted this directory, but it holds files that the agent did not see: hidden ones such as .env, or ones added since. It stays, with them in it.",
     unchanged: "There is nothing to land here any more.",
   } as Readonly<Record<string, string>>,
 };

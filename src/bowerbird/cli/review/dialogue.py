@@ -223,8 +223,10 @@ def code_of(outcome: Outcome) -> int:
 
 
 def _say_refused(screen: Screen, refused: Sequence[Mapping[str, str]]) -> None:
+    from bowerbird.workspace.landing.landing import meaning  # a command over --server needs it here only
+
     for row in refused:
-        screen.warn(f"  {harmless_path(row['path'].lstrip('/'))}: {row['reason']}")
+        screen.warn(f"  {harmless_path(row['path'].lstrip('/'))}: {meaning(row['reason'])}")
 
 
 # ---------------------------------------------------------------- undo, discard

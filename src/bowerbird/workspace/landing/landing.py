@@ -185,7 +185,7 @@ def refusals(folder: LandingFolder) -> Generator[None]:
 
 def refusal(rows: Sequence[dict[str, str]]) -> LandingRefused:
     """Return the error that names every refused path."""
-    few = "; ".join(f"{_on_one_line(row['path'])}: {_meaning(row['reason'])}" for row in rows[:5])
+    few = "; ".join(f"{_on_one_line(row['path'])}: {meaning(row['reason'])}" for row in rows[:5])
     more = f" and {len(rows) - 5} more" if len(rows) > 5 else ""
     return LandingRefused(f"nothing landed: {few}{more}", rows)
 
@@ -200,12 +200,19 @@ _MEANINGS = {
     "mode": "you changed its permissions, too",
     "type": "it is another kind of file by now",
     "symlink": "you changed where it points, too",
-    "dir_gained": "the directory holds files that the branch does not show, such as hidden ones",
+    "dir_gained": "it stays: it holds files that the branch does not show, hidden ones such as .env, "
+    "or ones added since",
     "special": "it is a device, socket or pipe, which does not land",
 }
 
 
-def _meaning(reason: str) -> str:
+def meaning(reason: str) -> str:
+    """Return a reason as people read it.
+
+    Example:
+        >>> meaning("type"), meaning("ignored")
+        ('type (it is another kind of file by now)', 'ignored')
+    """
     return f"{reason} ({_MEANINGS[reason]})" if reason in _MEANINGS else reason
 
 
