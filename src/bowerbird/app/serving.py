@@ -15,7 +15,6 @@ import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from importlib.metadata import version as installed_version
 from pathlib import Path
 from types import FrameType
@@ -28,7 +27,6 @@ from bowerbird.app.boards import SessionRecords
 from bowerbird.app.door import door_limits, listening_config
 from bowerbird.app.hangups import Hangups
 from bowerbird.app.mapping import session_defaults
-from bowerbird.app.memory import keep_copy
 from bowerbird.app.offers import SettingsOffers
 from bowerbird.app.own import make_workspace
 from bowerbird.app.reloading import Load, Reloader, model_name
@@ -184,7 +182,6 @@ async def open_server(
             metrics=ServerMetrics(),
             reload=None if load is None else Reloader(application, offers, load, follow).reload,
             life=Life(),
-            memory_copy=partial(keep_copy, application.data_dir),
         )
         sessions.part(Remembering).watch(lambda thread_id: presence.viewers(thread_id) > 0)
         context.metrics.gauge("open_viewers", "Viewers of conversations.", presence.total)

@@ -37,7 +37,7 @@ from bowerbird.boards.files import DIRECTORY, file_content, file_name, read_left
 from bowerbird.boards.rules import TaskChange, TaskData
 from bowerbird.core.errors import WorkspaceError
 from bowerbird.core.threads import to_thread
-from bowerbird.store.rows.board import find_board
+from bowerbird.store.rows.board import boards_of_threads, find_board
 from bowerbird.store.rows.sessions import find_session
 from bowerbird.tools.result import ToolResult, to_result
 
@@ -142,6 +142,11 @@ class Boards:
     async def state(self, key: BoardKey) -> BoardState:
         """Return a board as it is committed."""
         return await self._store.read(lambda c: board_state(c, key))
+
+    async def sessions_on(self, key: BoardKey, among: Collection[str]) -> list[str]:
+        """Return those of these sessions that work on a board."""
+        found = await self._store.read(lambda c: boards_of_threads(c, among)) if among else ()
+        return [session.thread_id for session in found if board_of(session) == key]
 
     async def task(self, key: BoardKey, task_id: int) -> TaskData:
         """Return one task; raises InvalidArgument naming an unknown one."""

@@ -159,9 +159,13 @@ class Reader(Catalogue):
 
         return await self.store.read(total)
 
-    async def row(self, thread_id: str, *, deleted: bool = False) -> SessionRow:
+    async def find(self, thread_id: str, *, deleted: bool = False) -> SessionRow | None:
+        """Return a session's row as stored, None when there is none; `deleted`: a deleted one, too."""
+        return await self.store.read(lambda c: find_session(c, thread_id, deleted=deleted))
+
+    async def row(self, thread_id: str) -> SessionRow:
         """Return a session's row as stored; raises UnknownSession."""
-        found = await self.store.read(lambda c: find_session(c, thread_id, deleted=deleted))
+        found = await self.find(thread_id)
         if found is None:
             raise UnknownSession(f"no session {thread_id}")
         return found

@@ -24,6 +24,7 @@ from bowerbird.sessions.journal.audit_log import AuditLog
 from bowerbird.sessions.journal.history_cache import Recall
 from bowerbird.sessions.live.hub import InputMark, Live, Published, TurnMark
 from bowerbird.sessions.live.relay import Relay
+from bowerbird.sessions.lookup import Lookup
 from bowerbird.sessions.money_limits import Authority, permit_raise
 from bowerbird.sessions.parts import SessionPart
 from bowerbird.sessions.queries import Reader
@@ -110,6 +111,7 @@ class SessionService(Reader):
             recall=Recall(store),
             parts=self.parts,
         )
+        self.lookup = Lookup(store)
         self.review = Review(self, self._context.branches, checking)
 
     def use(self, settings: SessionSettings) -> None:

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from sqlalchemy import create_engine
 
 from bowerbird.agent.context.compaction import estimate_tokens, sent_view
-from bowerbird.server.socket.from_journal import published_of
 from bowerbird.server.socket.translate import Closing, Translator
 from bowerbird.sessions.journal.audit_log import audit_lines
 from bowerbird.sessions.journal.history import load
 from bowerbird.sessions.journal.messages import call_view, message_views
+from bowerbird.sessions.live.from_journal import published_of
 from bowerbird.store.journal.reading import read_records
 from bowerbird.store.rows.sessions import SessionRow, insert_session
 from bowerbird.store.sql.tables import journal, metadata

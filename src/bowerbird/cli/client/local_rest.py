@@ -18,9 +18,10 @@ from bowerbird.sessions.live.hub import Published
 if TYPE_CHECKING:
     from bowerbird.app.application import Application
     from bowerbird.core.events import SubagentEnd, SubagentStart
+    from bowerbird.sessions.lookup import By
     from bowerbird.sessions.subagents.for_doors import DoorSubagents
     from bowerbird.sessions.subagents.runner import Children
-    from bowerbird.store.rows.usage_report import By
+    from bowerbird.sessions.upkeep.memory_rewriting import Remembering
     from bowerbird.subagents.calls import Calls
 
 
@@ -129,33 +130,27 @@ class LocalRest:
 
     # ------------------------------------------------------------ the rest
 
+    @property
+    def _memory(self) -> "Remembering":
+        from bowerbird.sessions.upkeep.memory_rewriting import Remembering
+
+        return self._sessions.part(Remembering)
+
     async def memory(self) -> list[Row]:
         """See `Client`."""
-        from bowerbird.store.rows.memory import memory_log
-
-        where = str(self._directory)
-        found = await self._application.store.read(lambda c: memory_log(c, "", where))
+        found = await self._memory.versions("", str(self._directory))
         return [shown.memory_version(each, current=index == 0) for index, each in enumerate(found)]
 
     async def restore_memory(self, version: int) -> Row:
         """See `Client`."""
-        from bowerbird.app.memory import keep_copy
-        from bowerbird.store.rows.memory import restore_memory
-
-        where = str(self._directory)
-        made = await self._application.store.write(lambda c: restore_memory(c, "", where, version))
-        await keep_copy(self._application.data_dir, "", where, made.body)
+        made = await self._memory.restore("", str(self._directory), version)
         return shown.memory_version(made, current=True)
 
     async def usage(self, by: str, since: str | None, until: str | None) -> Row:
         """See `Client`."""
-        from bowerbird.store.rows.usage_report import usage_rows
-
         start, end = _day(since), _day(until, later=1)
         key = cast("By", by)
-        rows = await self._application.store.read(
-            lambda c: usage_rows(c, key, since=start, until=end, owner=None)
-        )
+        rows = await self._sessions.lookup.usage(key, since=start, until=end, owner=None)
         return {"by": by, "from": since, "to": until, "rows": rows}
 
     async def tools(self) -> list[Row]:

@@ -15,7 +15,7 @@ import msgspec
 from bowerbird.server.access.admission import Admission
 from bowerbird.server.access.oidc import Refused, SignIn
 from bowerbird.server.common.context import Caller
-from bowerbird.store.rows.tokens import PREFIX, find_token, make_ticket, take_ticket
+from bowerbird.store.rows.tokens import PREFIX, find_token, make_ticket, take_ticket, unusable
 
 if TYPE_CHECKING:
     from starlette.types import Scope
@@ -43,6 +43,11 @@ class Known:
 
     caller: Caller
     expires_at: float | None = None
+
+
+async def withdrawn(context: "ServerContext", credentials: set[str]) -> set[str]:
+    """Return those of these credentials that count no longer: revoked, or over."""
+    return await context.store.read(lambda c: unusable(c, credentials)) if credentials else set()
 
 
 def presented(scope: "Scope") -> Presented | None:

@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     from bowerbird.server.common.metrics import ServerMetrics
     from bowerbird.server.common.presence import Presence
     from bowerbird.sessions.branches.branches import Branches
+    from bowerbird.sessions.lookup import SessionRow
     from bowerbird.sessions.service import SessionService
     from bowerbird.sessions.subagents.for_doors import DoorSubagents
     from bowerbird.sessions.subagents.tournaments import Tournaments
     from bowerbird.skills import SkillLibrary
-    from bowerbird.store.rows.sessions import SessionRow
     from bowerbird.store.store import Store
     from bowerbird.tools import Toolset
 
@@ -289,7 +289,6 @@ class ServerContext:
         reload: loads the settings anew; None = this server was given them as values.
         presence: viewers of conversations and the clean-up after the last one (SV-53).
         metrics: counters and gauges of `/metrics`. life: start and end.
-        memory_copy: brings the readable copy of a memory (user, workspace, text) up to date.
     """
 
     in_force: InForce
@@ -314,8 +313,6 @@ class ServerContext:
     def settings(self) -> ServerSettings:
         """The settings that hold now; whoever keeps them keeps old ones after a reload."""
         return self.in_force.settings
-
-    memory_copy: "Callable[[str, str, str], Awaitable[None]] | None" = None
 
 
 def context_of(connection: HTTPConnection) -> ServerContext:

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 from bowerbird.server.common.errors import Problem, problem
 from bowerbird.server.common.json_answers import is_id
-from bowerbird.store.rows.sessions import find_session
 
 if TYPE_CHECKING:
     from bowerbird.server.common.context import Caller, ServerContext
-    from bowerbird.store.rows.sessions import SessionRow
+    from bowerbird.sessions.lookup import SessionRow
 
 
 def unknown(conversation_id: str) -> Problem:
@@ -33,7 +32,7 @@ async def owned_session(
     """
     if not is_id(conversation_id):
         raise unknown(conversation_id)
-    row = await context.store.read(lambda c: find_session(c, conversation_id, deleted=deleted))
+    row = await context.sessions.find(conversation_id, deleted=deleted)
     if row is None or not caller.owns(row.owner):
         raise unknown(conversation_id)
     return row

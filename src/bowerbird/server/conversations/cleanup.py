@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Literal
 
 from bowerbird.core.errors import UnknownSession
 from bowerbird.server.common.presence import Verdict
-from bowerbird.sessions.branches.open_work import has_open_work
-from bowerbird.store.rows.sessions import find_session
 
 if TYPE_CHECKING:
     from bowerbird.sandbox.host import SandboxHost
@@ -35,14 +33,13 @@ class Cleaner:
         cleanup: Callable[[], Literal["release", "discard"]],
     ) -> None:
         self._sessions = sessions
-        self._store = sessions.store
         self._branches = branches
         self._sandboxes = sandboxes
         self._cleanup = cleanup
 
     async def release(self, thread_id: str) -> Verdict:
         """Release a conversation's runtime, or say that work is open."""
-        row = await self._store.read(lambda c: find_session(c, thread_id))
+        row = await self._sessions.find(thread_id)
         if row is None or row.branch_id is None:
             return Verdict.RELEASED
         branch_id = row.branch_id
@@ -50,7 +47,7 @@ class Cleaner:
         async def is_idle() -> bool:
             if self._sandboxes.is_busy(branch_id):
                 return False
-            return not await self._store.read(lambda c: has_open_work(c, thread_id))
+            return not await self._sessions.lookup.has_work(thread_id)
 
         if not await self._branches.release(row, is_idle):
             return Verdict.BUSY

@@ -16,7 +16,7 @@ from bowerbird.sessions.values import NewSession
 
 if TYPE_CHECKING:
     from bowerbird.server.common.context import Caller, ServerContext
-    from bowerbird.store.rows.sessions import SessionRow
+    from bowerbird.sessions.lookup import SessionRow
 
 EFFORTS = Literal["high", "max", "xhigh"]
 FLAGS = (

@@ -17,7 +17,6 @@ from bowerbird.server.common.languages import BINARY, language_of
 from bowerbird.server.common.ownership import owned_session
 from bowerbird.server.conversations.conversations import hidden_owner
 from bowerbird.server.conversations.review import snapshot_of
-from bowerbird.store.rows.owners import changed_sessions
 from bowerbird.workspace.tree.reserved import is_reserved
 
 if TYPE_CHECKING:
@@ -110,7 +109,7 @@ async def newest_changes(context: "ServerContext", caller: "Caller") -> dict[str
     place = context.settings.workspace
     if place is None:
         return {}
-    threads = await context.store.read(lambda c: changed_sessions(c, place, hidden_owner(caller)))
+    threads = await context.sessions.lookup.changed(place, hidden_owner(caller))
     found: dict[str, tuple[int, Newest]] = {}
     for thread_id in threads[-MOST_BRANCHES:]:
         try:

@@ -10,13 +10,10 @@ from bowerbird.core.errors import InvalidWorkspace
 from bowerbird.server.common.errors import problem
 from bowerbird.server.conversations.conversations import hidden_owner
 from bowerbird.sessions.shown import landing_row
-from bowerbird.store.rows.owners import sessions_of_branches, workspaces_in_use
-from bowerbird.store.rows.sessions import find_session
-from bowerbird.store.rows.turns import find_turn
 
 if TYPE_CHECKING:
     from bowerbird.server.common.context import Caller, ServerContext
-    from bowerbird.store.rows.sessions import SessionRow
+    from bowerbird.sessions.lookup import SessionRow
     from bowerbird.workspace import Branch, Landing
 
 
@@ -40,10 +37,10 @@ async def snapshot_of(context: "ServerContext", row: "SessionRow", since: str | 
     """
     if since is None or not since.startswith("t_"):
         return since
-    turn = await context.store.read(lambda c: find_turn(c, since))
-    if turn is None or turn.thread_id != row.thread_id or turn.snapshot_id is None:
+    snapshot = await context.sessions.lookup.snapshot_of(row.thread_id, since)
+    if snapshot is None:
         raise problem("not_found", "this conversation has no such turn, or the turn has not ended")
-    return turn.snapshot_id
+    return snapshot
 
 
 # ---------------------------------------------------------------- landings
@@ -56,7 +53,7 @@ async def landings_of(context: "ServerContext", caller: "Caller") -> "list[tuple
         with contextlib.suppress(InvalidWorkspace):  # the directory is gone: nothing of it can be undone
             found += [(path, landing) for landing in await context.sessions.review.landings(path)]
     branches = [landing.branch for _, landing in found]
-    owners = await context.store.read(lambda c: sessions_of_branches(c, branches))
+    owners = await context.sessions.lookup.owners_of(branches)
     mine = [row for row in found if _is_of(caller, row[1], owners)]
     return sorted(mine, key=lambda row: row[1].at, reverse=True)
 
@@ -70,7 +67,7 @@ def _is_of(caller: "Caller", landing: "Landing", owners: dict[str, tuple[str, st
 
 async def _directories(context: "ServerContext", caller: "Caller") -> list[str]:
     settings = context.settings
-    used = await context.store.read(lambda c: workspaces_in_use(c, hidden_owner(caller)))
+    used = await context.sessions.lookup.workspaces(hidden_owner(caller))
     named = [settings.workspace, *settings.registered.values(), *used]
     return list(dict.fromkeys(path for path in named if path is not None))
 
@@ -87,7 +84,7 @@ async def running_landings(context: "ServerContext", caller: "Caller") -> list[d
     """Return how far the landings are that run in a caller's conversations now."""
     rows: list[dict[str, Any]] = []
     for thread_id, progress in context.sessions.landings().items():
-        session = await context.store.read(lambda c, of=thread_id: find_session(c, of))
+        session = await context.sessions.find(thread_id)
         if session is not None and caller.owns(session.owner):
             rows.append({"conversation_id": thread_id, **(landing_row(progress) or {})})
     return rows

@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bowerbird.core.errors import NotFound
 from bowerbird.core.ids import new_id
@@ -19,7 +19,6 @@ from bowerbird.core.threads import in_thread, to_thread
 from bowerbird.server.common.errors import problem
 from bowerbird.server.conversations.files import virtual
 from bowerbird.server.conversations.submitting import DOOR
-from bowerbird.store.rows.meta import get_meta, set_meta
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -98,14 +97,14 @@ async def land_upload(
 async def _carrier(context: "ServerContext", workspace: "Workspace", place: str) -> "Branch":
     """Return the branch that carries the uploads of a workspace, made at the first one."""
     key = f"uploads:{place}"
-    known: Any = await context.store.read(lambda c: get_meta(c, key))
+    known = await context.sessions.lookup.noted(key)
     if known is not None:
         try:
-            return await to_thread(workspace.open, str(known))
+            return await to_thread(workspace.open, known)
         except NotFound:
             pass  # somebody emptied the data directory: begin anew
     branch = await to_thread(workspace.branch, _NAME)
-    await context.store.write(lambda c: set_meta(c, key, branch.id))
+    await context.sessions.lookup.note(key, branch.id)
     return branch
 
 

@@ -26,11 +26,8 @@ from bowerbird.server.routes.common import (
     Viewer,
 )
 from bowerbird.server.routes.shapes import Question, TraceRecord
-from bowerbird.sessions.inbox.accept import ANSWER_DOOR
 from bowerbird.sessions.inbox.answers import DECISIONS
 from bowerbird.sessions.shown import question
-from bowerbird.store.rows.owners import owner_of_answer
-from bowerbird.store.rows.traces import traces_of
 
 router = APIRouter(prefix="/api", tags=["approvals"])
 
@@ -84,7 +81,7 @@ async def _pending(context: ServerContext, caller: Caller, request_id: str) -> t
     for request in await context.sessions.pending(owner=hidden_owner(caller)):
         if request.request_id == request_id:
             return request.thread_id, request.kind
-    known = await context.store.read(lambda c: owner_of_answer(c, ANSWER_DOOR, request_id))
+    known = await context.sessions.lookup.owner_of_answer(request_id)
     if known is not None and caller.owns(known[1]):
         raise AlreadyAnswered("this question was answered before")
     raise problem("not_found", "no such question waits for an answer")
@@ -102,4 +99,4 @@ async def traces(
 ) -> Response:
     """Stored `llm_request` and `llm_response` records, while tracing was on; secrets are masked."""
     row = await owned_session(context, caller, conversation_id)
-    return answer(await context.store.read(lambda c: traces_of(c, row.thread_id, after, limit)))
+    return answer(await context.sessions.lookup.traces(row.thread_id, after, limit))

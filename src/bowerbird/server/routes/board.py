@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
-from bowerbird.boards.boards import BoardKey, board_at, board_of, board_state
+from bowerbird.boards.boards import BoardKey, board_at, board_of
 from bowerbird.core.events import Notice
 from bowerbird.server.common.context import Caller, ServerContext
 from bowerbird.server.common.json_answers import answer
@@ -19,7 +19,6 @@ from bowerbird.server.common.ownership import owned_session
 from bowerbird.server.conversations.conversations import found_workspace
 from bowerbird.server.routes.common import Context, Shown, Viewer
 from bowerbird.sessions.live.hub import Published
-from bowerbird.store.rows.board import boards_of_threads
 
 _log = logging.getLogger(__name__)
 router = APIRouter(prefix="/api", tags=["tasks"])
@@ -54,7 +53,7 @@ async def tasks(
     if key is not None:
         for warning in await context.boards.open(key):
             await _warn(context, key, warning)
-    state = None if key is None else await context.store.read(lambda c: board_state(c, key))
+    state = None if key is None else await context.boards.state(key)
     found = () if state is None else state.tasks
     return answer([task for task in found if status is None or task["status"] == status])
 
@@ -63,10 +62,8 @@ async def _warn(context: ServerContext, key: BoardKey, warning: str) -> None:
     """Name a file that was not taken over to the viewers of the workspace's conversations, and in the log."""
     _log.warning("the task board of %s: %s", key.name, warning)
     live = context.sessions.live
-    watched = live.watched()
-    for session in await context.store.read(lambda c: boards_of_threads(c, watched)) if watched else ():
-        if board_of(session) == key:
-            live.publish(Published(session.thread_id, None, None, Notice("tasks", warning)))
+    for thread_id in await context.boards.sessions_on(key, live.watched()):
+        live.publish(Published(thread_id, None, None, Notice("tasks", warning)))
 
 
 async def _board(

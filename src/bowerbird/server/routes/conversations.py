@@ -35,7 +35,6 @@ from bowerbird.server.routes.common import (
 )
 from bowerbird.server.routes.shapes import BranchShown, LandingUnderWay, QueuedShown
 from bowerbird.sessions.shown import listed
-from bowerbird.store.rows.sessions import find_session
 
 router = APIRouter(prefix="/api", tags=["conversations"])
 
@@ -185,7 +184,7 @@ async def conversations(
 
 async def _known(context: ServerContext, caller: Caller, before: str) -> None:
     """Refuse a place in the list that there is not: an empty page would read as its end."""
-    row = await context.store.read(lambda c: find_session(c, before, deleted=True)) if is_id(before) else None
+    row = await context.sessions.find(before, deleted=True) if is_id(before) else None
     if row is None or not caller.owns(row.owner):
         raise problem(
             "not_found", "there is no such conversation in `before`; begin the list again without it"

@@ -16,8 +16,7 @@ from bowerbird.server.common.ownership import owned_session
 from bowerbird.server.conversations.conversations import found_workspace
 from bowerbird.server.routes.common import Context, Shown, StrictBody, User, Viewer, whole
 from bowerbird.sessions.shown import memory_version
-from bowerbird.sessions.upkeep.memory_rewriting import scope_of
-from bowerbird.store.rows.memory import memory_log, restore_memory
+from bowerbird.sessions.upkeep.memory_rewriting import Remembering, scope_of
 
 router = APIRouter(prefix="/api/memory", tags=["memory"])
 
@@ -55,7 +54,7 @@ async def versions(
 ) -> Response:
     """The newest 20, newest first: of `conversation`'s workspace, a registered one, else the default one."""
     owner, path = await _scope(context, caller, workspace, conversation)
-    found = await context.store.read(lambda c: memory_log(c, owner, path))
+    found = await context.sessions.part(Remembering).versions(owner, path)
     return answer([memory_version(version, current=index == 0) for index, version in enumerate(found)])
 
 
@@ -63,9 +62,7 @@ async def versions(
 async def restore(context: Context, caller: User, wanted: Restored) -> Response:
     """It becomes the newest version; what counted before stays in the list."""
     owner, path = await _scope(context, caller, wanted.workspace, wanted.conversation)
-    version = await context.store.write(lambda c: restore_memory(c, owner, path, wanted.version))
-    if context.memory_copy is not None:
-        await context.memory_copy(owner, path, version.body)
+    version = await context.sessions.part(Remembering).restore(owner, path, wanted.version)
     return answer(memory_version(version, current=True))
 
 

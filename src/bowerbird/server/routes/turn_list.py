@@ -25,8 +25,7 @@ from bowerbird.server.routes.common import (
 )
 from bowerbird.server.routes.shapes import Question, Sender, TurnError, UsageNumbers
 from bowerbird.sessions.shown import messages_page
-from bowerbird.sessions.values import TurnInfo
-from bowerbird.store.rows.turn_value import Turn
+from bowerbird.sessions.values import Turn, TurnInfo
 
 router = APIRouter(prefix="/api/conversations/{conversation_id}", tags=["turns"])
 

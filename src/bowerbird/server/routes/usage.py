@@ -17,9 +17,7 @@ from bowerbird.server.common.ownership import owned_session
 from bowerbird.server.conversations.conversations import hidden_owner
 from bowerbird.server.routes.common import Context, Shown, StrictBody, User, Viewer
 from bowerbird.server.routes.shapes import UsageRow
-from bowerbird.sessions.money_limits import set_limit
-from bowerbird.store.rows.usage import MoneyScope, standings
-from bowerbird.store.rows.usage_report import OWN, standing_limits, usage_rows
+from bowerbird.sessions.lookup import OWN
 
 router = APIRouter(prefix="/api", tags=["usage"])
 
@@ -65,8 +63,8 @@ async def used(
 ) -> Response:
     """Of the caller's conversations; of all for an admin."""
     until = end + timedelta(days=1) if end is not None and end < date.max else None
-    rows = await context.store.read(
-        lambda c: usage_rows(c, by, since=_at(start), until=_at(until), owner=hidden_owner(caller))
+    rows = await context.sessions.lookup.usage(
+        by, since=_at(start), until=_at(until), owner=hidden_owner(caller)
     )
     return answer({"by": by, "from": start, "to": end, "rows": rows})
 
@@ -78,7 +76,7 @@ def _at(day: date | None) -> str | None:
 @router.get("/budgets", response_model=list[BudgetShown], summary="Limits in USD and where they stand")
 async def budgets(context: Context, caller: Viewer) -> Response:
     """The caller's daily limit, limits set on their conversations, and for an admin all others too."""
-    limits = await context.store.read(standing_limits)
+    limits = await context.sessions.lookup.limits()
     given = {("session" if scope == OWN else scope, key) for scope, key in limits}
     wanted = {(scope, key) for scope, key in given if await _is_seen(context, caller, scope, key)}
     wanted |= {("user", caller.user_id), ("deployment", "")} if caller.role == "admin" else {
@@ -92,8 +90,8 @@ async def budgets(context: Context, caller: Viewer) -> Response:
         own = limits.get((OWN, key)) if scope == "session" else None
         if own is not None:
             limit = own if limit is None else min(own, limit)
-        place = MoneyScope(scope, key, today if scope in DAILY else "", limit or 0.0)
-        (standing,) = await context.store.read(lambda c, place=place: standings(c, [place]))
+        window = today if scope in DAILY else ""
+        standing = await context.sessions.lookup.standing(scope, key, window, limit or 0.0)
         source = "set" if own is not None or (scope, key) in limits else "settings"
         total = None if limit is None else standing.limit_usd
         rows.append({"scope": scope, "key": key, "limit_usd": total, "source": source,
@@ -123,9 +121,7 @@ async def set_budget(wanted: NewBudget, context: Context, caller: User) -> Respo
         await owned_session(context, caller, key)
     settings, authority, by = context.sessions.settings, caller.authority, caller.user_id
     limit = wanted.limit_usd
-    await context.store.write(
-        lambda c: set_limit(c, wanted.scope, key, limit, settings, authority=authority, by=by)
-    )
+    await context.sessions.lookup.set_limit(wanted.scope, key, limit, settings, authority=authority, by=by)
     await context.sessions.keepers.limits_lifted()
     configured = context.settings.budgets.get(wanted.scope)
     return answer(

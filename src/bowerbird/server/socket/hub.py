@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from bowerbird.core import wire
 from bowerbird.core.errors import BowerbirdError
 from bowerbird.server.access.admission import Admission
+from bowerbird.server.access.identity import withdrawn
 from bowerbird.server.common.errors import problem
 from bowerbird.server.socket.frames import Frame, placed
-from bowerbird.server.socket.from_journal import Now, heads, present
 from bowerbird.server.socket.request_frames import error as error_frame
 from bowerbird.server.socket.room import Room
 from bowerbird.server.socket.viewer import (
@@ -29,8 +29,8 @@ from bowerbird.server.socket.viewer import (
     Viewer,
 )
 from bowerbird.server.socket.viewers_rule import ViewersRule
+from bowerbird.sessions.live.from_journal import Now, heads, present
 from bowerbird.sessions.live.hub import TurnMark
-from bowerbird.store.rows.tokens import unusable
 
 if TYPE_CHECKING:
     from bowerbird.server.common.context import Caller, ServerContext
@@ -256,9 +256,7 @@ class Hub:
         """Close viewers whose token was revoked, whose sign-in is over, or who may not be here."""
         now, rules = time.time(), Admission.of(self.context.settings)
         named = {v.caller.credential for v in self._viewers if v.caller.credential}
-        gone: set[str] = set()
-        if named:
-            gone = await self.context.store.read(lambda c: unusable(c, named))
+        gone = await withdrawn(self.context, named)
         for viewer in tuple(self._viewers):
             over = viewer.expires_at is not None and viewer.expires_at <= now
             if over or viewer.caller.credential in gone or not rules.stays(viewer.caller):

@@ -21,25 +21,27 @@ from bowerbird.server.socket.audience import Audience
 from bowerbird.server.socket.event_order import Order
 from bowerbird.server.socket.files import BranchFiles
 from bowerbird.server.socket.frames import placed
-from bowerbird.server.socket.from_journal import (
+from bowerbird.server.socket.request_frames import error as error_frame
+from bowerbird.server.socket.translate import Closing, Translator
+from bowerbird.server.socket.viewer import BROKEN, GOING_AWAY, UNKNOWN, Farewell, Viewer
+from bowerbird.sessions.live.from_journal import (
     PAGE,
     Now,
+    Record,
     before,
     calls_of,
     last_seq,
     paused_mark,
     present,
-    prime,
     published_of,
     read_page,
     records_of_turn,
 )
-from bowerbird.server.socket.request_frames import error as error_frame
-from bowerbird.server.socket.translate import Closing, Translator
-from bowerbird.server.socket.viewer import BROKEN, GOING_AWAY, UNKNOWN, Farewell, Viewer
 from bowerbird.sessions.live.hub import Lagged, Published, Tap, TurnMark
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sqlalchemy import Connection
 
     from bowerbird.server.common.context import ServerContext
@@ -91,7 +93,7 @@ class Room:
         active = now.active
         if active is not None:
             known = await records_of_turn(self.store, self.thread_id, active.turn_id, head)
-            prime(translator, known, self.thread_id)
+            _prime(translator, known, self.thread_id)
             translator.running, translator.state = active.turn_id, cast("TurnState", active.state)
             translator.paused = paused_mark(active)
         for published in now.asked_below:
@@ -317,7 +319,7 @@ class Room:
             records = await read_page(self.store, self.thread_id, at, upto)
             if calls is None:
                 known = await before(self.store, self.thread_id, records, at)
-                prime(translator, known, self.thread_id)
+                _prime(translator, known, self.thread_id)
                 translator.cursor, calls = at, calls_of(known)
             ends = [record.seq for record in records if record.type == "turn_ended"]
             for published in published_of([*calls, *records], self.thread_id):
@@ -367,3 +369,15 @@ class Room:
 
 def _stops(mark: TurnMark) -> bool:
     return mark.has_stopped and not (mark.state == "waiting" and mark.stop_reason is None)
+
+
+def _prime(translator: Translator, known: "Sequence[Record]", thread_id: str) -> None:
+    """Let a translator know the turn that it comes into the middle of."""
+    for published in published_of(known, thread_id):
+        translator.frames(published)
+    started = next((record.body for record in known if record.type == "turn_started"), None)
+    if started is not None and "mode" in started:
+        translator.plan_mode = started["mode"] == "plan"
+    # Whoever was shown the plan was told with it that its turn is done.
+    if any(request.kind == "plan" for request in translator.requests.values()):
+        translator.told_plan = next((record.turn for record in known), None)

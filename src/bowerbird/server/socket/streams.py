@@ -17,8 +17,8 @@ from bowerbird.server.common.context import Caller, ServerContext, context_of
 from bowerbird.server.common.ownership import owned_session
 from bowerbird.server.socket.endpoint import after_of, hub_of
 from bowerbird.server.socket.frames import Frame
-from bowerbird.server.socket.from_journal import present
 from bowerbird.server.socket.viewer import Farewell, Viewer
+from bowerbird.sessions.live.from_journal import present
 
 if TYPE_CHECKING:
     from bowerbird.server.socket.hub import Hub, Seat

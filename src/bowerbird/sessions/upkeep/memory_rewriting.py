@@ -30,6 +30,7 @@ from bowerbird.sessions.settings import SessionSettings
 from bowerbird.sessions.turn.money import money_scopes
 from bowerbird.store.rows.memory import (
     MemoryJob,
+    MemoryVersion,
     add_job,
     add_memory,
     add_memory_usage,
@@ -37,8 +38,10 @@ from bowerbird.store.rows.memory import (
     due_threads,
     has_left_jobs,
     left_jobs,
+    memory_log,
     newest_memory,
     previous_job,
+    restore_memory,
 )
 from bowerbird.store.rows.meta import get_meta, set_meta
 from bowerbird.store.rows.sessions import SessionRow, get_session
@@ -115,6 +118,17 @@ class Remembering(SessionPart):
             self._keeper.cancel()
             await asyncio.gather(self._keeper, return_exceptions=True)
             self._keeper = None
+
+    async def versions(self, owner: str, workspace: str) -> list[MemoryVersion]:
+        """Return the texts that are kept of a user and workspace, the newest first."""
+        return await self._store.read(lambda c: memory_log(c, owner, workspace))
+
+    async def restore(self, owner: str, workspace: str, version: int) -> MemoryVersion:
+        """Make an earlier text the one that counts, as a new version; raises NotFound."""
+        made = await self._store.write(lambda c: restore_memory(c, owner, workspace, version))
+        if self.rules.written is not None:
+            await self.rules.written(owner, workspace, made.body)
+        return made
 
     async def _keep(self) -> None:
         while True:

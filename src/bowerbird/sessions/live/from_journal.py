@@ -1,7 +1,7 @@
-"""Committed events read back from the journal, as the frames they were (SV-46).
+"""Committed events read back from the journal, as they were published (SV-46).
 
-Here: records to published events, what a translator must know of the turn a replay begins in, pages.
-Not here: live events, when to replay (`room.py`).
+Here: records to published events, how a session stands, pages. Not here: live events (`hub.py`), when a door
+replays.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,6 @@ from bowerbird.store.rows.turns import OPEN, TurnRow, turns_of, waiting_below
 from bowerbird.store.sql.tables import journal, sessions
 
 if TYPE_CHECKING:
-    from bowerbird.server.socket.translate import Translator
     from bowerbird.store.store import Store
 
 PAGE = 200
@@ -131,18 +130,6 @@ async def before(store: "Store", thread_id: str, records: Sequence[Record], afte
     if first is None or first.turn is None or first.type == "turn_started":
         return []
     return await records_of_turn(store, thread_id, first.turn, after)
-
-
-def prime(translator: "Translator", known: Sequence[Record], thread_id: str) -> None:
-    """Let a translator know the turn that it comes into the middle of."""
-    for published in published_of(known, thread_id):
-        translator.frames(published)
-    started = next((record.body for record in known if record.type == "turn_started"), None)
-    if started is not None and "mode" in started:
-        translator.plan_mode = started["mode"] == "plan"
-    # Whoever was shown the plan was told with it that its turn is done.
-    if any(request.kind == "plan" for request in translator.requests.values()):
-        translator.told_plan = next((record.turn for record in known), None)
 
 
 def calls_of(records: Sequence[Record]) -> list[Record]:
