@@ -2,23 +2,16 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import support.full_disk
+from support.full_disk import ALONE, can_mount
 from support.patience import patience
 
 PROGRAM = Path(support.full_disk.__file__)
-ALONE = ["unshare", "--user", "--map-root-user", "--mount"]
-
-
-def can_mount() -> bool:
-    if shutil.which("unshare") is None:
-        return False
-    return subprocess.run([*ALONE, "true"], capture_output=True, check=False).returncode == 0
 
 
 @pytest.mark.parametrize("min_free_mb", [4, 0])

@@ -8,7 +8,9 @@ import asyncio
 import ctypes
 import json
 import os
+import shutil
 import sqlite3
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,14 @@ from support.sessions import Place, place, writes
 from bowerbird.core.errors import BowerbirdError
 
 SIZE_MB = 48
+ALONE = ["unshare", "--user", "--map-root-user", "--mount"]
+
+
+def can_mount() -> bool:
+    """Whether a disk of one's own can be made here."""
+    if shutil.which("unshare") is None:
+        return False
+    return subprocess.run([*ALONE, "true"], capture_output=True, check=False).returncode == 0
 
 
 def mount_small(directory: Path) -> None:

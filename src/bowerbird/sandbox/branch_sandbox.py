@@ -37,6 +37,7 @@ from bowerbird.sandbox.run.command import (
     check_environment,
     check_timeout,
 )
+from bowerbird.sandbox.run.gauges import room_again
 from bowerbird.sandbox.run.profile import environment
 from bowerbird.sandbox.run.running import Finished, RunningCommand
 from bowerbird.sandbox.run.spill_files import prune_spills
@@ -324,9 +325,13 @@ class BranchSandbox:
         async with self._preparing:
             # Shielded: what a cancelled command changed is in the branch all the same.
             last = not self._running
-            return await asyncio.shield(
+            captured = await asyncio.shield(
                 to_thread(self._finish, started_ns, turn, call, last=last, spilled=running.spilled)
             )
+            if captured is NOTHING_KEPT:
+                self._projection.close()  # its mount would keep the bytes of files that are deleted
+                await room_again(self._view.directory)
+            return captured
 
     async def capture(self, started_ns: int, *, turn: str | None = None, call: str | None = None) -> Captured:
         """Take what a command that goes on has changed so far into the branch's records."""

@@ -67,7 +67,12 @@ def disk_note(finished: Finished, captured: Captured) -> str:
     if finished.ending.stop != "disk":
         return ""
     if finished.disk_left is not None:
-        left = f"it was ended because the disk of Bowerbird's data has {finished.disk_left >> 20} MiB left"
+        disk = f"the disk of Bowerbird's data has {finished.disk_left >> 20} MiB left"
+        left = (
+            f"it was ended because {disk}"
+            if finished.ending.signal is not None
+            else f"it was cut off: {disk}"
+        )
         return f"{left}: make room (`bowerbird disk` shows what takes it) and try again; {_kept(captured)}"
     return _kept(captured)
 

@@ -5,6 +5,7 @@ in sockets. So does what all others take; therefore these figures alone end no c
 Not here: what follows (`watch`).
 """
 
+import asyncio
 import contextlib
 import os
 import time
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _FRESH_S = 0.01
+_ROOM_S = 1.0
 _KIB = 1024
 _FLOOR_BYTES, _FLOOR_FILES, _FLOOR_SHARE = 256 << 20, 10_000, 0.02
 # Memory that belongs to files or programs; what else is in use, the kernel holds.
@@ -75,6 +77,13 @@ def _zfs_cache() -> int:
             if line.startswith("size "):
                 return int(line.split()[2])
     return 0
+
+
+async def room_again(directory: Path) -> None:
+    """Wait a moment until deleted files have made room: the kernel lets go of a mount's a little later."""
+    until = time.monotonic() + _ROOM_S
+    while disk_gauge(directory).below_floor and time.monotonic() < until:  # noqa: ASYNC110 - the kernel tells nobody when
+        await asyncio.sleep(_FRESH_S)
 
 
 def disk_gauge(directory: Path) -> DiskGauge:

@@ -22,6 +22,8 @@ _ASK_S = 1.0
 """So often every descriptor is looked at, whatever the gauges say: others' coming and going hides in them."""
 _WORTH_A_LOOK = 16 << 20
 _FILES_WORTH_A_LOOK = 1_000
+_FULL_BYTES, _TOOK_BYTES = 256 << 10, 64 << 10
+"""A command that leaves less than the first, and took more than the second, was cut off in some file."""
 _MANY_HOLDERS = 32
 """So few sockets and pipes hold no memory to speak of; an ordinary program has that many."""
 _MOST_HELD = 8 << 20  # bytes in one of them
@@ -82,7 +84,10 @@ class LimitWatch:
 
     async def last_look(self) -> None:
         """Look once more at what a command that ended by itself wrote: it may be faster than a tick."""
-        if self._disk is not None and self._disk_grew(self._disk, disk_gauge(self._disk.directory)):
+        if self._disk is None:
+            return
+        now = disk_gauge(self._disk.directory)
+        if self._disk_grew(self._disk, now) or self._filled(now):
             await self._look_at_disk(self._disk, ended=True)
 
     # ------------------------------------------------------------ memory
@@ -168,10 +173,16 @@ class LimitWatch:
         self._disk_at = time.monotonic()
         self._disk_cost = self._disk_at - began
         over = used > self._limits.disk_bytes or entries > self._limits.disk_files
-        if not over and now.below_floor and grown > _WORTH_A_LOOK:
+        too_little = now.below_floor and grown > _WORTH_A_LOOK
+        if not over and (too_little or (ended and used > 0 and self._filled(now))):
             self.left = now.bytes
         if over or self.left is not None:
             self._stop("disk")
+
+    def _filled(self, now: DiskGauge) -> bool:
+        """Whether nothing more fits since this command began: what it wrote last is torn (D-8)."""
+        assert self._disk_then is not None
+        return now.bytes < _FULL_BYTES and self._disk_then.bytes - now.bytes > _TOOK_BYTES
 
     async def _hidden_on_disk(self, now: DiskGauge, named: int) -> int:
         """Return the bytes of files that have no name any more but are held open."""

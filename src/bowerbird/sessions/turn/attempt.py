@@ -52,6 +52,7 @@ from bowerbird.sessions.turn.prepare import Ready, expires_at, opened
 from bowerbird.sessions.turn.step_records import Writer, append_of
 from bowerbird.sessions.turn.step_side_effects import Change, beside, together
 from bowerbird.sessions.turn.tool_transactions import OutcomeChanges
+from bowerbird.sessions.turn.unrecorded import without_unrecorded
 from bowerbird.sessions.turn_maker import TurnContext
 from bowerbird.sessions.values import DISCONNECTED
 from bowerbird.store.journal.journal import Append, Record, append_one
@@ -84,6 +85,7 @@ class Attempt:
     asked: dict[str, ApprovalRequest] = field(default_factory=dict[str, ApprovalRequest])
     alias: dict[str, str] = field(default_factory=dict[str, str])
     open_calls: set[str] = field(default_factory=set[str])
+    batch: list[ToolIntent | ToolOutcome] = field(default_factory=list[ToolIntent | ToolOutcome])
     has_acted: bool = False  # a tool was called
     may_keep: bool = False  # no reservation must be settled with a step's record
     kept: AssistantStep | None = None  # not recorded yet
@@ -121,6 +123,9 @@ class Attempt:
             if isinstance(verdict, Pause):
                 await self._record_kept()
                 return await self.closer.pause(verdict)
+            if self.open_calls and verdict.state == "failed":
+                await self.lease.confirm()
+                verdict = await without_unrecorded(verdict, self.batch, self.closer.branch, self.context)
             last = None if self.kept is None else await self._last_step(self.kept)
             return await self.closer.end(verdict, last)
         except Drained:
@@ -272,6 +277,10 @@ class Attempt:
             self.kept = event
             return
         await self.commit(event)
+        if isinstance(event, AssistantStep):
+            self.batch.clear()  # what it asks for comes now
+        elif isinstance(event, ToolIntent | ToolOutcome):
+            self.batch.append(event)
         if isinstance(event, ToolOutcome):
             self.open_calls.discard(event.call)
             if event.tainted and self.closer.branch is not None:

@@ -5,6 +5,7 @@ Here: what `stack_reading.py` reads, written. Not here: file tools, limits, jour
 Every method expects that the caller holds the branch's writer lock (`BranchState.writing`).
 """
 
+import errno
 import os
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -19,6 +20,8 @@ from bowerbird.workspace.tree.merged_view import open_regular
 from bowerbird.workspace.tree.nodes import Entry, entry_of, find, walk
 from bowerbird.workspace.tree.open_layer import discard
 from bowerbird.workspace.tree.stack_reading import Layering, LayerState
+
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 __all__ = ["Base", "Entry", "Stack", "open_regular"]
 
@@ -268,7 +271,12 @@ class Stack(Layering):
 
         Directories of dropped layers are deleted after the manifest no longer names them.
         """
-        self.seal()
+        try:
+            self.seal()
+        except OSError as error:
+            if error.errno not in _FULL:
+                raise
+            self._drop_open()  # it goes anyway, and so makes the room that the record needs
         manifest = self._manifest.value
         kept = tuple(layer for layer in manifest.layers if layer.n <= number)
         dropped = [layer.n for layer in manifest.layers if layer.n > number]
@@ -279,6 +287,18 @@ class Stack(Layering):
                 self._layers.pop(n, None)
                 self.discard_layer(n)
         self.prune_bases()
+
+    def _drop_open(self) -> None:
+        """Delete what the open layer holds; a kill in the middle leaves an empty one, too."""
+        state = self._state
+        gone = self.directory / "work" / f"dropped-{state.open.number}"
+        state.open.path.rename(gone)
+        discard(gone)
+        if state.open.marks_file is not None:
+            discard(state.open.marks_file)
+        opened = self._open_layer(state.open.number)
+        self._state = LayerState(self.ground, opened, state.own, state.lower)
+        self._wrote()
 
     def discard_layer(self, number: int) -> None:
         """Delete the directory of a layer that the manifest no longer names.
