@@ -3,7 +3,7 @@
 Here: provider-neutral values. Not here: the `Model` protocol and adapters (`models/`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -68,7 +68,7 @@ class ModelRequest(msgspec.Struct, frozen=True):
         read_blob: reads files that messages name (MO-7); None = as the model was opened with.
     """
 
-    messages: tuple[Message, ...]
+    messages: Sequence[Message]
     system: tuple[str, ...] = ()
     tools: tuple[ToolSpec, ...] = ()
     tool_choice: str = "auto"

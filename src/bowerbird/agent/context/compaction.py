@@ -35,7 +35,7 @@ class SentView:
         size: characters of the messages.
     """
 
-    messages: tuple[Message, ...]
+    messages: Sequence[Message]
     cache_marks: tuple[int, ...] = ()
     size: int = 0
 
@@ -52,7 +52,7 @@ def sent_view(history: History) -> SentView:
     """
     known = _sending_of(history)
     marks = {i for i in (known.shortened, len(known.sent) - 1) if i >= 0}
-    return SentView(tuple(known.sent), tuple(sorted(marks)), known.size)
+    return SentView(known.sent, tuple(sorted(marks)), known.size)
 
 
 def sent_tokens(history: History) -> int:
@@ -136,7 +136,7 @@ def plan_summary(history: History, window: int, *, share: float = KEPT_SHARE) ->
         window: tokens of the model's window.
         share: the part of the window that the newest messages may fill.
     """
-    messages = history.messages
+    messages = tuple(history.messages)
     if len(messages) < 2:
         return None
     # When all of it would be kept, the last exchange is: a summary of nothing helps nobody.

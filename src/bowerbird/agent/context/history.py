@@ -10,6 +10,7 @@ messages as the run that wrote it.
 """
 
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -29,6 +30,7 @@ __all__ = [
     "results_id",
 ]  # fmt: skip
 
+from bowerbird.core.growing import Growing, Names
 from bowerbird.core.messages import ImageBlock, Message, TextBlock, ToolResultBlock, ToolUseBlock
 
 PARTIAL = "partial"  # stop reason of an assistant record that was cut by a stop or a failure (MO-32)
@@ -49,11 +51,11 @@ class History:
         sending: what is sent of its beginning, worked out when it was built; never changed from then on.
     """
 
-    messages: tuple[Message, ...] = ()
+    messages: Sequence[Message] = ()
     compactions: tuple[Compaction, ...] = ()
-    started: frozenset[str] = frozenset()
+    started: AbstractSet[str] = frozenset()
     unsent: frozenset[str] = frozenset()
-    injected: frozenset[str] = frozenset()
+    injected: AbstractSet[str] = frozenset()
     last_context: int = 0
     sending: Sending | None = field(default=None, compare=False, repr=False)
 
@@ -76,10 +78,10 @@ class HistoryBuilder:
     """The history of a run while it grows; owned by one task."""
 
     base: History = field(default_factory=History)
-    messages: list[Message] = field(init=False)
+    messages: Growing[Message] = field(init=False)
     compactions: list[Compaction] = field(init=False)
-    started: "_Ids" = field(init=False)
-    injected: "_Ids" = field(init=False)
+    started: Names = field(init=False)
+    injected: Names = field(init=False)
     last_context: int = field(init=False)
     unsent: frozenset[str] = field(init=False)
     _sending: Sending | None = field(init=False)
@@ -87,10 +89,10 @@ class HistoryBuilder:
     _built: History | None = None
 
     def __post_init__(self) -> None:
-        self.messages = list(self.base.messages)
+        self.messages = Growing.of(self.base.messages)
         self.compactions = list(self.base.compactions)
-        self.started = _Ids(self.base.started)
-        self.injected = _Ids(self.base.injected)
+        self.started = Names.of(self.base.started)
+        self.injected = Names.of(self.base.injected)
         self.last_context = self.base.last_context
         self.unsent = self.base.unsent
         self._sending = self.base.sending
@@ -100,16 +102,16 @@ class HistoryBuilder:
         self._built = None
         match event:
             case UserStep():
-                self.messages.append(event.message)
+                self.messages = self.messages.plus((event.message,))
             case Injected():
-                self.messages.append(event.message)
-                self.injected.add(event.message.id)
+                self.messages = self.messages.plus((event.message,))
+                self.injected = self.injected.plus((event.message.id,))
             case AssistantStep():
                 if event.message.content:
-                    self.messages.append(event.message)
+                    self.messages = self.messages.plus((event.message,))
                 self.last_context = event.usage.context_tokens or self.last_context
             case ToolIntent():
-                self.started.add(event.call)
+                self.started = self.started.plus((event.call,))
             case ToolOutcome():
                 self._add_outcome(event)
             case Compaction():
@@ -122,23 +124,23 @@ class HistoryBuilder:
         """Return the history so far as a value."""
         if self._built is None or self._built.unsent != self.unsent:
             self._built = History(
-                messages=tuple(self.messages),
+                messages=self.messages,
                 compactions=tuple(self.compactions),
-                started=self.started.all,
+                started=self.started,
                 unsent=self.unsent,
-                injected=self.injected.all,
+                injected=self.injected,
                 last_context=self.last_context,
                 sending=self._sent_so_far(),
             )
         return self._built
 
     @property
-    def calls(self) -> set[str]:
+    def calls(self) -> Names:
         """Ids of every call so far."""
         sending = self._grown()
         rest = self.messages[sending.taken :] if sending else self.messages
-        known = sending.calls if sending else set[str]()
-        return known.union(use.id for message in rest for use in message.tool_uses)
+        known = sending.calls if sending else Names()
+        return known.plus(use.id for message in rest for use in message.tool_uses)
 
     def grow(self) -> None:
         """Work out now what is sent of what was added, so that `build` after many events is no long work."""
@@ -165,7 +167,7 @@ class HistoryBuilder:
             if known is not None and known.unsent == self.unsent and self.messages:
                 summed = known.summed_up(compactions, self.messages[0].id)
             self._sending = known = summed or Sending.of(
-                self.messages, compactions, self.unsent, self.started.all
+                self.messages, compactions, self.unsent, self.started
             )
             self._is_shared = False
         end = len(self.messages)
@@ -174,7 +176,7 @@ class HistoryBuilder:
         end -= bool(pending)
         if known.taken < end:
             known = self._own(known)
-            known.extend(self.messages[known.taken : end], self.started.all)
+            known.extend(self.messages[known.taken : end], self.started)
         return known
 
     def _own(self, known: Sending) -> Sending:
@@ -209,29 +211,11 @@ class HistoryBuilder:
             blocks = [r for r in following.tool_results if r.tool_use_id != outcome.call]
             blocks.append(block)
             blocks.sort(key=lambda r: order.index(r.tool_use_id))
-            self.messages[at + 1] = Message("user", tuple(blocks), following.id, following.ts)
+            results = Message("user", tuple(blocks), following.id, following.ts)
+            self.messages = self.messages.replaced(at + 1, results)
         else:
-            self.messages.insert(at + 1, Message("user", (block,), results_id(asker), asker.ts))
-
-
-class _Ids:
-    """A growing set whose frozen form is made once for many readers, not once per reader."""
-
-    def __init__(self, known: frozenset[str]) -> None:
-        self._known = known
-        self._new: set[str] = set()
-
-    def add(self, one: str) -> None:
-        """Take one more."""
-        self._new.add(one)
-
-    @property
-    def all(self) -> frozenset[str]:
-        """All of them, as a value."""
-        if self._new:
-            self._known |= self._new
-            self._new.clear()
-        return self._known
+            results = Message("user", (block,), results_id(asker), asker.ts)
+            self.messages = self.messages.upto(at + 1).plus((results, *self.messages[at + 1 :]))
 
 
 def result_block(outcome: ToolOutcome) -> ToolResultBlock:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from bowerbird.core.events import Compaction
+from bowerbird.core.growing import Growing, Names
 from bowerbird.core.messages import ImageBlock, Message, TextBlock, ToolResultBlock, result_text
 
 LONG_RESULT = 100  # characters; longer results are replaced once they are old
@@ -46,10 +47,10 @@ class Sending:
     ) -> None:
         self.compactions, self.unsent = compactions, unsent
         self.taken = 0
-        self.sent: list[Message] = []
+        self.sent: Growing[Message] = Growing()
         self.size = 0
         self.shortened = -1
-        self.calls: set[str] = set()
+        self.calls = Names()
         self._open: deque[_Open] = deque()
         self._said = -1
         self._names: dict[str, str] = {}
@@ -66,14 +67,14 @@ class Sending:
         made = cls(compactions, unsent)
         made._extend(standing(messages, compactions), started)
         made.taken = len(messages)
-        made.calls = {use.id for message in messages for use in message.tool_uses}
+        made.calls = Names.of(use.id for message in messages for use in message.tool_uses)
         return made
 
     def copy(self) -> "Sending":
         """Return one that can grow by itself."""
         other = Sending(self.compactions, self.unsent)
         other.taken, other.size, other.shortened = self.taken, self.size, self.shortened
-        other.sent, other.calls = list(self.sent), set(self.calls)
+        other.sent, other.calls = self.sent, self.calls
         other._open, other._said, other._names = self._open.copy(), self._said, self._names
         return other
 
@@ -89,14 +90,15 @@ class Sending:
         if not compactions or self.compactions != compactions[:-1] or compactions[-1].from_id != first_id:
             return None
         made = compactions[-1]
-        end = next((i for i in range(len(self.sent) - 1, -1, -1) if self.sent[i].id == made.to_id), None)
+        back = next((i for i, m in enumerate(reversed(self.sent), 1) if m.id == made.to_id), None)
+        end = None if back is None else len(self.sent) - back
         if end is None or self.sent[end].tool_uses:
             return None
         kept = self.sent[end + 1 :]
         other = Sending(compactions, self.unsent)
-        other.sent = [summary_message(made, self.sent[end].ts), *kept]
+        other.sent = Growing.of((summary_message(made, self.sent[end].ts), *kept))
         other.size = sum(message.size for message in other.sent)
-        other.taken, other.calls = self.taken, set(self.calls)
+        other.taken, other.calls = self.taken, self.calls
         other.shortened = self.shortened - end if self.shortened > end else -1
         other._open = deque(each._replace(at=each.at - end) for each in self._open if each.at > end)
         other._said, other._names = (self._said - end if self._said > end else -1), self._names
@@ -107,12 +109,12 @@ class Sending:
         if messages:
             self._extend(messages, started)
             self.taken += len(messages)
-            self.calls.update(use.id for message in messages for use in message.tool_uses)
+            self.calls = self.calls.plus(use.id for message in messages for use in message.tool_uses)
 
     def _extend(self, messages: Sequence[Message], started: Collection[str]) -> None:
-        for message in closed([m for m in messages if m.id not in self.unsent], started):
-            at = len(self.sent)
-            self.sent.append(message)
+        known = len(self.sent)
+        added = closed([m for m in messages if m.id not in self.unsent], started)
+        for at, message in enumerate(added, known):
             self.size += message.size
             if message.role == "assistant":
                 self._said = at
@@ -123,11 +125,13 @@ class Sending:
                 self._open.append(_Open(at, result.tool_use_id, tool, can_be))
         while len(self._open) > FULL_RESULTS and self._open[0].at <= self._said:
             old = self._open.popleft()
-            if old.can_be:
-                self._shorten(old)
+            if old.can_be and old.at < known:
+                self.sent = self.sent.replaced(old.at, self._shortened(self.sent[old.at], old))
+            elif old.can_be:
+                added[old.at - known] = self._shortened(added[old.at - known], old)
+        self.sent = self.sent.plus(added)
 
-    def _shorten(self, old: _Open) -> None:
-        message = self.sent[old.at]
+    def _shortened(self, message: Message, old: _Open) -> Message:
         blocks = tuple(
             ToolResultBlock(b.tool_use_id, f"[Previous: used {old.tool or 'a tool'}]", b.is_error)
             if isinstance(b, ToolResultBlock) and b.tool_use_id == old.call
@@ -136,8 +140,8 @@ class Sending:
         )
         shorter = Message(message.role, blocks, message.id, message.ts)
         self.size += shorter.size - message.size
-        self.sent[old.at] = shorter
         self.shortened = max(self.shortened, old.at)
+        return shorter
 
 
 def _is_long(result: ToolResultBlock) -> bool:

@@ -4,6 +4,7 @@ Here: what is sent, live deltas, the assistant step, what is kept of a cut strea
 here: when to call (`loop`), tools, retry and fallback (`models`), whether there is budget.
 """
 
+from collections.abc import Container
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
@@ -196,7 +197,7 @@ def _finished(turn: Turn, end: End, message_id: str) -> AssistantStep:
     for block in end.message.content:
         if isinstance(block, ToolUseBlock):
             fresh = _with_own_id(block, known)
-            known.add(fresh.id)
+            known = known.plus((fresh.id,))
             if fresh.id != block.id and block.id in invalid:
                 invalid[fresh.id] = invalid.pop(block.id)
             blocks.append(_canonical(turn, fresh) if fresh.id not in invalid else fresh)
@@ -224,7 +225,7 @@ def _told_apart(text: str) -> list[Block]:
     return [*blocks, TextBlock(said)] if said else blocks
 
 
-def _with_own_id(use: ToolUseBlock, known: set[str]) -> ToolUseBlock:
+def _with_own_id(use: ToolUseBlock, known: Container[str]) -> ToolUseBlock:
     """Return the call under an id that no other call of the session has (MO-8)."""
     return use if use.id and use.id not in known else ToolUseBlock(new_call_id(), use.name, use.input)
 

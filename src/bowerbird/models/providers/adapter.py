@@ -4,7 +4,7 @@ Here: reading blobs, sending the body, folding the answer, remembering refused f
 two wires, HTTP errors (`connection`), retries (`wrappers/retry`).
 """
 
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from functools import cached_property, lru_cache
 from typing import Any, Protocol
@@ -25,6 +25,7 @@ from bowerbird.core.usage import Usage
 from bowerbird.models.answers.answer import Answer
 from bowerbird.models.catalog import Traits
 from bowerbird.models.failures import FieldRefused, error_in_stream
+from bowerbird.models.providers.beginnings import not_kept
 from bowerbird.models.providers.connection import LARGEST_ANSWER, Connection
 from bowerbird.models.providers.content import BlobReader, images_in
 from bowerbird.models.providers.encoding import encode_body
@@ -90,6 +91,10 @@ class Wire(Protocol):
     """One provider's form of requests and answers."""
 
     optional_fields: frozenset[str]
+
+    def key(self, traits: Traits, without: frozenset[str]) -> Hashable:
+        """Everything beside a message that its translation depends on."""
+        ...
 
     def body(
         self, request: ModelRequest, traits: Traits, blobs: Mapping[str, bytes], without: frozenset[str]
@@ -201,14 +206,15 @@ class WireModel:
         return asked.error("server", text, retryable=False)
 
     async def _encoded(self, request: ModelRequest, refused: frozenset[str]) -> tuple[bytes, tuple[str, ...]]:
-        """Return the body and notes; of a long conversation made in a thread, so that others go on."""
+        """Return the body and notes; made in a thread where it is long work, so that others go on."""
         blobs = _Blobs(request.read_blob or self._blobs)
 
         def made() -> tuple[bytes, tuple[str, ...]]:
             body, notes = self._wire.body(request, self._traits, blobs, refused)
             return encode_body(body), notes
 
-        if len(request.messages) > MANY_MESSAGES or images_in(request.messages):
+        new = not_kept(request.messages, self._wire.key(self._traits, refused))
+        if len(new) > MANY_MESSAGES or images_in(new):
             return await to_thread(made)
         return made()
 

@@ -4,7 +4,7 @@ Here: how its requests prove who asks. Not here: the wire (`anthropic_wire`, `an
 (`adapter`).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -14,7 +14,7 @@ from bowerbird.models.answers.answer import Answer
 from bowerbird.models.catalog import Traits
 from bowerbird.models.providers.adapter import Fold
 from bowerbird.models.providers.anthropic_fold import AnthropicFold
-from bowerbird.models.providers.anthropic_wire import OPTIONAL_FIELDS, build_request
+from bowerbird.models.providers.anthropic_wire import OPTIONAL_FIELDS, build_request, message_key
 from bowerbird.models.providers.connection import Connection, Endpoint
 from bowerbird.models.redact import Redactor
 
@@ -27,6 +27,10 @@ class AnthropicWire:
     """See `adapter.Wire`."""
 
     optional_fields = OPTIONAL_FIELDS
+
+    def key(self, traits: Traits, without: frozenset[str]) -> Hashable:
+        """Everything beside a message that its translation depends on."""
+        return message_key(traits)
 
     def body(
         self, request: ModelRequest, traits: Traits, blobs: Mapping[str, bytes], without: frozenset[str]

@@ -110,6 +110,11 @@ def _tool_choice(request: ModelRequest) -> dict[str, Any] | None:
             return {"type": "tool", "name": name}
 
 
+def message_key(traits: Traits) -> tuple[str, str]:
+    """Return everything beside a message that its translation depends on."""
+    return ("anthropic", traits.info.name)
+
+
 def _messages(
     request: ModelRequest, traits: Traits, blobs: Mapping[str, bytes], marks_used: int
 ) -> list[Any]:
@@ -133,8 +138,7 @@ def _messages(
             messages[-1]["content"].append({"type": "text", "text": request.tail})
         return messages
 
-    key = ("anthropic", origin)
-    return translated(request.messages, key, translate, fixed=tuple(marked), merges=True)
+    return translated(request.messages, message_key(traits), translate, fixed=tuple(marked), merges=True)
 
 
 def _marked_messages(request: ModelRequest, room: int) -> set[int]:

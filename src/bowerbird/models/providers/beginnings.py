@@ -1,7 +1,7 @@
 """The beginning of a long conversation as it was encoded for the call before: only what is new costs time.
 
-Here: messages in pieces of fixed length, their JSON kept with the first message of each. Not here: how a
-message is translated (the wires), the rest of a body (`encoding`).
+Here: messages in pieces of fixed length, the JSON of each kept with it. Not here: how a message is translated
+(the wires), the rest of a body (`encoding`).
 
 Messages are values, so their JSON stays right as long as they are sent in the same order to the same model.
 """
@@ -11,24 +11,26 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
+from bowerbird.core.growing import PIECE, Piece
 from bowerbird.core.messages import Message
 from bowerbird.models.providers.encoding import encode_part
 
-PIECE = 64  # messages encoded together
-NEWEST = 8  # messages that are always translated: marks and what belongs to this call only go there
+NEWEST = 8  # messages that are always translated: what belongs to this call only goes there
 _KEPT_AS = "_encoded_beginning"
 
 Translate = Callable[[Sequence[Message], int], list[dict[str, Any]]]
 """Translates messages, given also the index of the first of them."""
 
 
-class _Piece(NamedTuple):
+class _Encoded(NamedTuple):
     """JSON of the messages of a provider's list, without the brackets; roles of its first and last.
 
-    `following` are the messages after the one that it is kept with: so it holds no reference to itself.
+    It is kept with the piece, or with the first message where there is only a tuple: `following` are then
+    the messages after that. So it holds no reference to itself.
     """
 
     key: Hashable
+    marks: tuple[int, ...]
     following: tuple[Message, ...]
     content: bytes
     first: str
@@ -49,17 +51,17 @@ def translated(
         messages: in the order in which they are sent.
         key: everything beside the messages that the translation depends on.
         translate: makes a provider's messages of a part of them.
-        fixed: indexes of messages whose translation holds for this call only.
+        fixed: indexes of messages that are translated in another way, as a mark stands after them.
         merges: adjacent messages of one role become one.
     """
-    end = max(0, len(messages) - NEWEST) // PIECE * PIECE
+    end = _beginning_of(messages)
     newest = translate(messages[end:], end)
     if not end or not newest:
         return translate(messages, 0)
-    pieces: list[_Piece] = []
+    pieces: list[_Encoded] = []
     for at in range(0, end, PIECE):
-        once = any(at <= index < at + PIECE for index in fixed)
-        piece = _piece(messages[at : at + PIECE], at, key, translate, once=once)
+        marks = tuple([index - at for index in fixed if at <= index < at + PIECE])
+        piece = _encoded(messages[at : at + PIECE], at, key, marks, translate)
         if not piece.content:
             continue
         if merges and pieces and pieces[-1].last == piece.first:
@@ -72,33 +74,60 @@ def translated(
     return [*(msgspec.Raw(piece.content) for piece in pieces), *newest]
 
 
-def _piece(
-    messages: Sequence[Message], at: int, key: Hashable, translate: Translate, *, once: bool
-) -> _Piece:
-    first, following = messages[0], tuple(messages[1:])
-    kept = cast("_Piece | None", vars(first).get(_KEPT_AS))
-    if not once and kept is not None and kept.key == key and kept.following == following:
+def not_kept(messages: Sequence[Message], key: Hashable) -> list[Message]:
+    """Return the messages of which nothing is kept that `translated` could use."""
+    end = _beginning_of(messages)
+    found = list(messages[end:])
+    for at in range(0, end, PIECE):
+        part = messages[at : at + PIECE]
+        kept = _kept_with(part)
+        if kept is None or kept.key != key or kept.following != _following(part):
+            found += part
+    return found
+
+
+def _beginning_of(messages: Sequence[Message]) -> int:
+    return max(0, len(messages) - NEWEST) // PIECE * PIECE
+
+
+def _encoded(
+    part: Sequence[Message], at: int, key: Hashable, marks: tuple[int, ...], translate: Translate
+) -> _Encoded:
+    kept, following = _kept_with(part), _following(part)
+    if kept is not None and (kept.key, kept.marks, kept.following) == (key, marks, following):
         return kept
-    wire = translate(messages, at)
+    wire = translate(part, at)
     roles = (str(wire[0]["role"]), str(wire[-1]["role"])) if wire else ("", "")
-    made = _Piece(key, following, encode_part(wire)[1:-1], *roles)
-    if not once and not any(message.images for message in messages):  # their bytes may come or go
-        vars(first)[_KEPT_AS] = made
+    made = _Encoded(key, marks, following, encode_part(wire)[1:-1], *roles)
+    if not any(message.images for message in part):  # their bytes may come or go
+        vars(_home(part))[_KEPT_AS] = made
     return made
+
+
+def _home(part: Sequence[Message]) -> Any:
+    return cast("Any", part) if isinstance(part, Piece) else part[0]
+
+
+def _kept_with(part: Sequence[Message]) -> _Encoded | None:
+    return cast("dict[str, _Encoded]", vars(_home(part))).get(_KEPT_AS)
+
+
+def _following(part: Sequence[Message]) -> tuple[Message, ...]:
+    return () if isinstance(part, Piece) else tuple(part[1:])
 
 
 def _end_of(role: str) -> bytes:
     return b'],"role":"%b"}' % role.encode()
 
 
-def _merged(one: _Piece, other: _Piece) -> _Piece:
+def _merged(one: _Encoded, other: _Encoded) -> _Encoded:
     """Put the first message of `other` into the last one of `one`: both are of one role."""
     items = other.content.removeprefix(b'{"content":[')
     joined = one.content.removesuffix(_end_of(one.last)) + b"," + items
     return one._replace(content=joined, last=other.last)
 
 
-def _continued(piece: _Piece, items: bytes) -> _Piece:
+def _continued(piece: _Encoded, items: bytes) -> _Encoded:
     """Add blocks to the last message of `piece`."""
     end = _end_of(piece.last)
     return piece._replace(content=piece.content.removesuffix(end) + b"," + items + end)

@@ -4,7 +4,7 @@ Here: how its requests prove who asks. Not here: the wire (`openai_wire`, `opena
 (`adapter`).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 from bowerbird.core.errors import ModelError
@@ -15,7 +15,7 @@ from bowerbird.models.catalog import Traits
 from bowerbird.models.providers.adapter import Fold
 from bowerbird.models.providers.connection import Connection, Endpoint
 from bowerbird.models.providers.openai_fold import OpenAIFold
-from bowerbird.models.providers.openai_wire import OPTIONAL_FIELDS, build_request
+from bowerbird.models.providers.openai_wire import OPTIONAL_FIELDS, build_request, message_key
 from bowerbird.models.redact import Redactor
 
 PATH = "/chat/completions"
@@ -30,6 +30,10 @@ class OpenAIWire:
         self._preset = preset
         # OpenAI itself never writes tags; everywhere else a model may.
         self._think_tags = not (preset.name == "openai" and own_host)
+
+    def key(self, traits: Traits, without: frozenset[str]) -> Hashable:
+        """Everything beside a message that its translation depends on."""
+        return message_key(traits, self._preset, without)
 
     def body(
         self, request: ModelRequest, traits: Traits, blobs: Mapping[str, bytes], without: frozenset[str]

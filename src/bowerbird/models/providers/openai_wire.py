@@ -4,7 +4,7 @@ Here: `build_request`. Not here: answers (`openai_fold`), HTTP (`transport`).
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from bowerbird.core.messages import (
     Block,
@@ -60,12 +60,9 @@ def build_request(
         own_host=traits.own_host,
         max_name=traits.max_name,
     )
-    reasoning_back = preset.reasoning_back and "reasoning_content" not in without
-    if preset.name == "openai":  # another server behind the same prefix is only compatible
-        reasoning_back = not traits.own_host and "reasoning_content" not in without
     body: dict[str, Any] = {
         "model": traits.info.model,
-        "messages": _Translation(request, traits, preset, blobs, reasoning_back).messages(),
+        "messages": _Translation(request, blobs, message_key(traits, preset, without), traits).messages(),
         "stream": True,
         "stream_options": {"include_usage": True},
         **thinking.body,
@@ -110,29 +107,38 @@ def _tool_choice(choice: str) -> str | dict[str, Any] | None:
             return {"type": "function", "function": {"name": name}}
 
 
+class _MessageKey(NamedTuple):
+    """Everything beside a message that its translation depends on."""
+
+    wire: str
+    origin: str
+    short_ids: bool
+    reasoning_back: bool
+
+
+def message_key(traits: Traits, preset: Preset, without: frozenset[str]) -> _MessageKey:
+    """Return everything beside a message that its translation depends on."""
+    # Another server behind the prefix of OpenAI is only compatible.
+    takes_it = not traits.own_host if preset.name == "openai" else preset.reasoning_back
+    reasoning_back = takes_it and "reasoning_content" not in without
+    return _MessageKey("openai", traits.info.name, preset.short_ids, reasoning_back)
+
+
 class _Translation:
     """One request's messages in OpenAI's form."""
 
     def __init__(
-        self,
-        request: ModelRequest,
-        traits: Traits,
-        preset: Preset,
-        blobs: Mapping[str, bytes],
-        reasoning_back: bool,
+        self, request: ModelRequest, blobs: Mapping[str, bytes], key: _MessageKey, traits: Traits
     ) -> None:
         self._request = request
-        self._origin = traits.info.name
-        self._images = traits.info.images
-        self._short_ids = preset.short_ids
         self._blobs = blobs
-        self._reasoning_back = reasoning_back
+        self._key = key
+        self._images = traits.info.images
 
     def messages(self) -> list[Any]:
         system = "\n\n".join(text for text in self._request.system if text)
         messages: list[Any] = [{"role": "system", "content": system}] if system else []
-        key = ("openai", self._origin, self._short_ids, self._reasoning_back)
-        return messages + translated(self._request.messages, key, self._part_of)
+        return messages + translated(self._request.messages, self._key, self._part_of)
 
     def _part_of(self, part: Sequence[Message], first: int) -> list[dict[str, Any]]:
         messages: list[dict[str, Any]] = []
@@ -168,9 +174,11 @@ class _Translation:
         if calls:
             data["tool_calls"] = calls
         thoughts = [
-            b.thinking for b in message.content if isinstance(b, ThinkingBlock) and b.origin == self._origin
+            b.thinking
+            for b in message.content
+            if isinstance(b, ThinkingBlock) and b.origin == self._key.origin
         ]
-        if thoughts and self._reasoning_back:
+        if thoughts and self._key.reasoning_back:
             data["reasoning_content"] = "".join(thoughts)
         return [data]
 
@@ -223,7 +231,7 @@ class _Translation:
         return {"type": "image_url", "image_url": {"url": f"data:{block.media_type};base64,{encoded}"}}
 
     def _id(self, call_id: str) -> str:
-        return wire_id(call_id, short=self._short_ids)
+        return wire_id(call_id, short=self._key.short_ids)
 
 
 def _text_part(text: str) -> dict[str, Any]:

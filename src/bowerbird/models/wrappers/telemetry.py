@@ -5,7 +5,7 @@ session's own traces (`tracing`). Needs the extra `otel`; imported only when tur
 """
 
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
@@ -112,7 +112,7 @@ class TelemetryModel:
         span.set_attribute("error.type", kind)
         span.set_status(Status(StatusCode.ERROR, self._redactor.text(reason)))
 
-    def _messages(self, messages: tuple[Message, ...]) -> str:
+    def _messages(self, messages: Sequence[Message]) -> str:
         told = [{"role": m.role, "parts": [block_to_data(block) for block in m.content]} for m in messages]
         return json.dumps(self._redactor.data(told), ensure_ascii=False)
 

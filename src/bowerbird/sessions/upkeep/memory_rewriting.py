@@ -51,7 +51,7 @@ from bowerbird.store.rows.usage_report import standing_limits
 from bowerbird.store.store import Store
 
 if TYPE_CHECKING:
-    from bowerbird.core.messages import Message
+    pass
 
 LOOK_EVERY_S = 15.0
 LEFT_S = 300.0  # a job that is older was left by a process that died
@@ -243,8 +243,7 @@ class Remembering(SessionPart):
         start = await self._store.read(lambda c: previous_job(c, job.thread_id, job.upto))
         records = await self._store.records(job.thread_id)
         news = [record for record in records if start < record.seq <= job.upto]
-        messages: tuple[Message, ...] = load(news, "").history.messages
-        return as_text(messages, DIALOGUE_CHARS)
+        return as_text(load(news, "").history.messages, DIALOGUE_CHARS)
 
     async def _require_money(self, session: SessionRow) -> None:
         """Raise when a limit of the session, its user or the deployment has no room at all."""
