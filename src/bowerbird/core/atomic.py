@@ -8,6 +8,8 @@ import contextlib
 import os
 from pathlib import Path
 
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
 
 def replace_file(path: Path, content: bytes) -> None:
     """Replace the file at `path`, or make it.
@@ -35,13 +37,14 @@ def replace_at(directory: int, name: str, content: bytes, *, mode: int = 0o644) 
         OSError: the old file is as it was, and nothing is left beside it.
     """
     temporary = f".{name}.{os.getpid()}.tmp"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-    handle = os.open(temporary, flags, mode, dir_fd=directory)
+    with contextlib.suppress(FileNotFoundError):  # of a killed process with our number, or planted
+        os.unlink(temporary, dir_fd=directory)
+    handle = os.open(temporary, _NEW, mode, dir_fd=directory)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
         os.replace(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
-    except OSError:
+    except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(temporary, dir_fd=directory)
         raise

@@ -8,10 +8,10 @@ import hashlib
 import os
 from pathlib import Path
 
+from bowerbird.core.atomic import replace_at
 from bowerbird.memory.rewriting import FILE
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def copy_path(owner: str, workspace: str, data_dir: Path, *, is_own: bool) -> Path:
@@ -39,11 +39,6 @@ def write_copy(path: Path, text: str) -> None:
         path.parent.mkdir(mode=0o700)
     directory = os.open(path.parent, _DIRECTORY)
     try:
-        staged = f".{path.name}.new"
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(staged, dir_fd=directory)
-        with os.fdopen(os.open(staged, _NEW, 0o600, dir_fd=directory), "wb") as file:
-            file.write(text.encode("utf-8", "surrogateescape") + b"\n")
-        os.rename(staged, path.name, src_dir_fd=directory, dst_dir_fd=directory)
+        replace_at(directory, path.name, text.encode("utf-8", "surrogateescape") + b"\n", mode=0o600)
     finally:
         os.close(directory)

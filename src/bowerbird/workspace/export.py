@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
+from bowerbird.core.atomic import replace_file
 from bowerbird.core.errors import Exists, InvalidArgument
 from bowerbird.workspace.compare.diff import unified_patch
 from bowerbird.workspace.compare.results import Exported
@@ -34,7 +35,7 @@ def export_branch(stack: Stack, changes: Sequence[Change], to: Path, form: Forma
         Exists: the directory has entries. InvalidArgument: an unknown format.
     """
     if form == "patch":
-        _replace(to, unified_patch(changes, 3).encode())
+        replace_file(to, unified_patch(changes, 3).encode())
         return Exported(str(to), form, len(changes))
     if form == "tar":
         temporary = to.with_name(f".{to.name}.tmp")
@@ -49,16 +50,6 @@ def export_branch(stack: Stack, changes: Sequence[Change], to: Path, form: Forma
     if form == "dir":
         return Exported(str(to), form, _write_tree(stack, to))
     raise InvalidArgument(f"export format is {form!r}; use patch, tar or dir")
-
-
-def _replace(to: Path, data: bytes) -> None:
-    temporary = to.with_name(f".{to.name}.tmp")
-    try:
-        temporary.write_bytes(data)
-        temporary.rename(to)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 # ---------------------------------------------------------------- tar

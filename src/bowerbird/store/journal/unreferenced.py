@@ -14,6 +14,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection, Text, select
 
+from bowerbird.core.atomic import replace_file
 from bowerbird.store.journal.blobs import Blobs
 from bowerbird.store.sql.schema import metadata
 
@@ -53,9 +54,7 @@ def note(data_dir: Path, names: Iterable[str]) -> None:
     """Add to what may have lost its last record."""
     noted = sorted({*_noted(data_dir), *names})
     if noted:
-        staged = data_dir / f"{NOTE}.tmp"
-        staged.write_text("\n".join(noted) + "\n")
-        staged.rename(data_dir / NOTE)
+        replace_file(data_dir / NOTE, ("\n".join(noted) + "\n").encode())
 
 
 def has_noted(data_dir: Path) -> bool:

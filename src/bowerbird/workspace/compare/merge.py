@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from bowerbird.core.atomic import replace_file
 from bowerbird.workspace.compare.diff import change_hunks
 from bowerbird.workspace.compare.results import MergeConflict, MergeResult
 from bowerbird.workspace.tree.changes import Change, frozen_side, parents_of, side_of
@@ -247,10 +248,7 @@ class MergeMemory:
         """Write what layer `number` took and return the manifest's new `merged`."""
         rows = self._read(number) if number in self._numbers() else {}
         rows.setdefault(child, {}).update(dict.fromkeys(paths, snapshot))
-        target = self._file(number)
-        temporary = target.with_name(target.name + ".tmp")
-        temporary.write_text(json.dumps(rows))
-        temporary.rename(target)
+        replace_file(self._file(number), json.dumps(rows).encode())
         present = {key: list(numbers) for key, numbers in self._manifest.value.merged.items()}
         present[child] = sorted({*present.get(child, []), number})
         return present

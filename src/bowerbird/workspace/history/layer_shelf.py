@@ -16,6 +16,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from bowerbird.core.atomic import replace_file
 from bowerbird.core.timestamps import now_iso
 from bowerbird.workspace.history.layer_builder import LayerBuilder
 from bowerbird.workspace.tree import handles, presence
@@ -210,7 +211,7 @@ class LayerShelf:
         builder.add_tree(tree)
         if covered:
             rows = [asdict(record) for record in group[:-1]]
-            _write_json(self.directory / f"{last.n}.covered.json", rows)
+            replace_file(self.directory / f"{last.n}.covered.json", json.dumps(rows).encode())
         built = builder.finish()
         # From here on the newest layer alone says what the group says: nothing shows of the swap.
         self._exchange(built, str(last.n))
@@ -258,7 +259,8 @@ class LayerShelf:
             above = layer.n
             rows = [self._joined(run, unwanted) for run in runs]
             if rows != listed:
-                _write_json(self.directory / f"{layer.n}.covered.json", [asdict(row) for row in rows])
+                content = json.dumps([asdict(row) for row in rows]).encode()
+                replace_file(self.directory / f"{layer.n}.covered.json", content)
             for row in rows:  # what it joined is named by the list itself now
                 (self.directory / f"{row.n}.covered.json").unlink(missing_ok=True)
         self.sweep()
@@ -368,9 +370,3 @@ def _runs(
     while runs and not _is_wanted(runs[-1][-1], unwanted):
         runs.pop()
     return runs
-
-
-def _write_json(path: Path, data: object) -> None:
-    temporary = path.with_name(path.name + ".tmp")
-    temporary.write_text(json.dumps(data))
-    temporary.rename(path)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import msgspec
 
+from bowerbird.core.atomic import replace_file
 from bowerbird.core.errors import LimitExceeded, NotFound, SpecialFile, WorkspaceError
 from bowerbird.workspace.processes.adopt_directory import adopt
 from bowerbird.workspace.tree import handles, owned, presence
@@ -280,7 +281,7 @@ class Mirror:
 
     def _note_unsure(self, paths: list[str]) -> None:
         """Note what is about to be put in: after a kill the copy's state there is ours, no process's."""
-        self._replace_file(self._unsure, msgspec.msgpack.encode([os.fsencode(path) for path in paths]))
+        replace_file(self._unsure, msgspec.msgpack.encode([os.fsencode(path) for path in paths]))
 
     def _read_unsure(self) -> set[str]:
         """Return what a killed server was putting in; what the branch says there counts."""
@@ -297,13 +298,8 @@ class Mirror:
 
     def _save(self) -> None:
         rows = {os.fsencode(path): row for path, row in self._rows.items()}
-        self._replace_file(self._manifest, msgspec.msgpack.encode(rows))
+        replace_file(self._manifest, msgspec.msgpack.encode(rows))
         self._read = self._sign_of_manifest()
-
-    def _replace_file(self, path: Path, content: bytes) -> None:
-        temporary = path.with_name(f"{path.name}.tmp")
-        temporary.write_bytes(content)
-        temporary.rename(path)
 
     def forget(self) -> None:
         """Delete the copy."""

@@ -6,14 +6,13 @@ Here: writing and reading it. Not here: what the trash is (`registry.py`).
 from datetime import UTC, datetime
 from pathlib import Path
 
+from bowerbird.core.atomic import replace_file
 from bowerbird.core.timestamps import from_iso, now_iso, to_iso
 
 
 def note_discarded(directory: Path) -> None:
-    """Put a branch into the trash; by a rename, for half a date would be one that never ends."""
-    staged = directory / "discarded_at.tmp"
-    staged.write_text(now_iso())
-    staged.rename(directory / "discarded_at")
+    """Put a branch into the trash; in one step, for half a date would be one that never ends."""
+    replace_file(directory / "discarded_at", now_iso().encode())
 
 
 def discarded_at(directory: Path) -> str | None:

@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from bowerbird.core.atomic import replace_file
 from bowerbird.workspace.tree import handles
 from bowerbird.workspace.tree.nodes import Entry
 
@@ -181,10 +182,8 @@ class OrigStore:
 
     def _shorten(self) -> None:
         """Write the index anew without lines that no longer count."""
-        temporary = self._index.with_name("index.tmp")
         rows = [_row(path, base) for path, base in self._bases.items()]
-        temporary.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        temporary.rename(self._index)
+        replace_file(self._index, "".join(json.dumps(row) + "\n" for row in rows).encode())
         self.close()
         seen = self._index.stat()
         self._read, self._lines, self._inode = seen.st_size, len(rows), seen.st_ino

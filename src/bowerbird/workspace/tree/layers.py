@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from bowerbird.core.atomic import replace_file
 from bowerbird.core.errors import WorkspaceError
 from bowerbird.workspace.tree import handles, owned, presence
 from bowerbird.workspace.tree.nodes import EMPTY, WHITEOUT, Entry, Node, entry_of, is_whiteout, overlay
@@ -113,9 +114,7 @@ class Marks:
     def save(self, path: Path) -> None:
         """Write the file in one step."""
         text = json.dumps({"deleted": sorted(self.deleted), "opaque": sorted(self.opaque)})
-        temporary = path.with_name(path.name + ".tmp")
-        temporary.write_text(text)
-        temporary.rename(path)
+        replace_file(path, text.encode())
 
 
 def scan(

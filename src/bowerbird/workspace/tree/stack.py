@@ -315,8 +315,10 @@ class Stack(Layering):
         """Delete what a kill left: staged files, dropped layers, bases without a change."""
         named = {layer.n for layer in self._manifest.value.layers} | {self._state.open.number}
         for found in (self.directory / "layers").iterdir():
-            number = found.name.removesuffix(".json").removesuffix(".json.tmp")
-            if number.isdecimal() and int(number) not in named:
+            number = found.name.removesuffix(".json")
+            if found.name.endswith(".tmp"):
+                discard(found)
+            elif number.isdecimal() and int(number) not in named:
                 self.discard_layer(int(number))
         for staged in (self.directory / "work").iterdir():
             if staged.name != "work":  # the kernel overlay's own
