@@ -4,7 +4,6 @@ Here: ends as sandboxes report them, and those that a process which died could n
 running commands (`sandbox/`), what comes of an end (`sessions/turn/background_notices.py`).
 """
 
-import asyncio
 import logging
 from collections.abc import Iterable
 from dataclasses import replace
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bowerbird.core.errors import BowerbirdError, SandboxUnavailable
+from bowerbird.core.tasks import Tasks
 from bowerbird.core.threads import to_thread
 from bowerbird.sandbox.background_record import BackgroundFile
 from bowerbird.sandbox.branch_sandbox import BACKGROUND_FILE
@@ -55,14 +55,12 @@ class BackgroundEnds(SessionPart):
         self._host = host
         self._branches = branches
         self._desk = desk
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = Tasks("ends of background commands")
         news.listen(self._heard)
 
     def _heard(self, branch_id: str, run: "BackgroundRun") -> None:
         """Take an end that a sandbox reports; returns at once."""
-        task = asyncio.get_running_loop().create_task(self._record_safely(branch_id, [run]))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks.spawn(self._record_safely(branch_id, [run]))
 
     async def join(self, run: "TurnRun", context: "TurnContext") -> "TurnRun":
         """Tell the turn's model of ends, those that nobody recorded included."""
@@ -95,8 +93,7 @@ class BackgroundEnds(SessionPart):
 
     async def aclose(self) -> None:
         """Wait until what was reported is on record."""
-        while self._tasks:
-            await asyncio.wait(list(self._tasks))
+        await self._tasks.finish()
         await self._desk.aclose()
 
     async def _recover(self, branch_id: str) -> None:

@@ -19,6 +19,7 @@ from bowerbird.boards.todos import Todos, todo_lines
 from bowerbird.boards.tool_calls import BoardToolCalls
 from bowerbird.core.errors import BowerbirdError
 from bowerbird.core.events import Notice, TaskUpdate
+from bowerbird.core.tasks import Tasks
 from bowerbird.sessions.live.hub import Published
 from bowerbird.sessions.parts import SessionPart
 from bowerbird.store.rows.board import boards_of_threads, revisions
@@ -69,7 +70,7 @@ class BoardNews:
         self._boards = boards
         self._known: dict[str, _Known] = {}
         self._viewed: dict[str, _Viewed] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = Tasks("task boards")
         self._watching: asyncio.Task[None] | None = None
         self._seen: tuple[float, Mapping[str, int]] = (float("-inf"), {})
         boards.listen(self.heard)
@@ -77,17 +78,14 @@ class BoardNews:
     def start(self) -> None:
         """Look after what other processes change, until `aclose`."""
         if self._watching is None:
-            self._watching = asyncio.get_running_loop().create_task(self._watch(), name="task boards")
+            self._watching = self._tasks.spawn(self._watch())
 
     async def aclose(self) -> None:
         """Stop looking and showing."""
         for viewed in self._viewed.values():
             if viewed.timer is not None:
                 viewed.timer.cancel()
-        left = [*self._tasks, *([self._watching] if self._watching is not None else [])]
-        for task in left:
-            task.cancel()
-        await asyncio.gather(*left, return_exceptions=True)
+        await self._tasks.cancel()
 
     def seen(self) -> Mapping[str, int] | None:
         """Return the revisions of all boards a moment ago, None when nobody watches."""
@@ -111,9 +109,7 @@ class BoardNews:
         for thread_id, viewed in list(self._viewed.items()):
             if viewed.board == key.name:
                 self._offer(thread_id, viewed)
-        task = asyncio.get_running_loop().create_task(self._spread(known))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks.spawn(self._spread(known))
 
     async def _spread(self, known: _Known) -> None:
         watched = self._live.watched()

@@ -7,8 +7,8 @@ import asyncio
 import os
 import signal
 from collections.abc import Callable
-from typing import Any
 
+from bowerbird.core.tasks import Tasks
 from bowerbird.server.common.context import ServerContext
 
 
@@ -18,7 +18,7 @@ class Hangups:
     def __init__(self, context: ServerContext) -> None:
         self._context = context
         self._had_terminal = _has_terminal()
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._tasks = Tasks("settings")
         self._ends: list[Callable[[], None]] = []
 
     def ends(self, server: Callable[[], None]) -> None:
@@ -31,9 +31,7 @@ class Hangups:
             for end in self._ends:
                 end()
             return
-        task = asyncio.get_running_loop().create_task(self._reload(), name="settings")
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks.spawn(self._reload())
 
     async def _reload(self) -> None:
         if self._context.reload is not None:
@@ -45,7 +43,7 @@ class Hangups:
 
     async def __aexit__(self, *_: object) -> None:
         asyncio.get_running_loop().remove_signal_handler(signal.SIGHUP)
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.finish()
 
 
 def _has_terminal() -> bool:

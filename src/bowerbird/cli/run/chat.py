@@ -25,6 +25,7 @@ from bowerbird.cli.turn.painter import TurnPainter
 from bowerbird.cli.turn.story import Story
 from bowerbird.core.errors import BowerbirdError, SessionError
 from bowerbird.core.events import ApprovalRequest
+from bowerbird.core.tasks import Tasks
 
 
 async def chat(shell: Shell, client: Client, options: RunOptions) -> int:
@@ -75,7 +76,7 @@ class Chat:
         self._inbox: dict[str, str] = {}
         self._shown = ""
         self._context_tokens = 0
-        self._background: set[asyncio.Task[None]] = set()
+        self._background = Tasks("slash commands")
 
     # ------------------------------------------------------------ life
 
@@ -202,9 +203,7 @@ class Chat:
             except (BowerbirdError, CliExit, OSError) as error:
                 self.screen.line(harmless(str(error)), "red")
 
-        task = asyncio.create_task(framed())
-        self._background.add(task)
-        task.add_done_callback(self._background.discard)
+        self._background.spawn(framed())
 
     # ------------------------------------------------------------ turns
 

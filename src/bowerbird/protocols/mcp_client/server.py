@@ -7,14 +7,15 @@ Here: when a connection is opened and which tools it gives. Not here: a connecti
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from mcp.shared.exceptions import MCPError
 from mcp_types import Tool as ServerTool
 from pydantic import ValidationError
 
 from bowerbird.core.errors import ToolDefinitionError
+from bowerbird.core.tasks import Tasks
 from bowerbird.protocols.mcp_client.child import Ring
 from bowerbird.protocols.mcp_client.connection import Connection, ConnectionLost, Hooks
 from bowerbird.protocols.mcp_client.schemas import schema_problem
@@ -58,7 +59,7 @@ class Server:
         self._refreshing: asyncio.Task[None] | None = None
         self._stale = False
         self._waited = False
-        self._background: set[asyncio.Task[None]] = set()
+        self._background = Tasks(f"mcp {spec.name} end")
         self._closed = False
         self.failure = ""
 
@@ -105,8 +106,7 @@ class Server:
         await asyncio.gather(*tasks, return_exceptions=True)
         if self._connection is not None:
             await self._connection.aclose()
-        while self._background:
-            await asyncio.wait(set(self._background))
+        await self._background.finish()
 
     # ------------------------------------------------------------ opening
 
@@ -142,10 +142,10 @@ class Server:
                 self._take(await connection.list_tools())
         except (TimeoutError, ConnectionLost, MCPError, ValidationError, RuntimeError) as error:
             self.failure = self.redact(self._why(error))
-            self._spawn(connection.aclose())
+            self._background.spawn(connection.aclose())
             raise ConnectionLost(self.failure, sent=False) from error
         except BaseException:
-            self._spawn(connection.aclose())
+            self._background.spawn(connection.aclose())
             raise
         self.failure, self._stale = "", False
         self._connection = connection
@@ -153,7 +153,7 @@ class Server:
     async def _end_old(self) -> None:
         old, self._connection = self._connection, None
         if old is not None:
-            self._spawn(old.aclose())
+            self._background.spawn(old.aclose())
 
     async def _retry(self) -> None:
         delay = FIRST_RETRY_S
@@ -220,11 +220,6 @@ class Server:
                 shown = self.redact(f"{each.name[:80]}: {problem}")
                 warnings.append(f"MCP server {self.spec.name}: a tool is left out: {shown}")
         self._tools, self.warnings, self.absent = tuple(tools.values()), tuple(warnings), absent
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work, name=f"mcp {self.spec.name} end")
-        self._background.add(task)
-        task.add_done_callback(self._background.discard)
 
 
 def _seen(task: "asyncio.Task[None]") -> None:

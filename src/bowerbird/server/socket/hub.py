@@ -8,12 +8,12 @@ import asyncio
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Coroutine
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bowerbird.core import wire
 from bowerbird.core.errors import BowerbirdError
+from bowerbird.core.tasks import Tasks
 from bowerbird.server.access.admission import Admission
 from bowerbird.server.access.identity import withdrawn
 from bowerbird.server.common.errors import problem
@@ -86,7 +86,7 @@ class Hub:
         self._seats: dict[str, Seat] = {}
         self._users: dict[str, int] = {}
         self._viewers: set[Viewer] = set()
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._tasks = Tasks("viewers")
         self._keeper: asyncio.Task[None] | None = None
 
     def admit(self, thread_id: str, caller: "Caller") -> None:
@@ -156,7 +156,7 @@ class Hub:
             turn = seat.attendance.emptied()
             # The server's own end is no leaving: its turns go on when it is back.
             if turn is not None and not self.context.life.draining.is_set():
-                self._spawn(self._stop_turn(turn))
+                self._tasks.spawn(self._stop_turn(turn))
             self._close_if_idle(seat)
 
     # ------------------------------------------------------------ turns
@@ -168,7 +168,7 @@ class Hub:
         if mark.state == "waiting" and mark.stop_reason is not None:
             seat.attendance.paused(turn_id)
         elif seat.attendance.marked(turn_id, mark.state, kept=seat.keeps) and turn_id is not None:
-            self._spawn(self._stop_turn(turn_id))
+            self._tasks.spawn(self._stop_turn(turn_id))
         if seat.guests == 0:
             self._close_if_idle(seat)
 
@@ -183,7 +183,7 @@ class Hub:
             return
         if self._seats.get(seat.room.thread_id) is seat:
             del self._seats[seat.room.thread_id]
-            self._spawn(seat.room.aclose())
+            self._tasks.spawn(seat.room.aclose())
 
     # ------------------------------------------------------------ now and then
 
@@ -274,8 +274,3 @@ class Hub:
         text = "the server is shutting down; connect again with after=cursor"
         frame = placed(error_frame(text, "shutting_down", retryable=True), seat.room.head, None)
         return Farewell(GOING_AWAY, "shutting down", frame)
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)

@@ -10,11 +10,12 @@ From then on it gets what all get. So there is neither gap nor duplicate, whoeve
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, cast
 
 from bowerbird.core.errors import BowerbirdError, UnknownSession
 from bowerbird.core.events import TextLive, ThinkingLive, ToolOutcome
+from bowerbird.core.tasks import Tasks
 from bowerbird.core.wire import BranchUpdate, ServerFrame
 from bowerbird.core.wire.turns import TurnState
 from bowerbird.server.socket.audience import Audience
@@ -74,7 +75,7 @@ class Room:
         self._files: BranchFiles | None = None
         self._tap: Tap | None = None
         self._reading: asyncio.Task[None] | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = Tasks(f"viewers of session {thread_id}")
 
     # ------------------------------------------------------------ life
 
@@ -110,11 +111,7 @@ class Room:
         self.audience.flush()
         if self._tap is not None:
             self._tap.close()
-        tasks = [*self._tasks, *([self._reading] if self._reading is not None else [])]
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+        await self._tasks.cancel()
         if self._files is not None:
             await self._files.aclose()
 
@@ -179,7 +176,7 @@ class Room:
             self.audience.show(frame)
         if isinstance(published.event, TurnMark):
             if published.event.state == "running":
-                self._spawn(self._look_ahead())
+                self._tasks.spawn(self._look_ahead())
             if published.event.stop_reason == "deleted":
                 self.audience.send_away(Farewell(UNKNOWN, "deleted"))
 
@@ -191,7 +188,7 @@ class Room:
     def _hold(self, rest: Sequence[Published]) -> None:
         assert self._order is not None, "only an open room shows events"
         self._order.hold()
-        self._spawn(self._list_and_go_on(list(rest)))
+        self._tasks.spawn(self._list_and_go_on(list(rest)))
 
     async def _list_and_go_on(self, rest: list[Published]) -> None:
         assert self._order is not None, "only an open room shows events"
@@ -225,7 +222,7 @@ class Room:
         if self.audience.has_v2 and self._files is not None:
             files = self._files
             if not files.is_current:
-                self._spawn(self._update(files))
+                self._tasks.spawn(self._update(files))
 
     async def _update(self, files: BranchFiles) -> None:
         self.tell(BranchUpdate(await files.changed()))
@@ -235,7 +232,7 @@ class Room:
     def look(self) -> None:
         """Read what is missing: another process wrote, or events were lost on the way."""
         if self._order is not None and self._reading is None:
-            self._reading = asyncio.get_running_loop().create_task(self._read(), name="journal of a room")
+            self._reading = self._tasks.spawn(self._read())
 
     def _fill(self) -> None:
         if self._order is not None and self._order.gap is not None:
@@ -354,17 +351,6 @@ class Room:
             return False
         # A plan's end came with its question; an approval's came later, when its time was over.
         return after < self.head or paused.waiting_for == "approval"
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._finished)
-
-    def _finished(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        error = None if task.cancelled() else task.exception()
-        if error is not None:
-            _log.error("viewers of session %s missed something", self.thread_id, exc_info=error)
 
 
 def _stops(mark: TurnMark) -> bool:

@@ -7,7 +7,6 @@ An end is a row before anybody hears of it. The model is told once: the loop's r
 and a row whose key is on record is not given again, whatever happened in between.
 """
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from bowerbird.core.errors import BowerbirdError
 from bowerbird.core.events import BackgroundResult, Injected
 from bowerbird.core.ids import new_id
 from bowerbird.core.messages import user_text
+from bowerbird.core.tasks import Tasks
 from bowerbird.sessions.live.hub import Live, Published, TurnMark
 from bowerbird.sessions.turn.approver_and_inbox import DoorInbox
 from bowerbird.sessions.turn.begin_transaction import MESSAGE_KINDS
@@ -116,7 +116,7 @@ class CommandNotices:
         self._store = store
         self._live = live
         self._wake = wake
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = Tasks("notices of background commands")
         self._quiet = False
         self._waking: set[str] = set()  # threads that may have notices for a turn of their own
         live.relay(self._after)
@@ -163,16 +163,13 @@ class CommandNotices:
 
     async def aclose(self) -> None:
         """Wait for what is under way."""
-        while self._tasks:
-            await asyncio.wait(list(self._tasks))
+        await self._tasks.finish()
 
     def _after(self, published: Published) -> None:
         # A turn that ended may have been too far to tell its model of what came.
         event = published.event
         if isinstance(event, TurnMark) and event.has_stopped and published.thread_id in self._waking:
-            task = asyncio.get_running_loop().create_task(self._again(published.thread_id))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._tasks.spawn(self._again(published.thread_id))
 
     async def _again(self, thread_id: str) -> None:
         try:
