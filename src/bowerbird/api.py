@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 __all__ = ["Agent", "Checkpointer", "ThreadAgent", "create_agent"]
 
 OtherT = TypeVar("OtherT")
-_BESIDE_MESSAGES = ("thread_id", "channel", "chat_id", "user_id")
 
 
 class Agent(BoundAgent[OutputT]):

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 LandingPolicy = Literal["review", "turn", "step"]
 DEFAULT_ITERATIONS = 10
 MEMORY = ":memory:"
-DEFAULT_MEMORY = ("IDENTITY.md", "AGENT.md", "MEMORY.md", "AGENTS.md")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _EFFORTS = ("low", "medium", "high", "max", "xhigh")
 

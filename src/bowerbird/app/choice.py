@@ -22,11 +22,6 @@ class ChosenModel:
     name: str
     note: str = ""
 
-    @property
-    def is_small(self) -> bool:
-        """Whether the doors mark it: local, small model."""
-        return self.name.startswith("local:")
-
 
 def choose_model(loaded: Loaded, wanted: str | None = None) -> ChosenModel:
     """Return the model to run on.

@@ -23,12 +23,7 @@ from bowerbird.sandbox.settings import SandboxSettings
 from bowerbird.sessions.live.hub import Published
 from bowerbird.sessions.parts import SessionPart
 from bowerbird.tools.processes.family import Processes, processes_of
-from bowerbird.tools.processes.process_tools import (
-    PROCESS_TOOLS,
-    ProcessSettings,
-    process_tools,
-    processes_unavailable,
-)
+from bowerbird.tools.processes.process_tools import ProcessSettings
 
 if TYPE_CHECKING:
     from bowerbird.sandbox.background_record import BackgroundRun
@@ -115,19 +110,6 @@ async def session_processes(
     mode = network or settings.sandbox.network.mode
     allow = settings.sandbox.network.allow if mode == "allowlist" else ()
     return await processes_of(host, process_settings(settings), branch, allow, made)
-
-
-async def listed_processes(settings: Settings, data_dir: Path) -> Processes:
-    """Return the process tools as lists show them: they cannot be called, their sandboxes have ended."""
-    host = await to_thread(open_sandboxes, settings, data_dir)
-    try:
-        status = await host.status()
-        reason = processes_unavailable(status)
-        if reason is not None:
-            return Processes((), dict.fromkeys(PROCESS_TOOLS, reason), status=status)
-        return Processes(tuple(process_tools(host, process_settings(settings))), status=status)
-    finally:
-        await host.close()
 
 
 @asynccontextmanager

@@ -8,7 +8,7 @@ messages, who is stopped.
             → void                  there is nobody left to ask, or to do it
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 from bowerbird.core.errors import InvalidArgument
@@ -17,13 +17,6 @@ from bowerbird.store.rows.team_mail import RequestRow
 Kind = Literal["shutdown", "plan"]
 Status = Literal["pending", "approved", "rejected", "expired", "void"]
 FINAL: frozenset[str] = frozenset(("approved", "rejected", "expired", "void"))
-
-KIND_OF: Mapping[str, Kind] = {
-    "shutdown_request": "shutdown",
-    "shutdown_response": "shutdown",
-    "plan_approval_request": "plan",
-    "plan_approval_response": "plan",
-}
 
 
 def find(requests: Iterable[RequestRow], request_id: str, kind: Kind | None = None) -> RequestRow:

@@ -19,11 +19,6 @@ TEAM = "(team)"  # who signs what the runtime itself has to say; no name of a me
 QUIET = "quiet"  # in `extra`: the message starts no turn of an idle lead
 MAX_CONTENT = 20_000
 MAX_ROLE = 500
-
-MessageType = Literal[
-    "message", "broadcast", "shutdown_request", "shutdown_response", "plan_approval_request",
-    "plan_approval_response",
-]  # fmt: skip
 Ended = Literal["shutdown", "error", "interrupted"]
 Next = Literal["idle", "wait", "shutdown", "error", "interrupted"]
 

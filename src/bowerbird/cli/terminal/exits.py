@@ -3,8 +3,6 @@
 Here: the numbers and the two mappings. Not here: messages, leaving the process.
 """
 
-from typing import Literal
-
 from bowerbird.core.errors import (
     BowerbirdError,
     ConfigError,
@@ -51,8 +49,6 @@ MEANINGS = {
 _LIMITS = frozenset({"max_turns", "token_budget", "budget", "deadline", "truncated"})
 _UNANSWERED = frozenset({"approval_timeout", "awaiting_user"})
 _STOPPED = frozenset({"cancelled", "interrupted", "disconnected"})
-
-TurnEnd = Literal["done", "failed", "cancelled", "interrupted", "waiting"]
 
 
 class Refused(BowerbirdError):

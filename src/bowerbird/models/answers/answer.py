@@ -105,11 +105,6 @@ class Answer:
         self._text = None
         return call
 
-    @property
-    def has_calls(self) -> bool:
-        """Whether a call began."""
-        return any(isinstance(part, Call) for part in self._parts)
-
     def end(self, stop: StopReason, usage: Usage | None) -> End:
         """Return the complete answer.
 

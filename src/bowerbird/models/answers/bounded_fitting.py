@@ -8,16 +8,12 @@ What a schema costs is not seen by looking at it: references multiply, patterns 
 recursive schema does both as deep as its value goes. So all but the plainest run where they can be killed.
 """
 
-import asyncio
 import json
-import resource
-import signal
-import sys
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
+from bowerbird.core.bounded_child import answer_of_child
 from bowerbird.models.answers import fitting
 from bowerbird.models.answers.fitting import Fitted, fit_to_schema, violations
 
@@ -97,25 +93,10 @@ def _are_leaves(branches: object) -> bool:
 
 async def _in_child(job: str) -> tuple[dict[str, Any], list[str], list[str]] | None:
     """Return the answer of a process that fits; None when it was killed, or died of its limits."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-I", str(Path(fitting.__file__)),
-        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
-        env={}, start_new_session=True,
-    )  # fmt: skip
     try:
-        with suppress(OSError, ValueError):  # it may be gone already; its CPU is limited if we are
-            resource.prlimit(process.pid, resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-            seconds = int(DEADLINE_S) + 1
-            resource.prlimit(process.pid, resource.RLIMIT_CPU, (seconds, seconds))
-        async with asyncio.timeout(DEADLINE_S):
-            said, _ = await process.communicate(job.encode())
+        said = await answer_of_child(
+            [str(Path(fitting.__file__))], job.encode(), deadline_s=DEADLINE_S, memory_bytes=MEMORY_BYTES
+        )
     except TimeoutError:
         return None
-    finally:
-        if process.returncode is None:
-            with suppress(ProcessLookupError):
-                process.send_signal(signal.SIGKILL)
-            await asyncio.shield(process.wait())
-    if process.returncode:
-        return None
-    return cast("tuple[dict[str, Any], list[str], list[str]]", json.loads(said))
+    return None if said is None else cast("tuple[dict[str, Any], list[str], list[str]]", json.loads(said))

@@ -13,7 +13,6 @@ from bowerbird.core.model_presets import ThinkingForm
 from bowerbird.core.requests import Effort, Thinking
 
 EFFORTS: tuple[Effort, ...] = ("low", "medium", "high", "max")
-SESSION_EFFORTS: tuple[Effort, ...] = ("high", "max")
 
 _BUDGETS: dict[str, int] = {"low": 2_048, "medium": 8_192, "high": 16_384, "max": 32_768}
 _LEAST_BUDGET = 1_024

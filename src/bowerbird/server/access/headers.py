@@ -23,9 +23,7 @@ def content_security_policy(*, google: bool) -> str:
         "default-src 'self'",
         f"script-src 'self'{more}",
         f"style-src 'self' 'unsafe-inline'{more}",
-        "img-src 'self' data: blob: https://lh3.googleusercontent.com"
-        if google
-        else "img-src 'self' data: blob:",
+        f"img-src 'self' data: blob:{_PICTURES if google else ''}",
         f"connect-src 'self'{more}",
         f"frame-src {_GOOGLE}" if google else "frame-src 'none'",
         "object-src 'none'",

@@ -30,7 +30,6 @@ DATA_URL = (
     r"^data:image/(png;base64,iVBORw0KGg[o-r]|jpeg;base64,/9j/|gif;base64,R0lGOD|webp;base64,UklGR[g-v])"
     r"[A-Za-z0-9+/]*={0,2}$"
 )
-_DATA_URL = re.compile(DATA_URL)
 _BEGINNINGS = {
     b"\x89PNG\r\n\x1a\n": "image/png",
     b"\xff\xd8\xff": "image/jpeg",

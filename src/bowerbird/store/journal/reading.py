@@ -95,11 +95,6 @@ def last_seq_of_turn(connection: Connection, thread_id: str, turn_id: str) -> in
     return int(connection.scalar(newest) or 0)
 
 
-def decode_record(line: bytes | str) -> Record:
-    """Return the record of one JSON line; raises msgspec.DecodeError for anything else."""
-    return msgspec.json.decode(line, type=Record)
-
-
 _decode_body = msgspec.json.Decoder(dict[str, Any]).decode
 _NO_END = (1 << 63) - 1
 _PARENT = select(sessions.c.parent_thread_id, sessions.c.parent_seq).where(

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from typing import Any
 
 import msgspec
-from sqlalchemy import BindParameter, Connection, bindparam, func, select
+from sqlalchemy import BindParameter, Connection, bindparam, select
 
 from bowerbird.store.sql.tables import sessions, turns
 from bowerbird.store.sql.team_tables import team_phases, teammates
@@ -135,11 +135,6 @@ def update_phase(connection: Connection, row: PhaseRow, **values: Any) -> None:
         (team_phases.c.lead == row.lead) & (team_phases.c.number == row.number) & (team_phases.c.n == row.n)
     )
     connection.execute(team_phases.update().where(here).values(**values))
-
-
-def has_phases(connection: Connection, lead: str) -> bool:
-    """Whether a session ever had a teammate."""
-    return connection.scalar(select(func.count()).where(team_phases.c.lead == lead)) not in (None, 0)
 
 
 _LEAD: BindParameter[str] = bindparam("b_lead")

@@ -79,10 +79,8 @@ _CPP = Language(
 _BY_SUFFIX: dict[str, Language] = {
     **dict.fromkeys((".py", ".pyi", ".pyw"), _PYTHON),
     **dict.fromkeys((".js", ".jsx", ".mjs", ".cjs"), _JAVASCRIPT),
-    **dict.fromkeys(
-        (".ts", ".mts", ".cts"), Language("tree_sitter_typescript", "language_typescript", _TS_NODES)
-    ),
-    ".tsx": Language("tree_sitter_typescript", "language_tsx", _TS_NODES),
+    **dict.fromkeys((".ts", ".mts", ".cts"), _TYPESCRIPT),
+    ".tsx": _TSX,
     ".go": _GO,
     ".rs": _RUST,
     ".java": _JAVA,

@@ -7,14 +7,11 @@ Parsers of HTML are quadratic and worse in pages made for it: 20 KB of unclosed 
 that nothing can stop. So only pages of a few hundred bytes are parsed in this process.
 """
 
-import asyncio
 import json
-import resource
-import signal
 import sys
-from contextlib import suppress
 from typing import Any
 
+from bowerbird.core.bounded_child import answer_of_child
 from bowerbird.core.errors import ToolError
 from bowerbird.tools.web.html_text import SearchResult, search_results, to_markdown
 
@@ -54,25 +51,11 @@ def child() -> None:
 
 
 async def _in_child(job: dict[str, Any], html: bytes) -> Any:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-I", "-c", _CHILD,
-        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
-        env={}, start_new_session=True,
-    )  # fmt: skip
+    given = json.dumps(job).encode() + b"\n" + html
     try:
-        with suppress(OSError, ValueError):  # it may be gone already; its CPU is limited if we are
-            resource.prlimit(process.pid, resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-            seconds = int(DEADLINE_S) + 1
-            resource.prlimit(process.pid, resource.RLIMIT_CPU, (seconds, seconds))
-        async with asyncio.timeout(DEADLINE_S):
-            said, _ = await process.communicate(json.dumps(job).encode() + b"\n" + html)
+        said = await answer_of_child(["-c", _CHILD], given, deadline_s=DEADLINE_S, memory_bytes=MEMORY_BYTES)
     except TimeoutError as error:
         raise ToolError(f"the page could not be read as HTML within {DEADLINE_S:g} s") from error
-    finally:
-        if process.returncode is None:
-            with suppress(ProcessLookupError):
-                process.send_signal(signal.SIGKILL)
-            await asyncio.shield(process.wait())
-    if process.returncode:
+    if said is None:
         raise ToolError("the page could not be read as HTML")
     return json.loads(said)

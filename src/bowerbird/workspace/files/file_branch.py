@@ -77,11 +77,6 @@ class BranchFiles:
         return self._state.ground
 
     @property
-    def search_engine(self) -> str:
-        """What searches: `ripgrep`, or `python` where it does not run."""
-        return self._state.memory.engine().name
-
-    @property
     def rollbacks(self) -> int:
         """How often this branch was taken back to a mark since it was opened here."""
         return self._state.rollbacks

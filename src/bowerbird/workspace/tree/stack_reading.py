@@ -232,10 +232,6 @@ class Layering:
             return os.open(entry.source, handles.FILE)
         return open_regular(self._state.merged, path, entry or self.lookup(path))
 
-    def orig_paths(self) -> frozenset[str]:
-        """Return every path with a saved base."""
-        return frozenset(self.orig.paths())
-
     @property
     def lower_dirs(self) -> list[Path]:
         """Directories below the open layer, newest first, as an overlay mount takes them."""
