@@ -1,4 +1,4 @@
-"""Bowerbird: AI agents that work on a branch of your files; nothing lands until you merge it.
+"""Bowerbird: AI agents that work on a branch of your files; nothing reaches your files until you land it.
 
 Lives here: the names that programs import, each loaded when it is first used. Must not be here: any
 code that runs on import.

@@ -146,7 +146,7 @@ def test_ids_are_integers_or_numeric_strings(given: object, number: int) -> None
 
 @pytest.mark.parametrize("given", ["", "x", "-1", "1.5", True, "²", "9" * 30, None])
 def test_anything_else_is_no_id_and_said_so(given: object) -> None:
-    with pytest.raises(InvalidArgument, match="no task id"):
+    with pytest.raises(InvalidArgument, match="not a task id"):
         task_id_of(given)
 
 

@@ -81,7 +81,11 @@ def test_an_unknown_tier_lists_the_available_ones_sorted_and_changes_nothing(rou
     [
         ({}, "standard", "tiers is empty"),
         ({"lite": TierSettings("openai", "m")}, " ", "default_tier is blank"),
-        ({"lite": TierSettings("openai", "m")}, "standard", "'standard', which is no tier; use one of: lite"),
+        (
+            {"lite": TierSettings("openai", "m")},
+            "standard",
+            "'standard', not a tier; use one of: lite",
+        ),
         ({"standard": TierSettings("nonsense", "m")}, "standard", "the default tier, cannot be built"),
     ],
 )

@@ -138,7 +138,7 @@ async def test_names_are_checked_and_the_team_is_bounded(fake: FakeModels, tmp_p
         for name in ("t1", "t2", "t3", "t4", "t5"):
             await do(app, lead, "spawn_teammate", name=name, role="r", prompt="rest")
         for name, why in (
-            ("t6", "MAX_TEAMMATES 5"), ("t1", "living teammate called"), ("lead", "choose another"),
+            ("t6", "MAX_TEAMMATES 5"), ("t1", "active teammate called"), ("lead", "choose another"),
             ("../x", "no name"), ("Ann", "no name"), ("", "no name"), ("a" * 33, "no name"),
         ):  # fmt: skip
             await ask(app, lead, order(("spawn_teammate", {"name": name, "role": "r", "prompt": "p"})))

@@ -89,7 +89,7 @@ async def test_a_diff_shows_words_pictures_moves_and_what_lies_between(
     await expect(report.locator(".diff-line.insert")).to_have_count(2)
     await report.get_by_role("button", name="unchanged lines").first.click()
     await expect(report.get_by_text('"""Counts orders."""')).to_be_visible()
-    await page.get_by_role("button", name="Hide changes of white space").click()
+    await page.get_by_role("button", name="Hide whitespace changes").click()
     await expect(report.locator(".diff-line.insert")).to_have_count(1)
     await page.get_by_role("button", name="Side by side").click()
     await expect(report.locator(".lines.split .code.insert")).to_have_count(1)

@@ -26,7 +26,7 @@ def given_as(name: str, branch: "Branch | None") -> "Branch | None":
 
     if not isinstance(branch, Branch):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
         raise InvalidArgument(
-            f"{name} is {branch!r}; use a Branch, say other.branch.fork() or Workspace(…).open(branch_id)"
+            f"{name} is {branch!r}; use a Branch: for example other.branch.fork(), Workspace(…).open(id)"
         )
     return branch
 

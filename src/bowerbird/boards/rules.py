@@ -93,7 +93,7 @@ def task_id_of(value: object) -> int:
         return value
     text = str(value).strip().removeprefix("#")
     if not text.isascii() or not text.isdigit() or len(text) > 18:
-        raise InvalidArgument(f"{value!r} is no task id; ids are numbers, see task_list")
+        raise InvalidArgument(f"{value!r} is not a task id; ids are numbers, see task_list")
     return int(text)
 
 

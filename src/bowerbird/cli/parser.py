@@ -41,7 +41,7 @@ Paths = Annotated[list[str] | None, Argument(metavar="PATHS…", help="Only thes
 Json = Annotated[bool, Option("--json", help="Write JSON.")]
 Where = Annotated[str | None, Option("-w", "--workspace", help="Directory; default: the current one.")]
 Yes = Annotated[
-    bool, Option("--yes", "-y", help="Answer yes inside the stated policy; never for flagged paths.")
+    bool, Option("--yes", "-y", help="Answer yes inside the stated policy; never for marked paths.")
 ]
 
 
@@ -66,7 +66,7 @@ def application_of(shell: Shell) -> typer.Typer:
     """Return the parser of every command; each imports what it does when it is called."""
     application = typer.Typer(
         name="bowerbird",
-        help="AI agents that work on a branch of your files; nothing lands until you merge it.",
+        help="AI agents that work on a branch of your files; nothing reaches your files until you land it.",
         epilog=_EPILOG,
         add_completion=False,
         no_args_is_help=False,
@@ -132,7 +132,7 @@ def _add_run(application: typer.Typer, call: Call) -> None:
         thinking_effort: Annotated[str | None, Option("--thinking-effort", help="high or max.")] = None,
         resume: Annotated[
             str | None,
-            Option("--resume", metavar="[ID]", help="Go on in this session; no ID: the newest here."),
+            Option("--resume", metavar="[ID]", help="Continue this session; without ID: the newest here."),
         ] = None,
         land: Annotated[str | None, Option("--land", help="review, turn or step.")] = None,
         max_cost: Annotated[float | None, Option("--max-cost", metavar="USD", help="Money limit.")] = None,
@@ -171,7 +171,7 @@ def _add_review(application: typer.Typer, call: Call) -> None:
         patch: Annotated[bool, Option("--patch", "-p", help="Ask hunk by hunk.")] = False,
         yes: Yes = False,
         accept: Annotated[
-            list[str] | None, Option("--accept", metavar="PATH", help="Accept a flagged path.")
+            list[str] | None, Option("--accept", metavar="PATH", help="Accept a marked path.")
         ] = None,
         force: Annotated[
             bool, Option("--force", help="Take the branch's version where both changed.")
@@ -231,7 +231,7 @@ def _add_sessions(application: typer.Typer, call: Call) -> None:
         yes: Yes = False,
         workspace: Where = None,
     ) -> int:
-        """Go on with an unfinished turn; without one, open the session."""
+        """Continue an unfinished turn; without one, open the session."""
         return call("run.run", "resume", session=session, output="json" if json else output, quiet=quiet,
                     timeout=timeout, yes=yes, workspace=workspace)  # fmt: skip
 
@@ -252,7 +252,7 @@ def _add_rest(application: typer.Typer, call: Call) -> None:
         online: Annotated[bool, Option("--online", help="Also make one tiny model call.")] = False,
         json: Json = False,
     ) -> int:
-        """Check that everything needed is there; says how to fix what is not."""
+        """Check that everything needed is there, and say how to fix what is not."""
         return call("admin.doctor", "doctor", online=online, json=json)
 
     @application.command("tools")
@@ -354,7 +354,7 @@ def _add_serve(application: typer.Typer, call: Call) -> None:
 
 
 def _sandbox(call: Call) -> typer.Typer:
-    group = typer.Typer(help="Run commands apart.", rich_markup_mode=None, no_args_is_help=True)
+    group = typer.Typer(help="Run commands in the sandbox.", rich_markup_mode=None, no_args_is_help=True)
 
     @group.command("run", context_settings={"allow_interspersed_args": False})
     def run(  # pyright: ignore[reportUnusedFunction] - typer names every parameter

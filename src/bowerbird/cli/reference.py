@@ -18,7 +18,7 @@ from bowerbird.cli.terminal.shell import Shell
 from bowerbird.cli.terminal.terminal import Terminal
 
 OWN_EXITS: Mapping[str, str] = {
-    "land": "3 when paths conflict (nothing landed) or were left out; 4 when only flagged paths were refused",
+    "land": "3 when paths conflict (nothing landed) or were left out; 4 when only marked paths were refused",
     "undo": "3 when files were edited since (nothing was taken back)",
     "attempt": "1 when no attempt passes all checks",
     "subagents merge": "3 when paths conflict",

@@ -69,7 +69,7 @@ class Settings(BaseSettings):
     providers: ProvidersSection = section(ProvidersSection)
     model_router: RouterSection = section(RouterSection)
     models: dict[Text, ModelEntry] = Field(
-        default_factory=dict[str, ModelEntry], description="What is special about single models, by name."
+        default_factory=dict[str, ModelEntry], description="Settings for single models, by name."
     )
     local: LocalSection = section(LocalSection)
     store: StoreSection = section(StoreSection)

@@ -85,7 +85,7 @@ def checked_name(name: str, living: Iterable[str], most: int) -> str:
     if name == LEAD:
         raise InvalidArgument(f"{LEAD!r} is not the name of a teammate; choose another")
     if name in taken:
-        raise InvalidArgument(f"there is a living teammate called {name!r}; choose another name")
+        raise InvalidArgument(f"there is already an active teammate called {name!r}; choose another name")
     if len(taken) >= most:
         raise InvalidArgument(
             f"the team has {len(taken)} active teammates, the most it may have (MAX_TEAMMATES {most}): "
@@ -123,7 +123,7 @@ def checked_type(msg_type: str, allowed: Sequence[str]) -> str:
 def unknown_recipient(to: str, names: Iterable[str]) -> InvalidArgument:
     """Return the error for a name that nobody living has."""
     known = ", ".join(names) or "nobody"
-    return InvalidArgument(f"there is no living member called {to!r}; there are: {known}")
+    return InvalidArgument(f"there is no active member called {to!r}; there are: {known}")
 
 
 def box_full(name: str, most: int) -> InvalidArgument:

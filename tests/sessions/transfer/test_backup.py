@@ -168,7 +168,7 @@ async def test_only_an_earlier_backup_is_ever_replaced(home: Place, tmp_path: Pa
     with pytest.raises(Exists, match="--force"):
         await make_backup(home.store, backup, "test")
     (backup / "thesis.tex").write_text("years of work")
-    with pytest.raises(Exists, match="no backup"):
+    with pytest.raises(Exists, match="not a backup"):
         await make_backup(home.store, backup, "test", force=True)
     assert (backup / "thesis.tex").read_text() == "years of work"
     (backup / "thesis.tex").unlink()

@@ -21,7 +21,7 @@ export const review = {
   diffView: "View",
   unified: "Unified",
   split: "Side by side",
-  ignoreSpace: "Hide changes of white space",
+  ignoreSpace: "Hide whitespace changes",
   keys: "Keyboard",
   keyList: [
     ["j / k", "Next, previous hunk"],

@@ -67,7 +67,7 @@ export const shell = {
   token: "Token",
   tokenHint: "Made on the server with “bowerbird token create NAME”. It is kept for this tab only.",
   googleAway: "Google's sign-in cannot be reached from here.",
-  googleRefused: "This Google account is not admitted here. Ask whoever runs the server.",
+  googleRefused: "This Google account is not allowed here. Ask whoever runs the server.",
   orToken: "or with a token",
   tokenRefused: "This token is not valid: it is unknown, revoked or expired. Make a new one with “bowerbird token create NAME”.",
 

@@ -26,7 +26,7 @@ export const steps = {
   lookedInto: "Looked into it",
 
   retrying: (reason: string, delay: number) => `The model did not answer (${reason}). Trying again in ${delay} s.`,
-  fallback: (from: string, to: string, reason: string) => `${from} failed (${reason}); ${to} goes on.`,
+  fallback: (from: string, to: string, reason: string) => `${from} failed (${reason}); ${to} takes over.`,
   backgroundEnded: (command: string | null, status: string) => `${command ? `“${command}”` : "A background command"} ended: ${status}`,
 
   unreachable: "The server cannot be reached. Is “bowerbird serve” running?",

@@ -39,8 +39,8 @@ def backup(shell: Shell, *, directory: str, force: bool, json: bool) -> int:
         shell.terminal.line(f"{held} of {_source(loaded)} backed up to {target}")
         shell.terminal.note(f"bring it back with: bowerbird --data-dir NEW_DIR restore {target}")
         for thread in done.working:
-            shell.terminal.note(f"session {thread} never stopped writing: its turn is failed in the backup, "
-                                "and can be resumed after a look at its files", "yellow")  # fmt: skip
+            shell.terminal.note(f"session {thread} never stopped writing: its turn counts as failed in the "
+                                "backup, and can be resumed after a look at its files", "yellow")  # fmt: skip
         for reason in done.refused:
             shell.terminal.warn(f"not in the backup: {harmless_path(reason)}", "red")
     return PARTLY if done.working or done.refused else DONE

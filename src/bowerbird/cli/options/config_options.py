@@ -18,7 +18,7 @@ def add_config_rest(group: typer.Typer, call: Call) -> None:
 
     @group.command("init")
     def init(path: Annotated[str, Argument(metavar="FILE")] = "config.yaml") -> int:  # pyright: ignore[reportUnusedFunction] - registered
-        """Write a commented settings file; never over an existing one."""
+        """Write a commented settings file; an existing one is never overwritten."""
         return call("admin.config", "init", path=path)
 
     @group.command("schema")

@@ -51,7 +51,7 @@ def mcp_group(call: Callable[..., int]) -> typer.Typer:
         cwd: Annotated[str | None, Option("--cwd", metavar="DIR", help="Where the program runs.")] = None,
         trusted: Annotated[bool, Option("--trusted", help="Believe its annotations.")] = False,
     ) -> int:
-        """Add a server to the servers file. Options stand before NAME."""
+        """Add a server to the servers file. Options come before NAME."""
         return call(
             "admin.mcp", "add", name=name, command=command or [], url=url, transport=transport, env=env or [],
             header=header or [], cwd=cwd, trusted=trusted,

@@ -17,7 +17,7 @@ Directory = Annotated[
 def memory_group(call: Callable[..., int]) -> typer.Typer:
     """Return the group; `call(module, function, **options)` runs a command."""
     group = typer.Typer(
-        help="What is remembered of a directory.", rich_markup_mode=None, no_args_is_help=True
+        help="What is remembered about a directory.", rich_markup_mode=None, no_args_is_help=True
     )
 
     @group.command("log")

@@ -60,7 +60,7 @@ def add_more_commands(application: typer.Typer, call: Callable[..., int]) -> Non
             str | None, Option("-w", "--workspace", help="Directory; default: the current one.")
         ] = None,
     ) -> int:
-        """List the agents that work can be given to, with what each may use."""
+        """List the agents that can be given work, and what each may use."""
         return call("admin.lists", "agents", json=json, workspace=workspace)
 
     @application.command("usage")

@@ -16,7 +16,9 @@ Json = Annotated[bool, Option("--json", help="Write JSON.")]
 def state_group(call: Callable[..., int]) -> typer.Typer:
     """Return the group; `call(module, function, **options)` runs a command."""
     group = typer.Typer(
-        help="Everything durable as plain files, and back.", rich_markup_mode=None, no_args_is_help=True
+        help="Export everything durable as plain files, and import it.",
+        rich_markup_mode=None,
+        no_args_is_help=True,
     )
 
     @group.command("export")
@@ -34,7 +36,7 @@ def state_group(call: Callable[..., int]) -> typer.Typer:
         dry_run: Annotated[bool, Option("--dry-run", help="Report only; write nothing.")] = False,
         json: Json = False,
     ) -> int:
-        """Read such a directory, or a LangGraph checkpoints.db in it; what is known already stays."""
+        """Import such a directory, or a LangGraph checkpoints.db in it; what is already known is kept."""
         return call("admin.state", "import_command", directory=directory, dry_run=dry_run, json=json)
 
     return group

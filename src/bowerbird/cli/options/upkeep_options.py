@@ -21,7 +21,7 @@ def add_upkeep_commands(application: typer.Typer, call: Callable[..., int]) -> N
         force: Annotated[bool, Option("--force", help="Replace the earlier backup in DIR.")] = False,
         json: Json = False,
     ) -> int:
-        """Copy everything to DIR, while servers and commands go on: sessions, branches, landings, tokens."""
+        """Copy sessions, branches, landings and tokens to DIR while servers and commands keep running."""
         return call("admin.backup", "backup", directory=directory, force=force, json=json)
 
     @application.command("restore")
@@ -39,7 +39,7 @@ def add_upkeep_commands(application: typer.Typer, call: Callable[..., int]) -> N
         ] = False,
         json: Json = False,
     ) -> int:
-        """Show what takes room in the data directory, and free what may go."""
+        """Show what takes up space in the data directory, and free what can go."""
         return call("admin.disk", "disk", free=free, json=json)
 
     application.add_typer(_trash(call), name="trash")
@@ -60,7 +60,7 @@ def _trash(call: Callable[..., int]) -> typer.Typer:
         entry: Annotated[str, Argument(metavar="ID", help="As `trash list` shows it, or its beginning.")],
         json: Json = False,
     ) -> int:
-        """Bring a session, or changes that were discarded, back."""
+        """Restore a session, or changes that were discarded."""
         return call("admin.disk", "trash_restore", entry=entry, json=json)
 
     @group.command("empty")

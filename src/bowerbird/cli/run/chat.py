@@ -118,9 +118,9 @@ class Chat:
             terminal = self.shell.terminal
             if self.screen.mode in ("running", "asking"):
                 how = "the turn goes on there" if self.client.is_server else "the turn was stopped"
-                terminal.warn(f"{how}; go on with: bowerbird resume {self.session['id']}")
+                terminal.warn(f"{how}; continue with: bowerbird resume {self.session['id']}")
             else:
-                terminal.warn(f"go on with: bowerbird --resume={self.session['id']}", "dim")
+                terminal.warn(f"continue with: bowerbird --resume={self.session['id']}", "dim")
 
     async def _use(self, thread_id: str) -> None:
         """Make a session the one that is talked to, driven and watched."""

@@ -211,7 +211,7 @@ class OneShot:
         if turn_id:
             await self._client.leave(thread_id, turn_id)
         if how:
-            self._terminal.warn(f"{how}; go on with: bowerbird resume {thread_id}", "yellow")
+            self._terminal.warn(f"{how}; continue with: bowerbird resume {thread_id}", "yellow")
 
     def _show(self) -> Callable[[News], None]:
         terminal = self._terminal
@@ -299,7 +299,7 @@ class OneShot:
                 "yellow",
             )
         if turn["state"] in ("failed", "waiting"):
-            terminal.warn(f"go on with: bowerbird resume {thread_id}")
+            terminal.warn(f"continue with: bowerbird resume {thread_id}")
         context = self._story.context_tokens or int((self._usage or {}).get("last_input_tokens") or 0)
         terminal.note(
             cost_line(self._story.usage, context=context, window=window, changed=len(changed)), "dim"

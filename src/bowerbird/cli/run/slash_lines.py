@@ -12,7 +12,7 @@ COMMANDS: dict[str, str] = {
     "compact": "[focus] summarise the history now",
     "model": "[name] show or change the model",
     "history": "[n=20] the last messages",
-    "resume": "go on with the last unfinished turn",
+    "resume": "continue the last unfinished turn",
     "cost": "tokens and money of this session",
     "diff": "[paths] what the branch changes",
     "land": "[paths] [--patch] write the changes into the directory",

@@ -47,7 +47,7 @@ class AgentSection(Section):
     )
     preset: Text = key(
         "coding",
-        "Preset of conversations that name none.",
+        "Preset for conversations that name none.",
         env=("DEFAULT_PRESET",),
         allowed="existing preset",
     )
@@ -59,7 +59,7 @@ class AgentSection(Section):
         None, "Model of teammates; unset = the main model.", env=("TEAMMATE_MODEL",)
     )
     compact_model: Text | None = key(
-        None, "Model of summaries and memory rewrite; unset = the main model.", env=("COMPACT_MODEL",)
+        None, "Model for summaries and for rewriting memory; unset = the main model.", env=("COMPACT_MODEL",)
     )
     thinking_enabled: Flag = key(
         False, "Whether new conversations start with thinking on.", env=("THINKING_ENABLED",)
@@ -91,7 +91,7 @@ class AgentSection(Section):
     )
     context_window: Int = key(
         200_000,
-        "Size of the context that compaction and the context percentage count with.",
+        "Context size that compaction and the context percentage refer to.",
         env=("CONTEXT_WINDOW",),
         unit="tokens",
         ge=4096,
@@ -104,7 +104,11 @@ class AgentSection(Section):
         le=0.95,
     )
     llm_max_retries: Int = key(
-        3, "Requests per model call = 1 + this, no more.", env=("LLM_MAX_RETRIES",), ge=0, le=20
+        3,
+        "Retries of a failed model call; it makes at most 1 + this many requests.",
+        env=("LLM_MAX_RETRIES",),
+        ge=0,
+        le=20,
     )
     llm_retry_base_delay: Float = key(
         1.0,
@@ -124,7 +128,7 @@ class AgentSection(Section):
         allowed="llm_retry_base_delay–600",
     )
     max_teammates: Int = key(
-        5, "Living teammates; the next spawn is refused.", env=("MAX_TEAMMATES",), ge=0, le=100
+        5, "Most teammates active at once; a further one is refused.", env=("MAX_TEAMMATES",), ge=0, le=100
     )
     temperature: Float = key(
         1.0, "Sent with main calls; left out for models that refuse it.", env=("TEMPERATURE",), ge=0, le=2
@@ -148,7 +152,7 @@ class ProviderSection(Section):
 
     name: Annotated[Text, Field(min_length=1)] = key(
         "anthropic",
-        "Wire protocol of model calls.",
+        "Provider of the main model.",
         env=("LLM_PROVIDER",),
         allowed="anthropic, openai, local, another known provider, or a name with base_url",
         choices=MODEL_PROVIDERS,
@@ -182,7 +186,7 @@ class ProviderEntry(Section):
     max_output_bytes: Int | None = key(None, "Output kept of one run.", unit="bytes", ge=1024)
     permission_mode: Text | None = key(None, "Permission mode passed to the vendor's agent.")
     auth: Text | None = key(None, "How it signs in.")
-    transport: Literal["auto", "acp", "headless"] = key("auto", "How a CLI agent is spoken to.")
+    transport: Literal["auto", "acp", "headless"] = key("auto", "How Bowerbird talks to a CLI agent.")
     allow_remote: Flag = key(False, "Whether a host other than loopback is permitted for a local provider.")
 
 
@@ -236,17 +240,17 @@ class Price(Section):
 class ModelEntry(Section):
     """What a person knows better than the catalogue of one model, by its name `provider:model`."""
 
-    fallback_models: Names = key((), "Models asked in order when this one cannot answer.")
+    fallback_models: Names = key((), "Models tried in order when this one cannot answer.")
     price: Price | None = key(None, "Prices that win over the price package.")
     allow_unpriced: Flag = key(False, "Whether it may run under a money limit without a known price.")
     context_window: Int | None = key(None, "Its context.", unit="tokens", ge=1024)
     max_output_tokens: Int | None = key(None, "Its largest output.", unit="tokens", ge=1)
     images: Flag | None = key(None, "Whether it reads images.")
     constrained_output: Flag | None = key(None, "Whether it can be held to a schema.")
-    temperature: Flag | None = key(None, "False for a model that refuses one.")
+    temperature: Flag | None = key(None, "False for a model that does not accept a temperature.")
     efforts: Names | None = key(None, "Efforts it knows, lowest first.")
     thinking_form: Literal["effort", "adaptive", "budget", "reasoning_effort", "reasoning", "none"] | None = (
-        key(None, "Form in which thinking is asked of it.")
+        key(None, "How thinking is requested from it.")
     )
 
 

@@ -25,19 +25,24 @@ Networks = tuple[Annotated[Text, AfterValidator(_network)], ...]
 class ServerSection(Section):
     """The HTTP server."""
 
-    host: Text = key("127.0.0.1", "Address listened on.", applies="S")
-    port: Int = key(8000, "Port listened on.", applies="S", ge=1, le=65_535)
+    host: Text = key("127.0.0.1", "Address to listen on.", applies="S")
+    port: Int = key(8000, "Port to listen on.", applies="S", ge=1, le=65_535)
     root_path: Text = key("", "Path prefix behind a reverse proxy.", applies="S")
-    auth: Literal["none", "token", "oidc"] = key("none", "Who may come in.", applies="S")
+    auth: Literal["none", "token", "oidc"] = key(
+        "none", "How people and programs prove who they are.", applies="S"
+    )
     oidc_issuer: HttpUrl = key(
         Url("https://accounts.google.com"), "Issuer of sign-in tokens.", applies="S", allowed="http(s) URL"
     )
     google_client_id: Text | None = key(
-        None, "Client id; set alone it turns sign-in with Google on.", env=("GOOGLE_CLIENT_ID",), applies="S"
+        None,
+        "Client id; setting it is enough to turn on sign-in with Google.",
+        env=("GOOGLE_CLIENT_ID",),
+        applies="S",
     )
     insecure: Flag = key(False, "Whether a non-loopback address may be served without auth.", applies="S")
-    origins: Names = key((), "Further Origins admitted.")
-    hosts: Names = key((), "Further Host names admitted.")
+    origins: Names = key((), "Further origins that are allowed.")
+    hosts: Names = key((), "Further host names that are allowed.")
     allowed_emails: Names = key((), "Addresses that may sign in.")
     allowed_domains: Names = key((), "Domains whose addresses may sign in.")
     denied_users: Names = key(
@@ -48,16 +53,22 @@ class ServerSection(Section):
         applies="S", allowed="addresses or networks",
     )  # fmt: skip
     header_kb: Int = key(32, "Longest request line and headers.", unit="KiB", applies="S", ge=4, le=1024)
-    header_timeout: Float = key(10, "Longest wait for them.", unit="s", applies="S", ge=0.1, le=600)
+    header_timeout: Float = key(
+        10, "Longest wait for the request line and headers.", unit="s", applies="S", ge=0.1, le=600
+    )
     body_timeout: Float = key(
-        30, "Longest wait for a body; each 500 bytes that came give one second more.",
+        30, "Longest wait for a body; each 500 bytes received add one second.",
         unit="s", applies="S", ge=0.1, le=3600,
     )  # fmt: skip
     max_connections: Int = key(
         4096, "Open connections; fewer when the system allows fewer files.", applies="S", ge=8, le=1_000_000
     )
     max_connections_per_address: Int = key(
-        1536, "Of them from one address; trusted proxies are not counted.", applies="S", ge=1, le=1_000_000
+        1536,
+        "Open connections from one address; trusted proxies are not counted.",
+        applies="S",
+        ge=1,
+        le=1_000_000,
     )
     metrics_token: Secret | None = key(None, "Token that reads /metrics.")
     max_rss_mb: Int = key(0, "Memory above which new work is refused; 0 = off.", unit="MiB", ge=0)
@@ -92,7 +103,9 @@ class McpServer(Section):
     call_timeout: Float = key(60, "Longest call.", unit="s", ge=0.1, le=86_400)
     tools: McpTools = section(McpTools)
     approval: Literal["ask", "allow", "deny"] | dict[Text, Literal["ask", "allow", "deny"]] = key(
-        "ask", "Whether its calls ask; or per tool.", allowed="ask, allow, deny, or {tool: one of these}"
+        "ask",
+        "Whether its calls ask first; can be set per tool.",
+        allowed="ask, allow, deny, or {tool: one of these}",
     )
     trusted: Flag = key(False, "Whether its annotations are believed.")
     sampling: Flag = key(False, "Whether it may use the model.")
@@ -146,7 +159,7 @@ DOCUMENTATION_HOSTS = (
 class WebSection(Section):
     """Web tools."""
 
-    brave_api_key: Secret | None = key(None, "Set = Brave searches, else DuckDuckGo.")
+    brave_api_key: Secret | None = key(None, "With a key, searches use Brave; otherwise DuckDuckGo.")
     fetch_timeout: Float = key(30, "Longest fetch.", unit="s", ge=1, le=600)
     allow_hosts: Names = key(
         DOCUMENTATION_HOSTS,

@@ -53,7 +53,7 @@ class StoreSection(Section):
     )
     min_free_mb: Int = key(256, "Free disk space below which nothing new is accepted.", unit="MiB", ge=0)
     adopt: Flag = key(
-        False, "Whether a database with foreign tables and no Bowerbird ones may be used.", applies="S"
+        False, "Whether a database that holds only another program's tables may be used.", applies="S"
     )
 
 
@@ -193,7 +193,7 @@ RuleLine = Annotated[ApprovalRule, BeforeValidator(_rule, json_schema_input_type
 
 
 class ApprovalSection(Section):
-    """Who is asked before a tool runs."""
+    """When a person is asked before a tool runs."""
 
     default: Literal["outside", "unsafe"] = key(
         "outside", "`outside` asks for effects outside the branch, `unsafe` for all but the safe tools."
@@ -201,7 +201,7 @@ class ApprovalSection(Section):
     timeout_s: Float = key(
         300, "After this a turn waits without holding anything.", unit="s", ge=0, le=86_400
     )
-    expiry_days: Float = key(7, "How long an answer is taken.", unit="days", ge=0, le=365)
+    expiry_days: Float = key(7, "How long a question can be answered.", unit="days", ge=0, le=365)
     rules: tuple[RuleLine, ...] = key((), "Rules by tool.", allowed="list of `allow|ask|deny TOOL(PATTERN)`")
 
 
@@ -227,16 +227,16 @@ class LimitsSection(Section):
 class RetentionSection(Section):
     """How long records are kept; 0 = forever."""
 
-    sessions_days: Float = key(0, "Finished sessions.", unit="days", ge=0)
-    deleted_days: Float = key(7, "Deleted sessions can be restored for.", unit="days", ge=0)
-    traces_days: Float = key(7, "Traces.", unit="days", ge=0)
+    sessions_days: Float = key(0, "How long finished sessions are kept.", unit="days", ge=0)
+    deleted_days: Float = key(7, "How long deleted sessions can be restored.", unit="days", ge=0)
+    traces_days: Float = key(7, "How long traces are kept.", unit="days", ge=0)
     detail_days: Float = key(90, "Finished inbox and outbox rows, usage in detail.", unit="days", ge=0)
 
 
 class TurnSection(Section):
     """Turns that crash."""
 
-    max_attempts: Int = key(3, "Dead processes after which only a person resumes a turn.", ge=1, le=100)
+    max_attempts: Int = key(3, "Crashes after which only a person can resume a turn.", ge=1, le=100)
 
 
 class InboxSection(Section):
@@ -248,7 +248,7 @@ class InboxSection(Section):
 class OutboxSection(Section):
     """Deliveries."""
 
-    max_age_h: Float = key(24, "How long a delivery is tried.", unit="h", ge=0.01)
+    max_age_h: Float = key(24, "How long a delivery is retried.", unit="h", ge=0.01)
 
 
 class ResumeSection(Section):
@@ -289,9 +289,9 @@ class LoggingSection(Section):
     """The log."""
 
     level: Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"], BeforeValidator(_upper)] = key(
-        "INFO", "Least level written.", allowed="DEBUG, INFO, WARNING, ERROR, CRITICAL, any case"
+        "INFO", "Lowest level that is written.", allowed="DEBUG, INFO, WARNING, ERROR, CRITICAL, any case"
     )
-    format: Literal["text", "json"] = key("text", "Form of log lines.")
+    format: Literal["text", "json"] = key("text", "Format of log lines.")
 
 
 class TelemetrySection(Section):
@@ -328,11 +328,11 @@ class SubagentType(Section):
 class DelegationSection(Section):
     """Subagents."""
 
-    tasks_per_call: Int = key(16, "Tasks of one call.", ge=1, le=1000)
-    parallel: Int = key(8, "Subagents running at once.", ge=1, le=1000)
-    per_turn: Int = key(32, "Subagents of one turn.", ge=1, le=10_000)
-    unmerged: Int = key(64, "Finished subagents waiting to be merged.", ge=1, le=10_000)
-    child_s: Float = key(1800, "Longest run of one.", unit="s", ge=1, le=604_800)
+    tasks_per_call: Int = key(16, "Most tasks in one call.", ge=1, le=1000)
+    parallel: Int = key(8, "Most subagents running at once.", ge=1, le=1000)
+    per_turn: Int = key(32, "Most subagents in one turn.", ge=1, le=10_000)
+    unmerged: Int = key(64, "Most finished subagents waiting to be merged.", ge=1, le=10_000)
+    child_s: Float = key(1800, "Longest run of one subagent.", unit="s", ge=1, le=604_800)
     types: dict[Text, SubagentType] = key({}, "Further types by name.")
     checks: Names = key((), "Shell commands that judge tournaments which name none.")
     test_globs: Names = key((), "Files that such checks read; empty = the usual names of tests.")
@@ -345,7 +345,9 @@ class TeamsSection(Section):
     poll_s: Float = key(5, "How often an idle teammate looks at the board.", unit="s", ge=0.01, le=3600)
     idle_s: Float = key(60, "Idle time after which a teammate shuts down.", unit="s", ge=0.01, le=604_800)
     shutdown_s: Float = key(
-        120, "Until a shutdown request that nobody answers expires.", unit="s", ge=0.01, le=604_800
+        120, "Time after which an unanswered shutdown request expires.", unit="s", ge=0.01, le=604_800
     )
-    plan_s: Float = key(1800, "Until a plan that nobody reviews expires.", unit="s", ge=0.01, le=604_800)
-    phases: Int = key(20, "Turns of one teammate.", ge=1, le=10_000)
+    plan_s: Float = key(
+        1800, "Time after which a plan that nobody reviewed expires.", unit="s", ge=0.01, le=604_800
+    )
+    phases: Int = key(20, "Most turns of one teammate.", ge=1, le=10_000)

@@ -75,7 +75,7 @@ def thinking_fields(
     """
     if thinking is None or form == "none":
         ignored = thinking is not None and thinking.enabled
-        return ThinkingFields(notes=("thinking: the model takes no such wish",) if ignored else ())
+        return ThinkingFields(notes=("thinking: the model does not support it",) if ignored else ())
     if not thinking.enabled:
         return ThinkingFields({} if own_host else _off(form))
     effort = nearest_effort(thinking.effort, efforts)

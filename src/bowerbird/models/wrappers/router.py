@@ -34,7 +34,7 @@ def check_router(settings: RouterSettings) -> None:
         raise ConfigError(f"model_router.default_tier is blank; use one of: {names}")
     if settings.default_tier not in settings.tiers:
         raise ConfigError(
-            f"model_router.default_tier is {settings.default_tier!r}, which is no tier; use one of: {names}"
+            f"model_router.default_tier is {settings.default_tier!r}, not a tier; use one of: {names}"
         )
 
 

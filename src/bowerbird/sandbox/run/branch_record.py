@@ -57,7 +57,7 @@ def stragglers_note(ending: Ending, background: Sequence[str]) -> str:
     if not ending.stragglers or ending.stop is not None:
         return ""
     killed = (
-        f"{ending.stragglers} processes it left behind were killed; what shall go on must be a background run"
+        f"{ending.stragglers} processes it left behind were killed; run in the background what should go on"
     )
     return f"{killed}; background runs go on: {', '.join(background)}" if background else killed
 

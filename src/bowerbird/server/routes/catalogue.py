@@ -91,7 +91,7 @@ async def presets(context: Context, caller: Viewer) -> Response:
     return answer(_listed(await to_thread(context.offers.presets)))
 
 
-@router.get("/agents", response_model=list[AgentShown], summary="Agents that work can be given to")
+@router.get("/agents", response_model=list[AgentShown], summary="Agents that can be given work")
 async def agents(context: Context, caller: Viewer) -> Response:
     """The types of subagents, custom ones too: what each may use, and whether it can be used now."""
     del caller

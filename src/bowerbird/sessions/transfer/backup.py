@@ -167,7 +167,7 @@ def _may_write(target: Path, data_dir: Path, force: bool) -> bool:
         target.parent.mkdir(parents=True, exist_ok=True)
         return False
     if not is_backup(target):
-        raise Exists(f"{target} holds something that is no backup; name a new directory")
+        raise Exists(f"{target} holds something that is not a backup; name a new directory")
     if not force:
         raise Exists(
             f"{target} holds an earlier backup; name another directory, or use --force to replace it"
@@ -266,7 +266,7 @@ def _require_empty(data_dir: Path) -> None:
 
 def _set_landings_aside(data_dir: Path) -> None:
     """Finish no landing of back then: the directory it wrote into has gone on since."""
-    why = "it was in progress when the backup was made; the directory may be further by now"
+    why = "it was in progress when the backup was made; the directory may have changed since"
     for file in data_dir.glob("branches/*/landings/*/record.json"):
         folder = LandingFolder(file.parent)
         try:

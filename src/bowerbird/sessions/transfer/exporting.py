@@ -106,7 +106,7 @@ def _require_export(target: Path) -> None:
         )
     names = {entry.name for entry in target.iterdir()}
     if MARK not in names and not {CONVERSATIONS, JOURNAL} <= names:  # those before the mark had these
-        raise Exists(f"{target} is no export; nothing was changed. Name another directory")
+        raise Exists(f"{target} is not an export; nothing was changed. Name another directory")
 
 
 def _foreign(place: Path) -> Iterator[str]:

@@ -72,7 +72,7 @@ def expiry(lifetime: str, now: datetime | None = None) -> str:
     """
     found = _LIFETIME.fullmatch(lifetime.strip())
     if found is None:
-        raise InvalidArgument(f"{lifetime!r} is no lifetime; say for example 90d (s, m, h, d, w)")
+        raise InvalidArgument(f"{lifetime!r} is not a lifetime; use for example 90d (s, m, h, d, w)")
     span = timedelta(**{_UNITS[found[2]]: int(found[1])})
     if span > timedelta(days=36_500):
         raise InvalidArgument(f"{lifetime!r} is longer than 100 years")
