@@ -57,7 +57,7 @@ def stragglers_note(ending: Ending, background: Sequence[str]) -> str:
     if not ending.stragglers or ending.stop is not None:
         return ""
     killed = (
-        f"{ending.stragglers} processes it left behind were killed; run in the background what should go on"
+        f"{ending.stragglers} processes it left behind were killed; start what must go on as a background run"
     )
     return f"{killed}; background runs go on: {', '.join(background)}" if background else killed
 
