@@ -64,7 +64,8 @@ HOLDS = """
 .storybook/main.ts .nojekyll .hidden/file.txt .config/other/x .python-version .nvmrc .tool-versions .rubocop.yml
 Makefile makefile lib/Makefile GNUmakefile rules.mk justfile .justfile Taskfile.yml Rakefile tasks.py noxfile.py
 SConstruct meson.build magefile.go Earthfile package.json web/package.json deno.json vite.config.ts jest.config.js
-webpack.config.js eslint.config.mjs babel.config.js .babelrc gulpfile.js playwright.config.ts tsconfig.json turbo.json
+webpack.config.js hardhat.config.ts gatsby-node.js ecosystem.config.js alembic.ini Brewfile Fastfile config.ru
+eslint.config.mjs babel.config.js .babelrc gulpfile.js playwright.config.ts tsconfig.json turbo.json
 pyproject.toml setup.py setup.cfg conftest.py tests/conftest.py pytest.ini tox.ini manage.py sitecustomize.py
 usercustomize.py evil.pth x.egg-link mypy.ini requirements.txt requirements-dev.txt environment.yml Pipfile
 Dockerfile Dockerfile.dev api.dockerfile compose.yaml docker-compose.yml docker-compose.override.yml Vagrantfile

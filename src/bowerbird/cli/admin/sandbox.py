@@ -12,7 +12,7 @@ import msgspec
 
 from bowerbird.cli.review.drawn import stat_lines
 from bowerbird.cli.terminal.drawing import coloured_diff
-from bowerbird.cli.terminal.exits import USAGE, CliExit
+from bowerbird.cli.terminal.exits import LIMIT, USAGE, CliExit
 from bowerbird.cli.terminal.gutter import Gutter
 from bowerbird.cli.terminal.shell import Shell, directory_of
 from bowerbird.cli.terminal.shell import run as run_async
@@ -98,7 +98,7 @@ async def _run(
         if json:
             record = {**msgspec.to_builtins(result), "changes": changes}
             shell.terminal.write(json_text.dumps(record, ensure_ascii=False, indent=2) + "\n")
-            return result.exit_code
+            return _code(result)
         if not live:
             shell.terminal.write(result.output)
         else:
@@ -107,7 +107,12 @@ async def _run(
             shell.terminal.note("some of the output came faster than the terminal and was left out")
         await _show_changes(shell, branch, changes, diff=diff)
     _show_end(shell, result)
-    return result.exit_code
+    return _code(result)
+
+
+def _code(result: "CommandResult") -> int:
+    """A command may end by itself just before its limit is noticed: what was taken back is no success."""
+    return LIMIT if result.exit_code == 0 and result.reason is not None else result.exit_code
 
 
 async def _show_changes(shell: Shell, branch: "Branch", changes: dict[str, object], *, diff: bool) -> None:

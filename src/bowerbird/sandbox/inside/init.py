@@ -72,7 +72,7 @@ def _run(
 def spent(used: resource.struct_rusage) -> "Message":
     """Return the figures of a resource usage that a record shows."""
     cpu_ms = round((used.ru_utime + used.ru_stime) * 1000)
-    return {"cpu_ms": cpu_ms, "peak_bytes": used.ru_maxrss * 1024}
+    return {"cpu_ms": cpu_ms, "peak_bytes": used.ru_maxrss * 1024, "written_bytes": used.ru_oublock * 512}
 
 
 class Refused(OSError):

@@ -171,7 +171,7 @@ class RunningCommand:
         try:
             answer = await self._watched()
             if self._stop is None:
-                await self._watch.last_look()
+                await self._watch.last_look(answer.get("written_bytes", 0))
         except asyncio.CancelledError:
             self.stop("cancel")
             with contextlib.suppress(TimeoutError):  # what it changes until then is captured

@@ -82,12 +82,18 @@ class LimitWatch:
             except SandboxUnavailable:  # gone, or this one look failed: the next may not
                 continue
 
-    async def last_look(self) -> None:
-        """Look once more at what a command that ended by itself wrote: it may be faster than a tick."""
+    async def last_look(self, written: int) -> None:
+        """Look once more at what a command that ended by itself wrote: it may be faster than a tick.
+
+        Args:
+            written: bytes that its processes wrote to disks, by the kernel's own count; 0 on memory disks.
+        """
         if self._disk is None:
             return
         now = disk_gauge(self._disk.directory)
-        if self._disk_grew(self._disk, now) or self._filled(now):
+        # The gauge alone shows nothing when others give back as much at the same time.
+        small = min(_WORTH_A_LOOK, self._limits.disk_bytes // 8)
+        if written > small or self._disk_grew(self._disk, now) or self._filled(now):
             await self._look_at_disk(self._disk, ended=True)
 
     # ------------------------------------------------------------ memory

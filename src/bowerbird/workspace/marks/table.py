@@ -257,16 +257,19 @@ HELD = (
         "esbuild.config.* babel.config.* .babelrc* tsup.config.* next.config.* nuxt.config.* "
         "svelte.config.* astro.config.* remix.config.* angular.json playwright.config.* cypress.config.* "
         "karma.conf.* .mocharc.* ava.config.* eslint.config.* prettier.config.* postcss.config.* "
-        "tailwind.config.* metro.config.* rspack.config.* rolldown.config.* tsconfig*.json",
+        "tailwind.config.* metro.config.* rspack.config.* rolldown.config.* tsconfig*.json "
+        "*.config.js *.config.cjs *.config.mjs *.config.ts *.config.mts *.config.cts gatsby-*.js gatsby-*.ts "
+        "ecosystem.config.*",
         "scripts and plugins of a JavaScript build"),
     Row("build-exec", "pyproject.toml setup.py setup.cfg conftest.py pytest.ini tox.ini "
         "manage.py hatch.toml hatch_build.py build.py pavement.py sitecustomize.py usercustomize.py *.pth "
         "*.egg-link _custom_build.py mypy.ini .mypy.ini .coveragerc .pylintrc pylintrc .flake8 "
         "pdm_build.py pixi.toml environment.yml environment.yaml requirements*.txt "
-        "requirements*.in constraints*.txt pipfile", "Python builds, tests or starts with it"),
+        "requirements*.in constraints*.txt pipfile gunicorn.conf.py gunicorn_config.py alembic.ini "
+        "alembic/env.py", "Python builds, tests or starts with it"),
     Row("build-exec", "dockerfile dockerfile.* *.dockerfile containerfile containerfile.* compose.yml "
         "compose.yaml compose.*.yml compose.*.yaml docker-compose*.yml docker-compose*.yaml "
-        "docker-bake.hcl docker-bake.json .dockerignore vagrantfile procfile procfile.* tiltfile "
+        "docker-bake.hcl docker-bake.json .dockerignore vagrantfile procfile procfile.* tiltfile mprocs.yaml "
         "chart.yaml kustomization.yaml kustomization.yml", "containers are built or started from it"),
     Row("build-exec", "build.gradle build.gradle.kts settings.gradle settings.gradle.kts "
         "gradle.properties gradlew gradlew.bat gradle/wrapper/ buildsrc/ *.gradle *.gradle.kts pom.xml "
@@ -278,7 +281,8 @@ HELD = (
     Row("build-exec", "cargo.toml build.rs go.mod go.work package.swift gemfile gems.rb *.gemspec "
         "composer.json mix.exs rebar.config stack.yaml cabal.project *.cabal setup.hs dune dune-project "
         "*.opam opam build.zig build.zig.zon shard.yml pubspec.yaml build.yaml makefile.pl build.pl "
-        "cpanfile *.nimble *.rockspec dub.json dub.sdl", "a build or an installation runs it"),
+        "brewfile dangerfile fastfile appfile config.ru cpanfile *.nimble *.rockspec dub.json "
+        "dub.sdl", "a build or an installation runs it"),
     Row("build-exec", "*.csproj *.fsproj *.vbproj *.sln directory.build.props directory.build.targets "
         "global.json build.cake build.fsx paket.dependencies", "a .NET build runs it"),
     Row("build-exec", "workspace workspace.bazel module.bazel build build.bazel *.bzl buck pants.toml "
