@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.patience import HANG_S
 
-from bowerbird.cli.review.drawn import files_of
+from bowerbird.cli.review.drawn import files_of, stat_lines
 from bowerbird.cli.terminal.drawing import MarkdownPainter
 from bowerbird.cli.terminal.pager import rows_of
 from bowerbird.cli.terminal.terminal import LandingBar
-from bowerbird.cli.terminal.text import width_of, wrapped
+from bowerbird.cli.terminal.text import cut_path, width_of, wrapped
 from bowerbird.cli.turn.asking import details, question_lines
 from bowerbird.core.events import ApprovalRequest, LandingProgress
 
@@ -40,6 +40,22 @@ def test_a_table_leaves_nothing_out_in_a_narrow_column():
     word = "w" * 70
     drawn = MarkdownPainter(colour=False).paint(f"| a | b |\n|---|---|\n| {word} | 漢字 漢字 |\n", 40)
     assert drawn.count("w") == 70 and drawn.count("漢") == 2 and "…" not in drawn
+
+
+def test_a_long_name_leaves_the_counts_their_column():
+    """One name of 255 bytes pushed the counts of every row out of the terminal."""
+    long = "src/" + "n" * 251 + ".py"
+    rows = [{"path": p, "kind": "create", "added": 12, "removed": 0, "flags": []} for p in (long, "a.py")]
+    lines = stat_lines({"written": rows, "deleted": [long]}, width=60)
+    assert all(line.endswith("+12 -0") for line in lines[:2]) and max(map(len, lines)) <= 60
+    assert lines[0].startswith("A  src/nnn") and "n.py  +12" in lines[0] and "…" in lines[0]
+
+
+@given(st.text(max_size=60), st.integers(1, 40))
+def test_a_path_that_is_cut_fits_and_keeps_both_ends(path, width):
+    shown = cut_path(path, width)
+    assert width_of(shown) <= width
+    assert shown == path or "…" in shown
 
 
 def test_coloured_markdown_has_no_styled_blank_ends():

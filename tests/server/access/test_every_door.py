@@ -4,6 +4,7 @@ The walk takes its paths from the application itself, so a route that is added w
 here. What is open is compared with the chapter's own list (SV-54).
 """
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from fastapi.routing import APIRoute
 from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 from support.fake_models import FakeModels
 from support.live_server import LiveServer, live_server
+from support.patience import HANG_S
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
@@ -140,6 +142,19 @@ async def test_foreign_pages_and_names_are_refused_everywhere(
         for door in all_doors(server):
             assert await status(server, door, FOREIGN_ORIGIN) == 403, door
             assert await status(server, door, FOREIGN_HOST) == 421, door
+
+
+async def test_a_request_with_two_names_is_refused(guarded: LiveServer) -> None:
+    """A proxy in front may have read the other one (RFC 9112, 3.2)."""
+    name, port = guarded.address.partition("://")[2].split(":")
+    for other in ("evil.example", f"{name}:{port}"):
+        reader, writer = await asyncio.open_connection(name, int(port))
+        hosts = f"Host: {name}:{port}\r\nHost: {other}\r\n"
+        writer.write(f"GET /health HTTP/1.1\r\n{hosts}Connection: close\r\n\r\n".encode())
+        async with asyncio.timeout(HANG_S):
+            answer = await reader.read()
+        writer.close()
+        assert answer.startswith(b"HTTP/1.1 400 "), answer
 
 
 async def test_a_path_that_is_no_route_is_closed_too(guarded: LiveServer) -> None:

@@ -14,8 +14,10 @@ from bowerbird.cli.terminal.drawing import coloured_diff
 from bowerbird.cli.terminal.exits import DONE
 from bowerbird.cli.terminal.pager import show_paged
 from bowerbird.cli.terminal.shell import Shell
-from bowerbird.cli.terminal.text import age, harmless_path, plural, table
+from bowerbird.cli.terminal.text import age, cut_path, harmless_path, plural, table
 from bowerbird.core.timestamps import from_iso
+
+_SHORTEST_PATH = 20
 
 
 async def write_diff(
@@ -70,6 +72,9 @@ def stat_lines(data: dict[str, Any], *, width: int) -> list[str]:
         flags = f"[{', '.join(marks[path]['flags'])}]" if path in marks else ""
         rows.append(["D", harmless_path(path.lstrip("/")), flags])
     total = f"{plural(len(rows), 'file')}, +{added} -{removed}"
+    room = max(_SHORTEST_PATH, width - len("M    ") - max((len(row[2]) for row in rows), default=0))
+    for row in rows:
+        row[1] = cut_path(row[1], room)
     return [*table(rows, width=width), total] if rows else []
 
 

@@ -88,6 +88,21 @@ def cut(text: str, width: int) -> str:
     return "".join(kept) + "…" if width > 0 else ""
 
 
+def cut_path(path: str, width: int) -> str:
+    """Return `path` in at most `width` cells; its middle is left out, so that both ends can be told apart.
+
+    Example:
+        >>> cut_path("src/a/very/long/way/to/main.py", 15)
+        'src/a/…/main.py'
+    """
+    if width_of(path) <= width:
+        return path
+    if width < len("a…z"):
+        return cut(path, width)
+    behind = cut(path[::-1], (width + 1) // 2 + 1)[:-1][::-1]
+    return cut(path, width - width_of(behind)) + behind
+
+
 def wrapped(text: str, width: int) -> list[str]:
     """Return `text` in lines of at most `width` cells, broken between parts (` · `), else between words.
 
