@@ -74,7 +74,7 @@ def test_what_was_said_is_remembered_in_the_next_conversation_and_can_be_taken_b
     restored = memory_command(tmp_path, "restore", str(spaces))
     assert restored.returncode == 0, restored.stderr
     assert "Likes spaces." in memory_command(tmp_path, "log").stdout.splitlines()[0]
-    assert memory_command(tmp_path, "restore", "99999").returncode == 1
+    assert memory_command(tmp_path, "restore", "99999").returncode == 2
 
 
 def test_without_memory_nothing_is_asked_and_nothing_kept(tmp_path: Path) -> None:
