@@ -7,7 +7,7 @@ import pytest
 from playwright.async_api import Page, WebSocketRoute, expect
 from support.fake_models import FakeModels
 from support.live_server import LiveServer
-from support.patience import patience
+from support.patience import HANG_S, patience
 from support.web_actions import is_idle, log
 
 pytestmark = pytest.mark.timeout(patience(60))
@@ -19,6 +19,7 @@ TOP_OF_FIRST = """() => {
   const edge = list.getBoundingClientRect().top;
   const rows = [...list.querySelectorAll("details.tool")];
   const first = rows.find((row) => row.getBoundingClientRect().top > edge + 40);
+  if (!first) return ["", 1 << 20];
   return [first.innerText.trim(), Math.round(first.getBoundingClientRect().top)];
 }"""
 
@@ -47,6 +48,18 @@ async def long_conversation(server: LiveServer, fake: FakeModels) -> str:
     return conversation
 
 
+async def at_rest(page: Page) -> tuple[str, int]:
+    """Return the first row that is read and where it stands, as soon as the list has drawn what is in view."""
+    seen: list[str | int] = []
+    async with asyncio.timeout(HANG_S):
+        while True:
+            now = await page.evaluate(TOP_OF_FIRST)
+            if now == seen and now[1] < page.viewport_size["height"]:
+                return now[0], now[1]
+            seen = now
+            await asyncio.sleep(0.1)
+
+
 async def test_the_end_of_a_long_history_comes_first_and_reading_it_is_not_disturbed(
     page: Page, server: LiveServer, fake: FakeModels
 ) -> None:
@@ -67,11 +80,11 @@ async def test_the_end_of_a_long_history_comes_first_and_reading_it_is_not_distu
     await scroller.evaluate("list => { list.scrollTop = 0 }")
     await expect(page.get_by_text("Earlier messages are being loaded")).to_be_visible()
     assert await log(page).get_by_text("Begin, please.").count() == 0
-    before = await page.evaluate(TOP_OF_FIRST)
+    before = await at_rest(page)
 
     may_come.set()
     await expect(page.get_by_text("Earlier messages are being loaded")).to_have_count(0)
-    name, top = await page.evaluate(TOP_OF_FIRST)
+    name, top = await at_rest(page)
     assert name == before[0] and abs(top - before[1]) < 60, (before, name, top)
     await scroller.evaluate("list => { list.scrollTop = 0 }")
     await expect(log(page).get_by_text("Begin, please.")).to_be_visible()
