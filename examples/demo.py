@@ -25,7 +25,8 @@ PLACE = ROOT / ".demo"
 WORK = PLACE / "bakery"
 DATA = PLACE / "data"
 TESTS = "Run the tests with `python3 -m unittest` and say whether they pass."
-TESTS_PASSED = re.compile(r"Ran [1-9]\d* tests? in [\d.]+s(\\n)+OK")
+# As a command's own output is shown: indented, which no words of the model are.
+TESTS_PASSED = re.compile(r"^ +Ran [1-9]\d* tests? in [\d.]+s\s+OK$", re.MULTILINE)
 
 
 def say(text: str = "") -> None:
@@ -33,13 +34,20 @@ def say(text: str = "") -> None:
     print(text, flush=True)
 
 
-def bowerbird(*words: str, show: bool = True) -> str:
-    """Run one command in the copy of the project; return its standard output, shown as it comes."""
+def bowerbird(*words: str, show: bool = True, steps: bool = False) -> str:
+    """Run one command in the copy of the project; return its standard output, shown as it comes.
+
+    Args:
+        steps: return what it tells of its steps, too (standard error).
+    """
     if show:
         say(f"\n$ bowerbird {shlex.join(words)}")
     command = [sys.executable, "-m", "bowerbird", "--data-dir", str(DATA), *words]
     lines: list[str] = []
-    with subprocess.Popen(command, cwd=WORK, stdout=subprocess.PIPE, text=True, encoding="utf-8") as process:
+    errors = subprocess.STDOUT if steps else None
+    with subprocess.Popen(
+        command, cwd=WORK, stdout=subprocess.PIPE, stderr=errors, text=True, encoding="utf-8"
+    ) as process:
         assert process.stdout is not None
         for line in process.stdout:
             lines.append(line)
@@ -72,12 +80,8 @@ def run_tests(model: list[str]) -> str | None:
         return None
     say(f"\n─── tests: {TESTS}")
     started = time.monotonic()
-    bowerbird("run", *model, "--no-memory", "--resume", "--", TESTS)
-    records = json.loads(bowerbird("show", "--json", show=False))["records"]
-    passed = any(
-        record["type"] == "tool_outcome" and TESTS_PASSED.search(json.dumps(record["body"]))
-        for record in records
-    )
+    told = bowerbird("run", *model, "--no-memory", "--resume", "--", TESTS, steps=True)
+    passed = TESTS_PASSED.search(told) is not None
     verdict = "passed" if passed else "did not pass"
     say(f"    [{time.monotonic() - started:.0f} s; the tests {verdict} on the branch]")
     return None if passed else "the tests did not pass on the branch"
