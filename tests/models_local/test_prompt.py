@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.local_talk import SPECS, asked, called, spec
 
+from bowerbird.agent.prompt import system_blocks
 from bowerbird.core.messages import ToolUseBlock, assistant_text, user_text
 from bowerbird.core.requests import ModelRequest
 from bowerbird.models.local.calls import (
@@ -34,6 +35,20 @@ def test_the_beginning_depends_on_the_tools_only():
     first = chat(asked(task="one", system=("Files:\na.py",)), NAMES, ["a.py"])[0].text
     other = chat(asked(task="two", system=("Files:\nb.py",)), NAMES, ["b.py"])[0].text
     assert first.startswith(beginning(NAMES)) and other.startswith(beginning(NAMES))
+
+
+def test_what_it_is_told_does_not_depend_on_where_the_project_lies():
+    """The same job came out right or wrong by the name of the directory it ran in."""
+    here = system_blocks("I", workspace="/home/ann/shop", sandbox="Commands run in tier overlay.")
+    there = system_blocks(
+        "I", workspace="/srv/work/other", sandbox="Commands run in tier copy.", hidden=[".env"]
+    )
+    first, second = (
+        chat(asked(task="one", system=blocks), NAMES, ["a.py"])[0].text for blocks in (here, there)
+    )
+    extra = second.removeprefix(first.partition("Files of")[0].rstrip()).partition("Files of")[0]
+    assert ".env" in extra and len(extra.strip().splitlines()) == 1
+    assert second.replace(extra.strip() + "\n\n", "") == first
 
 
 def test_tools_that_are_not_offered_are_not_named():

@@ -1,16 +1,14 @@
 """The lock between processes that write one branch (WS-7)."""
 
-import os
+import gc
 import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import pytest
-
+from bowerbird.workspace import Workspace
 from bowerbird.workspace.registry.lock import WriterLock
-from bowerbird.workspace.tree.open_layer import OpenLayer
 
 _TAKE = "import fcntl, sys; fcntl.flock(open(sys.argv[1], 'r+'), fcntl.LOCK_EX | fcntl.LOCK_NB)"
 
@@ -54,21 +52,28 @@ def test_the_lock_is_held_while_something_writes_and_no_longer(tmp_path):
     assert _another_process_gets(path)
 
 
-def test_a_layer_that_was_closed_never_touches_what_got_its_number(tmp_path):
-    """WS-12: a stale handle fails; the system gives its number to the next file that is opened."""
-    layer = OpenLayer(tmp_path / "open", tmp_path, 1, None)
-    number = layer.fd
-    layer.close()
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    handle = os.open(elsewhere, os.O_RDONLY | os.O_DIRECTORY)
-    if handle != number:
-        os.dup2(handle, number)
-        os.close(handle)
-    try:
-        with pytest.raises(OSError, match="Bad file descriptor"):
-            layer.is_empty()
-        with pytest.raises(OSError, match="Bad file descriptor"):
-            layer.find("/x")
-    finally:
-        os.close(number)
+def test_closing_takes_nothing_from_who_is_reading(tmp_path):
+    """WS-12: else the system gives its number to the next file, and the reader, or a writer, goes on in that."""
+    (tmp_path / "p").mkdir()
+    workspace = Workspace(tmp_path / "p", data_dir=tmp_path / "data")
+    branch = workspace.branch()
+    (tmp_path / "data/branches" / branch.id / "open/new.txt").write_text("new")
+    expected, done = branch.changes(), threading.Event()
+
+    def read() -> int:
+        reads = 0
+        while not done.is_set():
+            assert branch.changes() == expected
+            reads += 1
+        return reads
+
+    with ThreadPoolExecutor(2) as threads:
+        readers = [threads.submit(read) for _ in range(2)]
+        for _ in range(100):
+            workspace.close()
+        done.set()
+        assert all(reader.result() for reader in readers)
+    workspace.close()
+    gc.collect()
+    open_now = [str(link.readlink()) for link in Path("/proc/self/fd").iterdir() if link.is_symlink()]
+    assert not [path for path in open_now if path.startswith(str(tmp_path))]

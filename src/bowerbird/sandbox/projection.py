@@ -185,9 +185,9 @@ class OverlayProjection:
         self._drop_mount()
 
     def _drop_mount(self) -> None:
-        if self._mounted is not None:
-            self._mounted.close()
-        self._mounted, self._dirs = None, None
+        mounted, self._mounted, self._dirs = self._mounted, None, None  # first: of two threads one closes it
+        if mounted is not None:
+            mounted.close()
 
     def close(self) -> None:
         """See `Projection.close`."""

@@ -327,3 +327,13 @@ async def test_old_landings_are_forgotten_but_never_the_last_ten(
     assert len(workspace.landings()) == 13, "no landing pays for it"
     assert len(workspace.forget_landings()) == 3
     assert len(workspace.landings()) == 10
+
+
+async def test_a_git_configuration_that_is_no_file_keeps_nothing_from_landing(
+    root: Path, branch: Branch
+) -> None:
+    """What looks like a repository and is none (a mistake, or a trap) made every review of the branch fail."""
+    (root / ".git/config").mkdir(parents=True)
+    await branch.write_file("a.txt", b"changed\n")
+    branch.land()
+    assert (root / "a.txt").read_bytes() == b"changed\n"

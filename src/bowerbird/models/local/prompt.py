@@ -22,6 +22,7 @@ SYSTEM_CHARS = 500
 this size lose the task."""
 
 TASK_CHARS = 400
+_PLACE, _HIDDEN = "Workspace: ", "Hidden from you"  # how the agent begins these lines
 AGAIN = 'Write in "seen" what the results show about the task, then the tool: final_answer if that is enough.'
 
 _INTRO = (
@@ -130,9 +131,8 @@ def chat(request: ModelRequest, tools: Sequence[str], files: Sequence[str]) -> t
         tools: names of the offered tools; empty for an answer in plain text.
         files: paths to name in the system text.
     """
-    blocks = [
-        _beginning(block.strip(), SYSTEM_CHARS) for block in without_files(request.system) if block.strip()
-    ]
+    told = map(_of_any_host, without_files(request.system))
+    blocks = [_beginning(block.strip(), SYSTEM_CHARS) for block in told if block.strip()]
     if tools:
         blocks.insert(0, beginning(tools))
         if files:
@@ -151,6 +151,16 @@ def chat(request: ModelRequest, tools: Sequence[str], files: Sequence[str]) -> t
         # At the end of every result it would be evaluated anew in every step, and distract.
         turns.append(ChatTurn("user", request.tail.strip()))
     return _merged(turns)
+
+
+def _of_any_host(block: str) -> str:
+    """Leave out where the project lies and how commands are kept in.
+
+    It works with relative paths; the name of a directory turned its answers (one job in `examples/`).
+    """
+    if not block.startswith(_PLACE):
+        return block
+    return "\n".join(line for line in block.split("\n") if line.startswith(_HIDDEN))
 
 
 def asking(turns: Sequence[ChatTurn], step: str, follow: FollowUp) -> tuple[ChatTurn, ...]:

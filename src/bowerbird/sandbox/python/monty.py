@@ -202,9 +202,9 @@ class Interpreter:
 
     def _close(self) -> None:
         pool, self._pool = self._pool, None
-        if self._pidfd >= 0:
-            os.close(self._pidfd)
-            self._pidfd = -1
+        pidfd, self._pidfd = self._pidfd, -1
+        if pidfd >= 0:
+            os.close(pidfd)
         self._snapshot = None
         if self._session is not None:
             self._session.__exit__(None, None, None)

@@ -146,9 +146,10 @@ class Search:
             if presence.is_absence(error):
                 return []
             raise
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            os.close(fd)
+            return []  # put there since
         with os.fdopen(fd, "rb") as file:
-            if not stat.S_ISREG(os.fstat(fd).st_mode):
-                return []  # put there since
             data = file.read(LARGEST)
         encoding = encoding_of(data[:HEAD], None)
         text = data[len(encoding.bom) :].decode(encoding.codec, "replace")

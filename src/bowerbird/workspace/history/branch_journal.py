@@ -12,6 +12,7 @@ from typing import Any, Literal
 import msgspec
 
 from bowerbird.core.timestamps import now_iso
+from bowerbird.workspace.tree.handles import Handle
 from bowerbird.workspace.tree.nodes import Entry
 from bowerbird.workspace.tree.paths import add_path
 
@@ -65,7 +66,7 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._fd: int | None = None
+        self._handle: Handle | None = None
         self._size = -1
         self._first = 1
         self._next = 1
@@ -76,7 +77,7 @@ class Journal:
         """Add records in one write and wait until they are on disk."""
         if not steps:
             return
-        fd = self._open()
+        handle = self._open()
         at = now_iso()
         lines: list[bytes] = []
         for step in steps:
@@ -91,9 +92,9 @@ class Journal:
             self._next += 1
         data = b"".join(lines)
         while data:
-            data = data[os.write(fd, data) :]
-        os.fsync(fd)
-        self._size = os.fstat(fd).st_size
+            data = data[os.write(handle.number, data) :]
+        os.fsync(handle.number)
+        self._size = os.fstat(handle.number).st_size
         if self._next - self._first > KEPT + KEPT // 2:
             self._shorten()
 
@@ -118,23 +119,23 @@ class Journal:
             return 0
 
     def close(self) -> None:
-        """Close the file."""
-        if self._fd is not None:
-            os.close(self._fd)
-            self._fd = None
+        """Give the file up; who is writing just now keeps it until it is done."""
+        self._handle = None
 
-    def _open(self) -> int:
-        if self._fd is None:
-            self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        seen = os.fstat(self._fd)
+    def _open(self) -> Handle:
+        handle = self._handle
+        if handle is None:
+            handle = Handle(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600))
+            self._handle = handle
+        seen = os.fstat(handle.number)
         if seen.st_size != self._size:  # first use, or another process wrote
             self._size = seen.st_size
-            if seen.st_size and os.pread(self._fd, 1, seen.st_size - 1) != b"\n":
-                os.write(self._fd, b"\n")  # closes a line that a kill cut
+            if seen.st_size and os.pread(handle.number, 1, seen.st_size - 1) != b"\n":
+                os.write(handle.number, b"\n")  # closes a line that a kill cut
             rows = _read(self._path)
             self._first = rows[0]["seq"] if rows else 1
             self._next = rows[-1]["seq"] + 1 if rows else 1
-        return self._fd
+        return handle
 
     def _shorten(self) -> None:
         rows = _read(self._path)[-KEPT:]

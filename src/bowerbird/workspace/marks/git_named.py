@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from bowerbird.workspace.marks.names import folded_parts
 
-_MOST_BYTES = 256 * 1024
+MOST_BYTES = 256 * 1024
 _LINE = re.compile(r"^\s*(?:\[[^\]\n]*\]\s*)?([A-Za-z][A-Za-z0-9-]*)\s*=\s*(.*)$")
 _WORD = re.compile(r"""[^\s"';|&<>()=!$`]+""")
 # Keys whose value is a path even without a slash in it.
@@ -51,7 +51,7 @@ def git_named(read: Callable[[str], bytes | None], root: str) -> GitNamed:
     for name in ("/.git/config", "/.git/config.worktree"):
         data = read(name)
         if data is not None:
-            found |= _named_in(data[:_MOST_BYTES].decode("utf-8", "replace"), root)
+            found |= _named_in(data.decode("utf-8", "replace"), root)
     return GitNamed(frozenset("/".join(["", *folded_parts(path)]) for path in found))
 
 

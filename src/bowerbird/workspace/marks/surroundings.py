@@ -8,11 +8,12 @@ answer counts: some of the changes may land, or all, or they landed one by one i
 """
 
 import os
+import stat
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from bowerbird.workspace.marks.git_named import GitNamed, git_named
+from bowerbird.workspace.marks.git_named import MOST_BYTES, GitNamed, git_named
 from bowerbird.workspace.marks.names import folded_parts
 from bowerbird.workspace.tree import presence
 from bowerbird.workspace.tree.changes import Change
@@ -203,8 +204,10 @@ def _content(ground: Ground, path: str) -> bytes | None:
         if presence.is_absence(error) or isinstance(error, PermissionError):
             return None  # there is none, or none that may be read: then git names nothing
         raise
-    with os.fdopen(fd, "rb") as file:
-        return file.read()
+    try:
+        return os.pread(fd, MOST_BYTES, 0) if stat.S_ISREG(os.fstat(fd).st_mode) else None
+    finally:
+        os.close(fd)
 
 
 def _looks_like_git(has: Callable[[str], bool]) -> bool:

@@ -219,14 +219,14 @@ class _Below:
     def close(self) -> None:
         """Close handles; closing twice does nothing."""
         self._leave()
-        if self._root is not None:
-            os.close(self._root)
-            self._root = None
+        root, self._root = self._root, None
+        if root is not None:
+            os.close(root)
 
     def _leave(self) -> None:
-        if self._fd is not None:
-            os.close(self._fd)
-        self._fd, self._names, self._asked = None, None, 0
+        fd, self._fd, self._names, self._asked = self._fd, None, None, 0
+        if fd is not None:
+            os.close(fd)
 
     def _enter(self, above: str) -> None:
         self._leave()

@@ -30,13 +30,14 @@ _staged = count()
 class LiveLayer(OpenLayer):
     """The same directory as `layer`, written through `view_fd`, a descriptor of the mounted view.
 
-    The caller keeps `view_fd` open as long as this object is used, and closes both.
+    The caller keeps `view_fd` open as long as this object is used.
     """
 
     live = True
 
     def __init__(self, layer: OpenLayer, view_fd: int) -> None:
         super().__init__(layer.path, layer.work, layer.number, None)
+        self.hold()
         self._view_fd = view_fd
 
     def parent(self, path: str, mode_of: Callable[[str], int]) -> int:

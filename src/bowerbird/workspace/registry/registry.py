@@ -366,10 +366,10 @@ class BranchRegistry:
             states = list(self._states.values())
         for state in states:
             state.close()
-        if self._owner is not None:
+        owner, self._owner = self._owner, None
+        if owner is not None:
             shutil.rmtree(self.data_dir, ignore_errors=True)
-            os.close(self._owner)
-            self._owner = None
+            os.close(owner)
 
     def _check_open(self) -> None:
         if self.is_temporary and self._owner is None:

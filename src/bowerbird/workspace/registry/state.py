@@ -247,9 +247,7 @@ class BranchState:
     def close(self) -> None:
         """Close files and give the writer's lock back; what uses the branch afterwards opens it again."""
         with self._closing:
-            if self._closed:
-                return
-            self._closed = True
-        self.lock.release()
-        self.journal.close()
-        self.stack.close()
+            self.lock.release()
+            self.journal.close()
+            self.stack.close()
+            self._closed = True  # last, and under the guard: nobody opens it again half-way

@@ -17,6 +17,7 @@ import msgspec
 
 from bowerbird.core.atomic import replace_file
 from bowerbird.workspace.tree import handles
+from bowerbird.workspace.tree.handles import Handle
 from bowerbird.workspace.tree.nodes import Entry
 
 _MOST_IDLE_LINES = 1000  # of the index, before it is written anew
@@ -48,15 +49,13 @@ class OrigStore:
         self._read = 0
         self._inode = 0
         self._next = 1
-        self._fd: int | None = None
+        self._handle: Handle | None = None
         self._lines = 0
         self.refresh()
 
     def close(self) -> None:
-        """Close the index."""
-        if self._fd is not None:
-            os.close(self._fd)
-            self._fd = None
+        """Give the index up; who is writing just now keeps it until it is done."""
+        self._handle = None
 
     def refresh(self) -> None:
         """Read what another process (or handle) added to the index since the last look."""
@@ -194,17 +193,19 @@ class OrigStore:
     def _write(self, lines: Collection[bytes]) -> None:
         if not lines:
             return
-        if self._fd is None:
-            self._fd = os.open(self._index, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-            seen = os.fstat(self._fd)
+        handle = self._handle
+        if handle is None:
+            handle = Handle(os.open(self._index, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600))
+            self._handle = handle
+            seen = os.fstat(handle.number)
             self._inode = seen.st_ino
-            if seen.st_size and os.pread(self._fd, 1, seen.st_size - 1) != b"\n":
-                os.write(self._fd, b"\n")
+            if seen.st_size and os.pread(handle.number, 1, seen.st_size - 1) != b"\n":
+                os.write(handle.number, b"\n")
                 self._read = seen.st_size + 1
         self._lines += len(lines)
         text = b"".join(lines)
         while text:
-            written = os.write(self._fd, text)
+            written = os.write(handle.number, text)
             self._read += written
             text = text[written:]
 

@@ -42,6 +42,24 @@ class _OpenHow(ctypes.Structure):
     _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
 
 
+class Handle:
+    """A descriptor that is closed when nobody holds this object any more.
+
+    Closed by hand, its number would be the next file's while another thread still reads or writes through it.
+
+    Args:
+        number: the open descriptor, owned from now on.
+    """
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __del__(self, close: Callable[[int], None] = os.close) -> None:
+        close(self.number)
+
+
 def open_beneath(handle: int, path: bytes, flags: int) -> int:
     """Open `path` below `handle`; the result is close-on-exec.
 

@@ -12,7 +12,7 @@ directory handles: a process of the sandbox that swaps links in cannot lead a wr
 import errno
 import os
 import stat
-import weakref
+import threading
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
@@ -21,6 +21,7 @@ from bowerbird.workspace.tree import handles, owned
 from bowerbird.workspace.tree.layers import Marks, is_opaque, make_opaque, make_whiteout, scan
 from bowerbird.workspace.tree.nodes import WHITEOUT, Node, entry_of, is_whiteout, parts_of
 
+_opening = threading.Lock()
 _staged = count()  # names in work/ are unique within the process; other processes have other pids
 
 
@@ -29,10 +30,10 @@ def _nobody_hears() -> None:
 
 
 class OpenLayer:
-    """Handle on one open layer; keeps seeing it after the directory was renamed (sealed).
+    """One open layer; whoever holds this object keeps seeing it, also after it was renamed (sealed).
 
     Args:
-        path: the directory `open/`; made if missing.
+        path: the directory `open/`.
         work: scratch directory on the same filesystem.
         number: the layer's number once sealed.
         marks_file: `layers/<n>.json` where the filesystem cannot hold whiteouts, else None.
@@ -49,32 +50,27 @@ class OpenLayer:
         marks_file: Path | None,
         on_write: Callable[[], None] = _nobody_hears,
     ) -> None:
-        path.mkdir(mode=0o700, exist_ok=True)
         self._on_write = on_write
         self.path = path
         self.number = number
         self.marks_file = marks_file
         self.work = work
-        self._fd: int | None = os.open(path, handles.DIRECTORY)
-        self._close = weakref.finalize(self, os.close, self._fd)
+        self._handle: handles.Handle | None = None
         self._marks = Marks()
         self._marks_sign: tuple[int, int, int] | None = None
 
-    def close(self) -> None:
-        """Give the handle back; done by itself when the object is dropped."""
-        self._close()
-        self._fd = None
-
     @property
     def fd(self) -> int:
-        """The directory's handle.
+        """The directory's handle, opened at first use and closed when this object is dropped."""
+        return self.hold().number
 
-        Raises:
-            OSError: EBADF, it was closed; the number may be another file's by now.
-        """
-        if self._fd is None:
-            raise OSError(errno.EBADF, os.strerror(errno.EBADF), str(self.path))
-        return self._fd
+    def hold(self) -> handles.Handle:
+        """Open the directory now: what has its name later may be another."""
+        if self._handle is None:
+            with _opening:
+                if self._handle is None:
+                    self._handle = handles.Handle(os.open(self.path, handles.DIRECTORY))
+        return self._handle
 
     # ------------------------------------------------------------ reading
 

@@ -109,8 +109,10 @@ class Beneath:
     def close(self) -> None:
         """Close all handles."""
         self.forget()
-        with contextlib.suppress(OSError):  # it was open for looking only
-            os.close(self._root_fd)
+        root_fd, self._root_fd = self._root_fd, -1
+        if root_fd >= 0:
+            with contextlib.suppress(OSError):  # it was open for looking only
+                os.close(root_fd)
 
     def forget(self) -> None:
         """Close the kept handles of directories below the root."""

@@ -252,7 +252,7 @@ class Stack(Layering):
             layer = FrozenLayer(frozen)
             nodes = [node for _, node in walk(layer.node)]
             sizes = [node.entry.size for node in nodes if node.entry and node.entry.kind == "file"]
-            opened = self._open_layer(number + 1)
+            opened = self._opened_layer(number + 1)
             record = LayerRecord(number, snapshot, turn, len(nodes), sum(sizes), now_iso())
             self._manifest.update(layers=(*self._manifest.value.layers, record), open=number + 1)
         except BaseException:
@@ -296,7 +296,7 @@ class Stack(Layering):
         discard(gone)
         if state.open.marks_file is not None:
             discard(state.open.marks_file)
-        opened = self._open_layer(state.open.number)
+        opened = self._opened_layer(state.open.number)
         self._state = LayerState(self.ground, opened, state.own, state.lower)
         self._wrote()
 

@@ -77,12 +77,18 @@ class Layering:
         root = self.directory / "layers"
         self._layers = {r.n: self._layer(root / str(r.n), r.n) for r in manifest.layers}
         own = Pile(tuple(self._layers.values()))
-        return LayerState(self.ground, self._open_layer(manifest.open), own, self.lower)
+        return LayerState(self.ground, self._opened_layer(manifest.open), own, self.lower)
 
     def _layer(self, path: Path, number: int) -> FrozenLayer:
         # Joining puts another directory in a layer's place: what another process joined is not what was read.
         known = self._layers.get(number)
         return known if known is not None and known.is_as_read() else FrozenLayer(path)
+
+    def _opened_layer(self, number: int) -> OpenLayer:
+        layer = self._open_layer(number)
+        layer.path.mkdir(mode=0o700, exist_ok=True)
+        layer.hold()
+        return layer
 
     def _open_layer(self, number: int) -> OpenLayer:
         marks = None if self._storage.kernel_form else self.directory / "layers" / f"{number}.json"
@@ -96,9 +102,10 @@ class Layering:
         self.direct_writes += 1
 
     def close(self) -> None:
-        """Close handles; readers of this object must have ended."""
+        """Give handles up; who is reading just now keeps what it reads through."""
         self.orig.close()
-        self._state.open.close()
+        state = self._state
+        self._state = LayerState(self.ground, self._open_layer(state.open.number), state.own, state.lower)
 
     def refresh(self) -> None:
         """Take over what another process sealed, dropped or saved since the last look.
@@ -120,10 +127,10 @@ class Layering:
     def use_open(self, layer: OpenLayer | None) -> None:
         """Write through `layer` (the open one, seen another way); None = directly again.
 
-        The sandbox uses it while the layer is mounted; the caller closes what it gave.
+        The sandbox uses it while the layer is mounted.
         """
         state = self._state
-        opened = layer if layer is not None else self._open_layer(state.open.number)
+        opened = layer if layer is not None else self._opened_layer(state.open.number)
         self._state = LayerState(self.ground, opened, state.own, state.lower)
 
     # ------------------------------------------------------------ reading
