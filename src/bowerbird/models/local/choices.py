@@ -39,10 +39,13 @@ _DOING = frozenset({"write_file", "run_python_code", "bash"})
 _CALLS_TO_CHANGE = 8
 _CODE = frozenset({"run_python_code", "bash"})
 _CHANGING = frozenset({"write_file", "edit_file"})
-_CHANGE_WORDS = frozenset(
+CHANGE_WORDS = frozenset(
     "add allow change correct create decrease delete drop edit fix increase insert let lower make move put "
     "raise remove rename replace rewrite set turn update use write".split()
 )
+_PLAIN_CHANGES = frozenset("add change correct delete fix remove rename replace set update".split())
+_POLITE = frozenset("please now then also".split())
+_CLAUSE_END = re.compile(r"[,;:.!](?=\s|$)|\band\b")
 _SEARCH_CHARS, _PATTERN_CHARS, _PATH_CHARS, _COMMAND_CHARS = 60, 80, 120, 300
 _NUMBER = re.compile(r"\d+(?:[.:,]\d+)*")
 _COMMAND = re.compile(r"\b[Rr]un [^`\n]{0,60}`([^`\n]{1,300})`")
@@ -109,14 +112,17 @@ def _has_looked(situation: Situation) -> bool:
 
 
 def asks_for_change(task: str) -> bool:
-    """Tell whether a task asks for files to be changed, by its first word, rather than for an answer.
+    """Tell whether a task asks for files to be changed, by the first word of its clauses, not for an answer.
 
     Example:
         >>> asks_for_change("Please rename the function"), asks_for_change("Make a guess: which is larger?")
         (True, False)
     """
-    first = next((word for word in re.findall(r"[a-z]+", task.lower()) if word != "please"), "")
-    return first in _CHANGE_WORDS and not task.rstrip().endswith("?")
+    if task.rstrip().endswith("?"):
+        return False
+    clauses = [re.findall(r"[a-z]+", clause) for clause in _CLAUSE_END.split(task.lower())]
+    begins = [next((word for word in words if word not in _POLITE), "") for words in clauses]
+    return begins[0] in CHANGE_WORDS or any(word in _PLAIN_CHANGES for word in begins)
 
 
 def _owed_by_hand(situation: Situation, options: Sequence[Option]) -> list[Option]:

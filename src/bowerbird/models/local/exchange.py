@@ -29,10 +29,21 @@ from bowerbird.core.requests import (
 )
 from bowerbird.core.usage import Usage
 from bowerbird.models.local.calls import FOLLOWED_BY, FollowUp, call_input, follow_up, indent_of
-from bowerbird.models.local.choices import FINAL, editable, next_steps
+from bowerbird.models.local.changing import (
+    TRIES,
+    Call,
+    Rewrite,
+    Say,
+    edit_of,
+    fault,
+    next_move,
+    question,
+    reading_of,
+)
+from bowerbird.models.local.choices import FINAL, asks_for_change, editable, next_steps
 from bowerbird.models.local.engine import Counts, Engine, Generation
 from bowerbird.models.local.grammar import StepGrammar, fence_grammar, read_fence, schema_grammar
-from bowerbird.models.local.prompt import ChatTurn, asking, chat
+from bowerbird.models.local.prompt import ChatTurn, asking, chat, rewriting
 from bowerbird.models.local.situation import read_situation
 from bowerbird.models.local.step_text import StepText
 
@@ -99,7 +110,14 @@ class Exchange:
 
     async def _step(self) -> AsyncGenerator[ModelEvent, None]:
         situation = read_situation(self.request)
-        grammar = next_steps(situation, self.tools, self.request.tool_choice)
+        move = next_move(situation, frozenset(self._names())) if self.request.tool_choice == "auto" else None
+        if isinstance(move, Rewrite):
+            move = await self._rewritten(move)
+        if isinstance(move, Call | Say):
+            async for event in self._made(move):
+                yield event
+            return
+        grammar = move or next_steps(situation, self.tools, self.request.tool_choice)
         turns = chat(self.request, self._names(), situation.files)
         while True:
             chosen, said = _Pass(), StepText(FINAL, noted=grammar.noted)
@@ -125,9 +143,41 @@ class Exchange:
             grammar = self._without(grammar, step["tool"])
         if said.note:
             yield ThinkingDelta(said.note)
+        async for event in self._called(call, noted):
+            yield event
+
+    async def _called(
+        self, call: ToolUseBlock, noted: tuple[Block, ...] = ()
+    ) -> AsyncGenerator[ModelEvent, None]:
         yield ToolCallStart(call.id, call.name)
         yield ToolCallDelta(call.id, json.dumps(call.input, ensure_ascii=False))
         yield self._end((*noted, call), "tool_use")
+
+    async def _made(self, move: Call | Say) -> AsyncGenerator[ModelEvent, None]:
+        if isinstance(move, Say):
+            yield TextDelta(move.text)
+            yield self._end((TextBlock(move.text),), "end_turn")
+            return
+        async for event in self._called(ToolUseBlock(new_id("call"), move.tool, move.input)):
+            yield event
+
+    async def _rewritten(self, wanted: Rewrite) -> Call | Say:
+        """Have lines rewritten until the result may stand; the first try is the likeliest text."""
+        turns, why = rewriting(question(wanted)), ""
+        most = min(self._most_tokens(), sum(len(line) + 1 for line in wanted.lines) + 300)
+        for attempt in range(TRIES):
+            written = _Pass()
+            heat = 0.7 if attempt else 0.0
+            async for _ in self._generate(turns, fence_grammar(wanted.fence), most, written, heat, attempt):
+                pass
+            body = read_fence(written.text, wanted.fence)
+            new = body.split("\n") if body is not None else []
+            why = fault(wanted, new) if body is not None else "it did not end"
+            edit = edit_of(wanted, new) if why is None else None
+            if edit is not None:
+                return Call("edit_file", edit)
+            why = why or "its place is not unique"
+        return Say(f"I changed nothing. My rewriting of {wanted.path} may not stand: {why}.")
 
     def _without(self, grammar: StepGrammar, tool: str) -> StepGrammar:
         """Return `grammar` for another try after a call that was the last one again, or never ended."""
@@ -144,7 +194,10 @@ class Exchange:
         spec = next(tool for tool in self.tools if tool.name == step["tool"])
         path = str(step.get("path", ""))
         known = situation.known.get(path)
-        arguments = call_input(step, spec, (known.next_offset if known else None) or 1)
+        if spec.name == "read_file" and asks_for_change(situation.task):
+            arguments = reading_of(path, situation)
+        else:
+            arguments = call_input(step, spec, (known.next_offset if known else None) or 1)
         if "old" in step and known is not None:
             arguments["old"] = editable(known)[step["old"]]
         follow = None if "input" in step else follow_up(spec.name, path, arguments.get("old", ""))
@@ -177,10 +230,17 @@ class Exchange:
     # -------------------------------------------------- passes and ends
 
     async def _generate(
-        self, turns: Sequence[ChatTurn], grammar: str, max_tokens: int, into: _Pass
+        self,
+        turns: Sequence[ChatTurn],
+        grammar: str,
+        max_tokens: int,
+        into: _Pass,
+        temperature: float | None = None,
+        seed: int = 0,
     ) -> AsyncGenerator[str, None]:
         messages = tuple({"role": turn.role, "content": turn.text} for turn in turns)
-        wanted = Generation(messages, max_tokens, grammar, self.request.temperature or 0.0)
+        heat = self.request.temperature or 0.0 if temperature is None else temperature
+        wanted = Generation(messages, max_tokens, grammar, heat, seed)
         async with aclosing(self.engine.generate(wanted)) as pieces:
             async for piece in pieces:
                 if piece.finish:

@@ -98,6 +98,32 @@ _EXAMPLES = (
 )
 
 
+_REWRITE = (
+    "You change one file of a project. You get a task and the file, or the part of it that matters. "
+    "Answer with all its lines as they are after the change, in one fenced block. Change only what the task "
+    "names; everything else stays exactly as it is, comments and empty lines too."
+)
+_REWRITTEN = (
+    (
+        "Task: Let a session last 45 minutes instead of 30.\nFile app/login.py:\n"
+        "```\nRETRIES = 30\nSESSION_MINUTES = 30\n\n\n"
+        "def expired(age):\n    return age > SESSION_MINUTES\n```",
+        "```\nRETRIES = 30\nSESSION_MINUTES = 45\n\n\n"
+        "def expired(age):\n    return age > SESSION_MINUTES\n```",
+    ),
+    (
+        'Task: Add green to the colours.\nFile palette.json:\n```\n{\n  "name": "spring",\n'
+        '  "colours": ["red", "blue"]\n}\n```',
+        '```\n{\n  "name": "spring",\n  "colours": ["red", "blue", "green"]\n}\n```',
+    ),
+    (
+        "Task: Remove the line that prints the total.\nFile sum.py:\n```\ndef total(rows):\n"
+        "    found = sum(rows)\n    print(found)\n    return found\n```",
+        "```\ndef total(rows):\n    found = sum(rows)\n    return found\n```",
+    ),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class ChatTurn:
     """One message of the engine's chat."""
@@ -161,6 +187,14 @@ def _of_any_host(block: str) -> str:
     if not block.startswith(_PLACE):
         return block
     return "\n".join(line for line in block.split("\n") if line.startswith(_HIDDEN))
+
+
+def rewriting(question: str) -> tuple[ChatTurn, ...]:
+    """Return the conversation that asks for changed lines (`changing.question`); it always begins alike."""
+    turns = [ChatTurn("system", _REWRITE)]
+    for asked, answer in _REWRITTEN:
+        turns += [ChatTurn("user", asked), ChatTurn("assistant", answer)]
+    return (*turns, ChatTurn("user", question))
 
 
 def asking(turns: Sequence[ChatTurn], step: str, follow: FollowUp) -> tuple[ChatTurn, ...]:

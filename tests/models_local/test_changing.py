@@ -1,0 +1,176 @@
+"""Turns that ask for a change: where the small model looks, what it rewrites, what may stand, what is said (D-23)."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.local_talk import SPECS, asked, called
+
+from bowerbird.core.messages import Message
+from bowerbird.models.local.changing import (
+    NEEDS,
+    Call,
+    Rewrite,
+    Say,
+    edit_of,
+    fault,
+    next_move,
+    question,
+    reading_of,
+)
+from bowerbird.models.local.choices import asks_for_change
+from bowerbird.models.local.grammar import StepGrammar
+from bowerbird.models.local.situation import Situation, read_situation
+
+TASK = "Set the port to 9000."
+FILES = "Files:\nREADME.md\napp/server.py\nlong.txt"
+SERVER = 'HOST = "localhost"\nPORT = 8000\n\n\ndef run():\n    return HOST, PORT\n'
+LOOKED = called(
+    "search_files",
+    {"pattern": "port"},
+    "app/server.py:2: PORT = 8000",
+    data={"matches": [{"path": "/app/server.py", "line": 2, "text": "PORT = 8000"}]},
+)
+READ = called(
+    "read_file", {"path": "app/server.py", "offset": 1}, SERVER, data={"content": SERVER, "next_offset": None}
+)
+
+
+def situation(*messages: Message, task: str = TASK) -> Situation:
+    return read_situation(asked(*messages, task=task, system=(FILES,)))
+
+
+def move(*messages: Message, task: str = TASK) -> Any:
+    return next_move(situation(*messages, task=task), frozenset(tool.name for tool in SPECS))
+
+
+def rewriting(text: str, *, task: str = TASK, path: str = "app/server.py") -> Rewrite:
+    return Rewrite(task, path, (), tuple(text.rstrip("\n").split("\n")), ())
+
+
+def test_it_searches_for_the_tasks_words_then_chooses_a_file_then_rewrites_it_then_says_what_it_did():
+    first = move()
+    assert isinstance(first, Call) and first.tool == "search_files" and "port" in first.input["pattern"]
+    choice = move(*LOOKED)
+    assert isinstance(choice, StepGrammar) and choice.tools == ("read_file",)
+    wanted = move(*LOOKED, *READ)
+    assert isinstance(wanted, Rewrite) and wanted.whole and TASK in question(wanted)
+    edit = edit_of(wanted, SERVER.replace("8000", "9000").rstrip("\n").split("\n"))
+    assert edit == {"path": "app/server.py", "old": "PORT = 8000", "new": "PORT = 9000"}
+    end = move(*LOOKED, *READ, *called("edit_file", edit, "Edited."))
+    assert end == Say("In app/server.py I changed `PORT = 8000` to `PORT = 9000`.")
+
+
+def test_a_change_that_was_refused_is_not_said_to_be_made():
+    edit = {"path": "app/server.py", "old": "PORT = 8000", "new": "PORT = 9000"}
+    end = move(*LOOKED, *READ, *called("edit_file", edit, "the user said no\nmore", is_error=True))
+    assert end == Say("I could not change app/server.py: the user said no")
+
+
+def test_a_file_that_the_task_names_is_read_at_once():
+    assert move(task="Set the port in app/server.py to 9000.") == Call(
+        "read_file", {"path": "app/server.py", "offset": 1}
+    )
+
+
+def test_a_new_file_is_made_only_when_the_task_asks_for_one():
+    made = move(task="Create a file notes/todo.txt that says hello.")
+    assert isinstance(made, StepGrammar)
+    assert made.read('{"tool": "write_file", "path": "notes/todo.txt"}')
+    assert made.read('{"tool": "write_file", "path": "app/server.pyjson"}') is None
+    assert not isinstance(move(task="Change the file that holds the port."), StepGrammar)
+
+
+@pytest.mark.parametrize("task", ["Which port is used?", "How many lines does long.txt have?", "Say hello."])
+def test_other_turns_go_the_common_way(task: str):
+    assert move(task=task) is None
+    assert next_move(situation(), NEEDS - {"edit_file"}) is None
+    assert next_move(Situation(task=TASK), NEEDS) is None
+
+
+@pytest.mark.parametrize(
+    ("task", "expected"),
+    [
+        ("The test of last_n fails, fix it.", True),
+        ("Please add mango to the list", True),
+        ("Count the words; use Python.", False),
+        ("Run the tests and say whether they pass.", False),
+        ("Should I set it to 5, or remove it?", False),
+    ],
+)
+def test_a_clause_may_ask_for_the_change(task: str, expected: bool):
+    assert asks_for_change(task) is expected
+
+
+def test_a_long_file_is_read_and_rewritten_around_what_was_found():
+    lines = [f"line {n}" if n % 9 else "" for n in range(1, 151)]
+    lines[119] = "the port is 8000"
+    text = "\n".join(lines) + "\n"
+    found = called(
+        "search_files", {"pattern": "port"}, "x", data={"matches": [{"path": "/long.txt", "line": 420}]}
+    )
+    assert reading_of("long.txt", situation(*found)) == {"path": "long.txt", "offset": 345, "limit": 150}
+    read = called("read_file", {"path": "long.txt"}, text, data={"content": text, "next_offset": None})
+    wanted = move(*found, *read)
+    assert isinstance(wanted, Rewrite) and not wanted.whole
+    assert "the port is 8000" in wanted.lines and len(wanted.lines) <= 40
+    assert [*wanted.before, *wanted.lines, *wanted.after] == lines
+
+
+@pytest.mark.parametrize(
+    ("task", "old", "new", "why"),
+    [
+        (TASK, "A = 1", "A = 1", "it changes nothing"),
+        (TASK, "def f():\n    return 1", "def f(:\n    return 2", "it does not parse"),
+        (TASK, "a = 1\nb = 2\nc = 3\nd = 4", "a = 9", "lines are lost"),
+        ("Remove b.", "a = 1\nb = 2\nc = 3", "a = 1\nc = 3", None),
+        (TASK, "\n".join(f"a{n} = {n}" for n in range(30)), "x = 1\n" * 30, "it changes far more"),
+        (TASK, "def f(:\n    pass", "def f(:\n    return 1", None),
+    ],
+)
+def test_what_may_not_stand_is_refused(task: str, old: str, new: str, why: str | None):
+    said = fault(rewriting(old, task=task, path="a.py"), new.rstrip("\n").split("\n"))
+    assert said is None if why is None else (said or "").startswith(why)
+
+
+_LINES = st.lists(st.sampled_from(["a", "b", "  a", "", "x = 1"]), min_size=1, max_size=12)
+
+
+@given(_LINES, _LINES, _LINES, _LINES)
+def test_the_edit_makes_exactly_the_new_text(
+    before: list[str], old: list[str], new: list[str], after: list[str]
+):
+    """All else stays byte for byte, also where lines occur several times or go away."""
+    wanted = Rewrite(TASK, "f.txt", tuple(before), tuple(old), tuple(after))
+    if old == new:
+        return
+    edit = edit_of(wanted, new)
+    text = "\n".join([*before, *old, *after])
+    if edit is None:
+        return  # the place cannot be told apart: another way is taken
+    assert text.count(edit["old"]) == 1
+    assert text.replace(edit["old"], edit["new"]) == "\n".join([*before, *new, *after])
+
+
+def test_the_answer_names_at_most_three_places_and_shortens_long_lines():
+    old = "\n".join(f"value_{n} = 1\nkeep_{n} = 0" for n in range(5))
+    edit = {"path": "app/server.py", "old": old, "new": old.replace("= 1", "= " + "2" * 200)}
+    end = move(*LOOKED, *READ, *called("edit_file", edit, "Edited."))
+    assert isinstance(end, Say) and "and changed 2 more places" in end.text and len(end.text) < 800
+
+
+def test_examples_of_the_rewriting_are_themselves_changes_that_may_stand():
+    from bowerbird.models.local.prompt import rewriting as conversation
+
+    turns = conversation("?")
+    assert turns[-1].text == "?" and [turn.role for turn in turns[:3]] == ["system", "user", "assistant"]
+    for asked_, answer in zip(turns[1:-1:2], turns[2:-1:2], strict=True):
+        task, _, shown = asked_.text.partition("\n")
+        path, body = shown.removeprefix("File ").split(":\n", 1)
+        old, new = (text.strip("`").strip("\n") for text in (body, answer.text))
+        assert fault(rewriting(old, task=task, path=path), new.split("\n")) is None
+        if Path(path).suffix == ".json":
+            json.loads(new)
