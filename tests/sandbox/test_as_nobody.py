@@ -25,9 +25,9 @@ SELECTED = {
         "unlinked-in-socket or memory-file or buffers or stroke or neither or leads_no",
     ),
     "exhaustion-capture": (
-        "abuse_processes abuse_exhaustion capture",
+        "abuse_processes abuse_exhaustion capture directory_renames",
         "fork or more_processes or outlives or cancelled or quota or closed or shared or odd or background or hidden "
-        "or inside or kinds or absolute",
+        "or inside or kinds or absolute or rename or stays",
     ),
 }
 

@@ -172,9 +172,9 @@ class Confined:
         signal.signal(signal.SIGTERM, _pass_on_sigterm)
         init.serve_one(zygote, server, self._start, self._finish)
 
-    def _finish(self) -> int:
+    def _finish(self) -> "Message":
         self.room.closed = True
-        return kill_tree(os.getpid())
+        return {"stragglers": kill_tree(os.getpid())}
 
     def _start(self, message: "Message", fds: "list[int]") -> int:
         # The kernel's own limit counts all that this user runs, here and elsewhere; see `notified.Room`.

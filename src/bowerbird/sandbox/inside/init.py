@@ -23,13 +23,13 @@ def serve_one(
     zygote: socket.socket,
     server: socket.socket,
     start: "Callable[[Message, list[int]], int]",
-    finish: "Callable[[], int]",
+    finish: "Callable[[], Message]",
 ) -> None:
     """Wait for a command, run it, report how it ended: to the server itself, who waits for it.
 
     Args:
         start: starts it and returns its process id; OSError = it cannot be run.
-        finish: kills and reaps all that the command left behind; returns how many there were.
+        finish: kills and reaps all that the command left behind; returns what is told of it.
     """
     message, fds = channel.receive(zygote)
     if message is None:
@@ -44,7 +44,7 @@ def _run(
     message: "Message",
     fds: "list[int]",
     start: "Callable[[Message, list[int]], int]",
-    finish: "Callable[[], int]",
+    finish: "Callable[[], Message]",
 ) -> "Message":
     try:
         child = start(message, fds)
@@ -65,8 +65,8 @@ def _run(
     while pid != child:
         pid, status = os.waitpid(-1, 0)
     how = {"signal": os.WTERMSIG(status)} if os.WIFSIGNALED(status) else {"code": os.WEXITSTATUS(status)}
-    left = finish()
-    return {**how, "stragglers": left, **spent(resource.getrusage(resource.RUSAGE_CHILDREN))}
+    told = finish()
+    return {**how, **told, **spent(resource.getrusage(resource.RUSAGE_CHILDREN))}
 
 
 def spent(used: resource.struct_rusage) -> "Message":

@@ -25,6 +25,7 @@ _SYS_FSCONFIG = 431
 _SYS_FSMOUNT = 432
 _SYS_OPENAT2 = 437
 _SYS_CLONE = {"x86_64": 56, "aarch64": 220}
+_SYS_RENAMEAT2 = {"x86_64": 316, "aarch64": 276}
 _SYS_CAPSET = {"x86_64": 126, "aarch64": 91}
 _SYS_SECCOMP = {"x86_64": 317, "aarch64": 277}
 _SET_MODE_FILTER, _FILTER_NEW_LISTENER, _FILTER_WAIT_KILLABLE = 1, 8, 32
@@ -161,6 +162,12 @@ def open_beneath(root_fd: int, path: bytes, flags: int, mode: int = 0) -> int:
     resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS
     how = ctypes.create_string_buffer(struct.pack("QQQ", flags | os.O_CLOEXEC, mode, resolve))
     return _checked(_libc.syscall(_SYS_OPENAT2, root_fd, path or b".", how, 24), "openat2")
+
+
+def rename(old: int, old_name: bytes, new: int, new_name: bytes, flags: int) -> None:
+    """renameat2(2): from the name in one open directory to the name in another."""
+    number = _SYS_RENAMEAT2[os.uname().machine]
+    syscall("renameat2", number, old, old_name, new, new_name, ctypes.c_uint(flags))
 
 
 def prctl(option: int, argument: int = 0) -> None:

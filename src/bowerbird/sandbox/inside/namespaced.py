@@ -8,7 +8,7 @@ import os
 import signal
 import socket
 
-from . import init, kernel
+from . import init, kernel, renames
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,7 +48,15 @@ class Namespaced:
         signal.signal(signal.SIGTERM, _pass_on_sigterm)
         kernel.drop_all_capabilities()
         kernel.install_seccomp(self.seccomp)
-        init.serve_one(zygote, server, self._start, _finish)
+        supervisor = renames.Renames()
+        supervisor.start()
+
+        def finish() -> "Message":
+            left = _kill_all()
+            supervisor.settle()
+            return {"stragglers": left, "not_renamed": supervisor.refused}
+
+        init.serve_one(zygote, server, self._start, finish)
 
     def _limit_pids(self) -> None:
         # Kernels from 6.14 on have it per namespace; on older ones it is the host's, and RLIMIT_NPROC and
@@ -72,7 +80,7 @@ class Namespaced:
         return [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) not in own]
 
 
-def _finish() -> int:
+def _kill_all() -> int:
     left = sum(1 for name in os.listdir("/proc") if name.isdigit()) - 1
     if left:
         os.kill(-1, signal.SIGKILL)

@@ -8,33 +8,28 @@ name, looks where that is, and does the call itself on the handle it looked at; 
 its memory meanwhile makes a difference. Outside the trees that the command may write, the answer is EPERM.
 New processes are counted and, up to a number, left to the kernel.
 
-Here: reading such calls and doing them. Not here: which calls are handed over.
+Here: doing such calls. Not here: which calls are handed over, reading them (`notifications`).
 """
 
 import _thread
-import contextlib
 import ctypes
 import errno
-import fcntl
 import os
-import signal
 import stat
 import struct
 import time
 
 from . import kernel
+from .notifications import AT_FDCWD, CONTINUE, Call, serve
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_RECEIVE, _ANSWER, _STILL_VALID = 0xC050_2100, 0xC018_2101, 0x4008_2102
-_AT_FDCWD, _NOFOLLOW, _EMPTY_PATH = -100, 0x100, 0x1000
+_NOFOLLOW, _EMPTY_PATH = 0x100, 0x1000
 _PIDFD_THREAD, _SYS_PIDFD_OPEN, _SYS_PIDFD_GETFD = os.O_EXCL, 434, 438
-_CONTINUE = 1
 _RECOUNT_S = 0.05  # of a command at its limit every process asks again and again
 _UTIME_NOW = (1 << 30) - 1
-_LONGEST_PATH = 4096
 _CALLS = {
     "x86_64": {
         90: "chmod", 91: "fchmod", 268: "fchmodat", 452: "fchmodat2", 92: "chown", 93: "fchown", 94: "lchown",
@@ -56,8 +51,8 @@ def start(listener: int, roots: "list[str]", room: "Room") -> None:
     Args:
         roots: trees in which the calls are done; they exist. room: how many processes there may be.
     """
-    calls = _Calls(listener, [os.path.realpath(root) for root in roots], room)
-    _thread.start_new_thread(calls.serve, ())
+    calls = _Calls([os.path.realpath(root) for root in roots], room)
+    _thread.start_new_thread(serve, (listener, calls.take))
 
 
 class Room:
@@ -86,85 +81,20 @@ class Room:
         self._at_most += 1
 
 
-class _Call:
-    """One call that waits for an answer."""
-
-    def __init__(self, notified: bytes) -> None:
-        self.id, self.thread, _, self.number, _, _, *self.arguments = struct.unpack("=QIIiIQ6Q", notified)
-        self.process = f"/proc/{self.thread}"
-
-    def number_at(self, index: int) -> int:
-        """Return an argument as the C int that the kernel takes it for."""
-        return ctypes.c_int(self.arguments[index] & 0xFFFF_FFFF).value
-
-    def memory(self, address: int, size: int) -> bytes:
-        """Read the caller's memory; OSError where it cannot be read."""
-        descriptor = os.open(f"{self.process}/mem", os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            return os.pread(descriptor, size, address)
-        finally:
-            os.close(descriptor)
-
-    def path_at(self, index: int) -> bytes:
-        """Return a path argument."""
-        path, end, _ = self.memory(self.arguments[index], _LONGEST_PATH).partition(b"\0")
-        if not end:
-            raise OSError(errno.ENAMETOOLONG, "path")
-        return path
-
-    def open(self, directory: int, path: bytes, *, follow: bool) -> int:
-        """Return a handle of what the caller's `directory` and `path` name."""
-        if path.startswith((b"/proc/self/", b"/proc/thread-self/")):
-            path = os.fsencode(self.process) + b"/" + path.split(b"/", 3)[3]
-        flags = os.O_PATH | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
-        if path.startswith(b"/"):
-            return os.open(path, flags)
-        above = f"{self.process}/cwd" if directory == _AT_FDCWD else f"{self.process}/fd/{directory}"
-        base = os.open(above, os.O_PATH | os.O_CLOEXEC)
-        if not path:
-            return base
-        try:
-            return os.open(path, flags, dir_fd=base)
-        finally:
-            os.close(base)
-
-    def open_own(self, index: int) -> int:
-        """Return a handle of what stands behind the caller's descriptor."""
-        return os.open(f"{self.process}/fd/{self.number_at(index)}", os.O_PATH | os.O_CLOEXEC)
-
-
 class _Calls:
-    def __init__(self, listener: int, roots: "list[str]", room: Room) -> None:
-        self.listener = listener
+    def __init__(self, roots: "list[str]", room: Room) -> None:
         self.roots = roots
         self.room = room
         self.names = _CALLS[os.uname().machine]
 
-    def serve(self) -> None:
-        """Answer one call after the other; connecting may wait, so it has a thread of its own."""
-        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-        while True:
-            notified = bytearray(80)
-            try:
-                fcntl.ioctl(self.listener, _RECEIVE, notified)
-            except OSError as error:
-                if error.errno in (errno.EINTR, errno.ENOENT) and not self._ended():
-                    continue  # that caller was killed before its call was read
-                return
-            call = _Call(bytes(notified))
-            if self.names.get(call.number) == "connect":
-                _thread.start_new_thread(self._answer, (call,))
-            else:
-                self._answer(call)
+    def take(self, call: Call) -> None:
+        """Answer a call; connecting may wait, so it has a thread of its own."""
+        if self.names.get(call.number) == "connect":
+            _thread.start_new_thread(self._answer, (call,))
+        else:
+            self._answer(call)
 
-    def _ended(self) -> bool:
-        import select
-
-        poller = select.poll()
-        poller.register(self.listener, 0)
-        return any(events & select.POLLHUP for _, events in poller.poll(0))
-
-    def _answer(self, call: _Call) -> None:
+    def _answer(self, call: Call) -> None:
         failed = flags = 0
         try:
             name = self.names[call.number]
@@ -172,17 +102,15 @@ class _Calls:
                 if self.room.closed:
                     return  # a refusal would be said in the command's output before the kill comes
                 self.room.take()
-                flags = _CONTINUE  # what it asks for is in registers, which nobody else can change
+                flags = CONTINUE  # what it asks for is in registers, which nobody else can change
             else:
-                done: Callable[[_Call], None] = getattr(self, f"_{name}")
+                done: Callable[[Call], None] = getattr(self, f"_{name}")
                 done(call)
         except OSError as error:
             failed = error.errno or errno.EPERM
         except (KeyError, ValueError, struct.error):
             failed = errno.EINVAL
-        answer = struct.pack("=QqiI", call.id, -1 if failed else 0, -failed, 0 if failed else flags)
-        with contextlib.suppress(OSError):  # the caller was killed meanwhile
-            fcntl.ioctl(self.listener, _ANSWER, answer)
+        call.answer(failed, flags)
 
     # ------------------------------------------------------------ where it is
 
@@ -195,24 +123,24 @@ class _Calls:
             raise OSError(errno.EPERM, "outside the sandbox")
         return name
 
-    def _on(self, call: _Call, handle: int, do: "Callable[[str], object]") -> None:
+    def _on(self, call: Call, handle: int, do: "Callable[[str], object]") -> None:
         try:
-            fcntl.ioctl(self.listener, _STILL_VALID, struct.pack("=Q", call.id))  # that process, no later one
+            call.check()
             do(self._own(handle))
         finally:
             os.close(handle)
 
     # ------------------------------------------------------------ modes
 
-    def _chmod(self, call: _Call) -> None:
+    def _chmod(self, call: Call) -> None:
         mode = call.arguments[1] & 0o7777
-        self._on(call, call.open(_AT_FDCWD, call.path_at(0), follow=True), lambda name: os.chmod(name, mode))
+        self._on(call, call.open(AT_FDCWD, call.path_at(0), follow=True), lambda name: os.chmod(name, mode))
 
-    def _fchmod(self, call: _Call) -> None:
+    def _fchmod(self, call: Call) -> None:
         mode = call.arguments[1] & 0o7777
         self._on(call, call.open_own(0), lambda name: os.chmod(name, mode))
 
-    def _fchmodat(self, call: _Call, flags: int = 0) -> None:
+    def _fchmodat(self, call: Call, flags: int = 0) -> None:
         mode = call.arguments[2] & 0o7777
         handle = self._named(call, flags)
 
@@ -223,10 +151,10 @@ class _Calls:
 
         self._on(call, handle, change)
 
-    def _fchmodat2(self, call: _Call) -> None:
+    def _fchmodat2(self, call: Call) -> None:
         self._fchmodat(call, call.number_at(3))
 
-    def _named(self, call: _Call, flags: int) -> int:
+    def _named(self, call: Call, flags: int) -> int:
         """Return a handle for the usual pair of directory and path at the call's start."""
         path = call.path_at(1) if call.arguments[1] else b""
         if not path and call.arguments[1] and not flags & _EMPTY_PATH:
@@ -235,50 +163,50 @@ class _Calls:
 
     # ------------------------------------------------------------ owners
 
-    def _chown(self, call: _Call, *, follow: bool = True) -> None:
-        handle = call.open(_AT_FDCWD, call.path_at(0), follow=follow)
+    def _chown(self, call: Call, *, follow: bool = True) -> None:
+        handle = call.open(AT_FDCWD, call.path_at(0), follow=follow)
         self._on(call, handle, lambda name: _give(name, handle, call.number_at(1), call.number_at(2)))
 
-    def _lchown(self, call: _Call) -> None:
+    def _lchown(self, call: Call) -> None:
         self._chown(call, follow=False)
 
-    def _fchown(self, call: _Call) -> None:
+    def _fchown(self, call: Call) -> None:
         handle = call.open_own(0)
         self._on(call, handle, lambda name: _give(name, handle, call.number_at(1), call.number_at(2)))
 
-    def _fchownat(self, call: _Call) -> None:
+    def _fchownat(self, call: Call) -> None:
         handle = self._named(call, call.number_at(4))
         self._on(call, handle, lambda name: _give(name, handle, call.number_at(2), call.number_at(3)))
 
     # ------------------------------------------------------------ times
 
-    def _utimensat(self, call: _Call) -> None:
+    def _utimensat(self, call: Call) -> None:
         flags = call.number_at(3)
         handle = self._named(call, flags) if call.arguments[1] else call.open_own(0)
         self._times(call, handle, call.memory(call.arguments[2], 32) if call.arguments[2] else None)
 
-    def _utime(self, call: _Call) -> None:
-        handle = call.open(_AT_FDCWD, call.path_at(0), follow=True)
+    def _utime(self, call: Call) -> None:
+        handle = call.open(AT_FDCWD, call.path_at(0), follow=True)
         times = None
         if call.arguments[1]:
             accessed, modified = struct.unpack("=qq", call.memory(call.arguments[1], 16))
             times = struct.pack("=4q", accessed, 0, modified, 0)
         self._times(call, handle, times)
 
-    def _utimes(self, call: _Call) -> None:
-        self._microseconds(call, call.open(_AT_FDCWD, call.path_at(0), follow=True), call.arguments[1])
+    def _utimes(self, call: Call) -> None:
+        self._microseconds(call, call.open(AT_FDCWD, call.path_at(0), follow=True), call.arguments[1])
 
-    def _futimesat(self, call: _Call) -> None:
+    def _futimesat(self, call: Call) -> None:
         self._microseconds(call, self._named(call, 0), call.arguments[2])
 
-    def _microseconds(self, call: _Call, handle: int, address: int) -> None:
+    def _microseconds(self, call: Call, handle: int, address: int) -> None:
         times = None
         if address:
             first, first_us, second, second_us = struct.unpack("=4q", call.memory(address, 32))
             times = struct.pack("=4q", first, first_us * 1000, second, second_us * 1000)
         self._times(call, handle, times)
 
-    def _times(self, call: _Call, handle: int, times: bytes | None) -> None:
+    def _times(self, call: Call, handle: int, times: bytes | None) -> None:
         times = times or struct.pack("=4q", 0, _UTIME_NOW, 0, _UTIME_NOW)
         buffer = ctypes.create_string_buffer(times, len(times))
 
@@ -292,13 +220,13 @@ class _Calls:
 
     # ------------------------------------------------------------ sockets with a path
 
-    def _connect(self, call: _Call) -> None:
+    def _connect(self, call: Call) -> None:
         size = call.arguments[2] & 0xFFFF_FFFF
         address = call.memory(call.arguments[1], min(size, 110))
         family, path = struct.unpack("=H", address[:2])[0], address[2:]
         if family != 1 or not path or path.startswith(b"\0"):
             raise OSError(errno.EPERM, "not a socket with a path")
-        there = call.open(_AT_FDCWD, path.partition(b"\0")[0], follow=True)
+        there = call.open(AT_FDCWD, path.partition(b"\0")[0], follow=True)
         try:
             name = self._own(there)
             thread = kernel.syscall("pidfd_open", _SYS_PIDFD_OPEN, call.thread, _PIDFD_THREAD)

@@ -24,7 +24,7 @@ def record_of(
     network: str,
     notes: Sequence[str],
 ) -> CommandResult:
-    """Return the record; `notes` come after those of the request."""
+    """Return the record; `notes` come after those of the request, before those of the end itself."""
     ending, output = finished.ending, finished.output
     return CommandResult(
         exit_code=exit_code(ending),
@@ -48,7 +48,7 @@ def record_of(
         stderr=finished.stderr.text if finished.stderr else None,
         spill_truncated=output.spill_truncated,
         reason=ending.stop,
-        note="; ".join(filter(None, (request.note, *notes))) or None,
+        note="; ".join(filter(None, (request.note, *notes, rename_note(ending)))) or None,
     )
 
 
@@ -60,6 +60,16 @@ def stragglers_note(ending: Ending, background: Sequence[str]) -> str:
         f"{ending.stragglers} processes it left behind were killed; start what must go on as a background run"
     )
     return f"{killed}; background runs go on: {', '.join(background)}" if background else killed
+
+
+def rename_note(ending: Ending) -> str:
+    """Say why renaming a directory failed as between two file systems; empty when none did."""
+    if not ending.not_renamed:
+        return ""
+    return (
+        "the sandbox renames a directory of the workspace by copying it, and refused to: "
+        f"{', '.join(ending.not_renamed)}; use mv, or move its parts"
+    )
 
 
 def disk_note(finished: Finished, captured: Captured) -> str:

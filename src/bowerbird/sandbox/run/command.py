@@ -82,6 +82,7 @@ class Ending:
     peak_bytes: int = 0
     stragglers: int = 0
     stop: str | None = None  # why we ended it, as in `CommandResult.reason`
+    not_renamed: tuple[str, ...] = ()  # directories, each with the reason
 
 
 def check_timeout(

@@ -193,6 +193,7 @@ class RunningCommand:
             cpu_ms=answer["cpu_ms"],
             peak_bytes=answer["peak_bytes"],
             stragglers=answer.get("stragglers", 0),
+            not_renamed=tuple(answer.get("not_renamed", ())),
             stop=self._stop or _kernel_limit(answer, self._limits, self._request.timeout_s),
         )
         duration = self.running_ms
