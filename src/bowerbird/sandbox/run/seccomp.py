@@ -18,11 +18,15 @@ _SUPPORTED = ("x86_64", "aarch64")
 
 REFUSED = (
     "mount umount2 pivot_root open_tree move_mount fsopen fsmount fsconfig fspick mount_setattr "
-    "unshare setns ptrace process_vm_readv process_vm_writev kcmp bpf perf_event_open userfaultfd "
+    "unshare setns bpf perf_event_open userfaultfd "
     "io_uring_setup io_uring_enter io_uring_register keyctl add_key request_key kexec_load kexec_file_load "
     "init_module finit_module delete_module open_by_handle_at quotactl quotactl_fd swapon swapoff reboot "
     "acct settimeofday clock_settime clock_adjtime adjtimex syslog"
 ).split()
+
+# Debuggers and sanitizers need these for their own processes, and in a process namespace there are no others;
+# its init is not dumpable. The copy tier's supervisor relies on nobody being able to change a caller's call.
+TRACING = "ptrace process_vm_readv process_vm_writev kcmp".split()
 
 # Without namespaces these reach objects of the host's that Landlock knows nothing of: shared memory, message
 # queues, attributes of files, other processes' limits and priorities.
@@ -62,7 +66,7 @@ def _add_copy_rules(rules: Any) -> None:
     import pyseccomp  # pyright: ignore[reportMissingTypeStubs]  (it has none)
 
     refuse, absent = pyseccomp.ERRNO(errno.EPERM), pyseccomp.ERRNO(errno.EOPNOTSUPP)
-    for name in _REFUSED_IN_COPY:
+    for name in (*_REFUSED_IN_COPY, *TRACING):
         rules.add_rule(refuse, name)
     for call in (*_ATTRIBUTES, *_NEWER_ATTRIBUTES):
         rules.add_rule(absent, call)  # as on a file system that has none; programs know that
