@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from bowerbird.core.errors import SandboxUnavailable
 from bowerbird.core.threads import in_thread, to_thread
+from bowerbird.sandbox.run.git_shown import git_shown
 from bowerbird.sandbox.run.profile import BRANCH_OF_NOTHING, HOME, SPILLS, Places, bubblewrap
 from bowerbird.sandbox.run.seccomp import filter_program
 from bowerbird.sandbox.run.status import Tier
@@ -142,13 +143,24 @@ class OverlayProjection:
         net = self._view.directory / NET
         for directory in (home, self.spills, net):
             directory.mkdir(mode=0o700, exist_ok=True)
-        places = Places(
-            self.root, str(home), str(self.spills), str(host.accounts), str(PACKAGE / "inside"), str(net)
-        )
+        inside = str(PACKAGE / "inside")
+        git = await to_thread(self._git)
+        places = Places(self.root, str(home), str(self.spills), str(host.accounts), inside, str(net), git=git)
         facts = await host.facts_for(self._view.workspace)
         words = bubblewrap(host.bubblewrap, facts, places)
         pids = host.settings.limits.pids
         return await WarmSandbox.start(host.warden, words, facts.interpreter, filter_program(), pids)
+
+    def _git(self) -> tuple[tuple[str, str], ...]:
+        """Return what is shown of a repository outside of the workspace, with its configuration written."""
+        workspace = self._view.workspace
+        found = git_shown(workspace, self._view.data_dir) if workspace is not None else None
+        if found is None:
+            return ()
+        config = self._view.directory / "git-config"
+        config.write_text(found.text, encoding="utf-8", errors="surrogateescape")
+        masks = [("/dev/null", path) for path in found.masked]
+        return (*((path, path) for path in found.trees), (str(config), found.config), *masks)
 
     async def _mount(self, warm: WarmSandbox, dirs: OverlayDirs) -> Mounted:
         lower, ground = tuple(str(path) for path in dirs.lower), str(dirs.ground or "")

@@ -172,6 +172,7 @@ class Places:
     accounts: str  # directory with the synthetic passwd and group
     inside: str  # the helper package
     sockets: str | None = None  # directory of the proxy's socket
+    git: tuple[tuple[str, str], ...] = ()  # of a repository elsewhere: host path, path inside
 
 
 def bubblewrap(program: str, facts: HostFacts, places: Places) -> list[str]:
@@ -204,6 +205,8 @@ def bubblewrap(program: str, facts: HostFacts, places: Places) -> list[str]:
     words += ["--ro-bind", places.spills, SPILLS, "--ro-bind", places.inside, INSIDE]
     if places.sockets:
         words += ["--ro-bind", places.sockets, "/run/bowerbird/net"]
+    for there, here in places.git:
+        words += ["--ro-bind", there, here]
     words += ["--dir", places.root]
     # What is left to write has a limit of its own; memory filled with files is in no process's account.
     return [*words, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/"]
