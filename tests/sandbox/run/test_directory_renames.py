@@ -55,6 +55,8 @@ async def test_a_directory_of_the_workspace_is_renamed_in_every_way(tmp_path: Pa
             assert changes.written == ("/src/lib/__init__.py", "/src/lib/deep/er/mod.py")
             gone = [path for path in changes.deleted if path.endswith(".py")]
             assert gone == ["/src/pkg/__init__.py", "/src/pkg/deep/er/mod.py"]
+            renamed = {row.path: row.renamed_from for row in bench.branch.diff().written}
+            assert renamed == dict(zip(changes.written, gone, strict=True)), "shown as renames"
 
 
 @pytest.mark.parametrize("tier", TIERS)
