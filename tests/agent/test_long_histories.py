@@ -31,7 +31,7 @@ from bowerbird.core.requests import ModelRequest
 from bowerbird.core.usage import Usage
 from bowerbird.models.catalog import traits_of
 from bowerbird.models.names import preset_of
-from bowerbird.models.providers.anthropic_wire import build_request, message_key
+from bowerbird.models.providers.anthropic_model import build_request, message_key
 from bowerbird.models.providers.beginnings import not_kept
 
 KINDS = st.sampled_from(["user", "assistant", "results"])

@@ -11,7 +11,7 @@ import pytest
 
 from bowerbird.core.docstrings import parse_docstring
 from bowerbird.core.errors import ToolDefinitionError
-from bowerbird.core.schema import ArgumentBinder, parameters_schema, to_type, type_schema
+from bowerbird.core.schema import ArgumentBinder, parameters_schema
 
 
 class Colour(enum.Enum):
@@ -287,13 +287,3 @@ def test_the_three_docstring_styles_read_the_same(text: str) -> None:
 def test_a_colon_inside_a_description_does_not_start_a_parameter() -> None:
     found = parse_docstring("Do.\n\nArgs:\n    a: one of\n        x: the first\n    b: two")
     assert found.parameters == {"a": "one of x: the first", "b": "two"}
-
-
-def test_a_type_and_its_values_round_trip() -> None:
-    assert type_schema(Person)["properties"]["boss"]["anyOf"][0] == {"$ref": "#/$defs/Person"}
-    assert jsonschema_rs.is_valid(type_schema(Person), GOOD["g"])
-    assert type_schema(Point)["properties"]["x"] == {"type": "integer"}
-    assert to_type({"x": 3}, Point) == Point(3)
-    assert to_type({"deep": True}, Opts) == {"deep": True}
-    with pytest.raises(ValueError, match="age"):
-        to_type({"name": "x"}, Person)

@@ -19,7 +19,7 @@ from bowerbird.core.events import (
 )
 from bowerbird.core.wire.base import ClientFrame, ServerFrame
 from bowerbird.core.wire.described import describe
-from bowerbird.server.socket.commands import BadFrame, parse
+from bowerbird.server.socket.endpoint import BadFrame, parse
 from bowerbird.server.socket.simple_frames import MAKERS, NOT_SENT
 
 EVERY = {**wire.SERVER_FRAMES, **wire.CLIENT_FRAMES}

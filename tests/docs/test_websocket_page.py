@@ -9,7 +9,7 @@ import pytest
 from bowerbird.core import wire
 from bowerbird.core.wire.reference import page
 from bowerbird.server.socket import viewer
-from bowerbird.server.socket.commands import BadFrame, parse
+from bowerbird.server.socket.endpoint import BadFrame, parse
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = (DOCS / "websocket.md").read_text()

@@ -22,7 +22,7 @@ from bowerbird.core.messages import (
 from bowerbird.core.requests import ModelRequest
 from bowerbird.models.catalog import traits_of
 from bowerbird.models.names import preset_of
-from bowerbird.models.providers import anthropic_wire, beginnings, openai_wire
+from bowerbird.models.providers import anthropic_model, beginnings, openai_model
 from bowerbird.models.providers.encoding import encode_body
 from bowerbird.models.providers.sse import SseParser
 from bowerbird.models.settings import ModelOverride
@@ -37,8 +37,8 @@ def encoded(wire: str, messages: Sequence[Message], **more: object) -> bytes:
     blobs = {"sha256:aa": b"\x89PNG"}
     traits = traits_of(preset_of(wire), "m", own_host=False, override=ModelOverride(images=True))
     if wire == "anthropic":
-        return encode_body(anthropic_wire.build_request(request, traits, blobs)[0])
-    return encode_body(openai_wire.build_request(request, traits, preset_of(wire), blobs)[0])
+        return encode_body(anthropic_model.build_request(request, traits, blobs)[0])
+    return encode_body(openai_model.build_request(request, traits, preset_of(wire), blobs)[0])
 
 
 def some_message(chance: random.Random, n: int) -> Message:

@@ -28,7 +28,7 @@ from bowerbird.core.requests import ModelRequest, Thinking, ToolSpec
 from bowerbird.models import parse_effort
 from bowerbird.models.catalog import Traits, traits_of
 from bowerbird.models.names import preset_of
-from bowerbird.models.providers import anthropic_wire, openai_wire
+from bowerbird.models.providers import anthropic_model, openai_model
 from bowerbird.models.providers.encoding import encode_body
 from bowerbird.models.settings import ModelOverride
 
@@ -42,14 +42,14 @@ def traits(provider: str, model: str = "m", own_host: bool = False, **override: 
 
 
 def anthropic_body(request: ModelRequest, model: str = "m", own_host: bool = False, **override: object):
-    return anthropic_wire.build_request(
+    return anthropic_model.build_request(
         request, traits("anthropic", model, own_host, **override), {BLOB: PNG}
     )[0]
 
 
 def openai_body(request: ModelRequest, provider="openai", model="m", own_host=False, without=(), **override):
     known = traits(provider, model, own_host, **override)
-    return openai_wire.build_request(request, known, preset_of(provider), {BLOB: PNG}, frozenset(without))[0]
+    return openai_model.build_request(request, known, preset_of(provider), {BLOB: PNG}, frozenset(without))[0]
 
 
 def build(wire: str, request: ModelRequest, **options: object) -> dict:
@@ -130,7 +130,7 @@ def test_an_effort_the_model_does_not_know_becomes_the_nearest_lower_one_and_is_
     """MO-22."""
     request = ModelRequest((user_text("x"),), thinking=Thinking(True, "max"))
     known = traits("openai", "o3", own_host=True)
-    _, notes = openai_wire.build_request(request, known, PRESETS["openai"], {})
+    _, notes = openai_model.build_request(request, known, PRESETS["openai"], {})
     assert notes == ("effort max: not known, sent high",)
 
 

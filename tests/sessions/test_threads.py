@@ -8,8 +8,6 @@ from bowerbird.core.errors import InvalidThreadId
 from bowerbird.sessions.thread_ids import (
     chat_of_thread,
     thread_of_chat,
-    thread_of_subagent,
-    thread_of_task,
     thread_of_teammate,
 )
 
@@ -77,10 +75,8 @@ def test_an_id_over_200_bytes_is_refused() -> None:
         thread_of_chat("telegram", "ü" * 32)
 
 
-def test_ids_of_tasks_subagents_and_teammates() -> None:
+def test_ids_of_tasks_and_teammates_are_no_chats() -> None:
     """SE-1."""
-    assert thread_of_task("a1b2c3d4") == "scheduler_a1b2c3d4"
-    assert thread_of_subagent("telegram_5", 3) == "telegram_5.sub3"
     assert thread_of_teammate("0123456789ab", "alice") == "0123456789ab.team.alice"
     assert chat_of_thread("scheduler_a1b2c3d4") is None
     assert chat_of_thread("0123456789ab") is None

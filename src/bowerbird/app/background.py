@@ -19,7 +19,7 @@ from bowerbird.sessions.parts import SessionPart
 from bowerbird.sessions.turn.background_notices import CommandEnd, CommandNotices, StoredNotices
 from bowerbird.store.rows.owners import sessions_of_branches
 from bowerbird.store.rows.sessions import find_session
-from bowerbird.tools.processes.background_notices import end_text
+from bowerbird.tools.processes.family import end_text
 
 if TYPE_CHECKING:
     from bowerbird.agent.turn import TurnRun

@@ -129,29 +129,6 @@ class ArgumentBinder:
         return positional, named
 
 
-def type_schema(hint: Any) -> dict[str, Any]:
-    """Return the JSON Schema of a type (pydantic, msgspec, dataclass, TypedDict, …).
-
-    Raises:
-        ToolDefinitionError: the type has no JSON form.
-    """
-    definitions: dict[str, Any] = {}
-    schema = _hint_schema(hint, definitions, f"type {getattr(hint, '__name__', hint)!s}")
-    reference = schema.get("$ref")
-    if isinstance(reference, str) and reference.startswith("#/$defs/"):
-        target = reference.removeprefix("#/$defs/")
-        if not _mentions(definitions, reference):
-            schema = definitions.pop(target)
-        else:
-            schema = dict(definitions[target])
-    return {**schema, "$defs": definitions} if definitions else schema
-
-
-def to_type(value: Any, hint: Any) -> Any:
-    """Return JSON `value` as an instance of `hint`; raises ValueError saying what does not fit."""
-    return _convert(value, hint, "")
-
-
 def _parameters(fn: Callable[..., Any], name: str) -> list[inspect.Parameter]:
     parameters = list(inspect.signature(fn).parameters.values())
     for parameter in parameters:
@@ -287,12 +264,3 @@ def _field_hints(record: Any) -> list[Any]:
         return list(typing.get_type_hints(record, include_extras=True).values())
     except NameError:
         return []  # msgspec meets the same name and says which it is
-
-
-def _mentions(value: Any, reference: str) -> bool:
-    if isinstance(value, Mapping):
-        items = cast("Mapping[str, Any]", value)
-        return items.get("$ref") == reference or any(_mentions(v, reference) for v in items.values())
-    if isinstance(value, list):
-        return any(_mentions(v, reference) for v in cast("list[Any]", value))
-    return False

@@ -5,8 +5,9 @@ the embedded model; the wrappers for retries, fallback, tiers and traces; repair
 prices and the arithmetic of budgets; redaction.
 Must not be here: tools, the agent loop, databases, reading of settings files or the environment.
 
-Each wire is a pure module (`providers/anthropic_wire`, `providers/openai_wire`, and their `…_fold`), so that
-a provider can be read and tested without a network. Importing this package imports no HTTP library.
+Each wire is pure (`build_request` in `providers/anthropic_model` and `providers/openai_model`, and their
+`…_fold`), so that a provider can be read and tested without a network. Importing this package imports no
+HTTP library.
 """
 
 from typing import TYPE_CHECKING

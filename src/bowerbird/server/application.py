@@ -14,9 +14,8 @@ from bowerbird.server.access import middleware_for
 from bowerbird.server.access import router as access_router
 from bowerbird.server.common.errors import Guard, handle_errors
 from bowerbird.server.common.metrics import Measured
-from bowerbird.server.http.bodies import BodyLimit
+from bowerbird.server.http.bodies import BodyLimit, Heads
 from bowerbird.server.http.docs_page import router as docs_router
-from bowerbird.server.http.heads import Heads
 from bowerbird.server.http.idempotency import Idempotency
 from bowerbird.server.http.pages import router as pages_router
 from bowerbird.server.routes import routers

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 from sqlalchemy import Connection
 
-from bowerbird.core.errors import InvalidArgument, UnknownSession
+from bowerbird.core.errors import InvalidArgument
 from bowerbird.core.events import ModeChange
 from bowerbird.core.ids import new_thread_id
 from bowerbird.core.threads import in_thread
@@ -167,22 +167,8 @@ class Catalogue:
         said = ModeChange(wanted, "tool" if by == "tool" else "user")
         self._context.live.publish(Published(thread_id, None, record.seq, said))
 
-    async def require_owner(self, thread_id: str, owner: str | None) -> SessionInfo:
-        """Return the session when it is this user's; another's is as unknown as none.
-
-        Args:
-            owner: None with auth off: every session is the one user's.
-
-        Raises:
-            UnknownSession: there is none, or it is somebody else's.
-        """
-        info = await self.store.read(lambda c: session_info(c, get_session(c, thread_id)))
-        if owner is not None and info.owner != owner:
-            raise UnknownSession(f"no session {thread_id}")
-        return info
-
     async def note_changes(self, thread_id: str) -> int:
-        """Count the changed files of a session's branch anew, say after a landing; returns the count."""
+        """Count the changed files of a session's branch again, as after a landing; returns the count."""
         row = await self.store.read(lambda c: get_session(c, thread_id))
         count = 0
         if row.branch_id is not None:

@@ -70,16 +70,6 @@ def chat_of_thread(thread_id: str) -> Chat | None:
     return Chat(match["channel"], chat_id, int(match["counter"] or 0))
 
 
-def thread_of_task(task_id: str) -> str:
-    """Return the thread id that a scheduled task keeps over all its runs."""
-    return _bounded(f"{_SCHEDULER}_{_encoded(task_id)}")
-
-
-def thread_of_subagent(parent: str, number: int) -> str:
-    """Return the thread id of the `number`-th subagent of a thread."""
-    return _bounded(f"{parent}.sub{number}")
-
-
 def thread_of_teammate(parent: str, name: str, nth: int = 1) -> str:
     """Return the thread id of a teammate of a thread.
 

@@ -8,7 +8,7 @@ from support.live_server import LiveServer, events, one, say, text_of
 from websockets.exceptions import ConnectionClosed
 
 from bowerbird.core.wire.commands import Message
-from bowerbird.server.socket.commands import BadFrame, parse
+from bowerbird.server.socket.endpoint import BadFrame, parse
 
 DEEP = "[" * 5000 + "]" * 5000
 

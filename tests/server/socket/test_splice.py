@@ -15,10 +15,10 @@ from bowerbird.core.events import AssistantStep, TextLive
 from bowerbird.core.messages import Message, TextBlock
 from bowerbird.core.usage import Usage
 from bowerbird.core.wire import Compact, TextDelta, ThinkingDelta
-from bowerbird.server.socket.backlog import Backlog
 from bowerbird.server.socket.event_order import Order
 from bowerbird.server.socket.frames import Frame, joined
 from bowerbird.server.socket.translate import Translator
+from bowerbird.server.socket.viewer import Backlog
 from bowerbird.sessions.live.hub import Published
 
 THREAD = "t"

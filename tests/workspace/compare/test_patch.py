@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bowerbird.workspace.compare.patch import file_patch, quote_name
+from bowerbird.workspace.compare.patch import patch_sections, quote_name
 from bowerbird.workspace.tree.content import Content
 from bowerbird.workspace.tree.threeway import Side
 
@@ -66,7 +66,7 @@ def apply_patch(root: Path, text: str, *options: str) -> None:
 @settings(max_examples=120, deadline=None)
 @given(path=NAMES, old=SIDES, new=SIDES)
 def test_git_apply_makes_the_new_version_and_back(path: str, old: Side | None, new: Side | None) -> None:
-    text = file_patch(path, old, new)
+    text = "".join(patch_sections(path, old, new))
     with tempfile.TemporaryDirectory() as base, tempfile.TemporaryDirectory() as wanted:
         put(Path(base), path, old)
         put(Path(wanted), path, new)
@@ -94,5 +94,7 @@ def test_names_are_quoted_as_git_does(name: str, quoted: str) -> None:
 
 
 def test_latin_1_goes_as_a_binary_patch_so_that_the_text_loses_nothing() -> None:
-    text = file_patch("/a", Side("file", 0o644, Content(b"\xe4\n")), Side("file", 0o644, Content(b"\xf6\n")))
+    text = "".join(
+        patch_sections("/a", *(Side("file", 0o644, Content(text)) for text in (b"\xe4\n", b"\xf6\n")))
+    )
     assert "GIT binary patch" in text and text.encode().decode() == text

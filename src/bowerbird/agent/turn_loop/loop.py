@@ -1,22 +1,22 @@
 """The loop: model → tools → model …, until there is an answer or a limit (AG-38 … AG-53).
 
-Here: the order of one iteration and how a run ends. Not here: any I/O or persistence (events are
-yielded, the consumer stores them), one call of a model (`model_call`), a batch of tools (`tool_batch`),
-summaries (`summarise`), structured answers (`structured`).
+Here: the order of one iteration, what an answer means for the turn (`next_after`, pure), and how a run ends.
+Not here: any I/O or persistence (events are yielded, the consumer stores them), one call of a model
+(`model_call`), a batch of tools (`tool_batch`), summaries (`summarise`), structured answers (`structured`).
 
-A consumer commits each step event before it asks for the next one; closing the generator closes the
-model's stream and stops the tools.
+A consumer commits each step event before it asks for the next one; closing the generator closes the model's
+stream and stops the tools.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from typing import Literal
 
 from bowerbird.agent.context.compaction import sent_tokens
 from bowerbird.agent.stop import Stopped
 from bowerbird.agent.turn import TurnRun
-from bowerbird.agent.turn_loop.continuation import ASK_AGAIN, CONTINUE, next_after
-from bowerbird.agent.turn_loop.endings import summary_without_tools
 from bowerbird.agent.turn_loop.flow import Flow, flatten
 from bowerbird.agent.turn_loop.model_call import call_model, make_room
 from bowerbird.agent.turn_loop.model_step import Ask
@@ -28,10 +28,46 @@ from bowerbird.agent.turn_loop.tool_batch import run_batch
 from bowerbird.core.events import Injected, ModeChange, Notice, RunError, RunEvent, UserStep
 from bowerbird.core.messages import user_text
 
+MOST_CONTINUATIONS = 3
+
+Next = Literal["tools", "answer", "continue", "truncated", "ask_again", "silent", "refused", "overflow"]
+
+CONTINUE = "Your answer was cut at the output limit. Continue exactly where it ended; repeat nothing."
+ASK_AGAIN = "Your reply was empty. Answer now, or call a tool."
+
 REPEATING = (
     "You have made the same calls with the same results several times; they will not change. Do something "
     "different: another tool, other arguments, or answer with what you know."
 )
+
+_ASK = (
+    "Stop here: {why}. Do not call tools. Answer the user as far as you can, and say what is done and what "
+    "is still open."
+)
+_WHY = {"max_iterations": "all model calls of this run are used", "stuck": "the same calls keep repeating"}
+
+
+def next_after(reply: Reply, continuations: int, asked_again: bool) -> Next:
+    """Return what follows `reply`.
+
+    Args:
+        reply: a complete answer.
+        continuations: how often this turn went on after a cut already.
+        asked_again: whether an empty reply was answered by asking again already.
+    """
+    if reply.stop_reason == "refusal":
+        return "refused"
+    if reply.stop_reason == "context_overflow":
+        return "overflow"
+    cut = reply.stop_reason == "max_tokens"
+    if reply.message.tool_uses:
+        cut_call = cut and bool(reply.invalid_calls)
+        return "truncated" if cut_call and continuations >= MOST_CONTINUATIONS else "tools"
+    if cut:
+        return "truncated" if continuations >= MOST_CONTINUATIONS else "continue"
+    if not reply.message.text.strip():
+        return "silent" if asked_again else "ask_again"
+    return "answer"
 
 
 async def run_turn(run: TurnRun) -> AsyncGenerator[RunEvent, None]:
@@ -172,3 +208,17 @@ async def _tools(turn: Turn) -> Flow:
             yield Injected("runtime", user_text(REPEATING))
         elif verdict == "stop":
             yield summary_without_tools(turn, "stuck")
+
+
+async def summary_without_tools(turn: Turn, stop: Literal["max_iterations", "stuck"]) -> Flow:
+    """End the run with `stop` after one more call without tools."""
+    yield Injected("runtime", user_text(_ASK.format(why=_WHY[stop])))
+    yield call_model(turn, Ask(tools=False))
+    text = turn.reply.message.text if turn.reply is not None else ""
+    turn.finish(stop, text.strip() or _what_ran(turn, stop))
+
+
+def _what_ran(turn: Turn, stop: str) -> str:
+    ran = Counter(turn.tools_started)
+    tools = ", ".join(f"{name} × {count}" if count > 1 else name for name, count in ran.items())
+    return f"Stopped: {_WHY[stop]}, and no summary could be made. Tools that ran: {tools or 'none'}."

@@ -6,7 +6,7 @@ second, killing on stop. Not here: judging (`tool_batch`), the tools.
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -108,7 +108,7 @@ class Runner:
     def start(self, calls: Iterable[Prepared]) -> None:
         """Start `calls` in their order; calls that share a serial key run one after another."""
         for prepared in calls:
-            keys = _serial_keys(_tool(prepared), prepared.arguments or {})
+            keys = _tool(prepared).serial_keys(prepared.arguments or {})
             before = {self._last_of_key[k] for k in keys if k in self._last_of_key}
             task = asyncio.create_task(self._run(prepared, before), name=f"tool {prepared.name}")
             self._tasks[prepared.call.id] = task
@@ -255,12 +255,6 @@ class _Progress:
 def _tool(prepared: Prepared) -> "Tool":
     assert prepared.tool is not None, "only calls of known tools are run"
     return prepared.tool
-
-
-def _serial_keys(tool: "Tool", arguments: Mapping[str, Any]) -> tuple[str, ...]:
-    if tool.serial is None:
-        return ()
-    return (tool.serial,) if isinstance(tool.serial, str) else tool.serial(arguments)
 
 
 def _drain(queue: "asyncio.Queue[Any]") -> list[Any]:

@@ -1,6 +1,6 @@
 """Frames that clients send (SV-37 … SV-40).
 
-Here: their form and limits. Not here: reading text that may be none of them (`server/socket/commands.py`),
+Here: their form and limits. Not here: reading text that may be none of them (`server/socket/endpoint.py`),
 doing what they ask (`server/socket/actions.py`).
 """
 

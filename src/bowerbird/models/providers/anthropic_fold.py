@@ -1,6 +1,6 @@
 """Answers of the Anthropic Messages wire, without I/O: event payloads in, our events out.
 
-Here: `AnthropicFold`. Not here: requests (`anthropic_wire`), HTTP (`transport`).
+Here: `AnthropicFold`. Not here: requests (`anthropic_model`), HTTP (`transport`).
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,26 +1,228 @@
-"""The Anthropic adapter: path and headers of the Anthropic wire, and its two halves.
+"""The Anthropic adapter: its requests, without I/O (MO-18, MO-54), their path and headers.
 
-Here: how its requests prove who asks. Not here: the wire (`anthropic_wire`, `anthropic_fold`), the call
-(`adapter`).
+Here: `build_request`, and how requests prove who asks. Not here: answers (`anthropic_fold`), the call
+(`adapter`), HTTP (`transport`).
 """
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
 from bowerbird.core.errors import ModelError
+from bowerbird.core.messages import (
+    Block,
+    ImageBlock,
+    Message,
+    RedactedThinkingBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+)
 from bowerbird.core.requests import ModelRequest
 from bowerbird.models.answers.answer import Answer
 from bowerbird.models.catalog import Traits
 from bowerbird.models.providers.adapter import Fold
 from bowerbird.models.providers.anthropic_fold import AnthropicFold
-from bowerbird.models.providers.anthropic_wire import OPTIONAL_FIELDS, build_request, message_key
+from bowerbird.models.providers.beginnings import translated
 from bowerbird.models.providers.connection import Connection, Endpoint
+from bowerbird.models.providers.content import IMAGE_TYPES, base64_of, described, wire_id
+from bowerbird.models.providers.thinking import thinking_fields
 from bowerbird.models.redact import Redactor
+
+OPTIONAL_FIELDS = frozenset({"temperature", "output_config", "thinking", "stream", "tool_choice"})
+MOST_MARKS = 4
+_MARK = {"type": "ephemeral"}
 
 PATH = "/v1/messages"
 VERSION = "2026-10-21"  # as the official SDK asks for; a test compares them
 VENDOR_HOST = "api.anthropic.com"
+
+
+def build_request(
+    request: ModelRequest,
+    traits: Traits,
+    blobs: Mapping[str, bytes],
+    without: frozenset[str] = frozenset(),
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return the body of `request`, and notes for the trace.
+
+    Args:
+        request: what is asked.
+        traits: what the model takes.
+        blobs: bytes of the files that the messages name.
+        without: optional fields that this server refused (MO-19).
+    """
+    limit = traits.output_limit
+    max_tokens = min(request.max_tokens, limit) if limit else request.max_tokens
+    thinking = thinking_fields(
+        request.thinking,
+        traits.thinking_form,
+        wire="anthropic",
+        efforts=traits.efforts,
+        max_tokens=max_tokens,
+        own_host=traits.own_host,
+        max_name=traits.max_name,
+    )
+    notes = list(thinking.notes)
+    tools, system = _tools(request), _system(request)
+    body: dict[str, Any] = {
+        "model": traits.info.model,
+        "max_tokens": max_tokens,
+        "messages": _messages(request, traits, blobs, bool(tools) + bool(system)),
+        "stream": True,
+    }
+    if tools:
+        body["tools"] = tools
+    if system:
+        body["system"] = system
+    if request.temperature is not None and traits.temperature and thinking.temperature_allowed:
+        body["temperature"] = min(request.temperature, 1.0)
+    body.update(thinking.body)
+    choice = _tool_choice(request)
+    if choice is not None and "thinking" in thinking.body and choice["type"] in ("any", "tool"):
+        notes.append("tool_choice: left out, it cannot be forced while thinking")
+    elif choice is not None:
+        body["tool_choice"] = choice
+    if request.output_schema is not None and traits.info.constrained_output:
+        schema = {"type": "json_schema", "schema": request.output_schema}
+        body["output_config"] = {**body.get("output_config", {}), "format": schema}
+    return {key: value for key, value in body.items() if key not in without}, tuple(notes)
+
+
+def _tools(request: ModelRequest) -> list[dict[str, Any]]:
+    tools: list[dict[str, Any]] = [
+        {"name": tool.name, "description": tool.description, "input_schema": tool.input_schema}
+        for tool in request.tools
+    ]
+    if tools:
+        tools[-1]["cache_control"] = _MARK
+    return tools
+
+
+def _system(request: ModelRequest) -> list[dict[str, Any]]:
+    blocks: list[dict[str, Any]] = [{"type": "text", "text": text} for text in request.system if text]
+    if blocks:
+        # The last of several blocks may change per turn (MO-46): the mark stands before it.
+        blocks[max(0, len(blocks) - 2)]["cache_control"] = _MARK
+    return blocks
+
+
+def _tool_choice(request: ModelRequest) -> dict[str, Any] | None:
+    match request.tool_choice:
+        case _ if not request.tools:
+            return None
+        case "auto":
+            return None
+        case "none":
+            return {"type": "none"}
+        case "required":
+            return {"type": "any"}
+        case name:
+            return {"type": "tool", "name": name}
+
+
+def message_key(traits: Traits) -> tuple[str, str]:
+    """Return everything beside a message that its translation depends on."""
+    return ("anthropic", traits.info.name)
+
+
+def _messages(
+    request: ModelRequest, traits: Traits, blobs: Mapping[str, bytes], marks_used: int
+) -> list[Any]:
+    origin, images = traits.info.name, traits.info.images
+    marked = _marked_messages(request, MOST_MARKS - marks_used)
+    count = len(request.messages)
+
+    def translate(part: Sequence[Message], first: int) -> list[dict[str, Any]]:
+        messages: list[dict[str, Any]] = []
+        for index, message in enumerate(part, first):
+            content = _blocks(message, origin, blobs, images)
+            if index in marked:
+                _mark(content)
+            if not content:
+                continue
+            if messages and messages[-1]["role"] == message.role:
+                messages[-1]["content"] += content
+            else:
+                messages.append({"role": message.role, "content": content})
+        if first + len(part) == count and request.tail and messages and messages[-1]["role"] == "user":
+            messages[-1]["content"].append({"type": "text", "text": request.tail})
+        return messages
+
+    return translated(request.messages, message_key(traits), translate, fixed=tuple(marked), merges=True)
+
+
+def _marked_messages(request: ModelRequest, room: int) -> set[int]:
+    """Return after which messages a mark stands: the newest, and the latest others asked for."""
+    count = len(request.messages)
+    asked = {i for i in request.cache_marks if 0 <= i < count} | ({count - 1} if count else set[int]())
+    return set(sorted(asked)[-room:])
+
+
+def _mark(content: list[dict[str, Any]]) -> None:
+    for block in reversed(content):
+        if block["type"] not in ("thinking", "redacted_thinking"):
+            block["cache_control"] = _MARK
+            return
+
+
+def _blocks(message: Message, origin: str, blobs: Mapping[str, bytes], images: bool) -> list[dict[str, Any]]:
+    blocks: list[dict[str, Any]] = []
+    for block in message.content:
+        data = _block(block, origin, blobs, images)
+        if data is not None:
+            blocks.append(data)
+    return blocks
+
+
+def _block(block: Block, origin: str, blobs: Mapping[str, bytes], images: bool) -> dict[str, Any] | None:
+    match block:
+        case TextBlock(text):
+            return {"type": "text", "text": text} if text.strip() else None
+        case ThinkingBlock(thinking, signature, made_by):
+            # Only its own model can check a signature (MO-23).
+            if signature is None or made_by != origin:
+                return None
+            return {"type": "thinking", "thinking": thinking, "signature": signature}
+        case RedactedThinkingBlock(data, made_by):
+            return {"type": "redacted_thinking", "data": data} if made_by == origin else None
+        case ToolUseBlock(call, name, arguments):
+            return {"type": "tool_use", "id": wire_id(call), "name": name, "input": arguments}
+        case ToolResultBlock():
+            return _result(block, blobs, images)
+        case ImageBlock():
+            return _image(block, blobs, images)
+        case _:
+            return None
+
+
+def _result(block: ToolResultBlock, blobs: Mapping[str, bytes], images: bool) -> dict[str, Any]:
+    content: str | list[dict[str, Any]]
+    if isinstance(block.content, str):
+        content = block.content
+    else:
+        content = [
+            _image(part, blobs, images)
+            if isinstance(part, ImageBlock)
+            else {"type": "text", "text": part.text}
+            for part in block.content
+            if isinstance(part, ImageBlock) or part.text
+        ]
+    data: dict[str, Any] = {
+        "type": "tool_result",
+        "tool_use_id": wire_id(block.tool_use_id),
+        "content": content,
+    }
+    return {**data, "is_error": True} if block.is_error else data
+
+
+def _image(block: ImageBlock, blobs: Mapping[str, bytes], images: bool) -> dict[str, Any]:
+    encoded = base64_of(block, blobs) if images else None
+    kind = "image" if block.media_type in IMAGE_TYPES else "document"
+    if encoded is None or (kind == "document" and block.media_type != "application/pdf"):
+        return {"type": "text", "text": described(block, blobs)}
+    return {"type": kind, "source": {"type": "base64", "media_type": block.media_type, "data": encoded}}
 
 
 class AnthropicWire:

@@ -1,6 +1,6 @@
 """What both wires share when messages are translated: files as text or base64, ids, what is left out.
 
-Here: pure helpers over blocks. Not here: the form of a request (`anthropic_wire`, `openai_wire`),
+Here: pure helpers over blocks. Not here: the form of a request (`anthropic_model`, `openai_model`),
 reading bytes from the blob store (the adapters do, before they translate).
 """
 

@@ -1,6 +1,6 @@
 """Answers of the OpenAI Chat Completions wire, without I/O: chunk payloads in, our events out.
 
-Here: `OpenAIFold`. Not here: requests (`openai_wire`), HTTP (`transport`).
+Here: `OpenAIFold`. Not here: requests (`openai_model`), HTTP (`transport`).
 
 Servers that call themselves compatible differ: reasoning as `reasoning_content`, `reasoning`, content
 parts or `<think>` tags; calls with or without index; usage in the last or in every chunk. All of that

@@ -1,24 +1,250 @@
-"""The OpenAI adapter and its compatible presets: path and headers of the OpenAI wire, and its two halves.
+"""The OpenAI adapter and its compatible presets: requests of the OpenAI Chat Completions wire (MO-19).
 
-Here: how its requests prove who asks. Not here: the wire (`openai_wire`, `openai_fold`), the call
-(`adapter`).
+Here: `build_request`, and how requests prove who asks. Not here: answers (`openai_fold`), the call
+(`adapter`), HTTP (`transport`).
 """
 
-from collections.abc import Callable, Hashable, Mapping
-from typing import Any
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from bowerbird.core.errors import ModelError
+from bowerbird.core.messages import (
+    Block,
+    ImageBlock,
+    Message,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+)
 from bowerbird.core.model_presets import Preset
 from bowerbird.core.requests import ModelRequest
 from bowerbird.models.answers.answer import Answer
 from bowerbird.models.catalog import Traits
 from bowerbird.models.providers.adapter import Fold
+from bowerbird.models.providers.beginnings import translated
 from bowerbird.models.providers.connection import Connection, Endpoint
+from bowerbird.models.providers.content import IMAGE_TYPES, base64_of, described, wire_id
+from bowerbird.models.providers.encoding import compact_json
 from bowerbird.models.providers.openai_fold import OpenAIFold
-from bowerbird.models.providers.openai_wire import OPTIONAL_FIELDS, build_request, message_key
+from bowerbird.models.providers.thinking import thinking_fields
 from bowerbird.models.redact import Redactor
 
+OPTIONAL_FIELDS = frozenset(
+    {
+        "max_completion_tokens", "max_tokens", "temperature", "stream", "stream_options", "thinking",
+        "reasoning_effort", "reasoning", "reasoning_content", "prompt_cache_key", "response_format",
+        "tool_choice",
+    }
+)  # fmt: skip
+_OTHER_LIMIT = {"max_completion_tokens": "max_tokens", "max_tokens": "max_completion_tokens"}
+
 PATH = "/chat/completions"
+
+
+def build_request(
+    request: ModelRequest,
+    traits: Traits,
+    preset: Preset,
+    blobs: Mapping[str, bytes],
+    without: frozenset[str] = frozenset(),
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return the body of `request`, and notes for the trace.
+
+    Args:
+        request: what is asked.
+        traits: what the model takes.
+        preset: what the server takes.
+        blobs: bytes of the files that the messages name.
+        without: optional fields that this server refused (MO-19).
+    """
+    limit = traits.output_limit
+    max_tokens = min(request.max_tokens, limit) if limit else request.max_tokens
+    thinking = thinking_fields(
+        request.thinking,
+        traits.thinking_form,
+        wire="openai",
+        efforts=traits.efforts,
+        max_tokens=max_tokens,
+        own_host=traits.own_host,
+        max_name=traits.max_name,
+    )
+    body: dict[str, Any] = {
+        "model": traits.info.model,
+        "messages": _Translation(request, blobs, message_key(traits, preset, without), traits).messages(),
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        **thinking.body,
+        **_limit_field(preset, traits, max_tokens, without),
+    }
+    if request.tools:
+        body["tools"] = [_tool(tool.name, tool.description, tool.input_schema) for tool in request.tools]
+        choice = _tool_choice(request.tool_choice)
+        if choice is not None:
+            body["tool_choice"] = choice
+    if request.temperature is not None and traits.temperature:
+        body["temperature"] = request.temperature
+    if request.output_schema is not None and traits.info.constrained_output:
+        schema = {"name": "answer", "schema": request.output_schema}
+        body["response_format"] = {"type": "json_schema", "json_schema": schema}
+    if request.session and preset.name == "openai" and traits.own_host:
+        body["prompt_cache_key"] = request.session
+    if "stream" in without:
+        body.pop("stream_options")
+    return {key: value for key, value in body.items() if key not in without}, thinking.notes
+
+
+def _limit_field(preset: Preset, traits: Traits, max_tokens: int, without: frozenset[str]) -> dict[str, int]:
+    """Return the output limit under the name the server knows; the other name when it refused one."""
+    name = preset.max_tokens_field
+    if name in without:
+        name = _OTHER_LIMIT[name]
+    return {name: max_tokens}
+
+
+def _tool(name: str, description: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": name, "description": description, "parameters": schema}}
+
+
+def _tool_choice(choice: str) -> str | dict[str, Any] | None:
+    match choice:
+        case "auto":
+            return None
+        case "none" | "required":
+            return choice
+        case name:
+            return {"type": "function", "function": {"name": name}}
+
+
+class _MessageKey(NamedTuple):
+    """Everything beside a message that its translation depends on."""
+
+    wire: str
+    origin: str
+    short_ids: bool
+    reasoning_back: bool
+
+
+def message_key(traits: Traits, preset: Preset, without: frozenset[str]) -> _MessageKey:
+    """Return everything beside a message that its translation depends on."""
+    # Another server behind the prefix of OpenAI is only compatible.
+    takes_it = not traits.own_host if preset.name == "openai" else preset.reasoning_back
+    reasoning_back = takes_it and "reasoning_content" not in without
+    return _MessageKey("openai", traits.info.name, preset.short_ids, reasoning_back)
+
+
+class _Translation:
+    """One request's messages in OpenAI's form."""
+
+    def __init__(
+        self, request: ModelRequest, blobs: Mapping[str, bytes], key: _MessageKey, traits: Traits
+    ) -> None:
+        self._request = request
+        self._blobs = blobs
+        self._key = key
+        self._images = traits.info.images
+
+    def messages(self) -> list[Any]:
+        system = "\n\n".join(text for text in self._request.system if text)
+        messages: list[Any] = [{"role": "system", "content": system}] if system else []
+        return messages + translated(self._request.messages, self._key, self._part_of)
+
+    def _part_of(self, part: Sequence[Message], first: int) -> list[dict[str, Any]]:
+        messages: list[dict[str, Any]] = []
+        for message in part:
+            messages += self._assistant(message) if message.role == "assistant" else self._user(message)
+        if self._request.tail and first + len(part) == len(self._request.messages):
+            self._append_tail(messages, self._request.tail)
+        return messages
+
+    def _append_tail(self, messages: list[dict[str, Any]], tail: str) -> None:
+        """Put `tail` at the end of the newest user message; after tool results it is one of its own."""
+        if messages and messages[-1]["role"] == "user":
+            content = messages[-1]["content"]
+            parts = [_text_part(content)] if isinstance(content, str) else list(content)
+            messages[-1]["content"] = [*parts, _text_part(tail)]
+        elif messages and messages[-1]["role"] == "tool":
+            messages.append({"role": "user", "content": tail})
+
+    def _assistant(self, message: Message) -> list[dict[str, Any]]:
+        text = "".join(b.text for b in message.content if isinstance(b, TextBlock))
+        calls = [
+            {
+                "id": self._id(use.id),
+                "type": "function",
+                "function": {"name": use.name, "arguments": compact_json(use.input)},
+            }
+            for use in message.content
+            if isinstance(use, ToolUseBlock)
+        ]
+        if not text and not calls:
+            return []
+        data: dict[str, Any] = {"role": "assistant", "content": text or None}
+        if calls:
+            data["tool_calls"] = calls
+        thoughts = [
+            b.thinking
+            for b in message.content
+            if isinstance(b, ThinkingBlock) and b.origin == self._key.origin
+        ]
+        if thoughts and self._key.reasoning_back:
+            data["reasoning_content"] = "".join(thoughts)
+        return [data]
+
+    def _user(self, message: Message) -> list[dict[str, Any]]:
+        """Results first and directly after their calls, then what else the message holds."""
+        results: list[dict[str, Any]] = []
+        parts: list[dict[str, Any]] = []
+        shown: list[dict[str, Any]] = []
+        for block in message.content:
+            if isinstance(block, ToolResultBlock):
+                text, files = self._result(block)
+                results.append({"role": "tool", "tool_call_id": self._id(block.tool_use_id), "content": text})
+                shown += files
+            elif (part := self._part(block)) is not None:
+                parts.append(part)
+        parts = shown + parts
+        if len(parts) == 1 and parts[0]["type"] == "text":
+            return [*results, {"role": "user", "content": parts[0]["text"]}]
+        return [*results, {"role": "user", "content": parts}] if parts else results
+
+    def _result(self, block: ToolResultBlock) -> tuple[str, list[dict[str, Any]]]:
+        """Return a result's text and the images that follow in a user message (MO-19)."""
+        prefix = "Error: " if block.is_error else ""
+        if isinstance(block.content, str):
+            return prefix + block.content, []
+        lines: list[str] = []
+        files: list[dict[str, Any]] = []
+        for part in block.content:
+            if isinstance(part, TextBlock):
+                lines.append(part.text)
+                continue
+            data = self._file(part)
+            if data["type"] == "text":
+                lines.append(data["text"])
+            else:
+                lines.append("[see the image below]")
+                files.append(data)
+        return prefix + "\n".join(lines), files
+
+    def _part(self, block: Block) -> dict[str, Any] | None:
+        if isinstance(block, TextBlock):
+            return _text_part(block.text) if block.text else None
+        return self._file(block) if isinstance(block, ImageBlock) else None
+
+    def _file(self, block: ImageBlock) -> dict[str, Any]:
+        known = block.media_type in IMAGE_TYPES and self._images
+        encoded = base64_of(block, self._blobs) if known else None
+        if encoded is None:
+            return _text_part(described(block, self._blobs))
+        return {"type": "image_url", "image_url": {"url": f"data:{block.media_type};base64,{encoded}"}}
+
+    def _id(self, call_id: str) -> str:
+        return wire_id(call_id, short=self._key.short_ids)
+
+
+def _text_part(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
 
 
 class OpenAIWire:

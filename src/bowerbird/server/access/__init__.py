@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from starlette.middleware import Middleware
 
 from bowerbird.server.access.gate import OPEN_PATHS, Gate
+from bowerbird.server.access.identity import require
 from bowerbird.server.access.overload import Overload
 from bowerbird.server.access.proxies import Forwarded
-from bowerbird.server.access.roles import require
 from bowerbird.server.access.routes import router
 
 if TYPE_CHECKING:

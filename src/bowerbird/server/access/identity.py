@@ -1,20 +1,23 @@
 """From the credential of a request to its caller (SV-54, SV-55).
 
-Here: where credentials stand in a request, and who they are of. Not here: what follows when there is none
-(`gate.py`), roles (`require`).
+Here: where credentials stand in a request, who they are of, and what a route asks of its caller (`require`).
+Not here: what follows when there is none (`gate.py`).
 """
 
 import hmac
 import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode
 
 import msgspec
+from starlette.requests import HTTPConnection
 
 from bowerbird.server.access.admission import Admission
 from bowerbird.server.access.oidc import Refused, SignIn
-from bowerbird.server.common.context import Caller
+from bowerbird.server.common.context import Caller, Role, caller_of
+from bowerbird.server.common.errors import problem
 from bowerbird.store.rows.tokens import PREFIX, find_token, make_ticket, take_ticket, unusable
 
 if TYPE_CHECKING:
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 
     from bowerbird.server.common.context import ServerContext
     from bowerbird.store.rows.tokens import TokenRow
+
 
 _log = logging.getLogger(__name__)
 
@@ -154,3 +158,15 @@ def shown_caller(caller: Caller) -> dict[str, Any]:
     said: dict[str, Any] = {"authenticated": True, "role": caller.role}
     named = {"email": caller.email, "name": caller.name or caller.user_id, "picture": caller.picture}
     return said | {key: value for key, value in named.items() if value}
+
+
+def require(role: Role) -> Callable[[HTTPConnection], Awaitable[Caller]]:
+    """Return a dependency that gives the caller, or answers 403 when `role` is more than theirs."""
+
+    async def caller(connection: HTTPConnection) -> Caller:
+        found = caller_of(connection)
+        if not found.may(role):
+            raise problem("forbidden", f"this needs the role {role}")
+        return found
+
+    return caller

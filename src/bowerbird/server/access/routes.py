@@ -12,8 +12,7 @@ from starlette.responses import Response
 
 from bowerbird.core.errors import InvalidArgument
 from bowerbird.core.timestamps import now_iso
-from bowerbird.server.access.identity import new_ticket, shown_caller
-from bowerbird.server.access.roles import require
+from bowerbird.server.access.identity import new_ticket, require, shown_caller
 from bowerbird.server.common.context import Caller, Role, ServerContext, context_of
 from bowerbird.server.common.errors import problem, said
 from bowerbird.server.common.json_answers import answer

@@ -1,12 +1,13 @@
-"""How large a request's body may be (SV-2): counted while it streams, never collected here.
+"""Bodies: how large a request's may be (SV-2), and HEAD as GET without the answer's.
 
-Here: the limit by path, and the 413. Not here: uploads, which judge each of their files
-(`conversations/uploads.py`).
+Here: the limit by path, counted while the body streams, and the 413. Not here: uploads, which judge each of
+their files (`conversations/uploads.py`).
 """
 
+import asyncio
 from typing import TYPE_CHECKING
 
-from bowerbird.server.common.errors import Problem, problem
+from bowerbird.server.common.errors import Problem, methods_at, problem
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -15,6 +16,38 @@ if TYPE_CHECKING:
 
 UPLOAD = "/api/workspace/upload"
 UNLIMITED = (UPLOAD, "/mcp")  # both have limits of their own
+
+
+class Heads:
+    """ASGI: asks the route as for GET, sends the headers, and stops it before it reads what nobody gets."""
+
+    def __init__(self, app: "ASGIApp") -> None:
+        self.app = app
+
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        wanted = scope["type"] == "http" and scope["method"] == "HEAD"
+        if not wanted or "GET" not in methods_at(scope["app"], scope["path"]):
+            await self.app(scope, receive, send)
+            return
+        ended = False
+
+        async def headers_only(message: "Message") -> None:
+            nonlocal ended
+            if message["type"] == "http.response.start":
+                await send(message)
+            elif not ended:
+                ended = True
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+            if message.get("more_body"):
+                whole.cancel()  # a file, or a stream without an end
+
+        whole = asyncio.ensure_future(self.app({**scope, "method": "GET"}, receive, headers_only))
+        try:
+            await asyncio.wait([whole])
+        finally:
+            whole.cancel()
+        if not whole.cancelled():
+            whole.result()
 
 
 def limit_of(path: str, settings: "ServerSettings") -> int | None:

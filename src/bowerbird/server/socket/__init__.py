@@ -13,7 +13,7 @@ from bowerbird.core.lazy import lazy
 if TYPE_CHECKING:
     from bowerbird.server.socket.endpoint import hub_of
     from bowerbird.server.socket.hub import Hub
-    from bowerbird.server.socket.routes import router
+    from bowerbird.server.socket.streams import router
 
 __all__ = ("Hub", "hub_of", "router")
 
@@ -22,6 +22,6 @@ __getattr__, __dir__ = lazy(
     {
         "endpoint": "hub_of",
         "hub": "Hub",
-        "routes": "router",
+        "streams": "router",
     },
 )

@@ -1,22 +1,25 @@
 """The WebSocket `/api/chat/{conversation_id}/ws` (SV-35 … SV-51).
 
-Here: one connection from its acceptance to its close. Not here: who may connect (`access/`), what frames
-mean, events.
+Here: one connection from its acceptance to its close, and what its client says: text to a command, or to why
+it is none. Not here: who may connect (`access/`), the commands' form (`core/wire/commands.py`), doing them
+(`actions.py`), events.
 """
 
 import asyncio
 import time
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Union, cast
 
+import msgspec
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from bowerbird.core import wire
 from bowerbird.core.errors import BowerbirdError, UnknownSession
+from bowerbird.core.wire import CLIENT_FRAMES, ClientFrame
 from bowerbird.server.common.context import caller_of, context_of
 from bowerbird.server.common.errors import Problem
 from bowerbird.server.common.ownership import owned_session, unknown
 from bowerbird.server.socket.actions import Actions
-from bowerbird.server.socket.commands import BadFrame, parse
 from bowerbird.server.socket.frames import Frame
 from bowerbird.server.socket.hub import Hub, Seat
 from bowerbird.server.socket.viewer import (
@@ -35,9 +38,48 @@ if TYPE_CHECKING:
     from bowerbird.server.access.overload import Overload
     from bowerbird.server.common.context import ServerContext
 
+
+_COMMAND: Any = Union[tuple(CLIENT_FRAMES.values())]  # noqa: UP007 - made of the table
+
 MAX_FRAME = 1 << 20
 MOST_BAD, BAD_S = 50, 10.0
 GOODBYE_S = 40.0  # a peer that takes nothing for so long is dead
+
+
+@dataclass(frozen=True, slots=True)
+class BadFrame:
+    """Why a frame is no command."""
+
+    reason: str
+
+
+def parse(raw: str) -> ClientFrame | BadFrame:
+    """Return the command in a text frame.
+
+    Text that is not JSON is a message; an object without `type` but with text as `content` too.
+
+    Example:
+        >>> parse("hello").content, parse('{"type": "ping"}')
+        ('hello', Ping(id=None, request_id=None))
+    """
+    try:
+        value = msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeError):
+        value = {"type": "message", "content": raw}
+    except RecursionError:
+        return BadFrame("nested too deeply")
+    if not isinstance(value, dict):
+        return BadFrame("a frame is a JSON object or plain text")
+    frame = cast("dict[str, Any]", value)
+    if "type" not in frame and isinstance(frame.get("content"), str):
+        frame["type"] = "message"
+    kind = frame.get("type")
+    if not isinstance(kind, str) or kind not in CLIENT_FRAMES:
+        return BadFrame(f"type must be one of {', '.join(CLIENT_FRAMES)}")
+    try:
+        return cast("ClientFrame", msgspec.convert(frame, _COMMAND))
+    except msgspec.ValidationError as error:
+        return BadFrame(f"{kind}: {error}")
 
 
 def hub_of(connection: Any) -> Hub:

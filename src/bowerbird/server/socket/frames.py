@@ -1,7 +1,7 @@
 """One frame as it is sent: its JSON text, made once and shared by every viewer (SV-41, SV-51). Pure.
 
 Here: the text, the cursor of each frame, joining adjacent deltas. Not here: what frames hold
-(`core/wire/`), which an event becomes (`translate.py`), queues (`backlog.py`), sending.
+(`core/wire/`), which an event becomes (`translate.py`), queues and sending (`viewer.py`).
 
 A record of the journal may become several frames. All but the last that plain clients see carry the
 cursor before the record, so a viewer that is cut between two of them gets the record again, whole, and

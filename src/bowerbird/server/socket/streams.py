@@ -1,6 +1,6 @@
 """The event stream of a conversation over plain HTTP: SSE or NDJSON (SV-20).
 
-Here: the route, and frames as chunks. Not here: events (`room.py`), sockets.
+Here: the route (and that of the socket), and frames as chunks. Not here: events (`room.py`), sockets.
 """
 
 import asyncio
@@ -12,10 +12,10 @@ from starlette.responses import Response, StreamingResponse
 
 from bowerbird.core.errors import BowerbirdError
 from bowerbird.core.wire import Done
-from bowerbird.server.access.roles import require
+from bowerbird.server.access.identity import require
 from bowerbird.server.common.context import Caller, ServerContext, context_of
 from bowerbird.server.common.ownership import owned_session
-from bowerbird.server.socket.endpoint import after_of, hub_of
+from bowerbird.server.socket.endpoint import after_of, chat_socket, hub_of
 from bowerbird.server.socket.frames import Frame
 from bowerbird.server.socket.viewer import Farewell, Viewer
 from bowerbird.sessions.live.from_journal import present
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from bowerbird.server.socket.hub import Hub, Seat
 
 router = APIRouter(tags=["events"])
+# Not a router of its own: what includes others does not show their routes, for HEAD and the Allow of a 405.
+router.add_websocket_route("/api/chat/{conversation_id}/ws", chat_socket)
 
 SSE, NDJSON = "text/event-stream", "application/x-ndjson"
 KEEP_ALIVE_S = 15.0

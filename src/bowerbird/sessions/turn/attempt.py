@@ -50,8 +50,7 @@ from bowerbird.sessions.turn.finish import Closer, LastStep
 from bowerbird.sessions.turn.money import StoreBudget, money_scopes
 from bowerbird.sessions.turn.prepare import Ready, expires_at, opened
 from bowerbird.sessions.turn.step_records import Writer, append_of
-from bowerbird.sessions.turn.step_side_effects import Change, beside, together
-from bowerbird.sessions.turn.tool_transactions import OutcomeChanges
+from bowerbird.sessions.turn.step_side_effects import Change, OutcomeChanges, beside, together
 from bowerbird.sessions.turn.unrecorded import without_unrecorded
 from bowerbird.sessions.turn_maker import TurnContext
 from bowerbird.sessions.values import DISCONNECTED

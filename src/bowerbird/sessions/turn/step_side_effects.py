@@ -1,9 +1,18 @@
 """What else changes in the transaction of a step: inputs taken, flags, limits (SE-14, 19, 21).
 
-Here: functions of a connection, by event. Not here: the step's own record (`step_records.py`).
+Here: functions of a connection, by event; a tool's change of the store and its outcome as one transaction.
+Not here: the step's own record (`step_records.py`), committing the other outcomes (`attempt.py`).
+
+Such a change runs when its tool asks, before the loop tells of the call's end, and its outcome is shown as
+soon as it is committed, so that what is shown keeps the order of the records. What the loop says of such a
+call afterwards is not recorded again. A process that lost its lease cannot change anything: the append's
+fence takes the change back with it.
 """
 
+import asyncio
+import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -16,14 +25,18 @@ from bowerbird.core.events import (
     Injected,
     ModeChange,
     StepEvent,
+    ToolOutcome,
     UserStep,
 )
 from bowerbird.core.ids import new_id
 from bowerbird.sessions.delivery.messages import has_address, request_parcels
 from bowerbird.sessions.inbox.accept import ANSWER_DOOR
+from bowerbird.sessions.journal.events_as_records import MessageSeqs
 from bowerbird.sessions.settings import SessionSettings
 from bowerbird.sessions.thread_ids import root_of
 from bowerbird.sessions.turn.money import add_money
+from bowerbird.sessions.turn.step_records import Writer, append_of
+from bowerbird.store.journal.journal import Record, append_one
 from bowerbird.store.rows.outbox import insert_parcels
 from bowerbird.store.rows.sessions import (
     SessionRow,
@@ -43,11 +56,63 @@ from bowerbird.store.rows.turns import (
     move_queue_back,
     update_inputs,
 )
+from bowerbird.store.store import Store
+from bowerbird.tools.result import ToolResult
 
 Change = Callable[[Connection], None]
 
 GO_AHEAD = "The plan is approved. Carry it out."
 REVISE = "The plan is rejected. Revise it."
+
+
+@dataclass(slots=True)
+class OutcomeChanges:
+    """`agent.turn.Changes` over a store, for one attempt at a turn.
+
+    Attributes:
+        writer: on whose behalf it writes.
+        recorded: told of each outcome at once after its commit; shows it.
+    """
+
+    store: Store
+    writer: Writer
+    recorded: Callable[[ToolOutcome, tuple[Record, ...]], None]
+    _calls: dict[str, asyncio.Task[ToolResult]] = field(default_factory=dict[str, "asyncio.Task[ToolResult]"])
+
+    async def run(self, call: str, tool: str, change: Callable[[Any], ToolResult]) -> ToolResult:
+        """See `Changes`; whoever is cancelled meanwhile does not take the change back."""
+        self.store.require_space()
+        task = asyncio.ensure_future(self._record(call, tool, change))
+        self._calls[call] = task
+        return await asyncio.shield(task)
+
+    async def has_outcome(self, call: str) -> bool:
+        """Whether the outcome of a call is on record already; waits for a change under way."""
+        task = self._calls.pop(call, None)
+        if task is None:
+            return False
+        await asyncio.wait([task])
+        # One that failed changed nothing: its tool was told, and the loop's outcome says so.
+        return not task.cancelled() and task.exception() is None
+
+    async def _record(self, call: str, tool: str, change: Callable[[Any], ToolResult]) -> ToolResult:
+        started = time.perf_counter()
+
+        def both(connection: Connection) -> tuple[ToolResult, ToolOutcome, tuple[Record, ...]]:
+            result = change(connection)
+            outcome = ToolOutcome(
+                call=call,
+                tool=tool,
+                status="error" if result.is_error else "ok",
+                content=result.content,
+                data=result.data,
+                ms=int((time.perf_counter() - started) * 1000),
+            )
+            return result, outcome, append_one(connection, append_of(outcome, self.writer, MessageSeqs()))
+
+        result, outcome, records = await self.store.write(both)
+        self.recorded(outcome, records)
+        return result
 
 
 def beside(

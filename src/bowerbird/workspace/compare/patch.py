@@ -22,16 +22,10 @@ _NO_BLOB = "0" * 40
 _ESCAPES = {7: "\\a", 8: "\\b", 9: "\\t", 10: "\\n", 11: "\\v", 12: "\\f", 13: "\\r", 34: '\\"', 92: "\\\\"}
 
 
-def file_patch(path: str, old: Side | None, new: Side | None, context: int = 3) -> str:
-    """Return the patch text that turns `old` into `new` at `path`; "" when git sees no difference.
-
-    See `patch_sections` for arguments and errors.
-    """
-    return "".join(patch_sections(path, old, new, context))
-
-
 def patch_sections(path: str, old: Side | None, new: Side | None, context: int = 3) -> list[str]:
-    """Return that text in sections, each with a header of its own: none, one, or two for a change of type.
+    """Return the patch text that turns `old` into `new` at `path`, in sections with headers of their own.
+
+    No section when git sees no difference, two for a change of type.
 
     Args:
         path: virtual path, `/a/b`.
