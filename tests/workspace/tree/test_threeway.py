@@ -116,12 +116,12 @@ def test_equal_sparse_files_of_a_terabyte_compare_at_once(tmp_path: Path) -> Non
         with path.open("wb") as handle:
             handle.write(b"head")
             handle.truncate(1 << 40)
-        sides.append(Side("file", 0o644, Content(path)))
+        sides.append(Side("file", 0o644, Content(str(path))))
     mine, other = (side.content for side in sides)
     assert mine is not None and other is not None
     assert mine.same(other) and mine.digest() == other.digest()
     with (tmp_path / "b").open("r+b") as handle:
         handle.seek(1 << 39)
         handle.write(b"x")
-    changed = Content(tmp_path / "b")
+    changed = Content(str(tmp_path / "b"))
     assert not mine.same(changed) and mine.digest() != changed.digest()

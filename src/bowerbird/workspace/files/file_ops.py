@@ -249,7 +249,7 @@ class FileOps:
         self._charge(stack, [target.path], size, target.path)
         existed = stack.lookup(target.path)
         made = self._save_step(stack, target.path)
-        stack.put_file(target.path, source, existed.mode if existed is not None else NEW_FILE, sync=True)
+        stack.put_file(target.path, str(source), existed.mode if existed is not None else NEW_FILE, sync=True)
         kind = "modify" if existed is not None else "create"
         self._record([*made, Step("write", target.path, kind, size)])
 

@@ -5,6 +5,7 @@ Here: making such a directory hold what it should. Not here: what the records sa
 """
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from bowerbird.core.errors import NotDirectory
 from bowerbird.workspace.files.file_ops import NEW_FILE
@@ -58,6 +59,6 @@ def _holds(entry: Entry | None, content: bytes) -> bool:
     if entry is None or entry.kind != "file" or entry.source is None or entry.size != len(content):
         return False
     try:
-        return entry.source.read_bytes() == content
+        return Path(entry.source).read_bytes() == content
     except OSError:
         return False  # whatever it was: then it is written again

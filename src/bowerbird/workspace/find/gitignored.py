@@ -33,20 +33,24 @@ class GitIgnored:
 
     def _chain(self, directory: str) -> Chain | None:
         """The rules that hold in a directory, None when it is ignored as a whole."""
-        if directory in self._chains:
-            return self._chains[directory]
-        chain: Chain | None = ()
-        if directory:
-            above, _, name = directory.rpartition("/")
-            chain = self._chain(above)
-            if chain is not None and ignored(chain, directory, name, is_dir=True):
+        todo: list[str] = []  # no recursion: a process may nest directories deeper than Python's stack
+        while directory and directory not in self._chains:
+            todo.append(directory)
+            directory = directory.rpartition("/")[0]
+        if directory not in self._chains:
+            self._chains[""] = self._extended((), "")
+        chain = self._chains[directory]
+        for below in reversed(todo):
+            if chain is not None and ignored(chain, below, below.rpartition("/")[2], is_dir=True):
                 chain = None
-        if chain is not None:
-            text = ignore_text(self._view, f"{directory}/.gitignore")
-            if text:
-                chain = extended(chain, text, len(directory) + 1)
-        self._chains[directory] = chain
+            if chain is not None:
+                chain = self._extended(chain, below)
+            self._chains[below] = chain
         return chain
+
+    def _extended(self, chain: Chain, directory: str) -> Chain:
+        text = ignore_text(self._view, f"{directory}/.gitignore")
+        return extended(chain, text, len(directory) + 1) if text else chain
 
 
 def ignore_text(view: MergedView, path: str) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from bowerbird.workspace.find.gitignored import ignore_text
-from bowerbird.workspace.tree import handles
+from bowerbird.workspace.tree.descent import Descent
 from bowerbird.workspace.tree.glob import Glob
 from bowerbird.workspace.tree.ground import LANDING_PLACE
 from bowerbird.workspace.tree.ignore import NAMES, Chain, extended, ignored
@@ -83,7 +83,7 @@ class Walker:
         ground = view.ground
         self._plain = ground.masked is None and not ground.hides
         self._found = Found()
-        self._root_fd = -1
+        self._descent: Descent | None = None
         name_test = glob.name_test
         self._test_name: Callable[[str], bool] = name_test or _any
         self._test_path: Callable[[str], bool] | None = None if name_test else glob.match
@@ -102,9 +102,9 @@ class Walker:
         if entry is None or entry.kind != "dir":
             return self._found
         has_ground = self._view.ground.root is not None and not node.cut
-        if has_ground:
-            self._root_fd = self._view.ground.open_root()
+        root = self._view.ground.open_root() if has_ground else -1
         try:
+            self._descent = Descent(root) if has_ground else None
             todo = [_Frame("" if start == "/" else start, node, has_ground, self._rules_above(start))]
             self._directory(todo.pop(), todo)
             if after_first is not None:
@@ -114,8 +114,9 @@ class Walker:
                     break
                 self._directory(todo.pop(), todo)
         finally:
-            if has_ground:
-                os.close(self._root_fd)
+            if self._descent is not None:
+                self._descent.close()
+                os.close(root)
         return self._found
 
     def _rules_above(self, start: str) -> Chain:
@@ -142,15 +143,15 @@ class Walker:
         links: list[str] = []
         rules: list[str] = []
         over = frame.node.children if frame.node is not None else _NOTHING
-        if frame.in_ground:
-            self._scan(frame.path, over, (dirs, files, links, rules))
+        # What the branch made may lie below directories that the workspace has not.
+        in_ground = frame.in_ground and self._scan(frame.path, over, (dirs, files, links, rules))
         layered: dict[str, Entry] = {}
         for name, inner in over.items():
             entry = inner.entry
             if entry is None or (not frame.path and name in RESERVED) or not self._shows(frame.path, name):
                 continue
             if entry.kind == "dir":
-                dirs.append((name, inner, frame.in_ground and not inner.cut))
+                dirs.append((name, inner, in_ground and not inner.cut))
             elif entry.kind != "special":
                 if name in _IGNORE_NAMES and entry.kind == "file":
                     rules.append(name)
@@ -170,41 +171,39 @@ class Walker:
         path: str,
         over: Mapping[str, Node],
         into: tuple[list[tuple[str, Node | None, bool]], list[str], list[str], list[str]],
-    ) -> None:
-        """Read one workspace directory; names that a layer overrides are left out."""
+    ) -> bool:
+        """Read one workspace directory, without names that a layer overrides; False when there is none."""
         dirs, files, links, rules = into
         try:
-            fd = handles.open_beneath(self._root_fd, os.fsencode(path[1:]), handles.DIRECTORY)
-        except OSError as error:
-            if error.errno in handles.ABSENT or isinstance(error, PermissionError):
-                return  # removed since, or not ours to read: as `os.walk`
-            raise
+            fd = self._descent.open(path) if self._descent is not None else None
+        except PermissionError:
+            return True  # not ours to read: as `os.walk`
+        if fd is None:
+            return False
         test, plain, stats = self._test_name, self._plain, self._stats
-        try:
-            with os.scandir(fd) as items:
-                for item in items:
-                    name = item.name
-                    if (over and name in over) or (not path and name in RESERVED):
-                        continue
-                    if not plain and not self._shows(path, name):
-                        continue
-                    if item.is_dir(follow_symlinks=False):
-                        if not name.startswith(LANDING_PLACE):
-                            dirs.append((name, None, True))
-                    elif item.is_file(follow_symlinks=False):
-                        if test(name):
-                            files.append(name)
-                            if stats is not None:
-                                try:
-                                    stats[name] = item.stat(follow_symlinks=False)
-                                except FileNotFoundError:
-                                    continue  # removed since
-                        if name in _IGNORE_NAMES:
-                            rules.append(name)
-                    elif item.is_symlink() and test(name):
-                        links.append(name)
-        finally:
-            os.close(fd)
+        with os.scandir(fd) as items:
+            for item in items:
+                name = item.name
+                if (over and name in over) or (not path and name in RESERVED):
+                    continue
+                if not plain and not self._shows(path, name):
+                    continue
+                if item.is_dir(follow_symlinks=False):
+                    if not name.startswith(LANDING_PLACE):
+                        dirs.append((name, None, True))
+                elif item.is_file(follow_symlinks=False):
+                    if test(name):
+                        files.append(name)
+                        if stats is not None:
+                            try:
+                                stats[name] = item.stat(follow_symlinks=False)
+                            except FileNotFoundError:
+                                continue  # removed since
+                    if name in _IGNORE_NAMES:
+                        rules.append(name)
+                elif item.is_symlink() and test(name):
+                    links.append(name)
+        return True
 
     def _shows(self, above: str, name: str) -> bool:
         return self._plain or self._view.ground.shows_in(above, name)

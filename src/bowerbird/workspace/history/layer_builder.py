@@ -92,7 +92,7 @@ class LayerBuilder:
                 continue
             self.paths += 1
             self.bytes += entry.size
-            source = os.fspath(entry.source) if entry.source is not None else ""
+            source = entry.source or ""
             if copy or not _link(source, self._root + path):
                 _copy_file(source, self._root + path, entry)
         for path, entry in reversed(directories):

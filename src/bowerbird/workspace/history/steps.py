@@ -251,7 +251,7 @@ def _kept_node(row: Saved, kept: Path) -> Node:
     seen = kept.lstat()
     if not stat.S_ISDIR(seen.st_mode):
         target = str(kept.readlink()) if stat.S_ISLNK(seen.st_mode) else None
-        return Node(entry_of(seen, kept, row.layer, target), cut=True)
+        return Node(entry_of(seen, str(kept), row.layer, target), cut=True)
     marks = None
     if row.deleted or row.opaques:
         below = len(row.path)
@@ -264,7 +264,7 @@ def _kept_node(row: Saved, kept: Path) -> Node:
         node = scan(fd, kept, row.layer, marks)
     finally:
         os.close(fd)
-    return Node(entry_of(seen, kept, row.layer), row.opaque or node.cut, node.children)
+    return Node(entry_of(seen, str(kept), row.layer), row.opaque or node.cut, node.children)
 
 
 def _at(path: str, node: Node) -> Node:

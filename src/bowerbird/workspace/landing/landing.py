@@ -313,7 +313,7 @@ def set_base(stack: Stack, folder: LandingFolder, path: str, version: Version | 
         stack.orig.save(path, None, None)
     elif version.kind == "file":
         source = folder.blob(version.digest or "")
-        stack.orig.save(path, Entry("file", version.mode, source.lstat().st_size, 0, 0), source)
+        stack.orig.save(path, Entry("file", version.mode, source.lstat().st_size, 0, 0), str(source))
     else:
         target = os.fsdecode(version.target) if version.target is not None else None
         stack.orig.save(path, Entry(version.kind, 0o755, 0, 0, 0, target), None)

@@ -206,8 +206,8 @@ class LandingFolder:
         if version.kind == "symlink":
             return Side("symlink", 0, None, os.fsdecode(version.target or b""))
         if version.kind == "file":
-            blob = self.blob(version.digest or "")
-            return Side("file", version.mode, Content(blob, frozen=str(blob)))
+            blob = str(self.blob(version.digest or ""))
+            return Side("file", version.mode, Content(blob, frozen=blob))
         return Side(version.kind)
 
     def bytes_used(self) -> int:

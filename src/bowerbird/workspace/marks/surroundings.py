@@ -125,11 +125,18 @@ class Surroundings:
 
     def _root_of(self, directory: str) -> str | None:
         """The nearest git directory that is `directory` or above it; "" is the workspace itself."""
-        if directory not in self._roots:
-            is_root = self._is_git(directory) or folded_parts(directory)[-1] == ".git"
-            above = None if directory == "" else self._root_of(directory.rpartition("/")[0])
-            self._roots[directory] = directory if is_root else above
-        return self._roots[directory]
+        todo: list[str] = []  # no recursion: a process may nest directories deeper than Python's stack
+        while directory not in self._roots:
+            todo.append(directory)
+            if directory == "":
+                break
+            directory = directory.rpartition("/")[0]
+        root = self._roots.get(directory)
+        for below in reversed(todo):
+            if self._is_git(below) or folded_parts(below)[-1] == ".git":
+                root = below
+            self._roots[below] = root
+        return root
 
     def _is_git(self, directory: str) -> bool:
         """Whether git would take a directory for a repository, once all or some of the changes landed."""

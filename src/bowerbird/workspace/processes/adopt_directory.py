@@ -59,7 +59,7 @@ def adopt(stack: Stack, path: str, above: int, name: str) -> Adopted:
 def _copy(stack: Stack, path: str, top: int, staged: Path, taken: Adopted) -> None:
     staged.mkdir(mode=0o700)
     root = os.open(staged, handles.DIRECTORY)
-    targets = owned.Descent(root)
+    targets = owned.descent(root)
     try:
         at, target = "", targets.open("")
         for inner, fd, name, status in owned.every(top):

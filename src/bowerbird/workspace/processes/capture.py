@@ -7,6 +7,7 @@ Every change of a branch's processes comes by here, thousands at a time, and a c
 so there is one pass, it opens each directory once, and builds nothing for entries that say nothing new.
 """
 
+import contextlib
 import os
 import stat
 from collections.abc import Collection, Iterable
@@ -15,10 +16,11 @@ from dataclasses import dataclass
 from bowerbird.core.errors import WorkspaceError
 from bowerbird.workspace.history.branch_journal import Step
 from bowerbird.workspace.tree import handles, owned, presence
+from bowerbird.workspace.tree.descent import Descent
 from bowerbird.workspace.tree.fork_point import Base
 from bowerbird.workspace.tree.layers import is_opaque
 from bowerbird.workspace.tree.merged_view import MergedView
-from bowerbird.workspace.tree.nodes import Entry, Node, entry_of, find, is_whiteout
+from bowerbird.workspace.tree.nodes import Entry, Node, entry_of, find_in, is_whiteout
 from bowerbird.workspace.tree.stack import Stack, open_regular
 
 _MANY = 16  # so many entries of one directory, and it is cheaper to list the one below than to ask for each
@@ -149,7 +151,7 @@ class Capture:
                     blob = self._stack.orig.store(fd)
                 finally:
                     os.close(fd)
-        kept = self._stack.orig.directory / str(blob) if blob is not None else None
+        kept = f"{self._stack.orig.directory}/{blob}" if blob is not None else None
         kind, mode, size = entry.kind, entry.mode, entry.size
         return Base(Entry(kind, mode, size, entry.mtime_ns, entry.ctime_ns, entry.target, kept), late)
 
@@ -210,44 +212,48 @@ class _Below:
         self.view = view
         self._ground = stack.ground
         self._root = self._ground.open_root() if self._ground.root is not None else None
-        self._at: str | None = None
-        self._node: Node | None = None
+        self._descent = Descent(self._root) if self._root is not None else None
+        self._at = ""
+        self._nodes: list[Node | None] = [view.frozen]  # from the top to where it is
         self._fd: int | None = None
+        self._entered = False
         self._asked = 0
         self._names: frozenset[str] | None = None
 
     def close(self) -> None:
         """Close handles; closing twice does nothing."""
-        self._leave()
+        if self._descent is not None:
+            self._descent.close()
         root, self._root = self._root, None
         if root is not None:
             os.close(root)
 
-    def _leave(self) -> None:
-        fd, self._fd, self._names, self._asked = self._fd, None, None, 0
-        if fd is not None:
-            os.close(fd)
-
     def _enter(self, above: str) -> None:
-        self._leave()
+        self._entered, self._fd, self._names, self._asked = True, None, None, 0
+        node = self._find(above)
+        if self._descent is None or (node is not None and node.cut) or not self._ground.shows(above or "/"):
+            return
+        with contextlib.suppress(PermissionError):
+            self._fd = self._descent.open(above)
+
+    def _find(self, above: str) -> Node | None:
+        """Return what the layers say of a directory, from what they said of those above it."""
+        at = self._at
+        while at and not f"{above}/".startswith(f"{at}/"):
+            at = at.rpartition("/")[0]
+            self._nodes.pop()
+        for name in above[len(at) + 1 :].split("/") if above != at else ():
+            self._nodes.append(find_in(self._nodes[-1], name))
         self._at = above
-        self._node = find(self.view.frozen, above or "/")
-        if self._root is None or (self._node is not None and self._node.cut):
-            return
-        if not self._ground.shows(above or "/"):
-            return
-        try:
-            self._fd = handles.open_beneath(self._root, os.fsencode(above[1:]), handles.DIRECTORY)
-        except OSError as error:
-            if error.errno not in handles.ABSENT and not isinstance(error, PermissionError):
-                raise
+        return self._nodes[-1]
 
     def entry(self, path: str, name: str) -> Entry | None:
         """Return what stands at `path`."""
         above = path[: -len(name) - 1]
-        if above != self._at:
+        if above != self._at or not self._entered:
             self._enter(above)
-        node = self._node.children.get(name) if self._node is not None else None
+        here = self._nodes[-1]
+        node = here.children.get(name) if here is not None else None
         if node is not None:
             return node.entry
         if self._fd is None or not self._stands(name) or not self._ground.shows(path):

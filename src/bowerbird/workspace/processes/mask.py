@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 from bowerbird.workspace.tree import handles, presence
+from bowerbird.workspace.tree.descent import Descent
 from bowerbird.workspace.tree.ground import Ground
 from bowerbird.workspace.tree.layers import make_whiteout
 from bowerbird.workspace.tree.open_layer import discard
@@ -62,27 +63,26 @@ class Mask:
         hidden: list[str] = []
         seen: dict[str, tuple[Sign, tuple[str, ...], tuple[str, ...]]] = {}
         root = self._ground.open_root()
+        descent = Descent(root)
         try:
             todo = [""]
             while todo:
                 above = todo.pop()
                 try:
-                    fd = handles.open_beneath(root, os.fsencode(above[1:]), handles.DIRECTORY)
-                except OSError as error:
-                    if error.errno in handles.ABSENT or isinstance(error, PermissionError):
-                        continue  # gone, or no process of this user's can look into it either
-                    raise
-                try:
-                    status = os.fstat(fd)
-                    sign = (status.st_ino, status.st_mtime_ns, status.st_ctime_ns)
-                    known = self._seen.get(above)
-                    found = known if known is not None and known[0] == sign else self._look(fd, above, sign)
-                finally:
-                    os.close(fd)
+                    fd = descent.open(above)
+                except PermissionError:
+                    continue  # no process of this user's can look into it either
+                if fd is None:
+                    continue
+                status = os.fstat(fd)
+                sign = (status.st_ino, status.st_mtime_ns, status.st_ctime_ns)
+                known = self._seen.get(above)
+                found = known if known is not None and known[0] == sign else self._look(fd, above, sign)
                 seen[above] = found
                 hidden += found[1]
                 todo += found[2]
         finally:
+            descent.close()
             os.close(root)
         self._seen = seen
         return hidden

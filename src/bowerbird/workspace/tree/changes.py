@@ -57,7 +57,7 @@ def frozen_side(entry: Entry | None) -> Side | None:
     if entry is None:
         return None
     if entry.kind == "file" and entry.source is not None:
-        frozen = os.fspath(entry.source) if entry.layer is not None else None
+        frozen = entry.source if entry.layer is not None else None
         return Side("file", entry.mode, Content(entry.source, entry.size, frozen))
     return Side(entry.kind, 0, None, entry.target)
 
@@ -71,7 +71,7 @@ def base_side(stack: Stack, path: str) -> Side | None:
 def stored_side(entry: Entry | None) -> Side | None:
     """Return an entry kept in `orig/`, whose files are never written again."""
     if entry is not None and entry.kind == "file" and entry.source is not None:
-        return Side("file", entry.mode, Content(entry.source, entry.size, os.fspath(entry.source)))
+        return Side("file", entry.mode, Content(entry.source, entry.size, entry.source))
     return frozen_side(entry)
 
 
@@ -87,15 +87,21 @@ def changes_of(stack: Stack, hidden: Callable[[str], bool]) -> list[Change]:
         if hidden(path):
             continue
         entry = changed[path]
-        saved = stack.orig.get(path)
+        saved, sign = stack.orig.get(path), None
+        is_open = entry is not None and entry.layer == open_number
+        if saved is not None and saved.entry is not None and entry is not None and not is_open:
+            sign = (saved.entry.source, entry.source, entry.ctime_ns)
+            if stack.same_as_base.get(path) == sign:
+                continue
         if saved is not None:
             base, uncertain = stored_side(saved.entry), saved.uncertain
         else:
             base, uncertain = side_of(stack, path, stack.beneath(path)), False
-        is_open = entry is not None and entry.layer == open_number
         new = side_of(stack, path, entry) if is_open else frozen_side(entry)
         if not same_side(base, new):
             found.append(Change(path, base, new, uncertain))
+        elif sign is not None:
+            stack.same_as_base[path] = sign
     return without_full_directories(found, stack)
 
 

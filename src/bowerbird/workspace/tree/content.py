@@ -11,10 +11,9 @@ import hashlib
 import io
 import os
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import BinaryIO
 
-from bowerbird.workspace.tree.handles import FILE, copy_bytes, next_data
+from bowerbird.workspace.tree.handles import FILE, copy_bytes, next_data, open_host
 
 BINARY_PROBE = 8192
 PIECE = 1024 * 1024
@@ -40,7 +39,7 @@ class Content:
     __slots__ = ("_digest", "_source", "frozen", "size")
 
     def __init__(
-        self, source: "bytes | Path | Opener", size: int | None = None, frozen: str | None = None
+        self, source: "bytes | str | Opener", size: int | None = None, frozen: str | None = None
     ) -> None:
         self._source = source
         self.frozen = frozen
@@ -109,7 +108,7 @@ class Content:
 
     def open(self) -> int:
         """Return a descriptor on the file; only for contents that are not in memory."""
-        if isinstance(self._source, Path):
+        if isinstance(self._source, str):
             return open_plain(self._source)
         if isinstance(self._source, bytes):
             raise TypeError("bytes in memory have no descriptor")
@@ -173,9 +172,9 @@ def zip_blocks(
         yield pair
 
 
-def open_plain(path: Path) -> int:
+def open_plain(path: str) -> int:
     """Open a regular file for reading without following a link or waiting on a FIFO."""
-    return os.open(path, FILE)
+    return open_host(path, FILE)
 
 
 def blob_id(content: Content) -> str:

@@ -44,6 +44,7 @@ class OrigStore:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
+        self._place = f"{directory}/"
         self._index = directory / "index.jsonl"
         self._bases: dict[str, Base] = {}
         self._read = 0
@@ -86,11 +87,15 @@ class OrigStore:
             return
         entry = None
         if kind is not None:
-            source = self.directory / str(blob) if blob is not None else None
+            source = f"{self._place}{blob}" if blob is not None else None
             entry = Entry(kind, mode, size, mtime_ns, ctime_ns, target, source)
         self._bases[path] = Base(entry, uncertain)
         if blob is not None:
             self._next = max(self._next, int(blob) + 1)
+
+    def holds(self, source: str) -> bool:
+        """Tell whether a host file is one of this store's."""
+        return source.startswith(self._place)
 
     def get(self, path: str) -> Base | None:
         """Return the saved base of `path`, None when none was saved."""
@@ -107,7 +112,7 @@ class OrigStore:
         return iter(list(self._bases))
 
     def save(
-        self, path: str, entry: Entry | None, source: int | Path | None, *, uncertain: bool = False
+        self, path: str, entry: Entry | None, source: int | str | None, *, uncertain: bool = False
     ) -> None:
         """Save what stood at `path`.
 
@@ -120,7 +125,7 @@ class OrigStore:
         if entry is not None and entry.kind == "file" and source is not None:
             blob = self.store(source)
         if entry is not None:
-            kept = self.directory / str(blob) if blob is not None else None
+            kept = f"{self._place}{blob}" if blob is not None else None
             entry = msgspec.structs.replace(entry, source=kept, layer=None)
         base = Base(entry, uncertain)
         old = self._bases.get(path)
@@ -143,24 +148,24 @@ class OrigStore:
         lines: list[list[Any]] = []
         for path, entry, source in rows:
             blob, self._next = self._next, self._next + 1
-            kept = f"{self.directory}/{blob}"
+            kept = f"{self._place}{blob}"
             try:
                 os.link(source, kept)
             except OSError:  # bytes without a line, too many links, another filesystem
                 self._next -= 1
-                blob = self.store(Path(source))
-                kept = f"{self.directory}/{blob}"
+                blob = self.store(source)
+                kept = f"{self._place}{blob}"
             shape = [entry.kind, entry.mode, entry.size, entry.mtime_ns, entry.ctime_ns, entry.target]
             lines.append([path, *shape, blob, False])
             self._bases[path] = Base(
-                Entry(entry.kind, entry.mode, entry.size, entry.mtime_ns, entry.ctime_ns, source=Path(kept))
+                Entry(entry.kind, entry.mode, entry.size, entry.mtime_ns, entry.ctime_ns, source=kept)
             )
         self._append(lines)
 
-    def store(self, source: int | Path) -> int:
+    def store(self, source: int | str) -> int:
         """Keep the bytes of an open file, or of one that never changes; return their number."""
         blob, self._next = self._next, self._next + 1
-        kept = f"{self.directory}/{blob}"
+        kept = f"{self._place}{blob}"
         try:
             _keep(source, kept)
         except FileExistsError:  # bytes without a line: the writer was killed between the two
@@ -215,7 +220,7 @@ def _row(path: str, base: Base) -> list[Any]:
     entry = base.entry
     if entry is None:
         return [path, None, 0, 0, 0, 0, None, None, base.uncertain]
-    blob = int(entry.source.name) if entry.source is not None else None
+    blob = int(entry.source.rpartition("/")[2]) if entry.source is not None else None
     return [
         path, entry.kind, entry.mode, entry.size, entry.mtime_ns, entry.ctime_ns, entry.target, blob,
         base.uncertain,
@@ -229,16 +234,16 @@ def _line(row: list[Any]) -> bytes:
         return json.dumps(row).encode() + b"\n"
 
 
-def _keep(source: int | Path, kept: str) -> None:
+def _keep(source: int | str, kept: str) -> None:
     """Link a file that never changes, or copy an open one; raises FileExistsError."""
-    if isinstance(source, Path):
+    if isinstance(source, str):
         try:
             os.link(source, kept)
             return
         except FileExistsError:
             raise
         except OSError:  # too many links, or another filesystem
-            fd = os.open(source, handles.FILE)
+            fd = handles.open_host(source, handles.FILE)
             try:
                 _copy_to(fd, kept)
             finally:
@@ -257,4 +262,4 @@ def _copy_to(source: int, kept: str) -> None:
 
 def _drop_blob(base: Base) -> None:
     if base.entry is not None and base.entry.source is not None:
-        base.entry.source.unlink(missing_ok=True)
+        Path(base.entry.source).unlink(missing_ok=True)

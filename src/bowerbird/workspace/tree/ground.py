@@ -123,7 +123,7 @@ class Ground:
             os.close(fd)
         if seen is None:
             return None
-        return entry_of(seen[0], self.root / path[1:], None, seen[1])
+        return entry_of(seen[0], f"{self.root}{path}", None, seen[1])
 
     def children(self, path: str) -> dict[str, Entry]:
         """Return the entries of a directory by name; empty when it is none."""
@@ -142,22 +142,21 @@ class Ground:
                 with os.scandir(fd) as items:
                     for item in items:
                         if self.shows_in(above, item.name):
-                            entry = self._entry(item, fd, path)
+                            entry = self._entry(item, fd, above)
                             if entry is not None:
                                 found[item.name] = entry
             finally:
                 os.close(fd)
         return found
 
-    def _entry(self, item: "os.DirEntry[str]", fd: int, path: str) -> Entry | None:
+    def _entry(self, item: "os.DirEntry[str]", fd: int, above: str) -> Entry | None:
         try:
             seen, target = handles.with_target(fd, item.name, item.stat(follow_symlinks=False))
         except OSError as error:
             if error.errno in handles.ABSENT:
                 return None  # gone since the directory was read
             raise
-        root = self.root or Path("/")
-        return entry_of(seen, root / path[1:] / item.name, None, target)
+        return entry_of(seen, f"{self.root}{above}/{item.name}", None, target)
 
     def open(self, path: str, flags: int = handles.FILE) -> int:
         """Open what stands at `path`; raises OSError, and FileNotFoundError when hidden."""

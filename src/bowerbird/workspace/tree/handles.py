@@ -72,9 +72,23 @@ def open_beneath(handle: int, path: bytes, flags: int) -> int:
         OSError: as `os.open`; ELOOP or ENOTDIR when a link is on the way.
     """
     call = _openat2()
-    if call is not None and len(path) < _LONGEST_PATH:
+    if call is None:
+        return _open_stepwise(handle, path, flags)
+    if len(path) < _LONGEST_PATH:
         return call(handle, path or b".", flags)
-    return _open_stepwise(handle, path, flags)
+    return _open_in_pieces(handle, path, flags, call)
+
+
+def open_host(path: str, flags: int) -> int:
+    """Open a host file by its absolute path as `os.open` does, also one longer than the system takes."""
+    try:
+        return os.open(path, flags)
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+    return _open_in_pieces(
+        -1, os.fsencode(path), flags, lambda above, piece, how: os.open(piece, how, dir_fd=above)
+    )
 
 
 def look(handle: int, path: bytes) -> tuple[os.stat_result, str | None] | None:
@@ -166,6 +180,24 @@ def _openat2() -> Callable[[int, bytes, int], int] | None:
             raise  # says nothing about the kernel, and the answer is kept
         return None
     return call
+
+
+def _open_in_pieces(handle: int, path: bytes, flags: int, call: Callable[[int, bytes, int], int]) -> int:
+    """Open a path that is too long for one call, by as few calls as it takes."""
+    above = handle
+    try:
+        while len(path) >= _LONGEST_PATH:
+            cut = path.rfind(b"/", 1, _LONGEST_PATH - 1)
+            if cut < 0:
+                raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), os.fsdecode(path))
+            inner = call(above, path[:cut], ROOT)
+            if above != handle:
+                os.close(above)
+            above, path = inner, path[cut + 1 :]
+        return call(above, path, flags)
+    finally:
+        if above != handle:
+            os.close(above)
 
 
 def _open_stepwise(handle: int, path: bytes, flags: int) -> int:

@@ -18,6 +18,7 @@ from bowerbird.workspace.tree.ignore import IgnoreFile
 
 _MOST_RULES = 400
 _MOST_CHARS = 8192
+_MOST_KEPT_CHARS = 1 << 20
 
 
 class Hiding:
@@ -42,7 +43,8 @@ class Hiding:
             )
         self._rules = IgnoreFile("\n".join(lines))
         self._by_name = lru_cache(maxsize=8192)(self._hides_name)
-        self._by_directory = lru_cache(maxsize=8192)(self.__call__)
+        self._directories = {"": False}  # a process may nest them thousands deep, with paths as long
+        self._chars = 0
         self._has_paths = self._rules.files.has_paths
         # What a name must be, begin or end with for any rule to hide it: most names are done with that.
         self._exact, self._starts, self._ends = _quick(line for line in lines if not line.startswith("!"))
@@ -50,9 +52,30 @@ class Hiding:
     def __call__(self, path: str) -> bool:
         """Tell whether a virtual path, or anything above it, is hidden."""
         above, _, name = path.lower().rpartition("/")
-        if not name:
-            return False
-        return bool(above and self._by_directory(above)) or self.below(above, name)
+        return bool(name) and (self._directory(above) or self.below(above, name))
+
+    def _directory(self, path: str) -> bool:
+        """As a call, for the directories that are asked about again and again."""
+        known = self._directories.get(path)
+        if known is None:
+            above, _, name = path.rpartition("/")
+            known = self._directories.get(above)
+            if known is None:
+                known = self._from_the_top(above)
+            known = known or self.below(above, name)
+            self._chars += len(path)
+            if self._chars > _MOST_KEPT_CHARS:
+                self._directories, self._chars = {"": False}, len(path)
+            self._directories[path] = known
+        return known
+
+    def _from_the_top(self, path: str) -> bool:
+        above = ""
+        for name in path[1:].split("/"):
+            if self.below(above, name):
+                return True
+            above = f"{above}/{name}"
+        return False
 
     def below(self, above: str, name: str) -> bool:
         """Tell whether a name is hidden in a directory (`""` = the root) that is not hidden itself."""

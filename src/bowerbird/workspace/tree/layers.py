@@ -134,11 +134,11 @@ def scan(
     prefix = "" if at == "/" else at
     opened = handles.open_beneath(fd, b"", handles.DIRECTORY)
     # Only one directory is open at a time: a process may have made more of them than there are handles.
-    descent = owned.Descent(opened)
+    descent = owned.descent(opened)
     try:
         cut = is_opaque(opened) if marks is None else at in marks.opaque
-        entry = entry_of(os.fstat(opened), source / at[1:], number) if prefix else EMPTY.entry
-        found = _scan_one(opened, prefix, top, (source, number, marks))
+        entry = entry_of(os.fstat(opened), f"{source}{at}", number) if prefix else EMPTY.entry
+        found = _scan_one(opened, prefix, top, (str(source), number, marks))
         todo = [(path, inner, top) for path, inner in found]
         while todo:
             path, inner, children = todo.pop()
@@ -149,7 +149,7 @@ def scan(
             below: dict[str, Node] = {}
             children[path.rpartition("/")[2]] = Node(inner, closed, below)
             if deep:
-                found = _scan_one(here, path, below, (source, number, marks))
+                found = _scan_one(here, path, below, (str(source), number, marks))
                 todo += [(deeper, entry_, below) for deeper, entry_ in found]
     finally:
         descent.close()
@@ -160,7 +160,7 @@ def scan(
 
 
 def _scan_one(
-    fd: int, above: str, children: dict[str, Node], layer: tuple[Path, int, Marks | None]
+    fd: int, above: str, children: dict[str, Node], layer: tuple[str, int, Marks | None]
 ) -> list[tuple[str, Entry]]:
     """Fill in what one directory holds; return its directories, for the caller to open."""
     source, number, marks = layer
@@ -180,7 +180,7 @@ def _scan_one(
                 if error.errno in handles.ABSENT:
                     continue  # a running process removed it between two looks
                 raise
-            entry = entry_of(seen, source / path[1:], number, target)
+            entry = entry_of(seen, f"{source}{path}", number, target)
             if entry.kind == "dir":
                 inner.append((path, entry))
             else:

@@ -130,7 +130,7 @@ class MergedView:
             except FileNotFoundError:
                 pass  # a parent's frozen layer may have the same number
         # Frozen layers have no writer, so no link can be swapped into them.
-        return os.open(entry.source, flags)
+        return handles.open_host(entry.source, flags)
 
 
 def open_regular(view: MergedView, path: str, entry: Entry | None) -> int:

@@ -11,7 +11,6 @@ never changed once made, so forks share them and readers need no lock.
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -31,7 +30,8 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
         size: bytes; of a link the length of its target.
         mtime_ns, ctime_ns: of the host file that holds it.
         target: of a symlink, as stored; else None.
-        source: the real host file; open it only through `Stack.open`, by handles.
+        source: the real host file, as text: `Path` objects are many and large; open it only through
+            `Stack.open`, by handles.
         layer: number of the layer that holds it; None = the workspace.
     """
 
@@ -41,7 +41,7 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
     mtime_ns: int
     ctime_ns: int
     target: str | None = None
-    source: Path | None = None
+    source: str | None = None
     layer: int | None = None
 
 
@@ -59,9 +59,7 @@ EMPTY = Node(ROOT_ENTRY, cut=False)
 WHITEOUT = Node(None, cut=True)
 
 
-def entry_of(
-    seen: os.stat_result, source: Path | None, layer: int | None, target: str | None = None
-) -> Entry:
+def entry_of(seen: os.stat_result, source: str | None, layer: int | None, target: str | None = None) -> Entry:
     """Return the entry that a stat describes."""
     kind = kind_of(seen.st_mode)
     return Entry(
@@ -140,6 +138,14 @@ def find(tree: Node, path: str) -> Node | None:
         # Below a cut everything is cut; a plain directory under an opaque one hides as well.
         cut = cut or node.cut
     return node if node.cut == cut else Node(node.entry, cut, node.children)
+
+
+def find_in(above: Node | None, name: str) -> Node | None:
+    """Return what `find` says of a name in a directory, given what it said of the directory."""
+    inner = above.children.get(name) if above is not None else None
+    if inner is None or above is None:
+        return WHITEOUT if above is not None and above.cut else None
+    return inner if inner.cut or not above.cut else Node(inner.entry, True, inner.children)
 
 
 def walk(tree: Node) -> Iterator[tuple[str, Node]]:

@@ -111,7 +111,7 @@ class OpenLayer:
                     os.close(fd)
                 fd = inner
                 cut = cut or (is_opaque(fd) if marks is None else above in marks.opaque)
-            return Node(entry_of(os.fstat(fd), self.path / path[1:], self.number), cut)
+            return Node(entry_of(os.fstat(fd), f"{self.path}{path}", self.number), cut)
         finally:
             if fd != self.fd:
                 os.close(fd)
@@ -120,7 +120,7 @@ class OpenLayer:
         if self.marks_file is None and is_whiteout(seen):
             return WHITEOUT
         seen, target = handles.with_target(fd, path.rpartition("/")[2], seen)
-        return Node(entry_of(seen, self.path / path[1:], self.number, target), cut=True)
+        return Node(entry_of(seen, f"{self.path}{path}", self.number, target), cut=True)
 
     def scan(self) -> Node:
         """Return everything this layer overrides; cost grows with that."""

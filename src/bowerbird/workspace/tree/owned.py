@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bowerbird.workspace.tree import handles
+from bowerbird.workspace.tree.descent import Descent
 
 _SAME_TICK_NS = 20_000_000
 
@@ -133,12 +134,16 @@ def open_beneath(root: int, path: str) -> int:
     except PermissionError:
         if not path:
             raise
-        above, _, name = path.rpartition("/")
-        parent = open_beneath(root, above)
-        try:
-            return open_directory(parent, name)
-        finally:
-            os.close(parent)
+    fd = os.dup(root)
+    try:
+        for name in path[1:].split("/"):
+            inner = open_directory(fd, name)
+            os.close(fd)
+            fd = inner
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
 
 
 def open_file(parent: int, name: bytes | str) -> int:
@@ -159,37 +164,9 @@ def open_file(parent: int, name: bytes | str) -> int:
     return fd
 
 
-class Descent:
-    """Opens one directory of a tree after the other, the last one given up for the next.
-
-    A directory right below the last one is opened from there: trees may be thousands deep, and a path from
-    the top would be walked again for each.
-    """
-
-    def __init__(self, root: int) -> None:
-        self._root = root
-        self._path: str | None = None
-        self._fd = -1
-
-    def open(self, path: str) -> int | None:
-        """Return a handle of the directory at `path`, valid until the next call; None when it is gone."""
-        above, _, name = path.rpartition("/")
-        try:
-            near = path and above == self._path
-            fd = open_directory(self._fd, name) if near else open_beneath(self._root, path)
-        except OSError as error:
-            if error.errno in handles.ABSENT:
-                return None
-            raise
-        self.close()
-        self._path, self._fd = path, fd
-        return fd
-
-    def close(self) -> None:
-        """Close the last handle."""
-        if self._path is not None:
-            os.close(self._fd)
-            self._path = None
+def descent(root: int) -> Descent:
+    """Return a way through a tree that opens what processes closed."""
+    return Descent(root, open_directory, open_beneath)
 
 
 def every(root: int) -> Iterator[tuple[str, int, str, os.stat_result]]:
@@ -197,12 +174,12 @@ def every(root: int) -> Iterator[tuple[str, int, str, os.stat_result]]:
 
     One directory is open at a time; what disappears between two looks is left out.
     """
-    descent = Descent(root)
+    way = descent(root)
     todo = [""]
     try:
         while todo:
             above = todo.pop()
-            fd = descent.open(above)
+            fd = way.open(above)
             if fd is None:
                 continue
             with os.scandir(fd) as items:
@@ -216,7 +193,7 @@ def every(root: int) -> Iterator[tuple[str, int, str, os.stat_result]]:
                     if stat.S_ISDIR(status.st_mode):
                         todo.append(path)
     finally:
-        descent.close()
+        way.close()
 
 
 def disk_use(directory: Path) -> tuple[int, int]:

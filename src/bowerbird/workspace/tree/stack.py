@@ -34,7 +34,7 @@ class Stack(Layering):
     def put_file(
         self,
         path: str,
-        content: bytes | Path | int,
+        content: bytes | str | int,
         mode: int,
         *,
         mtime_ns: int | None = None,
@@ -48,8 +48,8 @@ class Stack(Layering):
             mtime_ns: modification time, the clock's when None.
             sync: wait until the bytes are on disk.
         """
-        if isinstance(content, Path):
-            fd = os.open(content, handles.FILE)
+        if isinstance(content, str):
+            fd = handles.open_host(content, handles.FILE)
             try:
                 self.put_file(path, fd, mode, mtime_ns=mtime_ns, sync=sync)
             finally:
@@ -219,7 +219,7 @@ class Stack(Layering):
         if base.entry is None or base.entry.source is None or base.entry.kind != "file":
             self.orig.save(path, base.entry, None, uncertain=base.uncertain)
             return
-        fd = os.open(base.entry.source, handles.FILE)
+        fd = handles.open_host(base.entry.source, handles.FILE)
         try:
             self.orig.save(path, base.entry, fd, uncertain=base.uncertain)
         finally:

@@ -67,6 +67,8 @@ class Layering:
         for name in DIRECTORIES:
             (directory / name).mkdir(mode=0o700, exist_ok=True)
         self.orig = OrigStore(directory / "orig")
+        self.same_as_base: dict[str, tuple[str | None, str | None, int]] = {}
+        # Frozen files that hold what their bases hold: a `touch` is no change, and reading tells it once.
         self.direct_writes = 0  # changes of the open layer that a mount of it knows nothing of
         self._layers: dict[int, FrozenLayer] = {}
         self._refreshing = threading.Lock()
@@ -235,7 +237,7 @@ class Layering:
         Raises:
             NotFound: it is gone. SpecialFile: it is no regular file.
         """
-        if entry is not None and entry.source is not None and entry.source.parent == self.orig.directory:
+        if entry is not None and entry.source is not None and self.orig.holds(entry.source):
             return os.open(entry.source, handles.FILE)
         return open_regular(self._state.merged, path, entry or self.lookup(path))
 
