@@ -11,6 +11,7 @@ from support.fake_models import FakeModels
 
 from bowerbird.agent.context.history import History
 from bowerbird.agent.turn import Limits, Policy, Sampling
+from bowerbird.agent.turn_loop.model_step import MOST_CALLS
 from bowerbird.core.events import (
     AssistantStep,
     Injected,
@@ -165,6 +166,20 @@ async def test_no_more_calls_run_at_once_than_the_limit(fake: FakeModels, turn: 
     assert [o.status for o in told.outcomes].count("ok") == 5
     refused = next(o for o in told.outcomes if o.status == "error")
     assert "limit of 5 tool calls" in str(refused.content)
+
+
+async def test_too_many_calls_in_one_answer_are_refused_as_one(fake: FakeModels, turn: Run) -> None:
+    """AG-40, law 8: 20,000 calls of one answer were each judged, recorded, shown and sent again."""
+    many = 3_000
+    fake.script({"tools": [call("add", a=n, b=0) for n in range(many)]}, {"text": "ok"})
+    told = await turn(tools=[Tool(add, **READ)], limits=Limits(max_tool_calls=10_000))
+    assert [o.status for o in told.outcomes].count("ok") == MOST_CALLS
+    refused = [o for o in told.outcomes if o.status != "ok"]
+    assert len(refused) == 1 and "asked for 3000 calls at once" in str(refused[0].content)
+    said = told.of(AssistantStep)[0]
+    assert len(said.message.tool_uses) == MOST_CALLS + 1
+    assert {use.id for use in said.message.tool_uses} == {outcome.call for outcome in told.outcomes}
+    assert told.done.text == "ok"
 
 
 async def test_an_alias_is_recorded_as_its_canonical_tool(fake: FakeModels, turn: Run) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 import pytest
 
-from bowerbird.core.growing import Growing
+from bowerbird.core.growing import PIECE, Growing
 from bowerbird.core.messages import (
     BlobSource,
     ImageBlock,
@@ -110,6 +110,23 @@ def test_one_message_more_costs_no_second_translation_of_those_before(wire: str)
         best = min(best, time.perf_counter() - began)
     assert best < whole / 4, (best, whole)
     assert len(msgspec.json.decode(again)["messages"]) >= len(msgspec.json.decode(first)["messages"])
+
+
+def test_pieces_of_one_role_are_put_together_in_time_by_their_length() -> None:
+    """Results of many calls are one message at the provider: each piece copied all of it again."""
+
+    def seconds(pieces: int) -> float:
+        messages = [user_text(f"{n} " + "x" * 2_000) for n in range(PIECE * pieces)]
+        encoded("anthropic", messages)
+        times: list[float] = []
+        for _ in range(3):
+            began = time.process_time()
+            body = encoded("anthropic", messages)
+            times.append(time.process_time() - began)
+        assert len(msgspec.json.decode(body)["messages"]) == 1
+        return max(min(times), 0.0005)
+
+    assert seconds(200) < 60 * seconds(20)  # 10 times the bytes; by the square 100 times and more
 
 
 def test_what_was_kept_for_one_model_is_not_sent_to_another(monkeypatch: pytest.MonkeyPatch) -> None:

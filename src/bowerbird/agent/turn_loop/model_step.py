@@ -4,7 +4,6 @@ Here: what is sent, live deltas, the assistant step, what is kept of a cut strea
 here: when to call (`loop`), tools, retry and fallback (`models`), whether there is budget.
 """
 
-from collections.abc import Container
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
@@ -43,6 +42,13 @@ from bowerbird.models.providers.think_tags import Piece, ThinkTags
 WRAP_UP = (
     "Only {left} model calls are left in this run. Finish what is under way, start nothing new, and give "
     "the answer."
+)
+
+MOST_CALLS = 128
+"""Calls of one answer that are looked at."""
+TOO_MANY_CALLS = (
+    "this answer asked for {calls} calls at once, and of one answer the first {most} count; the others, this "
+    "one among them, were left out. Ask again for what is still needed, at most {most} at a time"
 )
 
 THINK_ALOUD = (
@@ -191,13 +197,15 @@ def _split(pieces: list[Piece], partial: _Partial, message_id: str) -> list[RunE
 
 
 def _finished(turn: Turn, end: End, message_id: str) -> AssistantStep:
-    known = turn.history.calls
-    invalid = dict(end.invalid_calls)
+    known, taken = turn.history.calls, set[str]()
+    content, invalid = _with_few_calls(end)
     blocks: list[Block] = []
-    for block in end.message.content:
+    for block in content:
         if isinstance(block, ToolUseBlock):
-            fresh = _with_own_id(block, known)
-            known = known.plus((fresh.id,))
+            fresh = block
+            if not block.id or block.id in known or block.id in taken:
+                fresh = ToolUseBlock(new_call_id(), block.name, block.input)  # no other of the session has it
+            taken.add(fresh.id)
             if fresh.id != block.id and block.id in invalid:
                 invalid[fresh.id] = invalid.pop(block.id)
             blocks.append(_canonical(turn, fresh) if fresh.id not in invalid else fresh)
@@ -215,6 +223,26 @@ def _finished(turn: Turn, end: End, message_id: str) -> AssistantStep:
     )
 
 
+def _with_few_calls(end: End) -> tuple[list[Block], dict[str, str]]:
+    """Return an answer's blocks and unreadable calls; of too many calls one stands for all the others.
+
+    Each call that is kept is judged, recorded, shown and sent again with every later request.
+    """
+    blocks: list[Block] = []
+    calls = 0
+    for block in end.message.content:
+        calls += isinstance(block, ToolUseBlock)
+        if calls <= MOST_CALLS or not isinstance(block, ToolUseBlock):
+            blocks.append(block)
+        elif calls == MOST_CALLS + 1:
+            blocks.append(ToolUseBlock(block.id or new_call_id(), block.name, {}))
+    if calls <= MOST_CALLS:
+        return blocks, dict(end.invalid_calls)
+    uses = [block.id for block in blocks if isinstance(block, ToolUseBlock)]
+    invalid = {use: end.invalid_calls[use] for use in uses if use in end.invalid_calls}
+    return blocks, invalid | {uses[-1]: TOO_MANY_CALLS.format(calls=calls, most=MOST_CALLS)}
+
+
 def _told_apart(text: str) -> list[Block]:
     """Return reasoning that was written as text as its own block (AG-16)."""
     tags = ThinkTags()
@@ -223,11 +251,6 @@ def _told_apart(text: str) -> list[Block]:
     said = "".join(p.text for p in pieces if p.kind == "text")
     blocks: list[Block] = [ThinkingBlock(thought)] if thought else []
     return [*blocks, TextBlock(said)] if said else blocks
-
-
-def _with_own_id(use: ToolUseBlock, known: Container[str]) -> ToolUseBlock:
-    """Return the call under an id that no other call of the session has (MO-8)."""
-    return use if use.id and use.id not in known else ToolUseBlock(new_call_id(), use.name, use.input)
 
 
 def _canonical(turn: Turn, use: ToolUseBlock) -> ToolUseBlock:

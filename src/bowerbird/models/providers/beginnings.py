@@ -58,20 +58,24 @@ def translated(
     newest = translate(messages[end:], end)
     if not end or not newest:
         return translate(messages, 0)
-    pieces: list[_Encoded] = []
+    parts: list[
+        list[bytes]
+    ] = []  # JSON of adjacent messages; many where one message goes on in the next piece
+    role = ""  # of the last message so far
     for at in range(0, end, PIECE):
         marks = tuple([index - at for index in fixed if at <= index < at + PIECE])
         piece = _encoded(messages[at : at + PIECE], at, key, marks, translate)
         if not piece.content:
             continue
-        if merges and pieces and pieces[-1].last == piece.first:
-            pieces[-1] = _merged(pieces[-1], piece)
+        if merges and parts and role == piece.first:
+            _go_on(parts[-1], role, piece.content.removeprefix(b'{"content":['))
         else:
-            pieces.append(piece)
-    if merges and pieces and pieces[-1].last == newest[0]["role"]:
+            parts.append([piece.content])
+        role = piece.last
+    if merges and parts and role == newest[0]["role"]:
         items = encode_part(newest.pop(0)["content"])[1:-1]
-        pieces[-1] = _continued(pieces[-1], items)
-    return [*(msgspec.Raw(piece.content) for piece in pieces), *newest]
+        _go_on(parts[-1], role, items + _end_of(role))
+    return [*(msgspec.Raw(b"".join(part)) for part in parts), *newest]
 
 
 def not_kept(messages: Sequence[Message], key: Hashable) -> list[Message]:
@@ -120,14 +124,7 @@ def _end_of(role: str) -> bytes:
     return b'],"role":"%b"}' % role.encode()
 
 
-def _merged(one: _Encoded, other: _Encoded) -> _Encoded:
-    """Put the first message of `other` into the last one of `one`: both are of one role."""
-    items = other.content.removeprefix(b'{"content":[')
-    joined = one.content.removesuffix(_end_of(one.last)) + b"," + items
-    return one._replace(content=joined, last=other.last)
-
-
-def _continued(piece: _Encoded, items: bytes) -> _Encoded:
-    """Add blocks to the last message of `piece`."""
-    end = _end_of(piece.last)
-    return piece._replace(content=piece.content.removesuffix(end) + b"," + items + end)
+def _go_on(part: list[bytes], role: str, content: bytes) -> None:
+    """Let the last message of `part` go on with `content`: blocks, and the end of a message of this role."""
+    part[-1] = part[-1].removesuffix(_end_of(role))
+    part += [b",", content]

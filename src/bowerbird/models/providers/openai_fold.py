@@ -127,6 +127,7 @@ class OpenAIFold:
         self._tags: ThinkTags | None = ThinkTags() if think_tags else None
         self._calls: dict[int, Call] = {}
         self._ids: dict[int, str | None] = {}
+        self._highest = 0  # of their indexes
         self._stop: StopReason | None = None
         self._usage: _Usage | None = None
         self._started = False
@@ -262,7 +263,7 @@ class OpenAIFold:
         index = delta.index
         if index is None:  # without index, an id or a name begins the next call
             begins = delta.id or (delta.function and delta.function.name)
-            index = len(self._calls) if begins or not self._calls else max(self._calls)
+            index = len(self._calls) if begins or not self._calls else self._highest
         name = (delta.function.name if delta.function else None) or ""
         known = self._calls.get(index)
         if known is not None and name and delta.id and delta.id != self._ids[index]:
@@ -270,6 +271,7 @@ class OpenAIFold:
         if known is None:
             known = self._answer.begin_call(delta.id, name)
             self._calls[index], self._ids[index] = known, delta.id
+            self._highest = max(self._highest, index)
             events.append(ToolCallStart(known.id, known.name))
         arguments = delta.function.arguments if delta.function else None
         if arguments:
