@@ -56,6 +56,10 @@ class Growing(Sequence[T], Generic[T]):
         full = (*self._full, *(Piece(rest[at : at + PIECE]) for at in range(0, end, PIECE)))
         return Growing(full, rest[end:])
 
+    def pieces(self, start: int, stop: int) -> tuple[Piece[T], ...]:
+        """Return the pieces that hold the members of a part; both its ends are multiples of `PIECE`."""
+        return self._full[start // PIECE : stop // PIECE]
+
     def upto(self, end: int) -> "Growing[T]":
         """Return the first `end` members."""
         whole = end // PIECE

@@ -6,17 +6,19 @@ Here: messages in pieces of fixed length, the JSON of each kept with it. Not her
 Messages are values, so their JSON stays right as long as they are sent in the same order to the same model.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
 import msgspec
 
-from bowerbird.core.growing import PIECE, Piece
+from bowerbird.core.growing import PIECE, Growing, Piece
 from bowerbird.core.messages import Message
 from bowerbird.models.providers.encoding import encode_part
 
 NEWEST = 8  # messages that are always translated: what belongs to this call only goes there
+RUN = 16  # pieces whose JSON is kept as one
 _KEPT_AS = "_encoded_beginning"
+_RUN_KEPT_AS = "_encoded_run"
 
 Translate = Callable[[Sequence[Message], int], list[dict[str, Any]]]
 """Translates messages, given also the index of the first of them."""
@@ -62,16 +64,13 @@ def translated(
         list[bytes]
     ] = []  # JSON of adjacent messages; many where one message goes on in the next piece
     role = ""  # of the last message so far
-    for at in range(0, end, PIECE):
-        marks = tuple([index - at for index in fixed if at <= index < at + PIECE])
-        piece = _encoded(messages[at : at + PIECE], at, key, marks, translate)
-        if not piece.content:
-            continue
-        if merges and parts and role == piece.first:
-            _go_on(parts[-1], role, piece.content.removeprefix(b'{"content":['))
+    for at, run in _stretches(messages, end, fixed):
+        if run:
+            piece = _encoded_run(run, at, key, translate, merges=merges)
         else:
-            parts.append([piece.content])
-        role = piece.last
+            marks = tuple([index - at for index in fixed if at <= index < at + PIECE])
+            piece = _encoded(messages[at : at + PIECE], at, key, marks, translate)
+        role = _add(parts, role, piece, merges=merges)
     if merges and parts and role == newest[0]["role"]:
         items = encode_part(newest.pop(0)["content"])[1:-1]
         _go_on(parts[-1], role, items + _end_of(role))
@@ -82,16 +81,70 @@ def not_kept(messages: Sequence[Message], key: Hashable) -> list[Message]:
     """Return the messages of which nothing is kept that `translated` could use."""
     end = _beginning_of(messages)
     found = list(messages[end:])
-    for at in range(0, end, PIECE):
-        part = messages[at : at + PIECE]
-        kept = _kept_with(part)
-        if kept is None or kept.key != key or kept.following != _following(part):
-            found += part
+    for at, run in _stretches(messages, end, ()):
+        if run and _kept_run(run, key) is not None:
+            continue
+        for part in run or (messages[at : at + PIECE],):
+            kept = _kept_with(part)
+            if kept is None or kept.key != key or kept.following != _following(part):
+                found += part
     return found
 
 
 def _beginning_of(messages: Sequence[Message]) -> int:
     return max(0, len(messages) - NEWEST) // PIECE * PIECE
+
+
+def _stretches(
+    messages: Sequence[Message], end: int, fixed: Sequence[int]
+) -> Iterator[tuple[int, tuple[Piece[Message], ...]]]:
+    """Yield where each piece of the beginning starts; or many together, and these, where none is marked."""
+    at = 0
+    while at < end:
+        stop = at + RUN * PIECE
+        whole = at % (RUN * PIECE) == 0 and stop <= end and not any(at <= index < stop for index in fixed)
+        run = messages.pieces(at, stop) if whole and isinstance(messages, Growing) else ()
+        yield at, run
+        at = stop if run else at + PIECE
+
+
+def _encoded_run(
+    run: tuple[Piece[Message], ...], at: int, key: Hashable, translate: Translate, *, merges: bool
+) -> _Encoded:
+    """Return the JSON of many pieces as of one: to look for that of each takes longer than to send it."""
+    kept = _kept_run(run, key)
+    if kept is not None:
+        return kept
+    parts: list[list[bytes]] = []
+    role = first = ""
+    for number, piece in enumerate(run):
+        made = _encoded(piece, at + number * PIECE, key, (), translate)
+        role, first = _add(parts, role, made, merges=merges), first or made.first
+    content = b",".join(b"".join(part) for part in parts)
+    whole = _Encoded(key, (), (), content, first, role)
+    if all(_kept_with(piece) is not None for piece in run):
+        vars(run[-1])[_RUN_KEPT_AS] = (run[:-1], whole)
+        for piece in run:
+            vars(piece).pop(_KEPT_AS, None)
+    return whole
+
+
+def _kept_run(run: tuple[Piece[Message], ...], key: Hashable) -> _Encoded | None:
+    above, kept = cast(
+        "tuple[tuple[Piece[Message], ...], _Encoded | None]", vars(run[-1]).get(_RUN_KEPT_AS, ((), None))
+    )
+    return kept if kept is not None and kept.key == key and above == run[:-1] else None
+
+
+def _add(parts: list[list[bytes]], role: str, piece: _Encoded, *, merges: bool) -> str:
+    """Put a piece after `parts`, whose last message is of `role`; return the role of the last one now."""
+    if not piece.content:
+        return role
+    if merges and parts and role == piece.first:
+        _go_on(parts[-1], role, piece.content.removeprefix(b'{"content":['))
+    else:
+        parts.append([piece.content])
+    return piece.last
 
 
 def _encoded(
