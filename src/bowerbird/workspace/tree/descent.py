@@ -82,13 +82,14 @@ class Descent:
         if not 0 <= index < len(self._trail) or self._trail[index][0] != to:
             return False
         while len(self._trail) > index + 1:
-            try:
-                up = os.open("..", handles.ROOT, dir_fd=self._fd)
-            except OSError:
-                return False  # closed to us meanwhile, or removed
-            self._take(up)
             self._trail.pop()
-            seen = os.fstat(up)
-            if self._trail[-1][1] != (seen.st_dev, seen.st_ino):
+            try:
+                self._take(os.open("..", handles.ROOT, dir_fd=self._fd))
+                seen = os.fstat(self._fd)
+                moved = self._trail[-1][1] != (seen.st_dev, seen.st_ino)
+            except OSError:
+                moved = True  # or closed to us meanwhile
+            if moved:
+                self._trail.clear()  # from here on nothing is known
                 return False
         return True
