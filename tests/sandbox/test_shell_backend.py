@@ -78,8 +78,9 @@ def test_file_tools_work_on_the_directory_and_land_at_once(backend, root):
 
 def test_flagged_paths_wait_for_a_person(backend, root):
     backend.write_file(".git/hooks/pre-commit", "#!/bin/sh\n")
-    assert not (root / ".git").exists()
-    assert backend.pending().written == ("/.git/hooks/pre-commit",)
+    backend.write_file(".envrc", "x\n")
+    assert not (root / ".git").exists() and not (root / ".envrc").exists()
+    assert backend.pending().written == ("/.envrc",)
 
 
 def test_a_command_runs_without_a_shell_and_its_changes_land(backend, root):

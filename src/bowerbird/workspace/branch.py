@@ -16,6 +16,7 @@ from bowerbird.workspace.export import Format, export_branch
 from bowerbird.workspace.files.file_branch import BranchFiles
 from bowerbird.workspace.find.gitignored import GitIgnored
 from bowerbird.workspace.fork_and_merge import fork, history_of, merge, pending
+from bowerbird.workspace.git.apart import comparable, files_of
 from bowerbird.workspace.history.branch_journal import step_to
 from bowerbird.workspace.history.history import History, Snapshot
 from bowerbird.workspace.landing.apply import said_plainly
@@ -47,9 +48,7 @@ class Branch(BranchFiles):
     Example:
         branch = Workspace("project").branch()
         await branch.write_file("notes.txt", "hello\\n")
-        branch.changes().written    # ("/notes.txt",)
-        landing = branch.land()     # now it is in the directory
-        landing.undo()              # and now it is not
+        branch.land().undo()        # it was in the directory, and now it is not
     """
 
     def __init__(
@@ -100,7 +99,7 @@ class Branch(BranchFiles):
 
     def changes(self) -> Changes:
         """Return the changed paths, net against the fork point."""
-        found = pending(self._state)
+        found = files_of(pending(self._state))
         return Changes(
             tuple(shown(c.path) for c in found if c.new is not None),
             tuple(shown(c.path) for c in found if c.new is None),
@@ -139,7 +138,7 @@ class Branch(BranchFiles):
         Raises:
             Exists: the directory is not empty.
         """
-        return export_branch(self._state.reading(), pending(self._state), Path(to), format)
+        return export_branch(self._state.reading(), files_of(pending(self._state)), Path(to), format)
 
     def _selected(self, paths: Sequence[PathInput] | None, since: str | None) -> list[Change]:
         if since is None:
@@ -150,7 +149,8 @@ class Branch(BranchFiles):
             changes = changes_since(
                 stack, history.view_at(since), history.own_at(since), lambda p: not stack.ground.shows(p)
             )
-        return select(changes, self._paths(paths))[0]
+        named = self._paths(paths)
+        return select(comparable(self._state.stack, changes, named), named)[0]
 
     def _paths(self, paths: Sequence[PathInput] | None) -> tuple[str, ...] | None:
         return None if paths is None else tuple(chosen_path(path, self._state.workspace) for path in paths)

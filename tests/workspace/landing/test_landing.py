@@ -129,17 +129,22 @@ async def test_an_uncertain_base_is_always_a_conflict(branch: Branch, root: Path
 
 
 async def test_flagged_paths_land_only_when_accepted_and_never_by_policy(branch: Branch, root: Path) -> None:
-    """Acceptance 10."""
+    """Acceptance 10. GI-1: what lies in a git directory holds no other path up."""
     subprocess.run(["git", "init", "-q", root], check=True)
     await branch.write_file(".git/hooks/pre-commit", "#!/bin/sh\n")
     await branch.set_executable(".git/hooks/pre-commit", True)
     await branch.write_file(".GIT/config", "[core]\n")
     await branch.write_file("plain.txt", "p\n")
+    await branch.write_file(".envrc", "x\n")
     with pytest.raises(LandingRefused) as caught:
         branch.land()
-    assert set(reasons(caught.value)) == {"/.git/hooks/pre-commit", "/.GIT/config"}
+    assert set(reasons(caught.value)) == {"/.envrc", "/.git/hooks/pre-commit", "/.GIT"}
     by_policy = branch.land(partial=True, actor="policy", door="policy")
-    assert [row.path for row in by_policy.entries] == ["/plain.txt"] and len(by_policy.refused) == 2
+    assert [row.path for row in by_policy.entries] == ["/plain.txt"] and len(by_policy.refused) == 3
+    assert [row.path for row in branch.land(accept=[".envrc"]).entries] == ["/.envrc"]
+    with pytest.raises(LandingRefused) as caught:
+        branch.land()
+    assert set(reasons(caught.value)) == {"/.git/hooks/pre-commit", "/.GIT"}
     assert not (root / ".git/hooks/pre-commit").exists() and not (root / ".GIT").exists()
     branch.land(accept=[".git/hooks/pre-commit", "/.GIT/config"])
     assert (root / ".git/hooks/pre-commit").stat().st_mode & 0o7777 == 0o755
@@ -237,21 +242,23 @@ async def test_caches_and_ignored_files_are_folded_and_caches_stay_out(branch: B
     assert (root / "src/__pycache__/a.pyc").exists()
 
 
-async def test_git_data_lands_as_one_unit_or_not_at_all(branch: Branch, root: Path) -> None:
-    """WS-58 `git-data`."""
+async def test_git_data_is_no_file_and_holds_nothing_up(branch: Branch, root: Path) -> None:
+    """GI-1: commits, refs and the index are part of no diff, count, conflict or landing of files."""
     subprocess.run(["git", "init", "-q", root], check=True)
     (root / ".git/index").write_bytes(b"index 1")
     await branch.write_file(".git/index", "index of the branch")
     await branch.write_file(".git/objects/ab/cd", "object")
     await branch.write_file("other.txt", "o\n")
-    assert {e.path for e in branch.plan_landing([".git/index"]).entries} == {
-        "/.git/index", "/.git/objects/ab/cd"
-    }  # fmt: skip
+    assert branch.changes().paths == ("/other.txt",) and ".git" not in branch.unified()
+    assert [row.path for row in branch.diff().written] == ["/other.txt"]
+    assert [e.path for e in branch.plan_landing().entries] == ["/other.txt"]
     (root / ".git/index").write_bytes(b"index 2")  # the user committed meanwhile
-    landing = branch.land(partial=True)
-    assert [row.path for row in landing.entries] == ["/other.txt"]
-    assert {row.path for row in landing.refused} == {"/.git/index", "/.git/objects/ab/cd"}
+    with pytest.raises(LandingRefused, match="never lands as files"):
+        branch.land([".git/index"], force=True)
+    landing = branch.land(force=True)
+    assert [row.path for row in landing.entries] == ["/other.txt"] and landing.refused == ()
     assert not (root / ".git/objects/ab").exists()
+    assert (root / ".git/index").read_bytes() == b"index 2"
 
 
 async def test_tainted_paths_are_shown(branch: Branch) -> None:

@@ -235,8 +235,8 @@ def test_a_directory_that_git_was_told_of_is_like_its_own(plants: Plants) -> Non
     }  # fmt: skip
 
 
-def test_a_commit_of_the_agent_lands_with_a_persons_landing(plants: Plants) -> None:
-    """Daily work stays pleasant: objects, refs, index and logs need no names."""
+def test_a_commit_of_the_agent_keeps_no_file_from_landing(plants: Plants) -> None:
+    """GI-1: objects, refs, index and logs are no files, under no policy."""
     view = plants.branch.processes()
     copy = view.dirs().upper.parent / "copy"
     subprocess.run(["cp", "-a", plants.root, copy], check=True)
@@ -254,10 +254,9 @@ def test_a_commit_of_the_agent_lands_with_a_persons_landing(plants: Plants) -> N
     asyncio.run(take())
     held = plants.branch.land(partial=True, automatic=True)
     assert [row.path for row in held.entries] == ["/b.txt"]
-    plants.branch.land()
-    assert b"by the agent" in plants.git("log", "-1").stdout
-    assert plants.git("status", "--short").stdout == b""
-    assert {row.ignored for row in plants.branch.plan_landing().entries} <= {True}  # COMMIT_EDITMSG
+    assert held.refused == () and plants.branch.plan_landing().entries == ()
+    assert b"by the agent" not in plants.git("log", "-1").stdout
+    assert plants.git("status", "--short").stdout == b"?? b.txt\n"
 
 
 # ---------------------------------------------------------------- links

@@ -11,7 +11,7 @@ from typing import Any, Protocol, cast
 from bowerbird.cli.client.protocol import Client, Row
 from bowerbird.cli.review.choosing import HELP, Answer, Choice, Choosing, Question, questions_of
 from bowerbird.cli.review.drawn import files_of
-from bowerbird.cli.review.marking import held_lines, to_accept
+from bowerbird.cli.review.marking import held_lines, to_accept, without_unnamed
 from bowerbird.cli.terminal.drawing import coloured_diff
 from bowerbird.cli.terminal.exits import APPROVAL, DONE, PARTLY, USAGE, CliExit
 from bowerbird.cli.terminal.terminal import Ability, LandingBar
@@ -109,7 +109,8 @@ async def choose(
     for line in held_lines(entries):
         screen.warn(line, "yellow")
     accept = await _accept_flagged(screen, entries, wanted.accept) if screen.can_ask else wanted.accept
-    if not yes and screen.can_ask and not await _confirm(screen, entries):
+    entries = without_unnamed(entries, accept)
+    if entries and not yes and screen.can_ask and not await _confirm(screen, entries):
         return None
     return replace(wanted, accept=accept, plan=plan["plan"])
 

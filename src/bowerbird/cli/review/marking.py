@@ -5,12 +5,13 @@ do), what a flag means (`workspace`).
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from bowerbird.cli.terminal.text import harmless, harmless_path, plural
 
 MOST_MARKS = 12
 Row = Mapping[str, Any]
+T = TypeVar("T", bound=Mapping[str, Any])
 
 
 def grade_of(row: Row) -> str:
@@ -56,6 +57,17 @@ def to_accept(entries: Sequence[Row], accepted: Sequence[str]) -> list[tuple[str
         if path not in named and unit not in named:
             found.setdefault(unit or path, reason_of(row))
     return list(found.items())
+
+
+def without_unnamed(entries: Sequence[T], accepted: Sequence[str]) -> list[T]:
+    """Return the rows without those of git directories that nobody accepted: they hold nothing up."""
+    waiting = {path for path, _ in to_accept(entries, accepted)}
+
+    def stays(row: T) -> bool:
+        path = str(row["path"]).lstrip("/")
+        return ".git" in path.lower().split("/") and bool({path, _new_repository(path)} & waiting)
+
+    return [row for row in entries if not stays(row)]
 
 
 def _new_repository(path: str) -> str | None:

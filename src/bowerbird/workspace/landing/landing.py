@@ -16,6 +16,7 @@ import msgspec
 from bowerbird.core.errors import LandingRefused, Stale, WorkspaceError
 from bowerbird.core.ids import new_id
 from bowerbird.core.timestamps import now_iso
+from bowerbird.workspace.git.apart import apart
 from bowerbird.workspace.history.history import History
 from bowerbird.workspace.landing.apply import Applier, Changed, Checkpoint, file_refusal, no_checkpoint
 from bowerbird.workspace.landing.case_clashes import case_clashes
@@ -27,6 +28,7 @@ from bowerbird.workspace.landing.plan import (
     PlanEntry,
     PlanInput,
     choose,
+    is_blocked,
     make_plan,
     plan_id,
     refused_rows,
@@ -97,9 +99,11 @@ def plan_landing(
     ground: LandingContext, tree: Beneath, request: LandRequest, meter: Meter = UNSEEN
 ) -> tuple[list[PlanEntry], list[str]]:
     """Return the plan's entries, and given paths without a change; changes nothing."""
-    chosen, unknown = choose(ground.changes, request.paths, request.hunks)
     around = around_changes(ground.stack, ground.changes)
-    chosen = with_git_units(ground.changes, chosen, around)
+    parts = apart(ground.changes, around)
+    changes = [*parts.files, *parts.settings]
+    chosen, unknown = choose(changes, request.paths, request.hunks)
+    chosen = with_git_units(changes, chosen, around)
     given = PlanInput(
         rules=ground.rules,
         around=around,
@@ -151,9 +155,9 @@ def land(ground: LandingContext, root: Path, request: LandRequest) -> tuple[Land
         if request.plan is not None and plan_id(entries) != request.plan:
             raise Stale("the plan is no longer equal: branch or workspace changed; look at it again")
         refused = refused_rows(entries, unknown)
-        if refused and not request.partial:
-            raise refusal(refused)
         landing = [e for e in entries if e.refused is None and not e.left_out]
+        if refused and not request.partial and (is_blocked(entries, unknown) or not landing):
+            raise refusal(refused)
         record = _record(folder, ground, request, landing, refused)
         if landing:
             applier = Applier(tree, folder, ground.checkpoint, meter)
@@ -202,6 +206,7 @@ _MEANINGS = {
     "symlink": "you changed where it points, too",
     "dir_gained": "it stays: it holds files that the branch does not show, hidden ones such as .env, "
     "or ones added since",
+    "git-data": "git's own data never lands as files; commits land with --commits",
     "special": "it is a device, socket or pipe, which does not land",
 }
 

@@ -13,6 +13,7 @@ from bowerbird.core.errors import Stale
 from bowerbird.workspace.compare.diff import change_hunks
 from bowerbird.workspace.compare.merge import NamesOf, Planned, SideOf, plan_merge, wins
 from bowerbird.workspace.compare.results import Drift, LandingPlan, Op, PlannedPath
+from bowerbird.workspace.git.apart import in_git
 from bowerbird.workspace.marks.flags import ALWAYS_REFUSED, FlagRules, Marks, grade_of
 from bowerbird.workspace.marks.surroundings import Surroundings
 from bowerbird.workspace.marks.table import FLAGS, Grade
@@ -46,6 +47,7 @@ class PlanEntry:
         left_out: a cache that the landing did not name: shown, neither landed nor refused.
         reasons: a sentence for each flag.
         unit: the git directory that it lands with, whole or not at all.
+        aside: it lies in a git directory that nobody named: whatever becomes of it, files land (GI-1).
         taint: what the turn that wrote it had read from outside.
         refused: why it does not land, None when it does.
         links: how many names the workspace's file has; the others keep the old bytes.
@@ -66,6 +68,7 @@ class PlanEntry:
     reasons: tuple[str, ...] = ()
     unit: str | None = None
     taint: tuple[str, ...] = ()
+    aside: bool = False
 
     @property
     def grade(self) -> Grade:
@@ -232,6 +235,7 @@ def _entry(item: Planned, chosen: Chosen, given: PlanInput, clashes: Collection[
         marks.reasons,
         _unit(marks),
         given.tainted.get(item.path, ()),
+        in_git(item.path) and not _named(item.path, marks, given),
     )
 
 
@@ -267,6 +271,12 @@ def _accepted(path: str, marks: Marks, accept: Collection[str]) -> bool:
     if "*" in accept or path in accept:
         return True
     return marks.git is not None and marks.git.is_new and marks.git.root in accept
+
+
+def _named(path: str, marks: Marks, given: PlanInput) -> bool:
+    """Whether a person asked for a path of a git directory, or for the directory, by name."""
+    named = {*given.accept, *(given.named or ())}
+    return path in named or (marks.git is not None and marks.git.root in named)
 
 
 def operation(change: Change) -> Op:
@@ -338,8 +348,18 @@ def shown_plan(entries: Sequence[PlanEntry]) -> LandingPlan:
 
 def refused_rows(entries: Sequence[PlanEntry], unknown: Collection[str]) -> list[dict[str, str]]:
     """Return `{"path", "reason"}` of every path that does not land."""
-    rows = [{"path": shown(e.path), "reason": e.refused} for e in entries if e.refused is not None]
-    return rows + [{"path": shown(path), "reason": "unchanged"} for path in unknown]
+    rows: dict[str, str] = {}
+    for entry in entries:
+        if entry.refused is not None:
+            # A new repository is one thing with one name.
+            rows.setdefault((entry.unit if in_git(entry.path) else None) or entry.path, entry.refused)
+    rows |= {path: "git-data" if in_git(path) else "unchanged" for path in unknown}
+    return [{"path": shown(path), "reason": reason} for path, reason in rows.items()]
+
+
+def is_blocked(entries: Sequence[PlanEntry], unknown: Collection[str]) -> bool:
+    """Whether a landing of everything chosen is refused: something that was asked for cannot land."""
+    return bool(unknown) or any(e.refused is not None and not e.aside for e in entries)
 
 
 def _shown(version: Version | None) -> str | None:

@@ -34,7 +34,7 @@ path that the repository's configuration names, such as its `core.hooksPath` |
 a bare repository, which is any directory with `HEAD` and `objects` and `refs`, or with `HEAD` and \
 `commondir`. A new `.git` is accepted whole by its own name |
 | `git-data` | held | objects, refs, logs, `HEAD`, `index`, `packed-refs` of a git directory that is \
-there; they land together or not at all |
+there; none of it lands as a file |
 | `symlink-out` | needs_accept | a link whose target is absolute, leaves the workspace when followed \
 through other links, or has `..` behind a name |
 | `symlink-in` | needs_accept | a link to a path that needs acceptance, or in the place of a directory of \
