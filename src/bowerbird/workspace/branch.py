@@ -10,15 +10,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bowerbird.core.errors import InvalidArgument, InvalidWorkspace
-from bowerbird.workspace.compare.diff import PathPatch, branch_diff, path_patches, unified_patch
-from bowerbird.workspace.compare.results import Changes, Diff, Exported, LandingPlan, MergeResult
-from bowerbird.workspace.export import Format, export_branch
+from bowerbird.workspace.changes_of_branch import ChangesOfBranch
+from bowerbird.workspace.compare.results import LandingPlan, MergeResult
 from bowerbird.workspace.files.file_branch import BranchFiles
 from bowerbird.workspace.find.gitignored import GitIgnored
-from bowerbird.workspace.fork_and_merge import fork, history_of, merge, pending
-from bowerbird.workspace.git.apart import comparable, files_of
+from bowerbird.workspace.fork_and_merge import fork, merge, pending
+from bowerbird.workspace.git.arrival import Bringing
+from bowerbird.workspace.git.landed_history import Commits
 from bowerbird.workspace.history.branch_journal import step_to
-from bowerbird.workspace.history.history import History, Snapshot
+from bowerbird.workspace.history.history import Snapshot
 from bowerbird.workspace.landing.apply import said_plainly
 from bowerbird.workspace.landing.landed_paths import LandedPaths, follow
 from bowerbird.workspace.landing.landing import LandingContext, LandRequest, land, plan_landing
@@ -31,14 +31,13 @@ from bowerbird.workspace.registry.state import BranchState
 from bowerbird.workspace.registry.taint import taint, tainted_paths
 from bowerbird.workspace.shared import Held, Shared
 from bowerbird.workspace.tree import presence
-from bowerbird.workspace.tree.changes import Change, changes_since, select
 from bowerbird.workspace.tree.paths import PathInput, chosen_path, shown
 from bowerbird.workspace.tree.real_directory import Beneath
 
 STEP_MARK = "step:"
 
 
-class Branch(BranchFiles):
+class Branch(BranchFiles, ChangesOfBranch):
     """A copy-on-write view of a workspace, of another branch's frozen state, or of nothing.
 
     File tools are coroutines (`read_file`, `write_file`, `edit_file`, …); the calls below are
@@ -94,66 +93,6 @@ class Branch(BranchFiles):
     def repl_of(self) -> str | None:
         """The branch whose interpreter this one continues (`fork(copy_repl=True)`), else None."""
         return self._state.manifest.value.extra.get("repl_of")
-
-    # ------------------------------------------------------------ what changed
-
-    def changes(self) -> Changes:
-        """Return the changed paths, net against the fork point."""
-        found = files_of(pending(self._state))
-        return Changes(
-            tuple(shown(c.path) for c in found if c.new is not None),
-            tuple(shown(c.path) for c in found if c.new is None),
-        )
-
-    def diff(self, paths: Sequence[PathInput] | None = None, since: str | None = None) -> Diff:
-        """Return the changes with their hunks.
-
-        Args:
-            paths: files or directories, None = all.
-            since: a snapshot to compare with instead of the fork point.
-
-        Raises:
-            NotFound: there is no such snapshot.
-        """
-        return branch_diff(self._state, self._selected(paths, since), self._shared.rules)
-
-    def unified(
-        self, paths: Sequence[PathInput] | None = None, context: int = 3, since: str | None = None
-    ) -> str:
-        """Return the changes as a patch for `git apply`, with `context` unchanged lines around each.
-
-        `since` is that of `diff`.
-        """
-        if context < 0:
-            raise InvalidArgument(f"context is {context}; use 0 or more lines")
-        return unified_patch(self._selected(paths, since), context)
-
-    def patches(self, paths: Sequence[PathInput] | None = None) -> list[PathPatch]:
-        """Return `unified` path by path; each patch is made when it is asked for."""
-        return path_patches(self._selected(paths, None), 3)
-
-    def export(self, to: str | Path, format: Format = "patch") -> Exported:  # noqa: A002 -- WS-39's name
-        """Write the changes (`patch`, `tar`) or the whole view (`dir`) to `to`.
-
-        Raises:
-            Exists: the directory is not empty.
-        """
-        return export_branch(self._state.reading(), files_of(pending(self._state)), Path(to), format)
-
-    def _selected(self, paths: Sequence[PathInput] | None, since: str | None) -> list[Change]:
-        if since is None:
-            changes = pending(self._state)
-        else:
-            stack = self._state.reading()
-            history = self._history()
-            changes = changes_since(
-                stack, history.view_at(since), history.own_at(since), lambda p: not stack.ground.shows(p)
-            )
-        named = self._paths(paths)
-        return select(comparable(self._state.stack, changes, named), named)[0]
-
-    def _paths(self, paths: Sequence[PathInput] | None) -> tuple[str, ...] | None:
-        return None if paths is None else tuple(chosen_path(path, self._state.workspace) for path in paths)
 
     # ------------------------------------------------------------ time line
 
@@ -277,9 +216,6 @@ class Branch(BranchFiles):
             self._state.account.forget()
             return [shown(path) for path in paths]
 
-    def _history(self) -> History:
-        return history_of(self._state, self._shared.registry)
-
     def _held(self) -> Held:
         return self._shared.held.setdefault(self.id, Held())
 
@@ -324,6 +260,8 @@ class Branch(BranchFiles):
         plan: str | None = None,
         *,
         automatic: bool = False,
+        commits: Commits | None = None,
+        session: str = "",
         actor: str = "",
         door: str = "",
         told: Told | None = None,
@@ -336,6 +274,8 @@ class Branch(BranchFiles):
             force: take the branch's version of whole files where the user's edits conflict.
             partial: land the rest of what is refused. plan: the plan that the person saw.
             automatic: nobody looks: what is `held` stays. actor, door: for the record.
+            commits: `fetch` brings them to `refs/bowerbird/SESSION/`, `fast_forward` moves branches of the
+                user, too, where they can follow; None = as the workspace was opened. session: names it.
             told: called after each file of each phase, for a progress bar; of this thread.
 
         Raises:
@@ -346,7 +286,8 @@ class Branch(BranchFiles):
         root, named = self._root(), self._paths(paths)
         accepted = tuple("*" if path == "*" else chosen_path(path, self._state.workspace) for path in accept)
         chosen = None if hunks is None else tuple(hunks)
-        request = LandRequest(named, chosen, accepted, force, partial, plan, actor, door, automatic)
+        history = Bringing(commits or self._shared.git_land, session or self.id)
+        request = LandRequest(named, chosen, accepted, force, partial, plan, actor, door, automatic, history)
         self._shared.landings.recover(self.id)
         with self._state.writing():
             point = self._history().freeze_live() if self._is_held() else self._history().freeze()

@@ -5,6 +5,7 @@ Here: the values that handles pass on. Not here: any behaviour.
 
 from dataclasses import dataclass, field
 
+from bowerbird.workspace.git.landed_history import Commits
 from bowerbird.workspace.landing.landings import Landings
 from bowerbird.workspace.marks.flags import FlagRules
 from bowerbird.workspace.registry.registry import BranchRegistry
@@ -15,13 +16,14 @@ class Shared:
     """What all branches of one `Workspace` share.
 
     Attributes:
-        rules: flags and caches of landings.
+        rules: flags and caches of landings. git_land: what a landing does with commits.
         held: by branch, how many background processes write, and the turn whose snapshot waits.
     """
 
     registry: BranchRegistry
     landings: Landings
     rules: FlagRules
+    git_land: Commits = "fetch"
     held: dict[str, "Held"] = field(default_factory=dict[str, "Held"])
 
 

@@ -5,6 +5,7 @@ Not here: the crash-safe change of files (`apply.py`), decisions (`plan.py`), un
 """
 
 import contextlib
+import dataclasses
 import os
 import stat
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -16,7 +17,10 @@ import msgspec
 from bowerbird.core.errors import LandingRefused, Stale, WorkspaceError
 from bowerbird.core.ids import new_id
 from bowerbird.core.timestamps import now_iso
-from bowerbird.workspace.git.apart import apart
+from bowerbird.workspace.git.apart import apart, files_of
+from bowerbird.workspace.git.arrival import Bringing, bring
+from bowerbird.workspace.git.landed_history import LandedHistory, write_history
+from bowerbird.workspace.git.moving import refresh_index, settle_history
 from bowerbird.workspace.history.history import History
 from bowerbird.workspace.landing.apply import Applier, Changed, Checkpoint, file_refusal, no_checkpoint
 from bowerbird.workspace.landing.case_clashes import case_clashes
@@ -58,6 +62,7 @@ class LandRequest:
         partial: land the rest of what is refused.
         plan: the plan the person saw.
         automatic: no person looks; what is held stays on the branch.
+        history: what becomes of commits, None = they stay.
         actor, door: who asks, through what.
     """
 
@@ -70,6 +75,7 @@ class LandRequest:
     actor: str = ""
     door: str = ""
     automatic: bool = False
+    history: Bringing | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,19 +162,49 @@ def land(ground: LandingContext, root: Path, request: LandRequest) -> tuple[Land
             raise Stale("the plan is no longer equal: branch or workspace changed; look at it again")
         refused = refused_rows(entries, unknown)
         landing = [e for e in entries if e.refused is None and not e.left_out]
-        if refused and not request.partial and (is_blocked(entries, unknown) or not landing):
+        if is_blocked(entries, unknown) and not request.partial:
+            raise refusal(refused)
+        history = _history(ground, request, landing)
+        if refused and not request.partial and not landing and not history:
             raise refusal(refused)
         record = _record(folder, ground, request, landing, refused)
-        if landing:
+        if landing or history:
             applier = Applier(tree, folder, ground.checkpoint, meter)
             steps = _keep_all(folder, tree, landing, meter)
-            record = applier.run(record, steps, settler(ground.stack, folder, landed, tree, meter))
+            write_history(folder.path, history)
+            settle = settler(ground.stack, folder, landed, tree, meter)
+            record = applier.run(record, steps, with_history(settle, folder, ground.stack, root))
+            refresh_index(root, [step.path for step in steps])
         else:
             # Nothing to do is no event of the workspace: said, but not kept.
             record = msgspec.structs.replace(record, state="done")
         with contextlib.suppress(OSError, WorkspaceError):  # it has landed; the next turn's start follows
             follow(ground.stack, ground.history, landed, tree)
         return record, folder
+
+
+def _history(
+    ground: LandingContext, request: LandRequest, landing: Sequence[PlanEntry]
+) -> tuple[LandedHistory, ...]:
+    """Bring the branch's commits over; which of the user's refs follow depends on the files that land."""
+    if request.history is None:
+        return ()
+    whole = {entry.path for entry in landing if entry.chosen.whole}
+    left = {c.path for c in files_of(ground.changes)} - whole
+    how = dataclasses.replace(request.history, left=left)
+    return bring(ground.stack, ground.changes, ground.stack.directory, how)
+
+
+def with_history(
+    settle: Callable[[LandingRecord, Sequence[Step]], None], folder: LandingFolder, stack: Stack, root: Path
+) -> Callable[[LandingRecord, Sequence[Step]], None]:
+    """Return `settle` followed by the moves of refs that the landing's folder still asks for."""
+
+    def both(record: LandingRecord, steps: Sequence[Step]) -> None:
+        settle(record, steps)
+        settle_history(folder.path, stack.directory, root)
+
+    return both
 
 
 @contextlib.contextmanager
@@ -206,6 +242,7 @@ _MEANINGS = {
     "symlink": "you changed where it points, too",
     "dir_gained": "it stays: it holds files that the branch does not show, hidden ones such as .env, "
     "or ones added since",
+    "git-moved": "somebody used this repository since, so it stays",
     "git-data": "git's own data never lands as files; commits land with --commits",
     "special": "it is a device, socket or pipe, which does not land",
 }

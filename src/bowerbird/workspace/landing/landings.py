@@ -19,6 +19,7 @@ from bowerbird.core.errors import InvalidArgument, InvalidWorkspace, NotFound, W
 from bowerbird.core.ids import new_id
 from bowerbird.workspace.compare.diff import diff_of
 from bowerbird.workspace.compare.results import Diff
+from bowerbird.workspace.git.landed_history import LandedHistory, read_history
 from bowerbird.workspace.landing.apply import Checkpoint, no_checkpoint, said_plainly
 from bowerbird.workspace.landing.fix import Fix, fix
 from bowerbird.workspace.landing.lock import workspace_lock
@@ -126,7 +127,13 @@ class Landing:
 
     def record(self) -> dict[str, Any]:
         """Return the record of WS-54, as plain data."""
-        return self._record.to_data()
+        data = self._record.to_data()
+        return data | {"history": [one.to_data() for one in self.history]}
+
+    @property
+    def history(self) -> tuple[LandedHistory, ...]:
+        """What it did in the repositories of the workspace, beside their files."""
+        return read_history(self._folder.path)
 
     def diff(self, paths: Sequence[str] | None = None) -> Diff:
         """Return what it did to the workspace's files, like `Branch.diff`.
@@ -172,7 +179,9 @@ class Landing:
             LandingRefused: later edits overlap; nothing changed.
             Stale: a hunk is not one of this landing.
         """
-        if not self._record.entries:  # a landing of nothing was not kept; taking it back is nothing, too
+        if (
+            not self._record.entries and not self.history
+        ):  # a landing of nothing was not kept; taking it back is nothing, too
             nothing = msgspec.structs.replace(self._record, id=new_id("l"), kind="undo", undoes=self.id)
             return self._landings.of(self._folder, nothing)
         undone = self._landings.undo(self.id, paths, force, hunks, actor=actor, door=door, told=told)

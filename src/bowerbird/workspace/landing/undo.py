@@ -16,6 +16,9 @@ from bowerbird.core.ids import new_id
 from bowerbird.core.timestamps import now_iso
 from bowerbird.workspace.compare.diff import change_hunks
 from bowerbird.workspace.compare.merge import Planned, plan_merge, wins
+from bowerbird.workspace.git.apart import in_git
+from bowerbird.workspace.git.landed_history import read_history, reversed_history, write_history
+from bowerbird.workspace.git.moving import refresh_index
 from bowerbird.workspace.landing.apply import Applier, Checkpoint, Settle, no_checkpoint
 from bowerbird.workspace.landing.landed_paths import LandedPaths
 from bowerbird.workspace.landing.landing import (
@@ -25,11 +28,13 @@ from bowerbird.workspace.landing.landing import (
     refusal,
     refusals,
     set_base,
+    with_history,
 )
 from bowerbird.workspace.landing.lock import data_dir_of, workspace_lock
 from bowerbird.workspace.landing.plan import operation
 from bowerbird.workspace.landing.progress import UNSEEN, Meter, Told
-from bowerbird.workspace.landing.record import LandingEntry, LandingFolder, LandingRecord, Step
+from bowerbird.workspace.landing.record import LandingEntry, LandingFolder, LandingRecord, Refused, Step
+from bowerbird.workspace.marks.names import folded_parts
 from bowerbird.workspace.tree.changes import Change, base_side, covers
 from bowerbird.workspace.tree.content import Content
 from bowerbird.workspace.tree.hunks import apply_hunks
@@ -83,7 +88,7 @@ def undo(
     meter = Meter(told, undoes=record.id)
     data_dir = data_dir_of(folder.path.parent.parent)
     with Beneath(root) as tree, workspace_lock(tree, data_dir), refusals(target):
-        planned = _plan(folder, tree, request, meter)
+        planned, kept = without_live_repositories(_plan(folder, tree, request, meter))
         rows = [
             {"path": shown(item.path), "reason": str(item.decision.reason)}
             for item in planned
@@ -98,12 +103,36 @@ def undo(
                 rows.append({"path": shown(item.path), "reason": reason})
         if rows:
             raise refusal(rows)
-        if not planned:
+        whole = request.paths is None and request.hunks is None
+        history = reversed_history(read_history(folder.path)) if whole else ()
+        if not planned and not history:
             raise InvalidArgument(f"nothing of landing {record.id} is left to take back")
         steps = _keep_all(folder, target, tree, planned, stack, meter)
         made = _record(folder, target, record, request, planned)
+        made = msgspec.structs.replace(made, refused=tuple(Refused(path, "git-moved") for path in kept))
+        write_history(target.path, history)
         settle = undo_settler(stack, folder, target, tree, meter)
-        return Applier(tree, target, checkpoint, meter).run(made, steps, settle), target
+        if stack is not None:
+            settle = with_history(settle, target, stack, root)
+        done = Applier(tree, target, checkpoint, meter).run(made, steps, settle)
+        refresh_index(root, [step.path for step in steps])
+        return done, target
+
+
+def without_live_repositories(planned: Sequence[Planned]) -> tuple[list[Planned], list[str]]:
+    """Leave out git directories that somebody used since they landed: no undo drops a commit (GI-4).
+
+    Returns:
+        What is left, and the git directories.
+    """
+    kept = {_git_root(p.path) for p in planned if in_git(p.path) and p.decision.action == "conflict"}
+    rest = [p for p in planned if not kept or not in_git(p.path) or _git_root(p.path) not in kept]
+    return rest, sorted(shown(path) for path in kept)
+
+
+def _git_root(path: str) -> str:
+    at = folded_parts(path).index(".git")
+    return "/".join(path.split("/")[: at + 2])
 
 
 def _plan(folder: LandingFolder, tree: Beneath, request: UndoRequest, meter: Meter) -> list[Planned]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from bowerbird.core.errors import BranchBusy, InvalidWorkspace, WorkspaceError
 from bowerbird.workspace.landing.apply import Settle, recover, settle_nothing
 from bowerbird.workspace.landing.landed_paths import LandedPaths
-from bowerbird.workspace.landing.landing import settler
+from bowerbird.workspace.landing.landing import settler, with_history
 from bowerbird.workspace.landing.lock import workspace_lock
 from bowerbird.workspace.landing.record import LandingFolder, LandingRecord
 from bowerbird.workspace.landing.undo import undo_settler
@@ -108,8 +108,10 @@ def settle_of(folder: LandingFolder, stack: Stack, tree: Beneath) -> Settle:
         return settle_nothing
     record = folder.record()
     if record.kind == "undo" and record.undoes is not None:
-        return undo_settler(stack, LandingFolder(folder.path.parent / record.undoes), folder, tree)
-    return settler(stack, folder, LandedPaths(stack.directory), tree)
+        settle = undo_settler(stack, LandingFolder(folder.path.parent / record.undoes), folder, tree)
+    else:
+        settle = settler(stack, folder, LandedPaths(stack.directory), tree)
+    return with_history(settle, folder, stack, Path(record.workspace))
 
 
 def folders_of(directory: Path) -> list[LandingFolder]:

@@ -1,0 +1,97 @@
+"""What a branch changed: the calls of `Branch` that compare, and that tell what happened in git.
+
+Here: those calls. Not here: how they work (`tree/changes.py`, `compare/diff.py`, `git/story.py`), landing.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from bowerbird.core.errors import InvalidArgument
+from bowerbird.workspace.compare.diff import PathPatch, branch_diff, path_patches, unified_patch
+from bowerbird.workspace.compare.results import Changes, Diff, Exported
+from bowerbird.workspace.export import Format, export_branch
+from bowerbird.workspace.fork_and_merge import history_of, pending
+from bowerbird.workspace.git.apart import comparable, files_of
+from bowerbird.workspace.git.landed_refs import LandedRefs
+from bowerbird.workspace.git.story import GitStory, story_of
+from bowerbird.workspace.history.history import History
+from bowerbird.workspace.registry.state import BranchState
+from bowerbird.workspace.shared import Shared
+from bowerbird.workspace.tree.changes import Change, changes_since, select
+from bowerbird.workspace.tree.paths import PathInput, chosen_path, shown
+
+
+class ChangesOfBranch:
+    """The part of `Branch` that says what changed."""
+
+    _state: BranchState
+    _shared: Shared
+
+    def changes(self) -> Changes:
+        """Return the changed paths, net against the fork point."""
+        found = files_of(pending(self._state))
+        return Changes(
+            tuple(shown(c.path) for c in found if c.new is not None),
+            tuple(shown(c.path) for c in found if c.new is None),
+        )
+
+    def diff(self, paths: Sequence[PathInput] | None = None, since: str | None = None) -> Diff:
+        """Return the changes with their hunks.
+
+        Args:
+            paths: files or directories, None = all.
+            since: a snapshot to compare with instead of the fork point.
+
+        Raises:
+            NotFound: there is no such snapshot.
+        """
+        return branch_diff(self._state, self._selected(paths, since), self._shared.rules)
+
+    def unified(
+        self, paths: Sequence[PathInput] | None = None, context: int = 3, since: str | None = None
+    ) -> str:
+        """Return the changes as a patch for `git apply`, with `context` unchanged lines around each.
+
+        `since` is that of `diff`.
+        """
+        if context < 0:
+            raise InvalidArgument(f"context is {context}; use 0 or more lines")
+        return unified_patch(self._selected(paths, since), context)
+
+    def patches(self, paths: Sequence[PathInput] | None = None) -> list[PathPatch]:
+        """Return `unified` path by path; each patch is made when it is asked for."""
+        return path_patches(self._selected(paths, None), 3)
+
+    def export(self, to: str | Path, format: Format = "patch") -> Exported:  # noqa: A002 -- WS-39's name
+        """Write the changes (`patch`, `tar`) or the whole view (`dir`) to `to`.
+
+        Raises:
+            Exists: the directory is not empty.
+        """
+        return export_branch(self._state.reading(), files_of(pending(self._state)), Path(to), format)
+
+    def git_story(self) -> GitStory:
+        """Return what happened in the git directories on the branch: refs, commits, stashes, settings.
+
+        What lies in git directories is in no diff; this stands there instead.
+        """
+        changes, landed = pending(self._state), LandedRefs(self._state.directory).newest()
+        return story_of(self._state.stack, changes, self._shared.rules, self._state.directory, landed)[0]
+
+    def _selected(self, paths: Sequence[PathInput] | None, since: str | None) -> list[Change]:
+        if since is None:
+            changes = pending(self._state)
+        else:
+            stack = self._state.reading()
+            history = self._history()
+            changes = changes_since(
+                stack, history.view_at(since), history.own_at(since), lambda p: not stack.ground.shows(p)
+            )
+        named = self._paths(paths)
+        return select(comparable(self._state.stack, changes, named), named)[0]
+
+    def _paths(self, paths: Sequence[PathInput] | None) -> tuple[str, ...] | None:
+        return None if paths is None else tuple(chosen_path(path, self._state.workspace) for path in paths)
+
+    def _history(self) -> History:
+        return history_of(self._state, self._shared.registry)

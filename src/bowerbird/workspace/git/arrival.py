@@ -1,0 +1,228 @@
+"""Bringing what was committed on a branch into the user's repository (GI-3).
+
+Here: objects through git's own checks, refs of ours that keep them, and which refs of the user's may follow.
+Not here: moving those (`moving.py`), what people see (`story.py`).
+
+Each step is harmless by itself: objects without refs, then refs under `refs/bowerbird/`. Whatever git refuses
+is a trouble that is told; it keeps no file from landing.
+"""
+
+import re
+import tempfile
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bowerbird.workspace.git.apart import apart
+from bowerbird.workspace.git.landed_history import Commits, LandedHistory, LandedRef
+from bowerbird.workspace.git.landed_refs import Landed, LandedRefs
+from bowerbird.workspace.git.moving import head_of, value_of
+from bowerbird.workspace.git.quarantine import Quarantine
+from bowerbird.workspace.git.refs import RefMove, RefsFound
+from bowerbird.workspace.git.repository import Repository, checked_out, repositories, under_way
+from bowerbird.workspace.git.running import Git, GitFailed
+from bowerbird.workspace.marks.surroundings import around_changes
+from bowerbird.workspace.tree.changes import Change
+from bowerbird.workspace.tree.stack import Stack
+
+MOST_BYTES = 1024**3
+_FEW_OBJECTS = 100
+_NO_NAME = re.compile(r"[^A-Za-z0-9_-]+")
+MOVED_ON = "it has moved on in your repository"
+
+
+@dataclass(frozen=True, slots=True)
+class Bringing:
+    """How history lands.
+
+    Attributes:
+        commits: `fetch` = into refs of ours; `fast_forward` = the user's refs follow where they can.
+        session: names the refs of ours. most_bytes: of new objects.
+        left: virtual paths of files that this landing leaves on the branch.
+    """
+
+    commits: Commits
+    session: str
+    most_bytes: int = MOST_BYTES
+    left: Collection[str] = ()
+
+
+@dataclass(slots=True)
+class _Brought:
+    refs: list[LandedRef] = field(default_factory=list[LandedRef])
+    troubles: list[str] = field(default_factory=list[str])
+
+
+def bring(
+    stack: Stack, changes: Sequence[Change], directory: Path, how: Bringing
+) -> tuple[LandedHistory, ...]:
+    """Bring the new commits of a branch into the user's repositories; moves no ref of the user's.
+
+    Args:
+        changes: all of the branch, frozen. directory: the branch's.
+
+    Returns:
+        What arrived; refs whose state is `moving` are still to be moved. Nothing where there is nothing new.
+    """
+    if how.commits == "never":
+        return ()
+    around = around_changes(stack, changes)
+    parts = apart(changes, around)
+    if not parts.data:
+        return ()
+    landed = LandedRefs(directory).read()
+    found: list[LandedHistory] = []
+    for repository in repositories(stack, [*parts.settings, *parts.data], around):
+        if repository.is_new or repository.is_removed:
+            continue
+        one = _of_one(repository, directory, landed, how)
+        if one.refs or one.troubles:
+            found.append(one)
+    return tuple(found)
+
+
+def _of_one(repository: Repository, directory: Path, landed: Landed, how: Bringing) -> LandedHistory:
+    found = repository.refs().find()
+    known = landed.get(repository.root, {})
+    theirs = Git(repository.git_dir)
+    brought = _Brought()
+    wanted = [move for move in found.moves if move.new is not None and _is_wanted(move, known, theirs, how)]
+    if wanted:
+        try:
+            with Quarantine(repository, directory, how.most_bytes) as quarantine:
+                _bring(repository, quarantine, wanted, found, known, how, brought)
+        except (GitFailed, OSError) as error:
+            brought.troubles.append(str(error))
+    return LandedHistory(repository.root, tuple(brought.refs), tuple(brought.troubles))
+
+
+def _is_wanted(move: RefMove, known: dict[str, list[str]], theirs: Git, how: Bringing) -> bool:
+    if known.get(move.name, [None])[-1] != move.new:
+        return True
+    # It has arrived before; now the user's own ref may follow.
+    own = move.name.startswith("refs/heads/") and how.commits == "fast_forward"
+    return own and value_of(theirs, move.name) in (move.old, *known[move.name][:-1])
+
+
+def _bring(
+    repository: Repository,
+    quarantine: Quarantine,
+    wanted: Sequence[RefMove],
+    found: RefsFound,
+    known: dict[str, list[str]],
+    how: Bringing,
+    brought: _Brought,
+) -> None:
+    missing = quarantine.missing({str(move.new) for move in wanted})
+    there = [move for move in wanted if move.new not in missing]
+    brought.troubles += [
+        f"{move.name} points to {str(move.new)[:12]}, which is not there"
+        for move in wanted
+        if move not in there
+    ]
+    arrived = _objects(repository, quarantine, there, brought)
+    theirs = Git(repository.git_dir)
+    for move in arrived:
+        kept_as = kept_name(how.session, move.name)
+        try:
+            message = f"bowerbird: {move.name} of session {how.session}"
+            theirs.run("update-ref", "--create-reflog", "-m", message, kept_as, str(move.new))
+        except GitFailed as error:
+            brought.troubles.append(f"{move.name}: {error}")
+            continue
+        ref = LandedRef(move.name, move.new, kept_as, base=move.old or found.start)
+        if how.commits == "fast_forward":
+            ref = _following(repository, quarantine, move, ref, known.get(move.name, []), how)
+        brought.refs.append(ref)
+
+
+def _objects(
+    repository: Repository, quarantine: Quarantine, moves: Sequence[RefMove], brought: _Brought
+) -> list[RefMove]:
+    """Bring the objects of some refs over, together or else one by one; returns the refs that have them."""
+    if not moves:
+        return []
+    try:
+        _transfer(repository, quarantine, [str(move.new) for move in moves])
+        return list(moves)
+    except GitFailed as error:
+        if len(moves) == 1:
+            brought.troubles.append(f"{moves[0].name}: {error}")
+            return []
+    return [move for one in moves for move in _objects(repository, quarantine, [one], brought)]
+
+
+def _transfer(repository: Repository, quarantine: Quarantine, tips: Sequence[str]) -> None:
+    """Pack what is new, let git check it, put it into the user's repository, prove that all is there."""
+    theirs = Git(repository.git_dir)
+    with tempfile.TemporaryFile(dir=repository.stack.directory) as pack:
+        count = quarantine.pack(tips, pack)
+        pack.seek(0)
+        if 0 < count < _FEW_OBJECTS:
+            theirs.run("unpack-objects", "-q", "--strict", stdin=pack)
+        elif count:
+            theirs.run("index-pack", "--stdin", "--strict", stdin=pack)
+    asked = "".join(f"{tip}\n" for tip in tips).encode()
+    theirs.run("rev-list", "--objects", "--quiet", "--stdin", "--not", "--all", stdin=asked)
+
+
+def kept_name(session: str, name: str) -> str:
+    """Return the ref of ours that keeps a ref of a session.
+
+    >>> kept_name("s_1", "refs/heads/main"), kept_name("a b/c", "stash/0")
+    ('refs/bowerbird/s_1/heads/main', 'refs/bowerbird/a-b-c/stash/0')
+    """
+    label = _NO_NAME.sub("-", session).strip("-") or "branch"
+    return f"refs/bowerbird/{label}/{name.removeprefix('refs/')}"
+
+
+# ------------------------------------------------------------ fast-forward
+
+
+def _following(
+    repository: Repository,
+    quarantine: Quarantine,
+    move: RefMove,
+    ref: LandedRef,
+    known: Sequence[str],
+    how: Bringing,
+) -> LandedRef:
+    """Return the ref with whether the user's own of that name is to follow."""
+    if not move.name.startswith(("refs/heads/", "refs/tags/")):
+        return ref
+    theirs = Git(repository.git_dir, repository.work_tree)
+    now = value_of(theirs, move.name)
+    is_head = head_of(theirs) == move.name
+    why = ""
+    if now == move.new:
+        return ref
+    if now != move.old and now not in known:
+        why = MOVED_ON
+    elif move.name.startswith("refs/tags/") and now is not None:
+        why = "a tag of yours is never moved"
+    elif now is not None and not quarantine.is_after(now, str(move.new)):
+        why = "the branch has rewritten commits of yours"
+    elif move.name in set(checked_out(repository.git_dir)):
+        why = "it is checked out in another working tree"
+    elif is_head:
+        why = _head_stays(repository, quarantine, now, str(move.new), how)
+    if why:
+        return LandedRef(ref.ref, ref.id, ref.kept_as, "stays", now, said=why, base=ref.base)
+    return LandedRef(ref.ref, ref.id, ref.kept_as, "moving", now, checked_out=is_head, base=ref.base)
+
+
+def _head_stays(
+    repository: Repository, quarantine: Quarantine, now: str | None, new: str, how: Bringing
+) -> str:
+    """Return why what is checked out cannot move; "" when it can."""
+    busy = under_way(repository.git_dir)
+    if busy is not None:
+        return f"your repository is in the middle of a {busy}"
+    if repository.work_tree is None:
+        return "its files are not in the workspace"
+    top = repository.root.rpartition("/")[0]
+    left = [path for path in quarantine.paths_between(now, new) if f"{top}/{path}" in how.left]
+    if left:
+        more = f" and {len(left) - 1} more" if len(left) > 1 else ""
+        return f"files of its commits did not land: {left[0]}{more}"
+    return ""

@@ -1,0 +1,101 @@
+"""What a landing did in the user's repositories, as its folder keeps it (GI-3, GI-5).
+
+Here: frozen values and their file `history.json`, written before any ref of the user's moves. Not here:
+moving refs (`moving.py`), making them (`arrival.py`).
+"""
+
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from bowerbird.core.atomic import replace_file
+
+Commits = Literal["fetch", "fast_forward", "never"]
+State = Literal["arrived", "moving", "moved", "stays"]
+_NAME = "history.json"
+
+
+class LandedRef(msgspec.Struct, frozen=True):
+    """A ref of the branch that was brought into the user's repository.
+
+    Attributes:
+        ref: its name on the branch. id: the object; None where a ref goes (undo of one that was made).
+        kept_as: the ref of ours that keeps it, `refs/bowerbird/SESSION/heads/main`.
+        state: `arrived` = under `kept_as` only; `moving` = the user's ref of that name is to go from `old` to
+            `id`; `moved` = it did; `stays` = it did not, `said` tells why.
+        checked_out: it is what the user has checked out: the index follows.
+        base: where it began, for the commands that bring it in.
+    """
+
+    ref: str
+    id: str | None
+    kept_as: str = ""
+    state: State = "arrived"
+    old: str | None = None
+    checked_out: bool = False
+    said: str = ""
+    base: str | None = None
+
+
+class LandedHistory(msgspec.Struct, frozen=True):
+    """What landed in one repository.
+
+    Attributes:
+        repository: virtual path of its git directory.
+        troubles: what could not be brought in, and why: the files landed all the same.
+    """
+
+    repository: str
+    refs: tuple[LandedRef, ...] = ()
+    troubles: tuple[str, ...] = ()
+
+    def to_data(self) -> dict[str, Any]:
+        """Return plain data, with the commands that bring in what stands beside the user's refs."""
+        data: dict[str, Any] = msgspec.to_builtins(self)
+        for row, ref in zip(data["refs"], self.refs, strict=True):
+            row["commands"] = commands(ref) if ref.state in ("arrived", "stays") and ref.kept_as else []
+        return data
+
+
+def commands(ref: LandedRef) -> list[str]:
+    """Return the three ways to bring in a ref that was left beside the user's own.
+
+    >>> commands(LandedRef("refs/heads/main", "1" * 40, "refs/bowerbird/s/heads/main", base="0" * 40))[1]
+    'git cherry-pick 000000000000..refs/bowerbird/s/heads/main'
+    """
+    if ref.ref.startswith("stash/"):
+        return [f"git stash apply {ref.kept_as}"]
+    if not ref.ref.startswith(("refs/heads/", "HEAD")):
+        return []
+    picked = f"{ref.base[:12]}..{ref.kept_as}" if ref.base else ref.kept_as
+    return [f"git merge {ref.kept_as}", f"git cherry-pick {picked}", f"git rebase {ref.kept_as}"]
+
+
+def read_history(folder: Path) -> tuple[LandedHistory, ...]:
+    """Return what a landing did; nothing where it did nothing or its file cannot be read."""
+    try:
+        return msgspec.json.decode((folder / _NAME).read_bytes(), type=tuple[LandedHistory, ...])
+    except (OSError, msgspec.MsgspecError):
+        return ()
+
+
+def write_history(folder: Path, found: tuple[LandedHistory, ...]) -> None:
+    """Keep it, on disk when this returns."""
+    replace_file(folder / _NAME, msgspec.json.encode(found))
+
+
+def reversed_history(found: tuple[LandedHistory, ...]) -> tuple[LandedHistory, ...]:
+    """Return what takes the moves of a landing back; what only arrived stays where it is."""
+    undone = [
+        LandedHistory(
+            one.repository,
+            tuple(
+                msgspec.structs.replace(ref, id=ref.old, old=ref.id, state="moving", kept_as="")
+                for ref in one.refs
+                if ref.state == "moved"
+            ),
+        )
+        for one in found
+    ]
+    return tuple(one for one in undone if one.refs)

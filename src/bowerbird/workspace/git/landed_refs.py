@@ -1,0 +1,44 @@
+"""Which refs of a branch were brought into the user's repository, and as what.
+
+Here: one small file in the branch's directory. A file that cannot be read counts as none: bringing a ref once
+more does no harm.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from bowerbird.core.atomic import replace_file
+
+_NAME = "landed-refs.json"
+_MOST = 20
+Landed = dict[str, dict[str, list[str]]]
+
+
+class LandedRefs:
+    """By repository and ref, the object ids that landed, the newest last."""
+
+    def __init__(self, directory: Path) -> None:
+        self._path = directory / _NAME
+
+    def read(self) -> Landed:
+        """Return all of them."""
+        try:
+            return msgspec.json.decode(self._path.read_bytes(), type=Landed)
+        except (OSError, msgspec.MsgspecError):
+            return {}
+
+    def newest(self) -> dict[str, dict[str, str]]:
+        """Return what each ref landed as last."""
+        return {
+            root: {ref: ids[-1] for ref, ids in refs.items() if ids} for root, refs in self.read().items()
+        }
+
+    def add(self, root: str, refs: Mapping[str, str]) -> None:
+        """Note that refs landed; may be done twice."""
+        known = self.read()
+        mine = known.setdefault(root, {})
+        for ref, name in refs.items():
+            mine[ref] = [*(old for old in mine.get(ref, []) if old != name), name][-_MOST:]
+        replace_file(self._path, msgspec.json.encode(known))

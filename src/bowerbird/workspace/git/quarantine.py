@@ -1,0 +1,172 @@
+"""A repository of our own around the new objects of a branch, where git may look at them.
+
+Here: linking objects into it, asking about commits there, making one pack of what is new. Not here: which
+refs changed (`refs.py`), the user's repository (`arrival.py`).
+
+Nothing of the branch's git directory comes in but files that are named like objects, and of packs only the
+objects: git makes the index of a pack itself. Objects are named by their content; whoever receives them
+checks that. What the user's repository has already is borrowed from there.
+"""
+
+import re
+import shutil
+import tempfile
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+from bowerbird.workspace.git.repository import Repository
+from bowerbird.workspace.git.running import Git, GitFailed
+from bowerbird.workspace.tree.content import Content
+
+_LOOSE = re.compile(r"objects/([0-9a-f]{2})/([0-9a-f]{38}|[0-9a-f]{62})")
+_PACK = re.compile(r"objects/pack/(pack-[0-9a-f]{40,64})\.pack")
+_MOST_KNOWN = 5_000
+_MOST_SUBJECTS = 50
+
+
+class Quarantine:
+    """Use it as a context manager; it is removed at the end.
+
+    Args:
+        place: a directory on the branch's file system, for a temporary one in it.
+        most_bytes: of objects, together.
+
+    Raises:
+        GitFailed: the objects are larger, or a pack is damaged.
+    """
+
+    def __init__(self, repository: Repository, place: Path, most_bytes: int) -> None:
+        self._repository = repository
+        self._place = place
+        self._most_bytes = most_bytes
+        self._known: list[str] | None = None
+
+    def __enter__(self) -> "Quarantine":
+        self._path = Path(tempfile.mkdtemp(prefix="quarantine-", dir=self._place))
+        self._git = Git(self._path)
+        try:
+            self._make()
+        except BaseException:
+            shutil.rmtree(self._path, ignore_errors=True)
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        shutil.rmtree(self._path, ignore_errors=True)
+
+    # ------------------------------------------------------------ making
+
+    def _make(self) -> None:
+        theirs = Git(self._repository.git_dir)
+        form = theirs.run("rev-parse", "--show-object-format").decode().strip()
+        (self._path / "refs").mkdir()
+        (self._path / "objects/info").mkdir(parents=True)
+        (self._path / "objects/pack").mkdir()
+        (self._path / "HEAD").write_text("ref: refs/heads/none\n")
+        extension = f"[extensions]\n\tobjectFormat = {form}\n" if form != "sha1" else ""
+        version = 1 if extension else 0
+        config = f"[core]\n\trepositoryformatversion = {version}\n\tbare = true\n{extension}"
+        (self._path / "config").write_text(config)
+        common = theirs.run("rev-parse", "--path-format=absolute", "--git-common-dir").decode().strip()
+        (self._path / "objects/info/alternates").write_text(f"{common}/objects\n")
+        shallow = Path(common) / "shallow"
+        if shallow.is_file():
+            shutil.copyfile(shallow, self._path / "shallow")
+        self._link()
+
+    def _link(self) -> None:
+        left = self._most_bytes
+        packs: list[str] = []
+        for name, change in self._repository.changed.items():
+            if change.new is None or change.new.kind != "file" or change.new.content is None:
+                continue
+            pack = _PACK.fullmatch(name)
+            if pack is None and _LOOSE.fullmatch(name) is None:
+                continue
+            left -= change.new.content.size
+            if left < 0:
+                raise GitFailed(f"the new objects are larger than {self._most_bytes:,} bytes (git.max_mb)")
+            there = self._path / name
+            there.parent.mkdir(exist_ok=True)
+            _copy(change.new.content, there)
+            if pack is not None:
+                packs.append(name)
+        for name in packs:
+            self._git.run("index-pack", name)
+
+    # ------------------------------------------------------------ asking
+
+    def known(self) -> list[str]:
+        """Return what the user's refs point to, the newest of them where there are very many."""
+        if self._known is None:
+            theirs = Git(self._repository.git_dir)
+            wanted = ("--format=%(objectname)", f"--count={_MOST_KNOWN}")
+            parts = ("refs/heads", "refs/tags", "refs/remotes", "refs/bowerbird")
+            self._known = theirs.run("for-each-ref", *wanted, *parts).decode().split()
+        return self._known
+
+    def missing(self, ids: Collection[str]) -> set[str]:
+        """Return those of some objects that are not there."""
+        asked = "".join(f"{each}\n" for each in ids).encode()
+        lines = (
+            self._git.run("cat-file", "--batch-check", stdin=asked).decode("utf-8", "replace").splitlines()
+        )
+        return {line.split(" ")[0] for line in lines if line.endswith(" missing")}
+
+    def commits(self, new: str, without: Iterable[str]) -> tuple[int, list[tuple[str, str]]]:
+        """Return how many commits lead to `new` and to none of the others, and (id, subject) of some."""
+        base = "".join(f"{line}\n" for line in (new, *(f"^{each}" for each in without))).encode()
+        count = int(self._git.run("rev-list", "--count", "--ignore-missing", "--stdin", stdin=base))
+        if count == 0:
+            return 0, []
+        form = ("--no-walk=unsorted", "--no-decorate", "-z", "--format=%h%x09%s")
+        ids = self._git.run(
+            "rev-list", f"--max-count={_MOST_SUBJECTS}", "--ignore-missing", "--stdin", stdin=base
+        )
+        rows = self._git.run("log", *form, "--stdin", stdin=ids).decode("utf-8", "replace").split("\0")
+        found = [row.partition("\t") for row in rows if row]
+        return count, [(short, subject) for short, _, subject in found]
+
+    def is_after(self, old: str, new: str) -> bool:
+        """Whether a commit has another among those before it."""
+        return self._git.says("merge-base", "--is-ancestor", old, new)
+
+    def is_commit(self, name: str) -> bool:
+        """Whether an object is a commit, not a tag or a file."""
+        return self._git.run("cat-file", "-t", name).strip() == b"commit"
+
+    def paths_between(self, old: str | None, new: str) -> list[str]:
+        """Return the paths whose files differ between two commits, relative to the repository's top."""
+        sides = (old, new) if old is not None else (self._empty_tree(), new)
+        found = self._git.run("diff-tree", "-r", "-z", "--name-only", "--no-renames", *sides)
+        return [part.decode("utf-8", "surrogateescape") for part in found.split(b"\0") if part]
+
+    def _empty_tree(self) -> str:
+        return self._git.run("hash-object", "-t", "tree", "-w", "--stdin").decode().strip()
+
+    # ------------------------------------------------------------ packing
+
+    def pack(self, tips: Sequence[str], out: IO[bytes]) -> int:
+        """Write what leads to `tips` and the user's refs lack as one pack; returns how many objects."""
+        lines = [*tips, *(f"^{known}" for known in self.known())]
+        asked = "".join(f"{line}\n" for line in lines).encode()
+        how = ("--revs", "--stdout", "--delta-base-offset", "-q", "--threads=1")
+        self._git.run_to(out, "pack-objects", *how, stdin=asked, most=self._most_bytes)
+        out.flush()
+        out.seek(8)
+        return int.from_bytes(out.read(4), "big")
+
+
+def _copy(content: Content, there: Path) -> None:
+    if content.frozen is not None:
+        try:
+            there.hardlink_to(content.frozen)
+            return
+        except OSError:
+            pass  # another file system, or its limit of links: copy
+    with there.open("xb") as file:
+        content.write_to(file.fileno())

@@ -1,0 +1,162 @@
+"""GI-3, GI-5, GI-8: commits of a branch land through git, and no command takes a commit out of the user's reach."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.git_project import GitProject
+
+from bowerbird.workspace import Branch
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[GitProject]:
+    made = GitProject(tmp_path)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def branch(project: GitProject) -> Branch:
+    """With one commit of the agent that changes a.txt."""
+    made = project.workspace.branch()
+    project.agent(made, ("a.txt", "A\n"), ["commit", "-qam", "by the agent"])
+    return made
+
+
+def test_commits_arrive_beside_the_users_branch(project: GitProject, branch: Branch) -> None:
+    landing = branch.land(session="s_1")
+    kept = "refs/bowerbird/s_1/heads/main"
+    assert project.git("log", "-1", "--format=%s %an", kept) == "by the agent agent"
+    assert project.git("log", "-1", "--format=%s") == "first"
+    assert project.git("status", "--short") == "M a.txt"
+    assert "session s_1" in project.git("reflog", "show", kept)
+    assert project.git("fsck", "--full", "--strict") == ""
+    (one,) = landing.history
+    assert [(r.ref, r.state, r.kept_as) for r in one.refs] == [("refs/heads/main", "arrived", kept)]
+    assert landing.record()["history"][0]["refs"][0]["commands"][0] == f"git merge {kept}"
+    assert branch.git_story().repositories[0].refs[0].landed
+    assert branch.land(session="s_1").history == ()  # there is nothing more to bring
+
+
+def test_a_branch_that_did_not_move_follows(project: GitProject, branch: Branch) -> None:
+    landing = branch.land(commits="fast_forward")
+    assert landing.history[0].refs[0].state == "moved"
+    assert project.git("log", "-1", "--format=%s") == "by the agent"
+    assert project.git("status", "--porcelain") == "" and project.git("diff-files") == ""
+    assert "fast-forward" in project.git("reflog", "-1")
+    landing.undo()
+    assert project.git("log", "-1", "--format=%s") == "first"
+    assert project.git("status", "--porcelain") == "" and project.git("diff-files") == ""
+    assert (project.root / "a.txt").read_text() == "a\n"
+    branch.land(commits="fast_forward")
+    assert project.git("log", "-1", "--format=%s") == "by the agent"
+    assert project.git("status", "--porcelain") == ""
+
+
+def test_later_commits_of_the_branch_follow_too(project: GitProject, branch: Branch) -> None:
+    branch.land(commits="fast_forward")
+    branch.begin_turn()
+    project.agent(branch, ("b.txt", "B\n"), ["commit", "-qam", "again"])
+    branch.land(commits="fast_forward")
+    assert project.git("log", "-2", "--format=%s") == "again\nby the agent"
+    assert project.git("status", "--porcelain") == ""
+
+
+def test_commits_alone_land_and_come_back(project: GitProject) -> None:
+    branch = project.workspace.branch()
+    project.agent(branch, ("a.txt", "A\n"))
+    branch.land()
+    project.agent(branch, ["commit", "-qam", "of what landed"])
+    landing = branch.land(commits="fast_forward")
+    assert landing.entries == () and landing.history[0].refs[0].state == "moved"
+    assert project.git("status", "--porcelain") == ""
+    landing.undo()
+    assert project.git("log", "-1", "--format=%s") == "first"
+    assert project.git("status", "--short") == "M a.txt"
+
+
+def test_a_commit_of_the_user_stays_whatever_lands(project: GitProject, branch: Branch) -> None:
+    """Projects 1: `land --force` made the user's commit unreachable, reflog included."""
+    project.write("f.txt", "f\n")
+    project.git("add", ".")
+    project.git("commit", "-qm", "by the user")
+    landing = branch.land(force=True, commits="fast_forward", session="s_1")
+    (ref,) = landing.history[0].refs
+    assert (ref.state, ref.said) == ("stays", "it has moved on in your repository")
+    assert [c.split()[1] for c in landing.record()["history"][0]["refs"][0]["commands"]] == [
+        "merge", "cherry-pick", "rebase"
+    ]  # fmt: skip
+    assert project.git("log", "-1", "--format=%s") == "by the user"
+    assert project.git("status", "--short") == "M a.txt"
+    project.git("commit", "-qam", "mine, too")
+    landing.undo(force=True)
+    assert project.git("log", "-1", "--format=%s") == "mine, too"
+    assert (project.root / "a.txt").read_text() == "a\n"
+
+
+def test_undo_leaves_a_ref_where_the_user_has_gone_on(project: GitProject, branch: Branch) -> None:
+    """GI-5."""
+    landing = branch.land(commits="fast_forward")
+    project.write("f.txt", "f\n")
+    project.git("add", ".")
+    project.git("commit", "-qm", "by the user")
+    undone = landing.undo()
+    (ref,) = undone.history[0].refs
+    assert (ref.state, ref.said) == ("stays", "it has moved on in your repository")
+    assert project.git("log", "-2", "--format=%s") == "by the user\nby the agent"
+    assert (project.root / "a.txt").read_text() == "a\n"
+
+
+def test_two_sessions_that_both_commit_land_one_after_the_other(project: GitProject, branch: Branch) -> None:
+    """GI-8; projects 2c."""
+    other = project.workspace.branch()
+    project.agent(other, ("b.txt", "B\n"), ["commit", "-qam", "by the other"])
+    first = branch.land(commits="fast_forward", session="s_1")
+    second = other.land(commits="fast_forward", session="s_2")
+    assert first.refused == () == second.refused
+    assert [entry.path for entry in second.entries] == ["/b.txt"]
+    assert project.git("log", "-1", "--format=%s") == "by the agent"
+    assert project.git("log", "-1", "--format=%s", "refs/bowerbird/s_2/heads/main") == "by the other"
+    assert project.git("status", "--short") == "M b.txt"
+
+
+def test_nothing_moves_while_files_of_its_commits_stay(project: GitProject, branch: Branch) -> None:
+    project.agent(branch, ("b.txt", "B\n"), ["commit", "-qam", "second"])
+    (ref,) = branch.land(["a.txt"], commits="fast_forward").history[0].refs
+    assert (ref.state, ref.said) == ("stays", "files of its commits did not land: b.txt")
+    branch.land(commits="fast_forward")
+    assert project.git("log", "-1", "--format=%s") == "second"
+    assert project.git("status", "--porcelain") == ""
+
+
+def test_branches_tags_and_stashes_arrive(project: GitProject) -> None:
+    branch = project.workspace.branch()
+    project.agent(
+        branch,
+        ["switch", "-qc", "feature"], ("a.txt", "A\n"), ["commit", "-qam", "on it"], ["tag", "-m", "t", "v1"],
+        ("b.txt", "B\n"), ["stash"], ("b.txt", "BB\n"), ["stash"],
+    )  # fmt: skip
+    landing = branch.land(commits="fast_forward", session="s")
+    assert landing.history[0].troubles == ()
+    assert project.git("for-each-ref", "--format=%(refname)").split() == [
+        "refs/bowerbird/s/heads/feature", "refs/bowerbird/s/stash/0", "refs/bowerbird/s/stash/1",
+        "refs/bowerbird/s/tags/v1", "refs/heads/feature", "refs/heads/main", "refs/tags/v1",
+    ]  # fmt: skip
+    assert project.git("symbolic-ref", "HEAD") == "refs/heads/main"
+    assert project.git("fsck", "--full") == ""
+    landing.undo()
+    assert "refs/heads/feature" not in project.git("for-each-ref", "--format=%(refname)").split()
+
+
+def test_history_never_lands_where_that_is_set(project: GitProject, branch: Branch) -> None:
+    assert branch.land(commits="never").history == ()
+    assert project.git("for-each-ref", "refs/bowerbird") == ""
+
+
+def test_a_deleted_branch_or_repository_of_the_agent_stays_the_users(project: GitProject) -> None:
+    project.git("branch", "mine")
+    branch = project.workspace.branch()
+    project.agent(branch, ["branch", "-D", "mine"], ("a.txt", "A\n"))
+    branch.land(force=True, accept=["*"], commits="fast_forward")
+    assert project.git("rev-parse", "mine") == project.git("rev-parse", "main")
