@@ -73,7 +73,7 @@ def _workspace_from_settings(workdir: Path | None, data_dir: str | Path | None) 
         ConfigError: the settings are wrong. StoreError: the data directory cannot be made.
     """
     from bowerbird.app.application import make_data_dir
-    from bowerbird.app.mapping import landing_rules, workspace_limits
+    from bowerbird.app.mapping import git_rules, landing_rules, workspace_limits
     from bowerbird.config import load_settings
     from bowerbird.workspace import Workspace
 
@@ -85,6 +85,7 @@ def _workspace_from_settings(workdir: Path | None, data_dir: str | Path | None) 
         hide=loaded.settings.workspace.hidden,
         limits=workspace_limits(loaded.settings),
         rules=landing_rules(loaded, workdir),
+        git=git_rules(loaded.settings),
         trash_days=None,  # sessions there say what can still be restored (`sessions.retention`)
     )
 

@@ -19,16 +19,16 @@ TOGETHER = ["-c", "commit.gpgsign=false", "-c", "init.defaultBranch=main", "-c",
 class GitProject:
     """A workspace that is a repository with one commit, and branches of it."""
 
-    def __init__(self, base: Path, **how: object) -> None:
-        self.base, self.root, self.home = base, base / "project", base / "home"
+    def __init__(self, base: Path, root: Path | None = None, data: Path | None = None) -> None:
+        self.base, self.root, self.home = base, root or base / "project", base / "git-home"
         self.home.mkdir()
-        self.root.mkdir()
+        self.root.mkdir(exist_ok=True)
         self.git("init", "-q", "-b", "main")
         self.write("a.txt", "a\n")
         self.write("b.txt", "b\n")
         self.git("add", ".")
         self.git("commit", "-q", "-m", "first")
-        self.workspace = Workspace(self.root, data_dir=base / "data", **how)  # type: ignore[arg-type]
+        self.workspace = Workspace(self.root, data_dir=data or base / "data")
 
     def write(self, name: str, text: str) -> None:
         """Write a file of the user's."""

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from bowerbird.app.maker import SettingsTurnMaker
 from bowerbird.app.mapping import (
+    git_rules,
     landing_rules,
     session_settings,
     store_options,
@@ -140,6 +141,7 @@ async def open_application(
         hide=settings.workspace.hidden,
         limits=workspace_limits(settings),
         rules=landing_rules(loaded, workspace),
+        git=git_rules(settings),
         sandboxes=sandboxes,
         has_work=lambda thread_id: store.read(lambda c: has_open_work(c, thread_id)),
     )

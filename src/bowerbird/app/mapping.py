@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from bowerbird.config.sections.agent import ModelEntry, ProviderEntry
     from bowerbird.store import StoreOptions
     from bowerbird.tools.web.web_tools import WebSettings
-    from bowerbird.workspace import FlagRules, WorkspaceLimits
+    from bowerbird.workspace import FlagRules, HistoryRules, WorkspaceLimits
 
 EMBEDDED = "local:default"
 
@@ -202,6 +202,13 @@ def landing_rules(loaded: Loaded, workspace: Path | None) -> "FlagRules":
         ignore=section.ignore,
         agent_config=(*loaded.settings.memory.protected, *in_use),
     )
+
+
+def git_rules(settings: Settings) -> "HistoryRules":
+    """Return what landings do with commits."""
+    from bowerbird.workspace import HistoryRules
+
+    return HistoryRules(settings.git.land, settings.git.max_bytes)
 
 
 def web_settings(settings: Settings) -> "WebSettings":

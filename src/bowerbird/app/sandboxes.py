@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bowerbird.app.mapping import landing_rules, workspace_limits
+from bowerbird.app.mapping import git_rules, landing_rules, workspace_limits
 from bowerbird.config import Loaded, Settings
 from bowerbird.core.errors import SandboxUnavailable
 from bowerbird.core.events import Egress, SandboxTier
@@ -137,6 +137,7 @@ async def open_scratch(
             hide=settings.workspace.hidden,
             limits=workspace_limits(settings),
             rules=landing_rules(loaded, directory),
+            git=git_rules(settings),
         )
     )
     try:

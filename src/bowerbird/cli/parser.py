@@ -6,7 +6,7 @@ imported only then. Not here: what a command does, options given anywhere (`term
 
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from typer import Argument, Option
@@ -178,13 +178,17 @@ def _add_review(application: typer.Typer, call: Call) -> None:
         ] = False,
         partial: Annotated[bool, Option("--partial", help="Land what can land, report the rest.")] = False,
         check: Annotated[bool, Option("--check", help="Land only if landing.check passes.")] = False,
+        commits: Annotated[
+            Literal["fetch", "fast-forward", "never"] | None,
+            Option("--commits", help="What becomes of commits; default: git.land."),
+        ] = None,
         json: Json = False,
         workspace: Where = None,
     ) -> int:
         """Write a branch's changes into the directory; `undo` takes them back."""
         return call("review.commands", "land", session=session, paths=paths or [], patch=patch, yes=yes,
-                    accept=accept or [], force=force, partial=partial, check=check, json=json,
-                    workspace=workspace)  # fmt: skip
+                    accept=accept or [], force=force, partial=partial, check=check,
+                    commits=commits, json=json, workspace=workspace)  # fmt: skip
 
 
 def _add_discard(application: typer.Typer, call: Call) -> None:

@@ -33,6 +33,7 @@ from bowerbird.config.sections.ground import (
     CliSection,
     DelegationSection,
     DispatchSection,
+    GitSection,
     InboxSection,
     JournalSection,
     LandingSection,
@@ -76,6 +77,7 @@ class Settings(BaseSettings):
     dispatch: DispatchSection = section(DispatchSection)
     workspace: WorkspaceSection = section(WorkspaceSection)
     landing: LandingSection = section(LandingSection)
+    git: GitSection = section(GitSection)
     sandbox: SandboxSection = section(SandboxSection)
     tools: ToolsSection = section(ToolsSection)
     approval: ApprovalSection = section(ApprovalSection)

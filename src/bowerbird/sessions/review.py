@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from bowerbird.sessions.branches.branches import Branches
     from bowerbird.sessions.branches.landing_checks import Checking
     from bowerbird.store.store import Store
-    from bowerbird.workspace import Branch, Landing, LandingPlan
+    from bowerbird.workspace import Branch, GitStory, Landing, LandingPlan
 
+Commits = Literal["fetch", "fast_forward", "never"]
 NO_CHECK = "no check is configured: set landing.check to a shell command, such as pytest -q"
 
 
@@ -43,6 +44,7 @@ class ToLand:
     force: bool = False
     partial: bool = False
     plan: str | None = None
+    commits: Commits | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,18 @@ class Review:
         branch = await self._sessions.branch(thread_id)
         return await to_thread(branch.plan_landing, paths or None)
 
+    async def diff(
+        self, thread_id: str, paths: Sequence[str] | None = None, since: str | None = None
+    ) -> dict[str, Any]:
+        """Return the changes as plain data; those of everything with what happened in git (`git`)."""
+        branch = await self._sessions.branch(thread_id)
+        found = (await to_thread(branch.diff, paths or None, since)).record()
+        return found | {"git": [] if paths or since else (await self.git(thread_id)).record()}
+
+    async def git(self, thread_id: str) -> "GitStory":
+        """Return what happened in git on a session's branch."""
+        return await to_thread((await self._sessions.branch(thread_id)).git_story)
+
     async def land(
         self,
         thread_id: str,
@@ -117,11 +131,14 @@ class Review:
         await self._branches.require_quiet(branch.id)
         chosen = asdict(wanted)
         async with watched(self._sessions.live, thread_id, also=told) as heard:
-            landing = await in_thread(lambda: branch.land(**chosen, actor=actor, door=door, told=heard))
-        if not landing.entries and landing.refused:  # by `partial`: nothing was done, no landing is kept
+            landing = await in_thread(
+                lambda: branch.land(**chosen, session=thread_id, actor=actor, door=door, told=heard)
+            )
+        if landing.refused and not landing.entries and not landing.history:
+            # By `partial`: nothing was done, no landing is kept.
             text = f"nothing landed: {len(landing.refused)} paths are refused, and there are no others"
             raise LandingRefused(text, landing.record()["refused"])
-        if landing.entries:
+        if landing.entries or landing.history:
             await self._tell(branch.id, f"landed {len(landing.entries)} paths as {landing.id}")
         return landing
 
@@ -276,10 +293,22 @@ class Review:
         self._sessions.live.publish(Published(thread_id, None, None, Notice("landing", text)))
 
 
-def land_by_policy(branch: "Branch", told: Told) -> str | None:
+def land_by_policy(branch: "Branch", told: Told, thread_id: str) -> str | None:
     """Land everything that needs nobody's word; return what to tell people, None for nothing. Blocks."""
-    if not branch.changes().paths:
+    if not branch.changes().paths and not branch.has_new_commits:
         return None
-    landing = branch.land(partial=True, automatic=True, actor="policy", door="policy", told=told)
+    # What was written after something from outside was read arrives nowhere by itself (D-6).
+    commits: Commits | None = "never" if branch.is_tainted else None
+    landing = branch.land(
+        partial=True,
+        automatic=True,
+        commits=commits,
+        session=thread_id,
+        actor="policy",
+        door="policy",
+        told=told,
+    )
     refused = "".join(f"; not landed: {row.path} ({row.reason})" for row in landing.refused)
-    return f"{len(landing.entries)} paths landed{refused}"
+    arrived = sum(len(one.refs) for one in landing.history)
+    history = f", {arrived} refs of git arrived" if arrived else ""
+    return f"{len(landing.entries)} paths landed{history}{refused}"

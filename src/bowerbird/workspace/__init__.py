@@ -1,6 +1,6 @@
 """Branches of a directory: layers, merged view, file tools, diff, merge, landing and undo.
 
-Lives here: all file work, and no process but ripgrep. Must not be here: settings and the
+Lives here: all file work, and no process but ripgrep and git. Must not be here: settings and the
 database (they arrive as values), running commands (`sandbox`), what an agent may do
 (`agent`). The way in is `Workspace`; a `Branch` is what tools and doors work with.
 """
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
         PathMarks,
         PlannedPath,
     )
+    from bowerbird.workspace.git.landed_history import HistoryRules
+    from bowerbird.workspace.git.story import GitStory
     from bowerbird.workspace.history.history import Snapshot
     from bowerbird.workspace.landing.landings import Landing
     from bowerbird.workspace.landing.record import LandingEntry, Refused
@@ -34,9 +36,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BeforeCall", "Branch", "BranchInfo", "Captured", "Changes", "Diff", "Exported", "FileDiff", "FlagRules",
-    "Hunk", "Landing", "LandingEntry", "LandingPlan", "MergeConflict", "MergeResult", "OverlayDirs",
-    "PathMarks", "PlannedPath", "ProcessView", "Refused", "Snapshot", "ViewChanged", "Workspace",
-    "WorkspaceLimits",
+    "GitStory", "HistoryRules", "Hunk", "Landing", "LandingEntry", "LandingPlan", "MergeConflict",
+    "MergeResult", "OverlayDirs", "PathMarks", "PlannedPath", "ProcessView", "Refused", "Snapshot",
+    "ViewChanged", "Workspace", "WorkspaceLimits",
 ]  # fmt: skip
 
 __getattr__, __dir__ = lazy(
@@ -45,6 +47,8 @@ __getattr__, __dir__ = lazy(
         "branch": "Branch",
         "compare.results": "Changes Diff Exported FileDiff LandingPlan MergeConflict MergeResult "
         "PathMarks PlannedPath",
+        "git.landed_history": "HistoryRules",
+        "git.story": "GitStory",
         "history.history": "Snapshot",
         "landing.landings": "Landing",
         "landing.record": "LandingEntry Refused",

@@ -7,6 +7,7 @@ merge), `history/history.py`, `landing/landing.py`, `export.py`.
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from bowerbird.core.errors import InvalidArgument, InvalidWorkspace
@@ -247,7 +248,8 @@ class Branch(BranchFiles, ChangesOfBranch):
         """
         request = LandRequest(self._paths(paths), None if hunks is None else tuple(hunks))
         with Beneath(self._root()) as tree:
-            return shown_plan(plan_landing(self._ground(None), tree, request)[0])
+            plan = shown_plan(plan_landing(self._ground(None), tree, request)[0])
+        return replace(plan, commits=paths is None and self.has_new_commits)
 
     @said_plainly()
     def land(
@@ -286,7 +288,8 @@ class Branch(BranchFiles, ChangesOfBranch):
         root, named = self._root(), self._paths(paths)
         accepted = tuple("*" if path == "*" else chosen_path(path, self._state.workspace) for path in accept)
         chosen = None if hunks is None else tuple(hunks)
-        history = Bringing(commits or self._shared.git_land, session or self.id)
+        rules = self._shared.git
+        history = Bringing(commits or rules.land, session or self.id, rules.most_bytes)
         request = LandRequest(named, chosen, accepted, force, partial, plan, actor, door, automatic, history)
         self._shared.landings.recover(self.id)
         with self._state.writing():

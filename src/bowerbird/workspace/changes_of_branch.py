@@ -12,10 +12,12 @@ from bowerbird.workspace.compare.results import Changes, Diff, Exported
 from bowerbird.workspace.export import Format, export_branch
 from bowerbird.workspace.fork_and_merge import history_of, pending
 from bowerbird.workspace.git.apart import comparable, files_of
+from bowerbird.workspace.git.arrival import has_new_commits
 from bowerbird.workspace.git.landed_refs import LandedRefs
 from bowerbird.workspace.git.story import GitStory, story_of
 from bowerbird.workspace.history.history import History
 from bowerbird.workspace.registry.state import BranchState
+from bowerbird.workspace.registry.taint import tainted_paths
 from bowerbird.workspace.shared import Shared
 from bowerbird.workspace.tree.changes import Change, changes_since, select
 from bowerbird.workspace.tree.paths import PathInput, chosen_path, shown
@@ -69,6 +71,17 @@ class ChangesOfBranch:
             Exists: the directory is not empty.
         """
         return export_branch(self._state.reading(), files_of(pending(self._state)), Path(to), format)
+
+    @property
+    def has_new_commits(self) -> bool:
+        """Whether a landing would bring commits into the user's repository; no git is asked."""
+        changes = pending(self._state)
+        return has_new_commits(self._state.stack, changes, self._state.directory)
+
+    @property
+    def is_tainted(self) -> bool:
+        """Whether something of what is pending was written after text from outside was read."""
+        return bool(tainted_paths(self._state))
 
     def git_story(self) -> GitStory:
         """Return what happened in the git directories on the branch: refs, commits, stashes, settings.

@@ -5,7 +5,7 @@ Here: the values that handles pass on. Not here: any behaviour.
 
 from dataclasses import dataclass, field
 
-from bowerbird.workspace.git.landed_history import Commits
+from bowerbird.workspace.git.landed_history import HistoryRules
 from bowerbird.workspace.landing.landings import Landings
 from bowerbird.workspace.marks.flags import FlagRules
 from bowerbird.workspace.registry.registry import BranchRegistry
@@ -16,14 +16,14 @@ class Shared:
     """What all branches of one `Workspace` share.
 
     Attributes:
-        rules: flags and caches of landings. git_land: what a landing does with commits.
+        rules: flags and caches of landings. git: what landings do with commits.
         held: by branch, how many background processes write, and the turn whose snapshot waits.
     """
 
     registry: BranchRegistry
     landings: Landings
     rules: FlagRules
-    git_land: Commits = "fetch"
+    git: HistoryRules = field(default_factory=HistoryRules)
     held: dict[str, "Held"] = field(default_factory=dict[str, "Held"])
 
 

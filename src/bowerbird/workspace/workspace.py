@@ -12,7 +12,7 @@ from bowerbird.core.errors import InvalidWorkspace, NotFound, WorkspaceError
 from bowerbird.workspace.branch import Branch
 from bowerbird.workspace.find.browsing import Browse
 from bowerbird.workspace.fork_and_merge import forget_snapshots
-from bowerbird.workspace.git.landed_history import Commits
+from bowerbird.workspace.git.landed_history import HistoryRules
 from bowerbird.workspace.landing.apply import said_plainly
 from bowerbird.workspace.landing.fix import Fix
 from bowerbird.workspace.landing.landings import Landing, Landings
@@ -45,7 +45,7 @@ class Workspace:
         hide: globs of paths that do not exist in any branch (`workspace.hide`).
         limits: sizes of branches.
         rules: flags and caches of landings (`landing.flag`, `.unflag`, `.ignore`).
-        git_land: what landings do with commits, see `Branch.land` (`git.land`).
+        git: what landings do with commits, see `Branch.land` (`git.land`).
         trash_days: what was discarded longer ago is removed now; None = the caller calls `empty_trash`.
 
     Raises:
@@ -65,7 +65,7 @@ class Workspace:
         limits: WorkspaceLimits | None = None,
         rules: FlagRules | None = None,
         trash_days: float | None = TRASH_DAYS,
-        git_land: Commits = "fetch",
+        git: HistoryRules | None = None,
     ) -> None:
         root = None if path is None else presence.given_directory(path)
         self._hide = tuple(hide)
@@ -73,7 +73,9 @@ class Workspace:
         place = None if kept is None else Path(kept).expanduser().absolute()
         registry = BranchRegistry(place, root, limits if limits is not None else WorkspaceLimits())
         landings = Landings(registry)
-        self._shared = Shared(registry, landings, rules if rules is not None else FlagRules(), git_land)
+        self._shared = Shared(
+            registry, landings, rules if rules is not None else FlagRules(), git or HistoryRules()
+        )
         landings.recover()
         if trash_days is not None:
             registry.empty_trash(days=trash_days)

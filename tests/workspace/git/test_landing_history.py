@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from support.git_project import GitProject
 
-from bowerbird.workspace import Branch
+from bowerbird.workspace import Branch, Workspace
 
 
 @pytest.fixture
@@ -160,3 +160,63 @@ def test_a_deleted_branch_or_repository_of_the_agent_stays_the_users(project: Gi
     project.agent(branch, ["branch", "-D", "mine"], ("a.txt", "A\n"))
     branch.land(force=True, accept=["*"], commits="fast_forward")
     assert project.git("rev-parse", "mine") == project.git("rev-parse", "main")
+
+
+@pytest.mark.parametrize("point", ["applying", "settle", "done"])
+def test_a_landing_that_is_killed_ends_whole_or_not_at_all(
+    project: GitProject, branch: Branch, point: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed between objects, refs and files: the next start finishes it, or nothing happened but objects."""
+
+    class Killed(BaseException):
+        pass
+
+    def kill(name: str) -> None:
+        if name == point:
+            raise Killed
+
+    from bowerbird.workspace.landing import apply, landings
+
+    monkeypatch.setattr(apply.Applier, "_give_back", lambda *_: (_ for _ in ()).throw(Killed()))
+    monkeypatch.setattr(apply, "discard", lambda *_: None)
+    monkeypatch.setattr(landings, "no_checkpoint", kill)
+    with pytest.raises(Killed), Workspace(project.root, data_dir=project.base / "data") as dying:
+        dying._shared.landings.checkpoint = kill  # pyright: ignore[reportPrivateUsage]
+        dying.open(branch.id).land(commits="fast_forward", session="s")
+    monkeypatch.undo()
+    with Workspace(project.root, data_dir=project.base / "data") as again:
+        again.finish_landings()
+        landed = (project.root / "a.txt").read_text() == "A\n"
+        assert landed == (point != "applying")
+        assert project.git("log", "-1", "--format=%s") == ("by the agent" if landed else "first")
+        assert (
+            project.git("status", "--porcelain") == ""
+            and project.git("fsck", "--full", "--no-dangling") == ""
+        )
+        again.open(branch.id).land(commits="fast_forward", session="s")
+    assert project.git("log", "-1", "--format=%s") == "by the agent"
+    assert project.git("status", "--porcelain") == ""
+
+
+def test_a_new_repository_that_was_used_since_stays_at_an_undo(project: GitProject) -> None:
+    """GI-4: an undo, forced or not, never takes commits away."""
+    branch = project.workspace.branch()
+    sub = ["-C", "sub"]
+    project.agent(
+        branch,
+        ("sub/x.txt", "x\n"),
+        [*sub, "init", "-q"],
+        [*sub, "add", "."],
+        [*sub, "commit", "-qm", "in it"],
+    )
+    assert branch.git_story().repositories[0].is_new
+    landing = branch.land(accept=["sub/.git"])
+    for missing in ("refs/heads", "refs/tags", "objects/info", "objects/pack"):
+        (project.root / "sub/.git" / missing).mkdir(parents=True, exist_ok=True)
+    (project.root / "sub/y.txt").write_text("y\n")
+    project.git(*sub, "add", ".")
+    project.git(*sub, "commit", "-qm", "of the user")
+    undone = landing.undo(force=True)
+    assert project.git(*sub, "log", "--format=%s") == "of the user\nin it"
+    assert [(row.path, row.reason) for row in undone.refused] == [("/sub/.git", "git-moved")]
+    assert not (project.root / "sub/x.txt").exists()

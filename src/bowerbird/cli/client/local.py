@@ -242,7 +242,11 @@ class LocalClient(LocalRest):
 
     async def diff(self, thread_id: str, paths: Sequence[str] | None = None) -> Row:
         """See `Client`."""
-        return (await to_thread((await self.branch(thread_id)).diff, paths)).record()
+        return await self._review.diff(thread_id, paths)
+
+    async def git(self, thread_id: str) -> list[Row]:
+        """See `Client`."""
+        return (await self._review.git(thread_id)).record()
 
     async def patch(self, thread_id: str, paths: Sequence[str] | None = None) -> str:
         """See `Client`."""

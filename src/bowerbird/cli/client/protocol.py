@@ -183,6 +183,10 @@ class Client(Protocol):
         """Return the changes with their hunks."""
         ...
 
+    async def git(self, thread_id: str) -> list[Row]:
+        """Return what happened in git on the branch, by repository."""
+        ...
+
     async def patch(self, thread_id: str, paths: Sequence[str] | None = None) -> str:
         """Return the changes as a patch."""
         ...

@@ -232,6 +232,10 @@ class ServerClient:
         """See `Client`."""
         return await self._requests.get(_place(thread_id, "/diff"), path=paths)
 
+    async def git(self, thread_id: str) -> list[Row]:
+        """See `Client`."""
+        return await self._requests.get(_place(thread_id, "/git"))
+
     async def patch(self, thread_id: str, paths: Sequence[str] | None = None) -> str:
         """See `Client`."""
         return await self._requests.text(_place(thread_id, "/diff"), path=paths, format="unified")

@@ -29,7 +29,7 @@ from bowerbird.cli.terminal.terminal import Ability
 from bowerbird.cli.terminal.text import harmless, harmless_path, table
 from bowerbird.core.errors import LandingRefused, UnknownSession
 from bowerbird.core.threads import to_thread
-from bowerbird.sessions.review import ToLand
+from bowerbird.sessions.review import Commits, ToLand
 
 _FIXED = {
     "done": "landed",
@@ -138,10 +138,12 @@ def land(
     json: bool,
     workspace: str | None,
     check: bool = False,
+    commits: str | None = None,
 ) -> int:
     """Write a branch's changes into its directory, all or some; nothing lands on a conflict.
 
     Args:
+        commits: `fetch`, `fast-forward`, `never`; None = as `git.land` says.
         check: the command of `landing.check` runs first; nothing lands when it fails.
     """
     screen = TerminalScreen(shell)
@@ -149,7 +151,8 @@ def land(
     async def work(client: Client) -> int:
         thread_id, chosen = await pick_with_paths(client, session, paths)
         named = ("*",) if "*" in accept else tuple(client.paths(accept))
-        wanted = ToLand(paths=chosen or None, accept=named, force=force, partial=partial)
+        history = cast("Commits | None", commits and commits.replace("-", "_"))
+        wanted = ToLand(paths=chosen or None, accept=named, force=force, partial=partial, commits=history)
         asked = await choose(screen, client, thread_id, wanted, patch=patch, yes=yes)
         if asked is None:
             say_landed(screen, None)

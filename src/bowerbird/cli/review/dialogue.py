@@ -11,6 +11,7 @@ from typing import Any, Protocol, cast
 from bowerbird.cli.client.protocol import Client, Row
 from bowerbird.cli.review.choosing import HELP, Answer, Choice, Choosing, Question, questions_of
 from bowerbird.cli.review.drawn import files_of
+from bowerbird.cli.review.git_lines import history_lines
 from bowerbird.cli.review.marking import held_lines, to_accept, without_unnamed
 from bowerbird.cli.terminal.drawing import coloured_diff
 from bowerbird.cli.terminal.exits import APPROVAL, DONE, PARTLY, USAGE, CliExit
@@ -97,9 +98,9 @@ async def choose(
     """
     plan = await client.plan(thread_id, wanted.paths)
     entries = [row for row in plan["entries"] if not row["ignored"] or wanted.paths]
-    if not entries:
+    if not entries and not (plan.get("commits") and wanted.commits != "never"):
         return None
-    if patch:
+    if patch and entries:
         choice = await choose_hunks(screen, entries, await client.diff(thread_id, wanted.paths))
         if choice.is_empty:
             return None
@@ -208,6 +209,8 @@ def say_landed(screen: Screen, outcome: Outcome) -> None:
         return
     landed = plural(files_of(outcome["entries"]), "change")
     screen.tell(f"landed {landed} as {outcome['id']}", "green")
+    for line in history_lines(outcome.get("history") or []):
+        screen.note(line)
     screen.note(f"take it back with: {screen.prefix}undo {outcome['id']}")
     if outcome["refused"]:
         screen.warn("not landed:", "yellow")
@@ -274,6 +277,8 @@ def say_undone(screen: Screen, outcome: Row | LandingRefused) -> None:
         return
     count = plural(files_of(outcome["entries"]), "change")
     screen.tell(f"took {outcome.get('undoes') or 'it'} back ({count})", "green")
+    for line in history_lines(outcome.get("history") or []):
+        screen.note(line)
     screen.note(f"bring it back with: {screen.prefix}undo {outcome['id']}")
 
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from bowerbird.cli.client.protocol import Client
+from bowerbird.cli.review.git_lines import git_lines
 from bowerbird.cli.review.marking import taint_line
 from bowerbird.cli.terminal.drawing import coloured_diff
 from bowerbird.cli.terminal.exits import DONE
@@ -42,15 +43,21 @@ async def write_diff(
         count = plural(len(folded), "ignored file")
         first = harmless_path(folded[0].lstrip("/"))
         shell.terminal.note(f"{count} left out, {first} …: name a path to see it")
-        if not paths:
-            return DONE
+    told = [] if chosen else git_lines(await client.git(thread_id))
     if stat:
-        for line in stat_lines(await client.diff(thread_id, paths), width=shell.terminal.width):
+        lines: list[str] = []
+        if paths or not folded:
+            lines = stat_lines(await client.diff(thread_id, paths), width=shell.terminal.width)
+        for line in [*lines, *told]:
             shell.terminal.line(line)
+        return DONE
+    for line in told:
+        shell.terminal.note(line)
+    if folded and not paths:
         return DONE
     patch = await client.patch(thread_id, paths)
     show_paged(shell.terminal, coloured_diff(patch, shell.terminal.out), patch)
-    if not patch:
+    if not patch and not told:
         where = f" at {', '.join(map(harmless_path, chosen))}" if chosen else ""
         shell.terminal.note(f"session {thread_id} changes nothing{where}")
     return DONE

@@ -133,6 +133,17 @@ class LandingSection(Section):
     )
 
 
+class GitSection(Section):
+    """What landings do with git."""
+
+    land: Literal["fetch", "fast_forward", "never"] = key(
+        "fetch",
+        "Commits of a branch: fetch = into refs/bowerbird/SESSION/ beside your own; fast_forward = your "
+        "branches follow, too, where they are still what the agent began from; never = they stay there.",
+    )
+    max_bytes: Int = key(GIB, "Largest new history that one landing brings.", unit="bytes", ge=MIB)
+
+
 class NetworkSection(Section):
     """What sandboxed processes may reach."""
 

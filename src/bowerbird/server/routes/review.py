@@ -34,7 +34,14 @@ from bowerbird.server.routes.common import (
     Viewer,
     whole,
 )
-from bowerbird.server.routes.shapes import Diff, LandedPath, LandingUnderWay, RefusedPath
+from bowerbird.server.routes.shapes import (
+    Diff,
+    GitRepository,
+    LandedPath,
+    LandedRepository,
+    LandingUnderWay,
+    RefusedPath,
+)
 from bowerbird.server.routes.turns import Accepted
 from bowerbird.sessions.review import NO_CHECK, ToLand
 
@@ -70,6 +77,9 @@ class Land(StrictBody):
     accept: Paths = Field(default_factory=list)
     force: bool = False
     partial: bool = False
+    commits: Literal["fetch", "fast_forward", "never"] | None = Field(
+        default=None, description="What becomes of commits; null = as the setting git.land says."
+    )
 
 
 class Undo(StrictBody):
@@ -136,6 +146,7 @@ class Plan(Shown):
 
     plan: str
     entries: list[PlanRow]
+    commits: bool
 
 
 class LandingShown(Shown):
@@ -148,6 +159,7 @@ class LandingShown(Shown):
     branch: str
     entries: list[LandedPath]
     refused: list[RefusedPath]
+    history: list[LandedRepository]
 
 
 class LandingRuns(LandingUnderWay):
@@ -193,14 +205,27 @@ async def diff(
 ) -> Response:
     """Against the fork point, or against an earlier state; non-empty `flags` is the red lane.
 
+    `git` tells what happened in git directories, which have no files here; empty where paths or `since` are
+    given.
+
     With `format=unified` the answer is that of `GET …/patch`.
     """
     if format == "unified":
         return await patch(conversation_id, context, caller, path, since)
     row = await owned_session(context, caller, conversation_id)
-    branch = await branch_of(context, row)
+    require_branch(row)
     snapshot = await snapshot_of(context, row, since)
-    return answer(await to_thread(lambda: branch.diff(virtual_paths(path) or None, snapshot).record()))
+    return answer(await context.sessions.review.diff(row.thread_id, virtual_paths(path), snapshot))
+
+
+@router.get(
+    "/conversations/{conversation_id}/git", response_model=list[GitRepository], summary="What happened in git"
+)
+async def git(conversation_id: ConversationId, context: Context, caller: Viewer) -> Response:
+    """Refs, commits, stashes and settings of the branch's git directories, which are in no diff."""
+    row = await owned_session(context, caller, conversation_id)
+    require_branch(row)
+    return answer((await context.sessions.review.git(row.thread_id)).record())
 
 
 @router.get(
@@ -251,9 +276,10 @@ async def land(
         force=given.force,
         partial=given.partial,
         plan=given.plan,
+        commits=given.commits,
     )
     landing = await context.sessions.review.land(row.thread_id, asked, actor=caller.user_id, door=DOOR)
-    if not landing.entries:
+    if not landing.entries and not landing.history:
         raise problem("conflict", "there is nothing to land: the conversation changes no such path")
     return answer(shown_landing(landing))
 

@@ -130,11 +130,75 @@ class ChangedFile(Shown):
     taint: list[str] = Field(default_factory=list)
 
 
+class GitCommit(Shown):
+    """A commit as a line."""
+
+    id: str
+    subject: str
+
+
+class GitRef(Shown):
+    """A ref that the branch changed; `stash/0` is its oldest stash, `HEAD` a detached one."""
+
+    ref: str
+    change: Literal["created", "moved", "rewritten", "deleted"]
+    old: str | None
+    new: str | None
+    commits: int
+    subjects: list[GitCommit]
+    landed: bool
+
+
+class GitSetting(Shown):
+    """What git runs or obeys, and the branch changed: it lands only when accepted by name."""
+
+    path: str
+    change: Literal["created", "modified", "deleted"]
+    reasons: list[str]
+
+
+class GitRepository(Shown):
+    """What happened in one git directory; `head`: where HEAD was and is, null = it stayed."""
+
+    path: str
+    is_new: bool
+    is_removed: bool
+    head: list[str | None] | None
+    refs: list[GitRef]
+    worktrees: list[str]
+    settings: list[GitSetting]
+    troubles: list[str]
+
+
 class Diff(Shown):
     """Changes with their hunks; paths begin with a slash."""
 
     written: list[ChangedFile]
     deleted: list[str]
+    git: list[GitRepository] = Field(default_factory=list[GitRepository])
+
+
+class LandedRef(Shown):
+    """A ref of the branch that arrived in the user's repository, under `kept_as`.
+
+    `state`: `moved` = the user's ref of that name points to `id` now; `stays` = it does not, `said` tells
+    why; `arrived` = only `kept_as` does. `commands`: ways to bring it in by hand.
+    """
+
+    ref: str
+    id: str | None
+    kept_as: str
+    state: str
+    said: str
+    commands: list[str]
+
+
+class LandedRepository(Shown):
+    """What a landing did in one repository; `troubles`: what git refused."""
+
+    repository: str
+    refs: list[LandedRef]
+    troubles: list[str]
 
 
 class LandedPath(Shown):

@@ -20,7 +20,7 @@ from bowerbird.sessions.branches.takeover import take_over
 
 if TYPE_CHECKING:
     from bowerbird.store.rows.sessions import SessionRow
-    from bowerbird.workspace import Branch, FlagRules, Workspace, WorkspaceLimits
+    from bowerbird.workspace import Branch, FlagRules, HistoryRules, Workspace, WorkspaceLimits
 
 LONGEST_WAIT_S = 120.0  # of a turn whose branch another process has, say for a background command
 
@@ -56,7 +56,7 @@ class Branches:
         data_dir: where branches are kept.
         hide: globs hidden in every workspace (`workspace.hide`).
         limits: sizes of branches; the defaults when None.
-        rules: flags and caches of landings; the built-in ones when None.
+        rules: flags and caches of landings; the built-in ones when None. git: what landings do with commits.
         sandboxes: ended before the branches they run on; closed with them.
         has_work: whether a turn of a session, by its id, is open; with it, branches that have rested longest
             are closed when this process is short of descriptors. They open again when they are used.
@@ -69,6 +69,7 @@ class Branches:
         hide: tuple[str, ...] = (),
         limits: "WorkspaceLimits | None" = None,
         rules: "FlagRules | None" = None,
+        git: "HistoryRules | None" = None,
         sandboxes: Sandboxes | None = None,
         has_work: Callable[[str], Awaitable[bool]] | None = None,
     ) -> None:
@@ -77,6 +78,7 @@ class Branches:
         self._hide = hide
         self._limits = limits
         self._rules = rules
+        self._git = git
         self._workspaces: dict[str | None, Workspace] = {}
         self._branches: dict[str, Branch] = {}
         self._has_work = has_work
@@ -326,6 +328,7 @@ class Branches:
                 hide=self._hide,
                 limits=self._limits,
                 rules=self._rules,
+                git=self._git,
                 trash_days=None,  # sessions say what can still be restored (`retention.py`)
             )
             self._workspaces[path] = found

@@ -200,7 +200,7 @@ class Closer:
             return
         try:
             async with watched(self._context.live, self._turn.thread_id, self._turn.turn_id) as told:
-                landing = await in_thread(land_by_policy, branch, told)
+                landing = await in_thread(land_by_policy, branch, told, self._turn.thread_id)
         except LandingRefused as error:
             self._publish(None, Notice("landing", str(error)))
         except (BowerbirdError, OSError, ThreadDefect) as error:

@@ -190,14 +190,20 @@ class LandingPlan:
 
     Attributes:
         id: names the plan: `land(plan=plan.id)` is refused when something changed since.
+        commits: there are commits that a landing of everything brings into the user's repository.
     """
 
     id: str
     entries: tuple[PlannedPath, ...] = ()
+    commits: bool = False
 
     def record(self) -> dict[str, Any]:
         """Return the form of WS-49."""
-        return {"plan": self.id, "entries": [entry.record() for entry in self.entries]}
+        return {
+            "plan": self.id,
+            "entries": [entry.record() for entry in self.entries],
+            "commits": self.commits,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bowerbird.workspace.git.apart import apart
-from bowerbird.workspace.git.landed_history import Commits, LandedHistory, LandedRef
+from bowerbird.workspace.git.landed_history import MOST_BYTES, Commits, LandedHistory, LandedRef
 from bowerbird.workspace.git.landed_refs import Landed, LandedRefs
 from bowerbird.workspace.git.moving import head_of, value_of
 from bowerbird.workspace.git.quarantine import Quarantine
@@ -25,7 +25,6 @@ from bowerbird.workspace.marks.surroundings import around_changes
 from bowerbird.workspace.tree.changes import Change
 from bowerbird.workspace.tree.stack import Stack
 
-MOST_BYTES = 1024**3
 _FEW_OBJECTS = 100
 _NO_NAME = re.compile(r"[^A-Za-z0-9_-]+")
 MOVED_ON = "it has moved on in your repository"
@@ -81,6 +80,21 @@ def bring(
     return tuple(found)
 
 
+def has_new_commits(stack: Stack, changes: Sequence[Change], directory: Path) -> bool:
+    """Whether a landing would bring something in; no git is asked."""
+    parts = apart(changes, around_changes(stack, changes))
+    if not parts.data:
+        return False
+    known = LandedRefs(directory).newest()
+    inside = repositories(stack, [*parts.settings, *parts.data], around_changes(stack, changes))
+    return any(
+        move.new is not None and known.get(one.root, {}).get(move.name) != move.new
+        for one in inside
+        if not one.is_new and not one.is_removed
+        for move in one.refs().find().moves
+    )
+
+
 def _of_one(repository: Repository, directory: Path, landed: Landed, how: Bringing) -> LandedHistory:
     found = repository.refs().find()
     known = landed.get(repository.root, {})
@@ -121,19 +135,28 @@ def _bring(
         if move not in there
     ]
     arrived = _objects(repository, quarantine, there, brought)
-    theirs = Git(repository.git_dir)
-    for move in arrived:
+    for move in _kept(Git(repository.git_dir), arrived, how.session, brought):
         kept_as = kept_name(how.session, move.name)
-        try:
-            message = f"bowerbird: {move.name} of session {how.session}"
-            theirs.run("update-ref", "--create-reflog", "-m", message, kept_as, str(move.new))
-        except GitFailed as error:
-            brought.troubles.append(f"{move.name}: {error}")
-            continue
         ref = LandedRef(move.name, move.new, kept_as, base=move.old or found.start)
         if how.commits == "fast_forward":
             ref = _following(repository, quarantine, move, ref, known.get(move.name, []), how)
         brought.refs.append(ref)
+
+
+def _kept(theirs: Git, moves: Sequence[RefMove], session: str, brought: _Brought) -> list[RefMove]:
+    """Point refs of ours at what arrived, all at once or else one by one; returns those that are kept."""
+    if not moves:
+        return []
+    lines = "".join(f"update {kept_name(session, move.name)} {move.new}\n" for move in moves).encode()
+    try:
+        message = f"bowerbird: session {session}"
+        theirs.run("update-ref", "--create-reflog", "-m", message, "--stdin", stdin=lines)
+        return list(moves)
+    except GitFailed as error:
+        if len(moves) == 1:
+            brought.troubles.append(f"{moves[0].name}: {error}")
+            return []
+    return [move for one in moves for move in _kept(theirs, [one], session, brought)]
 
 
 def _objects(

@@ -4,6 +4,7 @@ Here: frozen values and their file `history.json`, written before any ref of the
 moving refs (`moving.py`), making them (`arrival.py`).
 """
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,8 +13,22 @@ import msgspec
 from bowerbird.core.atomic import replace_file
 
 Commits = Literal["fetch", "fast_forward", "never"]
+MOST_BYTES = 1024**3
 State = Literal["arrived", "moving", "moved", "stays"]
 _NAME = "history.json"
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryRules:
+    """What landings do with commits, from settings.
+
+    Attributes:
+        land: `fetch`, `fast_forward` or `never`, where nobody says otherwise (`git.land`).
+        most_bytes: of new objects that one landing brings (`git.max_bytes`).
+    """
+
+    land: Commits = "fetch"
+    most_bytes: int = MOST_BYTES
 
 
 class LandedRef(msgspec.Struct, frozen=True):

@@ -89,7 +89,7 @@ class Quarantine:
                 continue
             left -= change.new.content.size
             if left < 0:
-                raise GitFailed(f"the new objects are larger than {self._most_bytes:,} bytes (git.max_mb)")
+                raise GitFailed(f"the new objects are larger than {self._most_bytes:,} bytes (git.max_bytes)")
             there = self._path / name
             there.parent.mkdir(exist_ok=True)
             _copy(change.new.content, there)

@@ -70,17 +70,19 @@ class BranchRefs:
     def find(self) -> RefsFound:
         """Compare."""
         names = {name for name in self._changed if name.startswith("refs/") and not name.endswith(".lock")}
+        packed: set[str] = set()
         if "packed-refs" in self._changed:
             old, new = self._packed_refs(False), self._packed_refs(True)
-            names |= {name for name, _ in old.items() ^ new.items()}
-        moves = list(self._moves(sorted(names)))
+            packed = {name for name, _ in old.items() ^ new.items()} - names
+        candidates = [*sorted(names), *sorted(packed)]
+        moves = list(self._moves(candidates[:MOST_REFS]))
         head = (self._text("HEAD", False), self._text("HEAD", True))
         if head[1] is not None and _ID.fullmatch(head[1]) and head[0] != head[1]:
             moves += [RefMove("HEAD", None, head[1])]
         moves += self._stashes()
-        if len(moves) > MOST_REFS:
-            self._troubles.append(f"{len(moves) - MOST_REFS:,} of {len(moves):,} changed refs are left out")
-            moves = moves[:MOST_REFS]
+        if len(candidates) > MOST_REFS:
+            left = f"{len(candidates) - MOST_REFS:,} of {len(candidates):,}"
+            self._troubles.append(f"{left} changed refs are left out")
         started = self.resolved("HEAD", new=False)
         begins = {name for name in (started, *(move.old for move in moves)) if name}
         target = (head[0] or "").removeprefix("ref: ") or None, (head[1] or "").removeprefix("ref: ") or None

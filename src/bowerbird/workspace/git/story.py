@@ -5,11 +5,12 @@ anything into the user's repository (`arrival.py`).
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from bowerbird.workspace.git.apart import apart
+from bowerbird.workspace.git.landed_history import MOST_BYTES
 from bowerbird.workspace.git.quarantine import Quarantine
 from bowerbird.workspace.git.refs import RefMove, RefsFound
 from bowerbird.workspace.git.repository import Repository, repositories
@@ -21,7 +22,6 @@ from bowerbird.workspace.tree.paths import shown
 from bowerbird.workspace.tree.stack import Stack
 
 MOST_TOLD = 40
-MOST_BYTES = 1024**3
 
 RefChange = Literal["created", "moved", "rewritten", "deleted"]
 
@@ -222,6 +222,7 @@ def _ref_stories(
     ids = {move.new for move in wanted if move.new is not None}
     missing = quarantine.missing(ids)
     stories: list[RefStory] = []
+    alike: dict[tuple[str | None, str | None], RefStory] = {}  # tags and branches often stand on one commit
     for move in wanted:
         assert move.new is not None, "chosen so"
         if move.new in missing:
@@ -229,11 +230,16 @@ def _ref_stories(
             continue
         moves.append(move)
         plain = _plain(move, landed)
-        if len(stories) >= MOST_TOLD:
+        known = alike.get((move.old, move.new))
+        if known is not None and not move.name.startswith("stash/"):
+            stories.append(replace(known, ref=move.name, landed=plain.landed))
+            continue
+        if len(alike) >= MOST_TOLD:
             stories.append(plain)
             continue
         try:
             stories.append(_with_commits(quarantine, plain, found.begins))
+            alike[move.old, move.new] = stories[-1]
         except GitFailed as error:
             troubles.append(f"{move.name}: {error}")
             moves.remove(move)

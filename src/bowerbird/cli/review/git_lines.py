@@ -1,0 +1,82 @@
+"""What happened in git, and what a landing did with it, as lines for people (GI-2, GI-3).
+
+Here: lines. Not here: files (`drawn.py`), where the facts come from (`bowerbird.workspace.git`).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from bowerbird.cli.terminal.text import harmless, harmless_path, plural
+
+MOST_SUBJECTS = 20
+Row = Mapping[str, Any]
+
+
+def git_lines(repositories: Sequence[Row]) -> list[str]:
+    """Return what happened in git; subjects of commits are indented below their ref.
+
+    >>> row = {"path": "/.git", "is_new": True, "is_removed": False}
+    >>> git_lines([row])
+    ['git: a new repository, lands with --accept .git']
+    """
+    return [line for row in repositories for line in _repository(row)]
+
+
+def _repository(row: Row) -> Iterator[str]:
+    path = harmless_path(str(row["path"]).lstrip("/"))
+    above = path.removesuffix(".git").rstrip("/")
+    name = f"git in {above}" if above else "git"
+    if row["is_new"]:
+        yield f"{name}: a new repository, lands with --accept {path}"
+        return
+    if row["is_removed"]:
+        yield f"{name}: removed on the branch; yours stays"
+        return
+    for ref in row["refs"]:
+        yield f"{name}: {_ref(ref)}"
+        yield from _subjects(ref)
+    if row["head"]:
+        before, after = (_short(each or "nothing") for each in row["head"])
+        yield f"{name}: HEAD went from {before} to {after}"
+    for worktree in row["worktrees"]:
+        yield f"{name}: working tree {harmless(worktree)}"
+    for setting in row["settings"]:
+        reasons = harmless("; ".join(setting["reasons"]))
+        where = harmless_path(setting["path"].lstrip("/"))
+        yield f"{name}: {where} {setting['change']}, lands with --accept: {reasons}"
+    for trouble in row["troubles"]:
+        yield f"{name}: {harmless(trouble)}"
+
+
+def _ref(ref: Row) -> str:
+    said = [plural(ref["commits"], "commit")] if ref["commits"] else []
+    said += [ref["change"]] if ref["change"] != "moved" or not said else []
+    return f"{_short(ref['ref'])}: {', '.join([*said, *(['landed'] if ref['landed'] else [])])}"
+
+
+def _subjects(ref: Row) -> Iterator[str]:
+    shown = ref["subjects"][:MOST_SUBJECTS]
+    for each in shown:
+        yield f"  {harmless(each['id'])} {harmless(each['subject'])}"
+    if shown and ref["commits"] > len(shown):
+        yield f"  … {ref['commits'] - len(shown)} more"
+
+
+def history_lines(repositories: Sequence[Row]) -> list[str]:
+    """Return what a landing did with commits, and how what stands beside the user's own is brought in."""
+    lines: list[str] = []
+    for row in repositories:
+        for ref in row["refs"]:
+            if ref["state"] == "moved":
+                lines.append(f"{_short(ref['ref'])} is at {str(ref['id'] or 'nothing')[:12]} now")
+                continue
+            said = f": {harmless(ref['said'])}" if ref["said"] else ""
+            kept = f"; what came is {harmless(ref['kept_as'])}" if ref["kept_as"] else ""
+            lines.append(f"your {_short(ref['ref'])} stays{said}{kept}")
+            lines += [f"  {harmless(command)}" for command in ref["commands"]]
+        lines += [f"commits did not land: {harmless(trouble)}" for trouble in row["troubles"]]
+    return lines
+
+
+def _short(ref: str) -> str:
+    return harmless(ref.removeprefix("refs/heads/").removeprefix("refs/"))

@@ -1,0 +1,170 @@
+"""Issue 12, bad input: whatever is wrong with a repository is named, and files land all the same."""
+
+import asyncio
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.git_project import GitProject
+from support.patience import HANG_S
+
+from bowerbird.workspace import Branch
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[GitProject]:
+    made = GitProject(tmp_path)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def branch(project: GitProject) -> Branch:
+    made = project.workspace.branch()
+    project.agent(made, ("a.txt", "A\n"), ["commit", "-qam", "by the agent"])
+    return made
+
+
+async def lands_with(branch: Branch, project: GitProject, trouble: str) -> None:
+    """The file lands, the trouble is named in the story and in the landing, and the user's repository is whole."""
+    (told,) = branch.git_story().repositories
+    assert trouble in " ".join(told.troubles)
+    landing = branch.land(commits="fast_forward")
+    assert [entry.path for entry in landing.entries] == ["/a.txt"]
+    assert trouble in " ".join(landing.history[0].troubles)
+    assert (project.root / "a.txt").read_text() == "A\n"
+    assert project.git("log", "-1", "--format=%s") == "first"
+    assert project.git("fsck", "--full") == ""
+
+
+async def test_a_ref_that_points_nowhere(branch: Branch, project: GitProject) -> None:
+    await branch.write_file(".git/refs/heads/main", "1" * 40 + "\n")
+    await lands_with(branch, project, "refs/heads/main points to 111111111111, which is not there")
+
+
+async def test_a_ref_that_is_no_ref(branch: Branch, project: GitProject) -> None:
+    await branch.write_file(".git/refs/heads/odd", "nonsense\n")
+    assert "refs/heads/odd points nowhere" in branch.git_story().repositories[0].troubles
+    assert branch.land().history[0].refs[0].state == "arrived"
+
+
+async def test_missing_objects(branch: Branch, project: GitProject) -> None:
+    new = branch.git_story().repositories[0].refs[0].new or ""
+    (tree,) = await asyncio.to_thread(project.agent, branch, ["rev-parse", f"{new}^{{tree}}"])
+    await branch.delete(f".git/objects/{tree[:2]}/{tree[2:]}")
+    landing = branch.land(commits="fast_forward")
+    assert [entry.path for entry in landing.entries] == ["/a.txt"]
+    assert "refs/heads/main" in landing.history[0].troubles[0]
+    assert project.git("fsck", "--full") == "" and project.git("log", "-1", "--format=%s") == "first"
+
+
+async def test_an_object_that_lies_about_its_name(branch: Branch, project: GitProject) -> None:
+    """The receiving side names objects by their content."""
+    new = branch.git_story().repositories[0].refs[0].new or ""
+    old = project.git("rev-parse", "HEAD")
+    other = (project.root / f".git/objects/{old[:2]}/{old[2:]}").read_bytes()
+    await branch.write_file(f".git/objects/{new[:2]}/{new[2:]}", other)
+    landing = branch.land(commits="fast_forward")
+    assert [entry.path for entry in landing.entries] == ["/a.txt"] and landing.history[0].troubles
+    assert project.git("fsck", "--full") == "" and project.git("log", "-1", "--format=%s") == "first"
+
+
+async def test_a_damaged_pack(branch: Branch, project: GitProject) -> None:
+    await asyncio.to_thread(project.agent, branch, ["gc", "-q"])
+    (told,) = branch.git_story().repositories
+    names = [entry["name"] for entry in (await branch.ls(".git/objects/pack"))["entries"]]
+    (name,) = [f".git/objects/pack/{name}" for name in names if name.endswith(".pack")]
+    assert told.refs[0].commits == 1
+    data = bytearray(await branch.read_bytes(name))
+    data[len(data) // 2] ^= 0xFF
+    await branch.write_file(name, bytes(data))
+    await lands_with(branch, project, "git index-pack")
+
+
+async def test_a_broken_index_and_a_lock_on_the_branch_are_nothing_to_us(
+    branch: Branch, project: GitProject
+) -> None:
+    await branch.write_file(".git/index", "broken")
+    await branch.write_file(".git/index.lock", "")
+    await branch.write_file(".git/HEAD.lock", "")
+    assert branch.land(commits="fast_forward").history[0].refs[0].state == "moved"
+    assert project.git("status", "--porcelain") == ""
+
+
+async def test_alternates_and_hooks_and_filters_of_the_branch_are_not_obeyed(
+    branch: Branch, project: GitProject
+) -> None:
+    """Hooks that hang, alternates to nowhere, configuration that runs programs."""
+    mark = project.base / "RAN"
+    hook = f"#!/bin/sh\ntouch {mark}\nsleep 1000\n"
+    for name in ("reference-transaction", "post-index-change", "post-merge", "pre-auto-gc"):
+        await branch.write_file(f".git/hooks/{name}", hook)
+        await branch.set_executable(f".git/hooks/{name}", True)
+    config = await branch.read_bytes(".git/config")
+    await branch.write_file(".git/config", config + f'[core]\n\tfsmonitor = "touch {mark}"\n'.encode())
+    await branch.write_file(".git/info/attributes", "* filter=f\n")
+    await branch.write_file(".git/objects/info/alternates", "/nowhere\n")
+    landing = branch.land(commits="fast_forward")
+    assert landing.history[0].refs[0].state == "moved" and not mark.exists()
+    assert {row.path for row in landing.refused} >= {"/.git/config", "/.git/objects/info/alternates"}
+
+
+async def test_hooks_of_the_user_that_hang_are_not_run(branch: Branch, project: GitProject) -> None:
+    hook = project.root / ".git/hooks/reference-transaction"
+    hook.write_text(f"#!/bin/sh\ntouch {project.base}/RAN\nsleep 1000\n")
+    hook.chmod(0o755)
+    began = time.monotonic()
+    assert branch.land(commits="fast_forward").history[0].refs[0].state == "moved"
+    assert time.monotonic() - began < HANG_S and not (project.base / "RAN").exists()
+
+
+async def test_a_lock_of_the_users_git_is_waited_for_and_said(branch: Branch, project: GitProject) -> None:
+    """GI-6."""
+    (project.root / ".git/index.lock").touch()
+    landing = branch.land(commits="fast_forward")
+    (ref,) = landing.history[0].refs
+    assert (ref.state, ref.said) == ("stays", "another git holds index.lock")
+    assert (project.root / "a.txt").read_text() == "A\n"
+    (project.root / ".git/index.lock").unlink()
+    assert project.git("status", "--short") == "M a.txt"
+
+
+async def test_a_broken_index_of_the_user_keeps_the_branch_where_it_is(
+    branch: Branch, project: GitProject
+) -> None:
+    (project.root / ".git/index").write_bytes(b"broken")
+    (ref,) = branch.land(commits="fast_forward").history[0].refs
+    assert ref.state == "stays" and "index" in ref.said
+    assert (project.root / "a.txt").read_text() == "A\n"
+    assert project.git("rev-parse", "main") == project.git("rev-parse", f"{ref.id}~")
+
+
+async def test_a_history_over_the_limit_is_named(branch: Branch, project: GitProject) -> None:
+    from bowerbird.workspace import HistoryRules, Workspace
+
+    with Workspace(project.root, data_dir=project.base / "data", git=HistoryRules(most_bytes=100)) as small:
+        landing = small.open(branch.id).land()
+    assert "git.max_bytes" in landing.history[0].troubles[0]
+    assert (project.root / "a.txt").read_text() == "A\n"
+
+
+async def test_very_many_refs_are_cut_and_counted(branch: Branch, project: GitProject) -> None:
+    new = branch.git_story().repositories[0].refs[0].new
+    lines = "".join(f"{new} refs/heads/n/{number:06}\n" for number in range(100_000))
+    await branch.write_file(".git/packed-refs", "# pack-refs with: peeled fully-peeled sorted \n" + lines)
+    (told,) = branch.git_story().repositories
+    assert len(told.refs) <= 2_000 and "98,001 of 100,001 changed refs are left out" in told.troubles
+
+
+async def test_a_git_file_that_points_outside(project: GitProject) -> None:
+    branch = project.workspace.branch()
+    outside = project.base / "outside"
+    project.git("clone", "-q", str(project.root), str(outside))
+    await branch.write_file("sub/.git", f"gitdir: {outside}/.git\n")
+    await branch.write_file("sub/x.txt", "x\n")
+    landing = branch.land()
+    assert [entry.path for entry in landing.entries] == ["/sub/x.txt"]
+    assert [(row.path, row.reason) for row in landing.refused] == [("/sub/.git", "flagged: git-dir")]
+    assert not os.path.lexists(project.root / "sub/.git")
