@@ -7,7 +7,7 @@ from support.git_project import GitProject
 
 
 @pytest.fixture
-def committed(desk, tmp_path):
+def committed(desk, written, tmp_path):
     """A session that changed a file, made two commits, a stash, and touched git's configuration."""
     place = tmp_path / "git"
     place.mkdir()

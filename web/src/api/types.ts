@@ -72,9 +72,13 @@ export interface WrittenFile {
   truncated?: boolean;
 }
 
+export type GitRepository = Known<Schemas["GitRepository"]>;
+export type GitRef = Known<Schemas["GitRef"]>;
+
 export interface Diff {
   written: WrittenFile[];
   deleted: string[];
+  git?: GitRepository[];
 }
 
 export type PlanEntry = Known<Schemas["PlanRow"]>;
@@ -82,6 +86,7 @@ export type PlanEntry = Known<Schemas["PlanRow"]>;
 export interface LandingPlan {
   plan: string;
   entries: PlanEntry[];
+  commits?: boolean;
 }
 
 /** What `landing.check` found on a branch. */

@@ -19,6 +19,7 @@ import { useContents } from "./contents.ts";
 import { DiffList, formAt, type Form } from "./diff_list.tsx";
 import { useKeys, type Place } from "./keys.ts";
 import { Elsewhere } from "./elsewhere.tsx";
+import { GitStory } from "./git_story.tsx";
 import { HowFar, LandBar, Outcome } from "./land_bar.tsx";
 import { ChangeTree, inReviewOrder } from "./tree.tsx";
 import { useReview } from "./use_review.ts";
@@ -155,6 +156,7 @@ export default function ReviewPage({ id }: { id: string }) {
           <div className="diffs">
             <Elsewhere entries={state.entries} ready={ready} review={review} />
             <Outcome conversation={id} review={review} files={files} />
+            <GitStory review={review} files={files.length} />
             {files.length === 0 && drafts.length === 0 && <HowFar landing={state.landing} />}
             {files.length === 0 ? (
               <Empty icon={PartyPopper} title={t.nothingToReview}>

@@ -2,7 +2,7 @@
 
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { api, ApiError } from "../api/client.ts";
-import type { Landing, LandingPlan, Refused } from "../api/types.ts";
+import type { GitRepository, Landing, LandingPlan, Refused } from "../api/types.ts";
 import {
   changedFiles,
   firstChoice,
@@ -17,6 +17,7 @@ import { complain, toast } from "../ui/toasts.tsx";
 
 /** More paths than this are not asked about one by one before a landing: an address has an end. */
 const MOST_PATHS = 60;
+const NO_GIT: readonly GitRepository[] = [];
 
 export interface Review {
   files: readonly ChangedFile[] | null;
@@ -25,6 +26,10 @@ export interface Review {
   problem: string | null;
   /** Name of the landing plan of all that changed. */
   plan: string | null;
+  /** What happened in git, by repository; whether a landing brings commits. */
+  git: readonly GitRepository[];
+  commits: boolean;
+  landCommits: () => Promise<void>;
   /** Changed since it was looked at; empty when nothing did. */
   moved: readonly string[];
   refused: readonly Refused[];
@@ -40,6 +45,7 @@ export interface Review {
 interface Loaded {
   files: readonly ChangedFile[];
   plan: LandingPlan;
+  git: readonly GitRepository[];
   /** What the server said, to know whether it says the same again. */
   said: string;
 }
@@ -63,7 +69,7 @@ export function useReview(conversation: string, version: number): Review {
       setProblem(null);
       // The same again: what was loaded for it, file by file, stays.
       if (old?.said === said) return;
-      before.current = { files, plan, said };
+      before.current = { files, plan, git: diff.git ?? [], said };
       setLoaded(before.current);
       setChoice((now) => (old ? keptChoice(now, old.files, files) : firstChoice(files)));
     } catch (error) {
@@ -108,6 +114,8 @@ export function useReview(conversation: string, version: number): Review {
   const force = (path: string): Promise<void> =>
     work(async () => setLanded(await api.land(conversation, { paths: [path], accept: [path], force: true })));
 
+  const landCommits = (): Promise<void> => work(async () => setLanded(await api.land(conversation, { partial: true })));
+
   const undo = (anyway = false): Promise<void> =>
     work(async () => {
       if (!landed) return;
@@ -130,5 +138,7 @@ export function useReview(conversation: string, version: number): Review {
 
   const files = useMemo(() => loaded?.files ?? null, [loaded]);
   const plan = loaded?.plan.plan ?? null;
-  return { files, choice, setChoice, problem, plan, moved, refused, landed, busy, land, force, undo, discard, leaveOut };
+  const git = loaded?.git ?? NO_GIT;
+  const commits = loaded?.plan.commits ?? false;
+  return { files, choice, setChoice, problem, plan, git, commits, landCommits, moved, refused, landed, busy, land, force, undo, discard, leaveOut };
 }
