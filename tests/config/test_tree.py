@@ -124,7 +124,7 @@ def test_sections_have_the_keys_of_the_tables():
         ("workspace.cleanup", "release"), ("workspace.changed_bytes", 4 << 30), ("workspace.depth", 256),
         ("sandbox.minimum", "copy"), ("sandbox.network.mode", "closed"),
         ("sandbox.network.max_bytes", 1 << 30),
-        ("sandbox.pids", 512), ("sandbox.max_timeout", 3600), ("sandbox.copy.max_files", 200_000),
+        ("sandbox.pids", 4096), ("sandbox.max_timeout", 3600), ("sandbox.copy.max_files", 200_000),
         ("approval.default", "outside"), ("approval.timeout_s", 300), ("approval.expiry_days", 7),
         ("limits.parallel_turns", 64), ("limits.queue_total", 10_000), ("retention.detail_days", 90),
         ("turn.max_attempts", 3), ("inbox.dedupe_days", 30), ("outbox.max_age_h", 24),
@@ -225,6 +225,15 @@ def test_secrets_are_shown_nowhere():
     assert settings.secrets() == {"planted"}
     with pytest.raises(TypeError, match="not written to disk"):
         pickle.dumps(settings.providers.get("x").api_key)
+
+
+def test_one_word_may_stand_for_a_list_where_it_is_a_choice(place, errors):
+    """GI-14: `auto`, `off`, or a list; `none` is what earlier versions called off."""
+    for word in ("auto", "off", "none"):
+        assert place.load(f"sandbox: {{toolchains: {word}}}").settings.sandbox.toolchains == (word,)
+    assert place.load("sandbox: {toolchains: [nvm, go]}").settings.sandbox.toolchains == ("nvm", "go")
+    (problem,) = errors("sandbox: {toolchains: sometimes}")
+    assert "must be a list (auto, off, or" in problem
 
 
 def test_the_tree_is_frozen_and_reads_no_environment(monkeypatch):

@@ -59,7 +59,7 @@ def sandbox_settings(settings: Settings, files: Sequence[Path] = ()) -> SandboxS
         max_timeout_s=section.max_timeout,
         allow=network.allow if network.mode == "allowlist" else (),
         max_bytes=network.max_bytes,
-        toolchains=section.toolchains == "auto",
+        toolchains=section.toolchains,
         read_only=section.read_only,
         env={name: value.reveal() for name, value in section.env.items()},
         env_secrets=section.env_secrets,

@@ -120,6 +120,8 @@ def _list(info: KeyInfo, value: Any, from_text: bool) -> list[Any]:
             value = _structured(text)
         else:
             value = [part.strip() for part in text.split(",") if part.strip()]
+    if isinstance(value, str) and value in info.choices:
+        value = [value]  # one word that stands for a whole list
     if not isinstance(value, list | tuple):
         raise Wrong("must be a list")
     items = list(cast("list[Any]", value))

@@ -38,7 +38,7 @@ from bowerbird.sandbox.run.command import (
     check_timeout,
 )
 from bowerbird.sandbox.run.gauges import room_again
-from bowerbird.sandbox.run.profile import environment
+from bowerbird.sandbox.run.profile import HostFacts, environment
 from bowerbird.sandbox.run.running import Finished, RunningCommand
 from bowerbird.sandbox.run.spill_files import prune_spills
 from bowerbird.sandbox.run.status import Tier
@@ -60,9 +60,12 @@ class BranchSandbox:
         network: what its commands can reach.
     """
 
-    def __init__(self, host: "SandboxHost", view: ProcessView, tier: Tier, network: BranchNetwork) -> None:
+    def __init__(
+        self, host: "SandboxHost", view: ProcessView, tier: Tier, network: BranchNetwork, facts: HostFacts
+    ) -> None:
         self._host = host
         self._view = view
+        self._facts = facts
         kind = OverlayProjection if tier == "overlay" else CopyProjection
         self._projection: Projection = kind(host, view)
         self.last_used = time.monotonic()
@@ -264,18 +267,14 @@ class BranchSandbox:
 
     def _environment(self, extra: Mapping[str, str]) -> Mapping[str, str]:
         chosen = self._host.settings
-        return {
-            **environment(
-                self._host.facts,
-                self.root,
-                extra=chosen.env,
-                secrets=chosen.env_secrets,
-                proxy=self.network.proxy_url,
-            ),
-            "HOME": self._projection.home,
-            "TMPDIR": self._projection.tmp,
-            **extra,
-        }
+        given = environment(
+            self._facts,
+            self._projection.stands,
+            extra=chosen.env,
+            secrets=chosen.env_secrets,
+            proxy=self.network.proxy_url,
+        )
+        return {**given, **extra}
 
     async def begin(
         self,

@@ -5,14 +5,18 @@ Here: the projection and the rules of what a command may reach. Not here: making
 """
 
 import contextlib
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bowerbird.core.errors import LimitExceeded, SandboxUnavailable
 from bowerbird.core.threads import to_thread
-from bowerbird.sandbox.run.profile import HostFacts
+from bowerbird.sandbox.projection import make_home
+from bowerbird.sandbox.run.profile import OWN_ETC, HostFacts, Standing, in_branch
 from bowerbird.sandbox.run.seccomp import filter_program
+from bowerbird.sandbox.run.shown_trees import is_below
 from bowerbird.sandbox.run.status import Tier
+from bowerbird.sandbox.run.toolchains import first_line_program
 from bowerbird.sandbox.run.warm_sandbox import WarmSandbox
 from bowerbird.workspace import BeforeCall, Captured, ProcessView
 
@@ -26,12 +30,13 @@ _PUBLIC = (
     "os-release", "lsb-release", "debian_version", "redhat-release", "fedora-release", "centos-release",
     "alpine-release", "arch-release", "SuSE-release", "gentoo-release", "mime.types", "timezone",
 )  # fmt: skip
+_MOST_SHIMS = 1_000
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 
 
 def landlock_rules(facts: HostFacts, *, write: list[str], read: list[str]) -> dict[str, list[str]]:
     """Return what commands may reach: their own trees, the system and toolchains, harmless devices."""
-    etc = [f"/etc/{name}" for name in (*facts.etc, "passwd", "group", *_PUBLIC)]
+    etc = [f"/etc/{name}" for name in (*facts.etc, *OWN_ETC, *_PUBLIC)]
     return {
         "write": write,
         "read": [*facts.system, *_system_directories(), *etc, *facts.read_only, *read],
@@ -54,9 +59,15 @@ class CopyProjection:
         self._view = view
         self._mirror = view.mirror()
         self.root = str(self._mirror.tree)
-        self.home = str(view.directory / "home")
-        self.tmp = str(view.directory / "tmp")
         self.spill_prefix = str(view.directory / "out")
+        self._shims = view.directory / "shims"
+        self._shimmed: dict[str, int] = {}  # directory of programs → when it was changed last
+        places = (in_branch(entry, view.workspace, self.root) for entry in host.facts.tools.path)
+        self._programs = tuple(place for place in places if place is not None)
+        self.stands = Standing(
+            self.root, view.workspace, str(view.directory / "home"), str(view.directory / "tmp"),
+            first=(str(self._shims),) if self._programs else (),
+        )  # fmt: skip
         self._warm: WarmSandbox | None = None
         self._live = contextlib.ExitStack()
 
@@ -74,7 +85,7 @@ class CopyProjection:
         """See `Projection.ready`; brings what the branch and the user changed into the copy."""
         if first:
             try:
-                await to_thread(self._bring_in)
+                await to_thread(self._bring_in, await self._host.facts_for(self._view.workspace))
             except LimitExceeded as error:
                 raise SandboxUnavailable(str(error)) from error
         if self._warm is None or not self._warm.alive:
@@ -83,17 +94,42 @@ class CopyProjection:
             await to_thread(self._live.enter_context, self._view.live_copy(self._mirror))
         return self._warm
 
-    def _bring_in(self) -> None:
-        for directory in (self.home, self.tmp, self.spill_prefix):
+    def _bring_in(self, facts: HostFacts) -> None:
+        make_home(Path(self.stands.home), facts)
+        for directory in (self.stands.tmp, self.spill_prefix):
             Path(directory).mkdir(mode=0o700, exist_ok=True)
         limits = self._host.settings
         self._view.bring_in(self._mirror, limits.copy_max_files, limits.copy_max_bytes)
+        if self._programs:
+            self._make_shims()
+
+    def _make_shims(self) -> None:
+        """Write a starter for each script on PATH whose first line names an interpreter of the workspace.
+
+        That path is the original's, which is not there for commands; the copy's interpreter runs the copy.
+        """
+        self._shims.mkdir(mode=0o700, exist_ok=True)
+        workspace = str(self._view.workspace)
+        for directory in reversed(self._programs):  # the first on PATH has the last word
+            place = Path(directory)
+            if not place.is_dir() or self._shimmed.get(directory) == place.stat().st_mtime_ns:
+                continue
+            self._shimmed[directory] = place.stat().st_mtime_ns
+            for script in sorted(place.iterdir())[:_MOST_SHIMS]:
+                program = first_line_program(str(script))
+                if program is None or not is_below(program, workspace):
+                    continue
+                words = (self.root + program[len(workspace) :], str(script))
+                shim = self._shims / script.name
+                shim.write_text(f'#!/bin/sh\nexec {" ".join(map(shlex.quote, words))} "$@"\n')
+                shim.chmod(0o755)
 
     async def _start(self) -> WarmSandbox:
         # The workspace itself is not among them (D-7): commands would read and run what the branch has
         # changed since, and could lock what its user locks.
         facts = await self._host.facts_for(self._view.workspace)
-        rules = landlock_rules(facts, write=[self.root, self.home, self.tmp], read=[self.spill_prefix])
+        write = [self.root, self.stands.home, self.stands.tmp]
+        rules = landlock_rules(facts, write=write, read=[self.spill_prefix, *self.stands.first])
         program = filter_program(copy_tier=True)
         return await WarmSandbox.start_confined(program, rules, self._host.settings.limits.pids)
 

@@ -105,7 +105,8 @@ class SandboxHost:
         def apart() -> HostFacts:
             kept = (self.data_dir, *map(Path, self.settings.kept_out))
             others = self._workspaces.all()
-            return self.facts.apart_from(kept, others if workspace is None else (*others, workspace))
+            every = others if workspace is None else (*others, workspace)
+            return self.facts.apart_from(kept, every, workspace)
 
         return await to_thread(apart)
 
@@ -206,7 +207,7 @@ class SandboxHost:
             lambda event: self._tell(branch.id, event),
             resolve=self._resolve,
         )
-        return BranchSandbox(self, view, tier, network)
+        return BranchSandbox(self, view, tier, network, await self.facts_for(view.workspace))
 
     async def _instead(self, reason: str) -> Tier:
         """Return the tier for a branch that cannot be mounted; its records name it."""

@@ -20,7 +20,7 @@ from bowerbird.core.threads import in_thread
 from bowerbird.sandbox.copy_projection import landlock_rules
 from bowerbird.sandbox.inside import confined
 from bowerbird.sandbox.run.command import check_command
-from bowerbird.sandbox.run.profile import HostFacts, Places, bubblewrap, environment
+from bowerbird.sandbox.run.profile import HOST_NAME, HostFacts, Places, Standing, bubblewrap, environment
 from bowerbird.sandbox.run.seccomp import filter_program
 from bowerbird.sandbox.run.shown_trees import is_below
 from bowerbird.sandbox.run.warden import PACKAGE, Overlay, Warden
@@ -29,6 +29,9 @@ from bowerbird.workspace.tree.temporary import probe_place
 
 OLDEST_BUBBLEWRAP = (0, 8)
 _STEP_S = 5.0
+_HOSTS = f"127.0.0.1 localhost {HOST_NAME}\n::1 localhost ip6-localhost ip6-loopback {HOST_NAME}\n"
+# Names go through the proxy if at all: a question to a server is answered at once, by nobody.
+_RESOLVER = "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n"
 _SEEN = 13
 # Each line does one thing that a command must, or must not, be able to do; the exit code names the first
 # that goes wrong.
@@ -72,11 +75,13 @@ def find_bubblewrap() -> Bubblewrap:
 
 
 def write_accounts(directory: Path) -> None:
-    """Write the synthetic passwd and group: this user under the name `agent`, nobody else."""
+    """Write what commands find in `/etc`: this user, named `agent`, nobody else; hosts; no resolver."""
     uid, gid = os.getuid(), os.getgid()
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     (directory / "passwd").write_text(f"agent:x:{uid}:{gid}:agent:/home/agent:/bin/bash\n")
     (directory / "group").write_text(f"agent:x:{gid}:\n")
+    (directory / "hosts").write_text(_HOSTS)
+    (directory / "resolv.conf").write_text(_RESOLVER)
 
 
 async def probe_overlay(
@@ -252,7 +257,7 @@ def _launch(
     sandbox: WarmSandbox, script: str, facts: HostFacts, root: str
 ) -> tuple[str, "asyncio.Future[dict[str, object]]"]:
     null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
-    env: Mapping[str, str] = environment(facts, root, extra={})
+    env: Mapping[str, str] = environment(facts, Standing(root), extra={})
     try:
         return sandbox.launch(
             check_command(script), cwd=root, env=env, rlimits={"CORE": 0}, streams=(null, null, null)

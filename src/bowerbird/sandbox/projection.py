@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from bowerbird.core.errors import SandboxUnavailable
 from bowerbird.core.threads import in_thread, to_thread
 from bowerbird.sandbox.run.git_shown import git_shown
-from bowerbird.sandbox.run.profile import BRANCH_OF_NOTHING, HOME, SPILLS, Places, bubblewrap
+from bowerbird.sandbox.run.profile import BRANCH_OF_NOTHING, SPILLS, HostFacts, Places, Standing, bubblewrap
 from bowerbird.sandbox.run.seccomp import filter_program
 from bowerbird.sandbox.run.status import Tier
 from bowerbird.sandbox.run.warden import PACKAGE, Mounted, Overlay
@@ -32,15 +32,18 @@ class Projection(Protocol):
     """One branch as processes see it; used by one `BranchSandbox`, which orders the calls.
 
     Attributes:
-        tier: how it is done. root: the branch's path for processes. home, tmp: their HOME and TMPDIR.
+        tier: how it is done. root: the branch's path for processes. stands: that, with their homes.
         spill_prefix: directory under which commands and file tools find whole outputs.
     """
 
     tier: Tier
     root: str
-    home: str
-    tmp: str
     spill_prefix: str
+
+    @property
+    def stands(self) -> Standing:
+        """Where the branch stands for commands. Blocks for a look at a directory."""
+        ...
 
     @property
     def alive(self) -> bool:
@@ -77,12 +80,22 @@ class Projection(Protocol):
         ...
 
 
+def make_home(home: Path, facts: HostFacts) -> None:
+    """Make the home of a branch's commands, with the packages of each Python that are the user's. Blocks."""
+    try:
+        home.mkdir(mode=0o700)
+    except FileExistsError:
+        return  # commands can write it: a link of theirs would lead anywhere
+    for python, packages in facts.tools.user_sites.items():
+        site = home / ".local/lib" / python / "site-packages"
+        site.mkdir(parents=True)
+        (site / "of-the-user.pth").write_text(f"{packages}\n")
+
+
 class OverlayProjection:
     """The branch's layers mounted by the kernel at the workspace's own path."""
 
     tier: Tier = "overlay"
-    home = HOME
-    tmp = "/tmp"
     spill_prefix = SPILLS
 
     def __init__(self, host: "SandboxHost", view: ProcessView) -> None:
@@ -92,7 +105,9 @@ class OverlayProjection:
         self._warm: WarmSandbox | None = None
         self._mounted: Mounted | None = None
         self._dirs: OverlayDirs | None = None
+        self._tmp: Path | None = None
         self._live = contextlib.ExitStack()
+        self.stands = Standing(self.root, view.workspace)
 
     @property
     def alive(self) -> bool:
@@ -141,15 +156,18 @@ class OverlayProjection:
             raise SandboxUnavailable(f"this branch cannot be mounted: {self._view.unavailable}")
         home = self._view.directory / "home"
         net = self._view.directory / NET
-        for directory in (home, self.spills, net):
-            directory.mkdir(mode=0o700, exist_ok=True)
-        inside = str(PACKAGE / "inside")
-        git = await to_thread(self._git)
-        places = Places(self.root, str(home), str(self.spills), str(host.accounts), inside, str(net), git=git)
         facts = await host.facts_for(self._view.workspace)
-        words = bubblewrap(host.bubblewrap, facts, places)
-        pids = host.settings.limits.pids
-        return await WarmSandbox.start(host.warden, words, facts.interpreter, filter_program(), pids)
+        await to_thread(make_home, home, facts)
+        for directory in (self.spills, net):
+            directory.mkdir(mode=0o700, exist_ok=True)
+        self._tmp = tmp = await to_thread(self._view.empty_tmp)
+        places = Places(
+            self.root, str(home), str(self.spills), str(host.accounts), str(PACKAGE / "inside"), str(net),
+            tmp=str(tmp), git=await to_thread(self._git),
+        )  # fmt: skip
+        limits = host.settings.limits
+        words = bubblewrap(host.bubblewrap, facts, places, limits.memory_bytes // 2)
+        return await WarmSandbox.start(host.warden, words, facts.interpreter, filter_program(), limits.pids)
 
     def _git(self) -> tuple[tuple[str, str], ...]:
         """Return what is shown of a repository outside of the workspace, with its configuration written."""
@@ -206,5 +224,7 @@ class OverlayProjection:
         self._live.close()
         if self._warm is not None:
             self._warm.close()
-        self._warm = None
+        if self._tmp is not None:
+            asyncio.get_running_loop().run_in_executor(None, self._view.remove_tmp, self._tmp)
+        self._warm = self._tmp = None
         self._drop_mount()

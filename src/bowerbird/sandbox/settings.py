@@ -15,7 +15,7 @@ class SandboxSettings:
         max_timeout_s: no command may run longer, unless a longer timeout is configured for it.
         allow: entries of the network's allow-list; empty = closed.
         max_bytes: transfer limit of one session.
-        toolchains: show those of the host. read_only: further directories to show.
+        toolchains: `auto`, `off`, or names of `run.toolchains.KNOWN`. read_only: further directories to show.
         env, env_secrets: further environment of commands; see `profile.environment`.
         copy_max_files, copy_max_bytes: larger branches are not copied (`sandbox.copy.*`).
         warm_s: seconds that an idle sandbox is kept. warm_most: how many are kept.
@@ -31,7 +31,7 @@ class SandboxSettings:
     max_timeout_s: float = 3600.0
     allow: tuple[str, ...] = ()
     max_bytes: int = 1 << 30
-    toolchains: bool = True
+    toolchains: tuple[str, ...] = ("auto",)
     read_only: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     env_secrets: tuple[str, ...] = ()

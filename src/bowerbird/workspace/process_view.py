@@ -4,15 +4,17 @@ Here: the one object through which processes and a branch meet. Not here: mounti
 mark is due.
 """
 
+import fcntl
 import os
 import time
 from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from bowerbird.core.errors import Stale
+from bowerbird.core.ids import new_id
 from bowerbird.workspace.processes.capture import Capture, Captured, Told
 from bowerbird.workspace.processes.copy_use import CopyUse, taken_back
 from bowerbird.workspace.processes.live_layer import LiveLayer
@@ -86,6 +88,7 @@ class ProcessView:
         self._hold = hold
         self._history = history
         self._writes = 0
+        self._in_use: dict[Path, int] = {}  # directory of temporary files → its lock
         self._told: tuple[tuple[int, ...], Told] = ((), {})
         self._mask = Mask(state.directory / "mask", state.ground)
 
@@ -212,6 +215,33 @@ class ProcessView:
         found = [owned.disk_use(place) for place in places]
         return sum(size for size, _ in found), sum(entries for _, entries in found)
 
+    def empty_tmp(self) -> Path:
+        """Return a new directory for temporary files; what sandboxes left that are gone is removed."""
+        place = self.directory / "tmp"
+        place.mkdir(mode=0o700, exist_ok=True)
+        for left in place.iterdir():
+            self.remove_tmp(left / "tmp")
+        made = place / new_id("t") / "tmp"
+        made.parent.mkdir()
+        self._in_use[made] = _locked(made.parent)
+        made.mkdir()
+        made.chmod(0o1777)  # as everywhere, which programs check; the branch's own directory is closed
+        return made
+
+    def remove_tmp(self, tmp: Path) -> None:
+        """Delete what `empty_tmp` made, and all that commands left in it, unless another process uses it."""
+        lock = self._in_use.pop(tmp, None)
+        # It may be gone with its branch, or the last process writes it yet: the next sandbox does the rest.
+        with suppress(OSError):
+            lock = _locked(tmp.parent) if lock is None else lock
+            fd = os.open(tmp.parents[1], os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                owned.remove_tree(fd, tmp.parent.name)
+            finally:
+                os.close(fd)
+        if lock is not None:
+            os.close(lock)
+
     # ------------------------------------------------------------ taking a call back
 
     def mark(self) -> str | None:
@@ -280,6 +310,17 @@ class ProcessView:
     def now() -> int:
         """The clock that `capture` compares with."""
         return time.time_ns()
+
+
+def _locked(directory: Path) -> int:
+    """Return a directory opened and locked while this process lives; BlockingIOError = another one has it."""
+    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(fd)
+        raise
+    return fd
 
 
 def _identity(stack: Stack) -> tuple[int, ...]:

@@ -170,13 +170,17 @@ class SandboxSection(Section):
     )
     network: NetworkSection = section(NetworkSection)
     memory_bytes: Int = key(4 * GIB, "Memory of one sandbox.", unit="bytes", ge=16 * MIB)
-    pids: Int = key(512, "Processes of one sandbox.", ge=1, le=1_000_000)
+    pids: Int = key(4096, "Processes and threads of one sandbox.", ge=1, le=1_000_000)
     cpu_seconds: Float | None = key(None, "CPU time of one command; null = no limit.", unit="s", ge=0.1)
     disk_bytes: Int = key(4 * GIB, "Bytes that one sandbox may write.", unit="bytes", ge=MIB)
     disk_files: Int = key(500_000, "Files and directories that one sandbox may make.", ge=1000)
     max_timeout: Float = key(3600, "Longest time limit a call may ask for.", unit="s", ge=1, le=604_800)
-    toolchains: Literal["auto", "none"] = key(
-        "auto", "Whether known compilers and runtimes outside the workspace are readable."
+    toolchains: Names = key(
+        ("auto",),
+        "Which of the tools on your PATH commands see, read-only: `auto` all, `off` none, or names of tools.",
+        allowed="auto, off, or a list of asdf, cargo, conda, go, homebrew, java, mise, nix, node, nodenv, "
+        "nvm, opt, path, pyenv, python, rbenv, ruby, rustup, sdkman, uv, venv, volta",
+        choices=("auto", "off", "none"),
     )
     read_only: Names = key((), "Further directories readable in the sandbox.", allowed="absolute paths")
     env: dict[Text, Secret] = key({}, "Variables of every sandboxed process.")

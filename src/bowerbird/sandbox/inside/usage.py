@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _SYS_PIDFD_GETFD = 438
 _SO_MEMINFO, _MEMINFO_WORDS = 55, 9  # sock(7), linux/sock_diag.h: what a socket holds, whatever its kind
 _MOST_AT_ONCE = 253  # descriptors of one message
+_SHARED_MEMORY = "/dev/shm/"
+_NOT_ON_DISK = ("/memfd:", "/SYSV", _SHARED_MEMORY)
 _UNSEEN_HOLDERS = 1024  # what a process may have open that lets nobody look
 _WORTH_A_LOOK = 64 << 20  # shared memory is counted exactly from here on; that costs milliseconds
 
@@ -42,11 +44,13 @@ def of_processes(
             if int(shared) * page > _WORTH_A_LOOK:
                 sharing.append(pid)
     together = sum(_shared(pid) for pid in sharing)
+    named = _shared_memory_files() if own_ipc else 0
+    together = max(together, named)
     held = Held(pids, ask=ask) if deep or _system_shared() > _WORTH_A_LOOK else None
     found: Message = {}
     if held is not None:
         system_v = _system_v() if own_ipc else 0
-        together = max(together, held.memory + system_v)
+        together = max(together, held.memory + named + system_v)
         found = {
             "nameless_bytes": held.nameless, "in_flight": held.in_flight, "holders": held.holders,
             "socket_bytes": held.socket_bytes,
@@ -88,6 +92,14 @@ def _system_shared() -> int:
         for line in file:
             if line.startswith("Shmem:"):
                 return int(line.split()[1]) * 1024
+    return 0
+
+
+def _shared_memory_files() -> int:
+    """Return what files of this sandbox's own `/dev/shm` take, those without a name included."""
+    with contextlib.suppress(OSError):
+        seen = os.statvfs(_SHARED_MEMORY)
+        return (seen.f_blocks - seen.f_bfree) * seen.f_frsize
     return 0
 
 
@@ -149,8 +161,8 @@ class Held:
                     self._count(where, os.stat(link))
 
     def _count(self, where: str, seen: os.stat_result) -> None:
-        kept = self._memory if where.startswith(("/memfd:", "/dev/shm/")) else self._nameless
-        if seen.st_nlink == 0:
+        kept = self._memory if where.startswith("/memfd:") else self._nameless
+        if seen.st_nlink == 0 and not where.startswith(_SHARED_MEMORY):  # which is counted as a whole
             kept[seen.st_dev, seen.st_ino] = seen.st_blocks * 512
 
     def _look_at_socket(self, pid: int, name: int) -> None:
@@ -179,7 +191,7 @@ class Held:
         """Count files without a name that are mapped and not open: at most what is mapped of them."""
         with open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as file:
             for line in file:
-                if not line.endswith(" (deleted)\n") or "/memfd:" in line or "/SYSV" in line:
+                if not line.endswith(" (deleted)\n") or any(name in line for name in _NOT_ON_DISK):
                     continue
                 span, _, _, device, inode, *_ = line.split(None, 5)
                 major, _, minor = device.partition(":")

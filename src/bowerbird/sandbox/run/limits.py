@@ -13,7 +13,7 @@ class RunLimits:
     """
 
     memory_bytes: int = 4 << 30
-    pids: int = 512
+    pids: int = 4096
     cpu_seconds: float | None = None
     disk_bytes: int = 4 << 30
     file_bytes: int = 2 << 30

@@ -6,27 +6,29 @@ Here: pure builders over facts about the host that `host_facts` reads once. Not 
 import fnmatch
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bowerbird.core.errors import ConfigError
 from bowerbird.sandbox.run.shown_trees import is_below, without
+from bowerbird.sandbox.run.toolchains import Toolchains, find_toolchains
 
 HOME = "/home/agent"
+HOST_NAME = "bowerbird"
 SPILLS = "/run/bowerbird/out"
 INSIDE = "/run/bowerbird/lib/inside"
 BRANCH_OF_NOTHING = "/workspace"
-_TMP_BYTES, _SMALL_BYTES = 1 << 30, 64 << 20
+_SMALL_BYTES = 64 << 20
 _SYSTEM_LINKS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _ETC = (
-    "hosts", "nsswitch.conf", "resolv.conf", "ssl", "ca-certificates", "ld.so.cache", "alternatives",
-    "localtime",
+    "nsswitch.conf", "ssl", "ca-certificates", "ld.so.cache", "alternatives", "localtime", "services",
+    "protocols", "host.conf", "gai.conf", "os-release", "mime.types", "timezone",
 )  # fmt: skip
-_TOOLCHAINS = (
-    "~/.pyenv/versions", "~/.local/share/uv/python", "~/.nvm/versions", "~/.rustup/toolchains",
-    "~/.cargo/bin", "/opt", "/nix/store",
-)  # fmt: skip
+# Parts of packages that stand in `/etc`: without them a Java or Maven of the system's does not start.
+_ETC_OF_PACKAGES = ("java-*", "maven/m2.conf", "maven/logging")
+OWN_ETC = ("passwd", "group", "hosts", "resolv.conf")
+"""Files of `/etc` that are written for commands; `write_accounts` makes them."""
 _DEFAULT_PATH = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin")
 _OWN_LOOPBACK = "localhost,127.0.0.1,::1"  # servers that tests start inside are the sandbox's own
 _SECRET_NAMES = ("*KEY*", "*TOKEN*", "*SECRET*", "*PASSWORD*", "*CREDENTIAL*")
@@ -40,70 +42,123 @@ class HostFacts:
         links: top-level names that are links (`bin` → `usr/bin`) or directories (target None).
         etc: names below `/etc` that exist and may be shown.
         read_only: directories shown read-only at their own path: toolchains, the interpreter.
-        path: PATH inside, only visible directories.
+        tools: the developer's own environment: PATH and variables, as outside.
         git_identity: the user's `user.name` and `user.email` for commits, as far as set.
         system: `/usr`, or its parts where something in it is not for commands.
         tree_links: links of directories that are shown in parts, with their targets.
         left_out: what of these trees is not shown, for people.
+        named: those of `read_only` that settings name.
     """
 
     links: Mapping[str, str | None]
     etc: tuple[str, ...]
     read_only: tuple[str, ...]
-    path: tuple[str, ...]
+    tools: Toolchains
     interpreter: str
     git_identity: Mapping[str, str]
     system: tuple[str, ...] = ("/usr",)
     tree_links: tuple[tuple[str, str], ...] = ()
     left_out: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()
 
-    def apart_from(self, kept: Sequence[Path], workspaces: Sequence[Path] = ()) -> "HostFacts":
+    def apart_from(
+        self, kept: Sequence[Path], workspaces: Sequence[Path] = (), own: Path | None = None
+    ) -> "HostFacts":
         """Return these facts without what commands must not see. Blocks.
 
         Args:
-            kept: the data directory and settings files. workspaces: those known.
+            kept: the data directory and settings files. workspaces: those known. own: the branch's, whose
+                tools commands see on the branch.
         """
         system = without(self.system, kept, workspaces)
-        shown = without(self.read_only, kept, workspaces)
-        tops = (*system.trees, *shown.trees)
+        # An interpreter or an environment that stands in the workspace is the branch's to show.
+        trees = [t for t in self.read_only if own is None or t in self.named or not _lies_in(t, own)]
+        shown = without(trees, [*kept, *map(Path, self.tools.secrets)], workspaces)
         return replace(
             self,
             system=system.trees,
             read_only=shown.trees,
             tree_links=(*system.links, *shown.links),
             left_out=(*system.notes, *shown.notes),
-            path=tuple(p for p in self.path if p in _DEFAULT_PATH or any(is_below(p, top) for top in tops)),
         )
+
+    def path(self, workspace: Path | None, root: str) -> tuple[str, ...]:
+        """Return PATH for a branch that stands at `root`: in the user's order, as far as it is shown. Blocks.
+
+        An entry in the workspace is the branch's; versions that shims lead to there come before the shims.
+        """
+        links = (f"/{name}" for name in self.links)
+        tops = (root, *self.system, *links, *self.read_only, *(link for link, _ in self.tree_links))
+        found: list[str] = []
+        for entry in self.tools.path:
+            place = in_branch(entry, workspace, root) or entry
+            # Relative ones mean the same inside.
+            if place.startswith("/") and not _is_shown(place, tops):
+                continue
+            for shims in self.tools.shims:
+                if entry == shims.directory:
+                    found += shims.stands_for(workspace)
+            found.append(place)
+        return tuple(dict.fromkeys([*found, *_DEFAULT_PATH]))
+
+    def variables(self, workspace: Path | None, root: str) -> dict[str, str]:
+        """Return the variables of tools, each path as commands find it, none that leads nowhere. Blocks."""
+        told = {name: in_branch(value, workspace, root) or value for name, value in self.tools.env.items()}
+        tops = (root, *self.system, *self.read_only)
+        return {
+            name: value for name, value in told.items() if not value.startswith("/") or _is_shown(value, tops)
+        }
+
+
+def in_branch(path: str, workspace: Path | None, root: str) -> str | None:
+    """Return where a path of the workspace stands on the branch; None for others. Blocks."""
+    if workspace is None or not path.startswith("/"):
+        return None
+    for name in (path, os.path.realpath(path)):
+        if is_below(name, str(workspace)):
+            return root + name[len(str(workspace)) :]
+    return None
+
+
+def _is_shown(path: str, tops: Sequence[str]) -> bool:
+    """Whether a path is shown, as a whole or in parts."""
+    return any(is_below(path, top) or is_below(top, path) for top in tops)
+
+
+def _lies_in(tree: str, directory: Path) -> bool:
+    return is_below(tree, str(directory)) or is_below(os.path.realpath(tree), os.path.realpath(directory))
 
 
 def host_facts(
-    *, toolchains: bool = True, read_only: Sequence[str] = (), git_identity: Mapping[str, str]
+    *, toolchains: Collection[str] = ("auto",), read_only: Sequence[str] = (), git_identity: Mapping[str, str]
 ) -> HostFacts:
     """Read the host once: which system directories, toolchains and PATH entries exist.
 
     Args:
-        toolchains: show those of SB-22 that exist.
+        toolchains: `auto`, `off`, or names of `toolchains.KNOWN`.
         read_only: further absolute directories to show (`sandbox.read_only`).
 
     Raises:
-        ConfigError: an entry of `read_only` is not absolute or does not exist.
+        ConfigError: an entry of `read_only` is not absolute or does not exist; an unknown toolchain.
     """
     for entry in read_only:
         if not Path(entry).is_absolute() or not Path(entry).exists():
             raise ConfigError(f"sandbox.read_only: {entry!r} must be an absolute path that exists")
+    tools = find_toolchains(toolchains, os.environ, home=Path.home())
+    visible = list(read_only) + [t for t in tools.trees if not any(is_below(t, r) for r in read_only)]
     base = str(Path(sys.base_prefix).resolve())
-    shown = [str(Path(t).expanduser()) for t in _TOOLCHAINS] if toolchains else []
-    visible = [*read_only, *(p for p in shown if Path(p).is_dir())]
     if not any(is_below(base, top) for top in ("/usr", *visible)):
         visible.append(base)
     links = {n: _link_target(Path("/", n)) for n in _SYSTEM_LINKS if os.path.lexists(f"/{n}")}
+    named = (each for name in _ETC_OF_PACKAGES for each in Path("/etc").glob(name))
     return HostFacts(
         links=links,
-        etc=tuple(n for n in _ETC if Path("/etc", n).exists()),
+        etc=(*(n for n in _ETC if Path("/etc", n).exists()), *(str(p.relative_to("/etc")) for p in named)),
         read_only=tuple(visible),
-        path=_visible_path(os.environ.get("PATH", ""), base, ("/usr", *visible)),
+        tools=tools,
         interpreter=str(Path(sys.executable).resolve()),
         git_identity=dict(git_identity),
+        named=tuple(read_only),
     )
 
 
@@ -111,28 +166,32 @@ def _link_target(path: Path) -> str | None:
     return str(path.readlink()) if path.is_symlink() else None
 
 
-def _visible_path(host_path: str, base: str, tops: Sequence[str]) -> tuple[str, ...]:
-    found: list[str] = []
-    for entry in host_path.split(":"):
-        # pyenv's shims are scripts in the home directory; what they lead to is the interpreter in use.
-        directory = f"{base}/bin" if entry.endswith("/.pyenv/shims") else entry
-        if directory and any(is_below(directory, top) for top in tops) and Path(directory).is_dir():
-            found.append(directory)
-    return tuple(dict.fromkeys([*found, *_DEFAULT_PATH]))
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a branch stands for its commands: its `root` for a `workspace`, their home and temporary files.
+
+    Attributes:
+        first: directories before all others on PATH.
+    """
+
+    root: str
+    workspace: Path | None = None
+    home: str = HOME
+    tmp: str = "/tmp"
+    first: tuple[str, ...] = ()
 
 
 def environment(
     facts: HostFacts,
-    root: str,
+    stands: Standing,
     *,
     extra: Mapping[str, str],
     secrets: Sequence[str] = (),
     proxy: str | None = None,
 ) -> dict[str, str]:
-    """Return the whole environment of a command; nothing of the server's own is in it.
+    """Return the whole environment of a command; of the server's, its tools, language and time zone. Blocks.
 
     Args:
-        root: the branch's path inside.
         extra: `sandbox.env`.
         secrets: names of `extra` that look like secrets and are allowed all the same (`sandbox.env_secrets`).
         proxy: URL of the allow-list proxy, or None while the network is closed.
@@ -146,8 +205,9 @@ def environment(
                 f"sandbox.env: {name} looks like a secret; list it in sandbox.env_secrets to pass it"
             )
     env = {
-        "PATH": ":".join(facts.path), "HOME": HOME, "LANG": "C.UTF-8", "TERM": "dumb", "TMPDIR": "/tmp",
-        "TZ": os.environ.get("TZ", "UTC"), "CI": "1", "PWD": root,
+        **facts.variables(stands.workspace, stands.root), **_language(),
+        "PATH": ":".join((*stands.first, *facts.path(stands.workspace, stands.root))),
+        "TERM": "dumb", "PWD": stands.root,
         "GIT_CONFIG_NOSYSTEM": "1",  # the host's is not shown, and one that may not be read stops Git
     }  # fmt: skip
     git = {"safe.directory": "*", **facts.git_identity}
@@ -159,7 +219,13 @@ def environment(
         for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
             env[name] = env[name.lower()] = proxy
         env["NO_PROXY"] = env["no_proxy"] = _OWN_LOOPBACK
-    return {**env, **extra}
+    return {**env, **extra, "HOME": stands.home, "TMPDIR": stands.tmp}
+
+
+def _language() -> dict[str, str]:
+    """Return the user's language and time zone; without TZ it is that of `/etc/localtime`, as outside."""
+    said = {n: v for n, v in os.environ.items() if n in ("TZ", "LANG", "LANGUAGE") or n.startswith("LC_")}
+    return said if said.keys() & {"LANG", "LC_ALL"} else {"LANG": "C.UTF-8", **said}
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,17 +239,23 @@ class Places:
     inside: str  # the helper package
     sockets: str | None = None  # directory of the proxy's socket
     git: tuple[tuple[str, str], ...] = ()  # of a repository elsewhere: host path, path inside
+    tmp: str | None = None  # an empty directory; None = memory
 
 
-def bubblewrap(program: str, facts: HostFacts, places: Places) -> list[str]:
+def bubblewrap(
+    program: str, facts: HostFacts, places: Places, shared_memory: int = _SMALL_BYTES
+) -> list[str]:
     """Return the bubblewrap command line up to `--`: namespaces, mounts, no capability but one.
+
+    Args:
+        shared_memory: bytes of `/dev/shm`, which count as memory.
 
     CAP_SYS_ADMIN of the sandbox's own user namespace stays with the zygote, which needs it to give each
     command its process namespace; commands lose it before they start.
     """
     words = [
         program, "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net",
-        "--unshare-cgroup-try", "--hostname", "bowerbird", "--new-session", "--die-with-parent",
+        "--unshare-cgroup-try", "--hostname", HOST_NAME, "--new-session", "--die-with-parent",
         "--cap-drop", "ALL", "--cap-add", "CAP_SYS_ADMIN", "--clearenv",
     ]  # fmt: skip
     for part in facts.system:
@@ -192,11 +264,13 @@ def bubblewrap(program: str, facts: HostFacts, places: Places) -> list[str]:
         words += ["--symlink", target, f"/{name}"] if target else ["--ro-bind", f"/{name}", f"/{name}"]
     for name in facts.etc:
         words += ["--ro-bind", f"/etc/{name}", f"/etc/{name}"]
-    for name in ("passwd", "group"):
+    for name in OWN_ETC:
         words += ["--ro-bind", f"{places.accounts}/{name}", f"/etc/{name}"]
     words += ["--proc", "/proc", "--dev", "/dev"]
-    words += ["--size", str(_SMALL_BYTES), "--tmpfs", "/dev/shm"]
-    words += ["--size", str(_TMP_BYTES), "--tmpfs", "/tmp", "--size", str(_SMALL_BYTES), "--tmpfs", "/run"]
+    words += ["--size", str(shared_memory), "--tmpfs", "/dev/shm"]
+    # On disk, so that what is there counts as disk: in memory it would be in no process's account.
+    words += ["--bind", places.tmp, "/tmp"] if places.tmp else ["--tmpfs", "/tmp"]
+    words += ["--size", str(_SMALL_BYTES), "--tmpfs", "/run"]
     for directory in facts.read_only:
         words += ["--ro-bind", directory, directory]
     for path, target in facts.tree_links:

@@ -72,7 +72,7 @@ class WarmSandbox:
 
     @classmethod
     async def start(
-        cls, warden: Warden, bubblewrap: Sequence[str], interpreter: str, seccomp: bytes, pids: int = 512
+        cls, warden: Warden, bubblewrap: Sequence[str], interpreter: str, seccomp: bytes, pids: int = 4096
     ) -> "WarmSandbox":
         """Start bubblewrap with its arguments up to `--`; raises SandboxUnavailable with its own words."""
         ours, theirs, words, said = _ends()
@@ -90,7 +90,7 @@ class WarmSandbox:
 
     @classmethod
     async def start_confined(
-        cls, seccomp: bytes, rules: Mapping[str, Sequence[str]], pids: int = 512
+        cls, seccomp: bytes, rules: Mapping[str, Sequence[str]], pids: int = 4096
     ) -> "WarmSandbox":
         """Start without namespaces, each command under Landlock `rules` (`write`, `read`, `devices`)."""
         ours, theirs, words, said = _ends()

@@ -26,6 +26,7 @@ from bowerbird.core.threads import to_thread
 from bowerbird.sandbox.host import SandboxHost
 from bowerbird.sandbox.run.command import CommandResult, check_timeout
 from bowerbird.sandbox.run.output import HEAD_SHARE, shorten
+from bowerbird.sandbox.run.profile import BRANCH_OF_NOTHING
 from bowerbird.sandbox.settings import SandboxSettings
 from bowerbird.sandbox.shell.allowed import ALLOWED_COMMANDS, Refused, check_allowed
 from bowerbird.workspace import Branch, Changes, Workspace
@@ -194,7 +195,7 @@ class WorkspaceShellBackend:
 
     def _find(self, name: str) -> str | None:
         """Return where PATH has a program; directories of the branch are never in PATH."""
-        return find_program(name, self._host.facts.path, self._root)
+        return find_program(name, self._host.facts.path(None, BRANCH_OF_NOTHING), self._root)
 
     # ------------------------------------------------------------ paths, landing, end
 
@@ -234,9 +235,10 @@ class WorkspaceShellBackend:
 
 
 def find_program(name: str, path: Sequence[str], root: str | None) -> str | None:
-    """Return where `path` has a program, directories below `root` left out; None when nowhere."""
+    """Return where `path` has a program, not in the branch nor relative to anything; None when nowhere."""
     below = root.rstrip("/") + "/" if root else None
-    usable = [d for d in path if below is None or not (d + "/").startswith(below)]
+    absolute = (d for d in path if d.startswith("/"))
+    usable = [d for d in absolute if below is None or not (d + "/").startswith(below)]
     return shutil.which(name, path=os.pathsep.join(usable)) if "/" not in name else None
 
 
