@@ -101,6 +101,11 @@ class HostFacts:
             found.append(place)
         return tuple(dict.fromkeys([*found, *_DEFAULT_PATH]))
 
+    @property
+    def own_path(self) -> tuple[str, ...]:
+        """PATH without any branch."""
+        return self.path(None, BRANCH_OF_NOTHING)
+
     def variables(self, workspace: Path | None, root: str) -> dict[str, str]:
         """Return the variables of tools, each path as commands find it, none that leads nowhere. Blocks."""
         told = {name: in_branch(value, workspace, root) or value for name, value in self.tools.env.items()}

@@ -26,7 +26,6 @@ from bowerbird.core.threads import to_thread
 from bowerbird.sandbox.host import SandboxHost
 from bowerbird.sandbox.run.command import CommandResult, check_timeout
 from bowerbird.sandbox.run.output import HEAD_SHARE, shorten
-from bowerbird.sandbox.run.profile import BRANCH_OF_NOTHING
 from bowerbird.sandbox.settings import SandboxSettings
 from bowerbird.sandbox.shell.allowed import ALLOWED_COMMANDS, Refused, check_allowed
 from bowerbird.workspace import Branch, Changes, Workspace
@@ -195,7 +194,7 @@ class WorkspaceShellBackend:
 
     def _find(self, name: str) -> str | None:
         """Return where PATH has a program; directories of the branch are never in PATH."""
-        return find_program(name, self._host.facts.path(None, BRANCH_OF_NOTHING), self._root)
+        return find_program(name, self._host.facts.own_path, self._root)
 
     # ------------------------------------------------------------ paths, landing, end
 

@@ -264,7 +264,7 @@ class _Processes:
         root = str(branch.root) if branch.root is not None else None
 
         def find(name: str) -> str | None:
-            return find_program(name, self.host.facts.path, root)
+            return find_program(name, self.host.facts.own_path, root)
 
         checked = check_allowed(command, allowed, find, same=same_file)
         if isinstance(checked, Refused):
