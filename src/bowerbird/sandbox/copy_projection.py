@@ -111,11 +111,14 @@ class CopyProjection:
         self._shims.mkdir(mode=0o700, exist_ok=True)
         workspace = str(self._view.workspace)
         for directory in reversed(self._programs):  # the first on PATH has the last word
-            place = Path(directory)
-            if not place.is_dir() or self._shimmed.get(directory) == place.stat().st_mtime_ns:
+            try:
+                changed, scripts = Path(directory).stat().st_mtime_ns, sorted(Path(directory).iterdir())
+            except OSError:
+                continue  # the branch has none, or a command closed it
+            if self._shimmed.get(directory) == changed:
                 continue
-            self._shimmed[directory] = place.stat().st_mtime_ns
-            for script in sorted(place.iterdir())[:_MOST_SHIMS]:
+            self._shimmed[directory] = changed
+            for script in scripts[:_MOST_SHIMS]:
                 program = first_line_program(str(script))
                 if program is None or not is_below(program, workspace):
                     continue

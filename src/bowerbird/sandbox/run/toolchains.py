@@ -10,6 +10,7 @@ import os
 import stat
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from glob import escape, glob
 from pathlib import Path
 
 from bowerbird.core.errors import ConfigError
@@ -149,7 +150,8 @@ class Shims:
         for word in words.replace(":", " ").split():
             versions = Path(self.root, "versions")
             exact = versions / word
-            named = [exact] if exact.is_dir() else sorted(versions.glob(f"{word}.*"), key=_by_number)
+            is_there = os.access(exact, os.R_OK | os.X_OK)
+            named = [exact] if is_there else sorted(_found(str(versions), f"{word}.*"), key=_by_number)
             found += [f"{named[-1]}/bin"] if named else []
         return tuple(found)
 
@@ -161,6 +163,11 @@ class Shims:
             except (OSError, UnicodeDecodeError):
                 continue  # nothing is chosen there
         return ""
+
+
+def _found(directory: str, pattern: str) -> list[Path]:
+    """Return what fits in a directory; nothing where it may not be read, as another's home."""
+    return [Path(path) for path in glob(f"{escape(directory)}/{pattern}")]  # noqa: PTH207 - which raises
 
 
 def _by_number(path: Path) -> list[int]:
@@ -240,7 +247,7 @@ class _Search:
         roots += [f"{e}/".partition(below)[0] + below for e in entries if below in f"{e}/"]
         roots += [manager.place.replace("~", self._home)]
         for root in dict.fromkeys(os.path.normpath(each) for each in roots if each.startswith("/")):
-            if not self._wants(manager.name) or not Path(root).is_dir():
+            if not self._wants(manager.name) or not os.path.isdir(root):  # noqa: PTH112 - may lie in another's home
                 continue
             for part in manager.shows:
                 self.add(f"{root}/{part}".rstrip("/"))
@@ -278,7 +285,7 @@ class _Search:
         for prefix in _PREFIXES:
             if prefix.name == "path" and not near:  # a project above an environment may have `bin` and `lib`
                 continue
-            if not self._wants(prefix.name) or not all(any(here.glob(mark)) for mark in prefix.marks):
+            if not self._wants(prefix.name) or not all(_found(place, m) for m in prefix.marks):
                 continue
             for part in prefix.shows:
                 self.add(f"{place}/{part}".rstrip("/"))
@@ -333,7 +340,7 @@ class _Search:
             env |= {name: self._environ[name] for name in (*_DIRECTORIES, *_CHOICES) if name in self._environ}
         sites = {
             path.parent.name: str(path)
-            for path in Path(self._home, ".local/lib").glob("python3*/site-packages")
+            for path in _found(self._home, ".local/lib/python3*/site-packages")
             if self.visible(str(path))
         }
         secrets = tuple(each for tree in trees for each in _secrets_in(tree))
