@@ -29,6 +29,7 @@ from bowerbird.sandbox.run.branch_record import (
     shared_memory_note,
     stragglers_note,
 )
+from bowerbird.sandbox.run.causes import Causes
 from bowerbird.sandbox.run.command import (
     DEFAULT_TIMEOUT_S,
     CommandRequest,
@@ -66,6 +67,7 @@ class BranchSandbox:
         self._host = host
         self._view = view
         self._facts = facts
+        self._causes = Causes(host.settings.limits, facts.shows)
         kind = OverlayProjection if tier == "overlay" else CopyProjection
         self._projection: Projection = kind(host, view)
         self.last_used = time.monotonic()
@@ -336,9 +338,8 @@ class BranchSandbox:
         """Take what a command that goes on has changed so far into the branch's records."""
         self._before = None
         async with self._preparing:
-            return await asyncio.shield(
-                to_thread(self._projection.capture, started_ns, turn, call, last=False)
-            )
+            taken = to_thread(self._projection.capture, started_ns, turn, call, last=False)
+            return await asyncio.shield(taken)
 
     def _finish(
         self, started_ns: int, turn: str | None, call: str | None, *, last: bool, spilled: bool
@@ -359,8 +360,9 @@ class BranchSandbox:
         tier = self._projection.tier
         notes = [stragglers_note(finished.ending, background), disk_note(finished, captured)]
         if tier == "copy":
-            notes.append(original_note(request, finished, self._view.workspace, self.root))
-            notes.append(shared_memory_note(finished))
+            original = original_note(request, finished, self._view.workspace, self.root)
+            notes += [original, shared_memory_note(finished)]
+        notes += self._causes.notes(finished, tier, self.network.mode)
         return record_of(request, finished, captured, tier=tier, network=self.network.mode, notes=notes)
 
     async def new_turn(self) -> None:
@@ -384,8 +386,7 @@ class BranchSandbox:
         for running in list(self._running):
             running.stop("cancel")
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_SLOW_CLOSE_S):
-                await self._idle.wait()
+            await asyncio.wait_for(self._idle.wait(), _SLOW_CLOSE_S)
         await self.cool_down()
 
 

@@ -101,6 +101,11 @@ class HostFacts:
             found.append(place)
         return tuple(dict.fromkeys([*found, *_DEFAULT_PATH]))
 
+    def shows(self, path: str) -> bool:
+        """Whether commands see a path of the host, by its name."""
+        links = (f"/{name}" for name in self.links)
+        return any(is_below(path, top) for top in (*self.system, *links, *self.read_only))
+
     @property
     def own_path(self) -> tuple[str, ...]:
         """PATH without any branch."""

@@ -1,0 +1,58 @@
+"""GI-16, D-26: where the sandbox is why a command failed, one line says so, once, and which setting changes it."""
+
+from pathlib import Path
+
+import pytest
+from support.abuse import TIERS, desk_of
+
+from bowerbird.sandbox.run.limits import RunLimits
+
+LIMITS = RunLimits(memory_bytes=64 << 20, pids=200)
+
+
+@pytest.mark.parametrize("tier", TIERS)
+async def test_each_cause_is_said_once_with_its_setting(tmp_path, tier: str):
+    async with desk_of(tmp_path, tier, limits=LIMITS) as desk:
+        name = "import socket; socket.getaddrinfo('example.org', 443)"
+        trace = "echo 'ptrace(PTRACE_TRACEME): Operation not permitted'; exit 1"
+        cases = {
+            "sandbox.network": ["python3", "-c", name],
+            "ptrace": trace,
+            "sandbox.read_only": "printf '#!/no/such/python\n' > s; chmod +x s; ./s",
+            "sandbox.pids": 'echo "RuntimeError: can\'t start new thread"; exit 1',
+            "sandbox.disk_bytes": "ulimit -f 1; head -c 9000 /dev/zero > big",
+        }
+        if tier == "overlay":
+            cases["sandbox.memory_bytes"] = "head -c 40M /dev/zero > /dev/shm/x"
+        for setting, command in cases.items():
+            first, second = await desk.run(command), await desk.run(command)
+            assert first.note is not None and setting in first.note, (setting, first)
+            assert second.note is None or setting not in second.note, (setting, second)
+
+
+async def test_a_program_that_is_only_outside_is_named_and_one_that_is_nowhere_is_not(tmp_path, monkeypatch):
+    tool = tmp_path / "bin/own-tool"
+    tool.parent.mkdir()
+    tool.write_text("#!/bin/sh\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tool.parent}:/usr/bin:/bin")
+    async with desk_of(tmp_path, "overlay", toolchains=("off",)) as desk:
+        for command in ("own-tool", ["own-tool"]):
+            desk.sandbox._causes._told.clear()  # pyright: ignore[reportPrivateUsage]
+            said = (await desk.run(command)).note or ""
+            assert str(tool) in said and "sandbox.toolchains" in said
+        assert (await desk.run("no-such-tool")).note is None
+        assert (await desk.run("own-tool || true")).note is None, "it did not fail"
+
+
+async def test_no_output_makes_the_note_tell_what_files_the_host_has(tmp_path: Path):
+    """An output may name any path: what is said is the same for one that exists and one that does not."""
+    there, nowhere = tmp_path / "there", tmp_path / "gone"
+    there.write_text("x")
+    there.chmod(0o755)
+    async with desk_of(tmp_path, "overlay") as desk:
+        said = [
+            ((await desk.run(f"echo '{path}: bad interpreter'; exit 1")).note or "").replace(str(path), "")
+            for path in (there, nowhere)
+        ]
+        assert said[0] == said[1] != ""
