@@ -1,8 +1,8 @@
 """Why a command failed where the sandbox is why, and which setting changes it (GI-16, D-26).
 
 Here: what failures look like in outputs, and the sentence for each. It is only said where the sandbox is the
-cause: a program that is not installed outside either is nobody's setting. Not here: limits that ended a command,
-which its record names.
+cause: a program that is not installed outside either is nobody's setting. Not here: limits that ended a
+command, which its record names.
 """
 
 import re
@@ -116,7 +116,7 @@ def _programs(text: str, shown: Callable[[str], bool]) -> Iterator[tuple[str, st
         yield (
             f"interpreter of {match['script']}",
             (
-                f"commands are not shown the program that the first line of {match['script']} names; if it is there "
+                f"commands are not shown what the first line of {match['script']} names; if it is there "
                 "outside, list its directory in sandbox.read_only"
             ),
         )
