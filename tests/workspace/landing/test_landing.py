@@ -228,8 +228,10 @@ async def test_a_directory_that_gained_files_stays_for_them(branch: Branch, root
     assert [p.name for p in (root / "d").iterdir()] == ["users"]
 
 
-async def test_caches_and_ignored_files_are_folded_and_caches_stay_out(branch: Branch, root: Path) -> None:
-    """WS-65."""
+async def test_caches_and_ignored_files_are_folded_and_stay_unless_they_are_named(
+    branch: Branch, root: Path
+) -> None:
+    """WS-65, GI-7: one rule for caches and for what git ignores."""
     (root / ".gitignore").write_bytes(b"build/\n")
     await branch.write_file("src/__pycache__/a.pyc", "c")
     await branch.write_file("build/out", "o")
@@ -237,9 +239,36 @@ async def test_caches_and_ignored_files_are_folded_and_caches_stay_out(branch: B
     ignored = {e.path: e.ignored for e in branch.plan_landing().entries}
     assert ignored == {"/build/out": True, "/src/__pycache__/a.pyc": True, "/src/a.py": False}
     branch.land()
-    assert (root / "build/out").exists() and not (root / "src/__pycache__").exists()
-    branch.land(["src/__pycache__"])
-    assert (root / "src/__pycache__/a.pyc").exists()
+    assert not (root / "build").exists() and not (root / "src/__pycache__").exists()
+    await branch.write_file("src/b.py", "b")
+    branch.land(["/"])
+    assert not (root / "build").exists() and (root / "src/b.py").exists(), "around it is not named"
+    branch.land(["src/__pycache__", "build"])
+    assert (root / "src/__pycache__/a.pyc").exists() and (root / "build/out").exists()
+
+
+async def test_ignored_files_hold_up_no_landing_and_have_no_flags_while_they_stay(
+    branch: Branch, root: Path
+) -> None:
+    """GI-7, projects finding 5: a virtual environment that the review does not show refused a one-line edit."""
+    (root / ".gitignore").write_bytes(b"venv/\n.env\nkept/*\n")
+    subprocess.run(["git", "init", "-q", root], check=True)
+    (root / "kept").mkdir()
+    for name in ("tracked", "not-tracked"):
+        (root / "kept" / name).write_bytes(b"1")
+    subprocess.run(["git", "-C", root, "add", "-f", "kept/tracked"], check=True)
+    await branch.write_file("venv/bin/pip", "#!/bin/sh\n")
+    await branch.write_file(".env", "KEY=1\n")
+    await branch.write_file("Makefile", "all:\n")
+    for name in ("tracked", "not-tracked"):
+        await branch.write_file(f"kept/{name}", "2")
+    rows = {row.path: row for row in branch.plan_landing().entries}
+    assert {path for path, row in rows.items() if row.flags} == {"/Makefile"}
+    branch.land(automatic=False, partial=False)
+    assert (root / "Makefile").exists() and (root / "kept/tracked").read_bytes() == b"2", "it is tracked"
+    assert (root / "kept/not-tracked").read_bytes() == b"1" and not (root / "venv").exists()
+    assert not (root / ".env").exists()
+    assert branch.plan_landing([".env"]).entries[0].flags, "once it is named, it has them"
 
 
 async def test_git_data_is_no_file_and_holds_nothing_up(branch: Branch, root: Path) -> None:

@@ -3,8 +3,10 @@
 import pytest
 
 from bowerbird.core.errors import InvalidArgument
+from bowerbird.workspace.landing.ignored import Ignored
 from bowerbird.workspace.marks.flags import FlagRules, grade_of
 from bowerbird.workspace.policy import lands_at, policy_of
+from bowerbird.workspace.tree.changes import Change
 from bowerbird.workspace.tree.content import Content
 from bowerbird.workspace.tree.threeway import Side
 
@@ -88,19 +90,25 @@ def test_taint_is_said_even_of_paths_without_flags() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "named", "cache", "lands"),
+    ("path", "named", "ignored", "stays"),
     [
-        ("/src/__pycache__/a.pyc", [], True, False),
-        ("/src/__pycache__/a.pyc", ["/src"], True, False),
-        ("/src/__pycache__/a.pyc", ["/src/__pycache__"], True, True),
-        ("/node_modules/x/y.js", ["/node_modules/x"], True, True),
-        ("/a.pyc", ["/a.pyc"], True, True),
+        ("/src/__pycache__/a.pyc", [], True, True),
+        ("/src/__pycache__/a.pyc", ["/src"], True, True),
+        ("/src/__pycache__/a.pyc", ["/src/__pycache__"], True, False),
+        ("/node_modules/x/y.js", ["/node_modules/x"], True, False),
+        ("/node_modules/x/y.js", ["/"], True, True),
+        ("/a.pyc", ["/a.pyc"], True, False),
         ("/src/a.py", [], False, False),
+        ("/build/x", [], True, True),
+        ("/build/x", ["/build"], True, False),
     ],
 )
-def test_caches_land_only_when_named(path: str, named: list[str], cache: bool, lands: bool) -> None:
-    """WS-65."""
-    assert (FlagRules().is_cache(path), FlagRules().names_cache(path, named)) == (cache, lands)
+def test_caches_and_ignored_files_land_only_when_named(
+    path: str, named: list[str], ignored: bool, stays: bool
+) -> None:
+    """WS-65, GI-7."""
+    rule = Ignored(FlagRules().is_cache, lambda p: p.startswith("/build"), None)
+    assert (rule(path), rule.staying(named)(Change(path, None, None))) == (ignored, stays)
 
 
 def test_a_failed_turn_lands_nothing_and_review_lands_only_on_request() -> None:

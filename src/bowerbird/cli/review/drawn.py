@@ -4,7 +4,8 @@ Here: the three forms of a diff, rows of landings. Not here: whose branch it is 
 (`terminal/drawing.py`).
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -34,15 +35,14 @@ async def write_diff(
     if json:
         return shell.json(await client.diff(thread_id, paths))
     entries: list[dict[str, Any]] = (await client.plan(thread_id, paths))["entries"]
-    folded = [] if paths else [row["path"] for row in entries if row["ignored"]]
+    folded: set[str] = set() if paths else {row["path"] for row in entries if row["ignored"]}
     said = taint_line([row for row in entries if row["path"] not in folded])
     if said:
         shell.terminal.warn(said, "yellow")
     if folded:
         paths = [path for path in await client.changed(thread_id) if path not in folded]
-        count = plural(len(folded), "ignored file")
-        first = harmless_path(folded[0].lstrip("/"))
-        shell.terminal.note(f"{count} left out, {first} …: name a path to see it")
+        for line in folded_lines(folded):
+            shell.terminal.note(line)
     told = [] if chosen else git_lines(await client.git(thread_id))
     if stat:
         lines: list[str] = []
@@ -61,6 +61,20 @@ async def write_diff(
         where = f" at {', '.join(map(harmless_path, chosen))}" if chosen else ""
         shell.terminal.note(f"session {thread_id} changes nothing{where}")
     return DONE
+
+
+def folded_lines(paths: Iterable[str]) -> list[str]:
+    """Return one line for each top directory of what stays on the branch.
+
+    >>> folded_lines(["/build/a", "/build/b"])
+    ['build/: 2 ignored files stay on the branch; name a path to see or land it']
+    """
+    counts = Counter(path.lstrip("/").partition("/")[0] + "/" * ("/" in path[1:]) for path in paths)
+    return [
+        f"{harmless_path(top)}: {plural(count, 'ignored file')} stay{'s' * (count == 1)} on the branch; "
+        "name a path to see or land it"
+        for top, count in sorted(counts.items())
+    ]
 
 
 def stat_lines(data: dict[str, Any], *, width: int) -> list[str]:

@@ -24,6 +24,7 @@ from bowerbird.workspace.git.moving import refresh_index, settle_history
 from bowerbird.workspace.history.history import History
 from bowerbird.workspace.landing.apply import Applier, Changed, Checkpoint, file_refusal, no_checkpoint
 from bowerbird.workspace.landing.case_clashes import case_clashes
+from bowerbird.workspace.landing.ignored import Ignored
 from bowerbird.workspace.landing.landed_paths import LandedPaths, follow
 from bowerbird.workspace.landing.lock import data_dir_of, workspace_lock
 from bowerbird.workspace.landing.obstacles import Obstacles
@@ -105,17 +106,20 @@ def plan_landing(
     ground: LandingContext, tree: Beneath, request: LandRequest, meter: Meter = UNSEEN
 ) -> tuple[list[PlanEntry], list[str]]:
     """Return the plan's entries, and given paths without a change; changes nothing."""
+    ignored = Ignored(ground.rules.is_cache, ground.ignored_of, ground.stack.ground.root)
+    stays = ignored.staying(request.paths or ())
     around = around_changes(ground.stack, ground.changes)
     parts = apart(ground.changes, around)
     changes = [*parts.files, *parts.settings]
-    chosen, unknown = choose(changes, request.paths, request.hunks)
+    chosen, unknown = choose(changes, request.paths, request.hunks, stays)
     chosen = with_git_units(changes, chosen, around)
     given = PlanInput(
         rules=ground.rules,
         around=around,
         current_of=meter.asked("checking", lambda path: tree.side(os.fsencode(path[1:])), len(chosen)),
         names_of=lambda path: [os.fsdecode(name) for name in tree.names(os.fsencode(path[1:]))],
-        ignored_of=ground.ignored_of,
+        stays=stays,
+        ignored=ignored,
         case_clashes=lambda paths: case_clashes(tree, paths),
         obstacle_of=obstacle_in(tree),
         links_of=lambda path: links_at(tree, path),

@@ -44,7 +44,8 @@ class PlanEntry:
 
     Attributes:
         result: what the workspace gets; equal to `current` for `same`.
-        left_out: a cache that the landing did not name: shown, neither landed nor refused.
+        left_out: a cache, or what git ignores, that the landing did not name: it stays on the branch, so it
+            is neither looked into nor flagged nor refused.
         reasons: a sentence for each flag.
         unit: the git directory that it lands with, whole or not at all.
         aside: it lies in a git directory that nobody named: whatever becomes of it, files land (GI-1).
@@ -108,12 +109,15 @@ class PlanEntry:
 
 
 def choose(
-    changes: Sequence[Change], paths: Collection[str] | None, hunks: Collection[str] | None
+    changes: Sequence[Change],
+    paths: Collection[str] | None,
+    hunks: Collection[str] | None,
+    stays: Callable[[Change], bool],
 ) -> tuple[list[Chosen], list[str]]:
     """Return what to land, and given paths without a change.
 
     A path lands whole unless some of its hunks are named; then only those land. With
-    `hunks` alone nothing else lands.
+    `hunks` alone nothing else lands. What `stays` is not read.
 
     Raises:
         Stale: a hunk is not a present one.
@@ -127,7 +131,7 @@ def choose(
         selected = bool(given) if paths is not None else hunks is None
         if not selected and not wanted:
             continue
-        found = change_hunks(change) or ()
+        found = change_hunks(change) or () if wanted or not stays(change) else ()
         named = tuple(h.id for h in found if h.id in wanted)
         wanted.difference_update(named)
         if named and len(named) < len(found):
@@ -167,7 +171,8 @@ class PlanInput:
 
     Attributes:
         current_of, names_of: the workspace as it is.
-        ignored_of: whether git's ignore files name a path.
+        stays: whether a change stays on the branch unless it is named (GI-7).
+        ignored: whether settings or git's ignore files name a path.
         obstacle_of: why the system will refuse to change a path (path, present, planned, only the mode).
         links_of: how many names the workspace's file has; a landing splits it from the others.
         case_clashes: paths equal to another name on a case-insensitive disk.
@@ -181,7 +186,8 @@ class PlanInput:
     rules: FlagRules
     current_of: SideOf
     names_of: NamesOf
-    ignored_of: Callable[[str], bool]
+    stays: Callable[[Change], bool]
+    ignored: Callable[[str], bool]
     case_clashes: Callable[[Collection[str]], set[str]]
     around: Surroundings
     tainted: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
@@ -195,13 +201,25 @@ class PlanInput:
 
 def make_plan(chosen: Sequence[Chosen], given: PlanInput) -> list[PlanEntry]:
     """Decide every chosen change against the workspace; changes nothing."""
-    by_path = {item.change.path: item for item in chosen}
+    by_path = {item.change.path: item for item in chosen if not given.stays(item.change)}
     planned = plan_merge(
-        [item.change for item in chosen], given.current_of, given.names_of, force=given.force
+        [item.change for item in by_path.values()], given.current_of, given.names_of, force=given.force
     )
     clashes = given.case_clashes(by_path)
-    entries = [_entry(item, by_path[item.path], given, clashes) for item in planned]
-    return _git_units(entries, given.force)
+    entries = {item.path: _entry(item, by_path[item.path], given, clashes) for item in planned}
+    staying = (item for item in chosen if item.change.path not in by_path)
+    entries |= {item.change.path: _staying(item, given) for item in staying}
+    return _git_units([entries[item.change.path] for item in chosen], given.force)
+
+
+def _staying(item: Chosen, given: PlanInput) -> PlanEntry:
+    """Return the entry of what stays on the branch; nothing of it is read."""
+    change, tainted = item.change, item.change.path in given.tainted
+    op: Op = operation(change) if change.new is None else "create" if change.base is None else "modify"
+    return PlanEntry(
+        replace(item, change=replace(change, base=None, new=None)), op, "none", None, None, merged=False,
+        flags=(), ignored=True, tainted=tainted, left_out=True, taint=given.tainted.get(change.path, ()),
+    )  # fmt: skip
 
 
 def _entry(item: Planned, chosen: Chosen, given: PlanInput, clashes: Collection[str]) -> PlanEntry:
@@ -211,9 +229,7 @@ def _entry(item: Planned, chosen: Chosen, given: PlanInput, clashes: Collection[
     if item.path in clashes:
         clash = FLAGS["case-clash"].reason
         marks = replace(marks, flags=("case-clash", *marks.flags), reasons=(clash, *marks.reasons))
-    named = tuple(given.named or ())
-    cache = given.rules.is_cache(item.path) or marks.is_scrap
-    left_out = cache and not (given.rules.names_cache(item.path, named) or item.path in named)
+    left_out = marks.is_scrap and item.path not in (given.named or ())
     taken = decision.action == "take" or _forced(decision, chosen, given)
     op, result = operation(change), decision.result if taken else item.ours
     refused = None if left_out else _refusal(decision, marks, chosen, given)
@@ -227,7 +243,7 @@ def _entry(item: Planned, chosen: Chosen, given: PlanInput, clashes: Collection[
         result,
         decision.merged,
         marks.flags,
-        cache or given.ignored_of(item.path),
+        marks.is_scrap or given.ignored(item.path),
         tainted,
         refused,
         left_out,

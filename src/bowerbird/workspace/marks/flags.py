@@ -115,10 +115,6 @@ class FlagRules:
         """Whether `path` is, or lies in, what `ignore` names."""
         return _matches(self.ignore, path)
 
-    def names_cache(self, path: str, named: Sequence[str]) -> bool:
-        """Whether one of the paths given to `land` names the cache itself, not only a directory around it."""
-        return any((path == n or path.startswith(n.rstrip("/") + "/")) and self.is_cache(n) for n in named)
-
 
 def grade_of(flags: Sequence[str]) -> Grade:
     """Return the strictest grade of some flags; one that this version does not know needs acceptance.
