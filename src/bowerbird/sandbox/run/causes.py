@@ -47,7 +47,7 @@ _LISTED = (
     "looked up inside"
 )
 _NO_TRACE = (
-    "the sandbox refuses ptrace, and no setting allows it: debuggers and strace run outside; "
+    "the copy tier refuses ptrace, and no setting allows it: debuggers and strace run outside; "
     "ASAN_OPTIONS=detect_leaks=0 turns the check for leaks off"
 )
 
@@ -73,7 +73,7 @@ class Causes:
         causes = [*_programs(text, self.shown), *_limits(text, code, tier, self.limits)]
         if _NAMES.search(text):
             causes.append(("names", _CLOSED if network == "closed" else _LISTED))
-        if _TRACE.search(text):
+        if tier == "copy" and _TRACE.search(text):
             causes.append(("trace", _NO_TRACE))
         new = {cause: said for cause, said in causes if cause not in self._told}
         self._told.update(new)
