@@ -28,7 +28,7 @@ def servers() -> Generator[QuickServers]:
     made.close()
 
 
-@pytest.fixture(params=["local", "server"])
+@pytest.fixture(scope="module", params=["local", "server"])
 def client(request: pytest.FixtureRequest) -> str:
     """Which client the commands of a test have."""
     return str(request.param)

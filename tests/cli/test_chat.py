@@ -1,4 +1,4 @@
-"""The interactive session under a pseudo-terminal (UI-52 … UI-57)."""
+"""The interactive session under a pseudo-terminal, by each client (UI-52 … UI-57, UI-85)."""
 
 import os
 import signal
@@ -11,9 +11,10 @@ from support.patience import HANG_S
 
 
 @pytest.fixture(scope="module")
-def table(tmp_path_factory, models):
+def table(tmp_path_factory, models, servers, client):
     """The desk of the tests that share one session."""
-    return Desk(tmp_path_factory.mktemp("chat"), models)
+    with Desk(tmp_path_factory.mktemp("chat"), models, servers if client == "server" else None) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")
@@ -33,12 +34,14 @@ def chat(shared, models):
 
 
 @pytest.fixture
-def desk(request, tmp_path, models):
+def desk(request, tmp_path, models, servers, client):
     """The shared session's desk for tests that use it, else one of the test's own."""
     if "chat" in request.fixturenames:
-        return request.getfixturevalue("table")
+        yield request.getfixturevalue("table")
+        return
     models.reset()
-    return Desk(tmp_path, models)
+    with Desk(tmp_path, models, servers if client == "server" else None) as made:
+        yield made
 
 
 def ready(desk, *arguments, **options):
@@ -279,6 +282,18 @@ def test_approval_is_asked_and_answered(desk, written):
         chat.wait_for("⊘ write_file")
         chat.wait_for("1 file changed: /diff")
         assert "not that name" in str(desk.fake.requests[-1]["messages"])
+        desk.edit(written("d.txt", "hi\n"))
+        chat.send("make d\r")
+        chat.wait_for("The agent asks to run:")
+        chat.send("a\r")
+        chat.wait_for("2 files changed: /diff")
+        chat.send("/approval on\r")  # takes "the rest of the session" back
+        chat.wait_for("every unsafe tool now asks first")
+        desk.edit(written("e.txt", "hi\n"))
+        chat.send("make e\r")
+        chat.wait_for("The agent asks to run:")
+        chat.send("y\r")
+        chat.wait_for("3 files changed: /diff")
         chat.send("\x04")
         chat.wait()
 

@@ -137,13 +137,13 @@ def test_without_settings_the_defaults_are_seen(here):
     assert seen.last["temperature"] == 1.0 and "read_skill" in json.dumps(seen.last["tools"])
 
 
-def test_the_share_of_the_context_is_of_the_running_models_own_window(here):
+def test_the_share_of_the_context_is_of_the_running_models_own_window(desk):
     """UI-54: a model's window counts where it is smaller than CONTEXT_WINDOW."""
     small = {"models": {"anthropic:claude-sonnet-4-5-20250929": {"context_window": 4096}}}
-    (here.home / ".bowerbird").mkdir(exist_ok=True)
-    (here.home / ".bowerbird/config.yaml").write_text(json.dumps(small))
-    here.fake.script({"text": "ok", "usage": {"input": 1900, "output": 1}})
-    code, _, err = here.run("hi")
+    (desk.home / ".bowerbird").mkdir(exist_ok=True)
+    (desk.home / ".bowerbird/config.yaml").write_text(json.dumps(small))
+    desk.fake.script({"text": "ok", "usage": {"input": 1900, "output": 1}})
+    code, _, err = desk.run("hi")
     assert code == 0 and "46% ctx" in err
 
 

@@ -69,11 +69,11 @@ def test_a_taken_port_is_named(here: Desk) -> None:
     assert "Traceback" not in err
 
 
-def test_a_closed_pipe_ends_quietly(here: Desk) -> None:
+def test_a_closed_pipe_ends_quietly(desk: Desk) -> None:
     """UI-58: exit 141."""
     read, write = os.pipe()
     os.close(read)
-    with here.start("tools", "--json", stdout=write) as process:
+    with desk.start("tools", "--json", stdout=write) as process:
         os.close(write)
         _, err = process.communicate(timeout=HANG_S)
     assert process.returncode == 141 and err == b""

@@ -153,6 +153,8 @@ class Catalogue:
             await part.changing(thread_id, wanted)
         columns = {key: value for key, value in wanted.items() if key in _COLUMNS}
         flags = {key: value for key, value in wanted.items() if key not in _COLUMNS}
+        if flags.get("enable_approval") is True:  # who wants to be asked again takes "always" back
+            columns["auto_approve"] = False
         append = await self.store.prepared(
             Append(thread_id, None, (NewRecord("settings", {**wanted, "by": by}),))
         )

@@ -117,8 +117,8 @@ class Chat:
         if self.session is not None:
             terminal = self.shell.terminal
             if self.screen.mode in ("running", "asking"):
-                how = "the turn goes on there" if self.client.is_server else "the turn was stopped"
-                terminal.warn(f"{how}; continue with: bowerbird resume {self.session['id']}")
+                await self.client.leave(self.session["id"], self._shown)
+                terminal.warn(f"the turn was stopped; continue with: bowerbird resume {self.session['id']}")
             else:
                 terminal.warn(f"continue with: bowerbird --resume={self.session['id']}", "dim")
 

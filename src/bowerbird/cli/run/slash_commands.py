@@ -223,12 +223,8 @@ async def _approval(chat: "Chat", argument: str) -> None:
     if on is None:
         chat.screen.line("use /approval on or /approval off", "yellow")
         return
-    changes: dict[str, Any] = {"enable_approval": on} | ({} if not on else {"auto_approve": False})
-    await _set(
-        chat,
-        changes,
-        "every unsafe tool now asks first" if on else "only effects outside the branch now ask first",
-    )
+    said = "every unsafe tool now asks first" if on else "only effects outside the branch now ask first"
+    await _set(chat, {"enable_approval": on}, said)
 
 
 async def _thinking(chat: "Chat", argument: str) -> None:

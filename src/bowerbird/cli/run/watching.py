@@ -71,6 +71,11 @@ class Watch:
                 if turn["state"] not in ("queued", "running") and not self._is_asking(turn):
                     return turn
                 continue
+            if self._begins_another(news, turn_id):
+                turn = await self._client.turn(self._thread_id, turn_id)
+                if turn["state"] not in ("queued", "running", "waiting"):
+                    self._kept.appendleft(news)  # the end of a plan's turn is not told a second time
+                    return turn
             show(news)
             published = news.published
             if published is None:
@@ -93,6 +98,13 @@ class Watch:
         if turn["stop_reason"] != "plan":
             later = [t for t in later if t["state"] in ("queued", "running", "waiting")]
         return str(later[0]["turn_id"]) if later else None
+
+    def _begins_another(self, news: News, turn_id: str) -> bool:
+        """Whether another turn of this session begins to run."""
+        published = news.published
+        if published is None or published.thread_id != self._thread_id or published.turn_id == turn_id:
+            return False
+        return isinstance(published.event, TurnMark) and published.event.state == "running"
 
     @staticmethod
     def _is_asking(turn: Row) -> bool:
