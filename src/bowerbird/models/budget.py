@@ -229,3 +229,31 @@ class MemoryBudget:
             if self._on_warning and name not in self._warned and scope.spent >= WARN_AT * scope.limit:
                 self._warned.add(name)
                 self._on_warning(BudgetWarning(name, scope.unit, scope.limit, scope.spent))
+
+
+class BothBudgets:
+    """Two budgets that a call must both fit, say its turn's purse and the scopes of the database."""
+
+    def __init__(self, first: Budget, second: Budget) -> None:
+        self._first = first
+        self._second = second
+        self._paired: dict[str, str] = {}
+
+    async def reserve(self, expected: Usage, max_tokens: int) -> Reservation | BudgetRefusal:
+        """See `Budget.reserve`: in both, or in none."""
+        held = await self._first.reserve(expected, max_tokens)
+        if isinstance(held, BudgetRefusal):
+            return held
+        other = await self._second.reserve(expected, held.max_tokens)
+        if isinstance(other, BudgetRefusal):
+            await self._first.settle(held.id, Usage())
+            return other
+        self._paired[held.id] = other.id
+        return Reservation(held.id, min(held.max_tokens, other.max_tokens))
+
+    async def settle(self, reservation: str, usage: Usage) -> None:
+        """See `Budget.settle`."""
+        await self._first.settle(reservation, usage)
+        other = self._paired.pop(reservation, None)
+        if other is not None:
+            await self._second.settle(other, usage)

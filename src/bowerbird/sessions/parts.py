@@ -10,13 +10,18 @@ in reverse. So a part may build on what those before it gave a turn, and outlive
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sqlalchemy import Connection
+
 from bowerbird.agent.turn import TurnRun
+from bowerbird.core.usage import Usage
 from bowerbird.sessions.turn_maker import TurnContext
 from bowerbird.store.rows.sessions import SessionRow
+from bowerbird.store.rows.turns import TurnRow
 
 if TYPE_CHECKING:
     from bowerbird.tools import Tool
 
+NOTHING = Usage()
 Delete = Callable[[str], Awaitable[None]]  # tombstones a session and puts its branch into the trash
 
 
@@ -46,6 +51,17 @@ class SessionPart:
         """
         del context
         return run
+
+    # ------------------------------------------------------------ what a turn's total counts
+
+    async def used_before(self, turn: TurnRow) -> Usage:
+        """Return what others used for a turn in an attempt of it that a dead process made."""
+        del turn
+        return NOTHING
+
+    def turn_ending(self, connection: Connection, turn: TurnRow) -> Usage | None:
+        """Return what others used since the session's last turn; a part of the end's transaction."""
+        del connection, turn
 
     # ------------------------------------------------------------ life of the process
 

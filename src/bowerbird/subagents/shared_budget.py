@@ -12,7 +12,7 @@ import msgspec
 from bowerbird.agent.limits import Limits
 from bowerbird.core.ids import new_id
 from bowerbird.core.usage import Usage
-from bowerbird.models.budget import Budget, BudgetRefusal, Grant, PriceOf, Reservation, Scope, fit
+from bowerbird.models.budget import BudgetRefusal, Grant, PriceOf, Reservation, Scope, fit
 
 if TYPE_CHECKING:
     from bowerbird.models.protocol import Model
@@ -114,31 +114,3 @@ def price_of(purse: Purse, model: "Model") -> PriceOf:
 
 def _unpriced(_usage: Usage) -> float | None:
     return None
-
-
-class BothBudgets:
-    """Two budgets that a call must both fit, say its turn's purse and the scopes of the database."""
-
-    def __init__(self, first: Budget, second: Budget) -> None:
-        self._first = first
-        self._second = second
-        self._paired: dict[str, str] = {}
-
-    async def reserve(self, expected: Usage, max_tokens: int) -> Reservation | BudgetRefusal:
-        """See `Budget.reserve`: in both, or in none."""
-        held = await self._first.reserve(expected, max_tokens)
-        if isinstance(held, BudgetRefusal):
-            return held
-        other = await self._second.reserve(expected, held.max_tokens)
-        if isinstance(other, BudgetRefusal):
-            await self._first.settle(held.id, Usage())
-            return other
-        self._paired[held.id] = other.id
-        return Reservation(held.id, min(held.max_tokens, other.max_tokens))
-
-    async def settle(self, reservation: str, usage: Usage) -> None:
-        """See `Budget.settle`."""
-        await self._first.settle(reservation, usage)
-        other = self._paired.pop(reservation, None)
-        if other is not None:
-            await self._second.settle(other, usage)

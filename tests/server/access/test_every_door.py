@@ -144,17 +144,42 @@ async def test_foreign_pages_and_names_are_refused_everywhere(
             assert await status(server, door, FOREIGN_HOST) == 421, door
 
 
+async def raw_status(server: LiveServer, head: str) -> int:
+    """The status that a head written by hand gets."""
+    name, port = server.address.partition("://")[2].split(":")
+    reader, writer = await asyncio.open_connection(name, int(port))
+    writer.write(f"{head}Connection: close\r\n\r\n".encode())
+    async with asyncio.timeout(HANG_S):
+        answer = await reader.read()
+    writer.close()
+    return int(answer.split(b" ", 2)[1])
+
+
 async def test_a_request_with_two_names_is_refused(guarded: LiveServer) -> None:
     """A proxy in front may have read the other one (RFC 9112, 3.2)."""
-    name, port = guarded.address.partition("://")[2].split(":")
-    for other in ("evil.example", f"{name}:{port}"):
-        reader, writer = await asyncio.open_connection(name, int(port))
-        hosts = f"Host: {name}:{port}\r\nHost: {other}\r\n"
-        writer.write(f"GET /health HTTP/1.1\r\n{hosts}Connection: close\r\n\r\n".encode())
-        async with asyncio.timeout(HANG_S):
-            answer = await reader.read()
-        writer.close()
-        assert answer.startswith(b"HTTP/1.1 400 "), answer
+    own = guarded.address.partition("://")[2]
+    for other in ("evil.example", own):
+        hosts = f"Host: {own}\r\nHost: {other}\r\n"
+        assert await raw_status(guarded, f"GET /health HTTP/1.1\r\n{hosts}") == 400
+
+
+async def test_the_name_in_an_absolute_address_is_checked_like_the_host_header(guarded: LiveServer) -> None:
+    """SV-58; RFC 9112, 3.2.2: it goes before the Host header, which alone was looked at."""
+    own, evil = guarded.address.partition("://")[2], "evil.example"
+    upgrade = (
+        "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: MTIzNDU2Nzg5MDEyMzQ1Ng==\r\n"
+    )
+    for target, host, expected in (
+        (own, own, 200), (own.upper(), own, 200), (evil, evil, 421), (evil, own, 400), (own, evil, 400),
+        (f"me@{own}", own, 400), (evil, None, 421), (own, None, 200),
+    ):  # fmt: skip
+        line = f"GET http://{target}/health HTTP/1.1\r\n" + (f"Host: {host}\r\n" if host else "")
+        assert await raw_status(guarded, line) == expected, (target, host)
+        if expected != 200:
+            socket = line.replace("/health", "/api/chat/none/ws") + upgrade.replace(
+                "Upgrade", "Connection: Upgrade\r\nUpgrade", 1
+            )
+            assert await raw_status(guarded, socket) in (400, 403, 421), (target, host)
 
 
 async def test_a_path_that_is_no_route_is_closed_too(guarded: LiveServer) -> None:

@@ -130,7 +130,7 @@ class Gate:
     def _named(self, scope: "Scope", headers: Headers) -> list[tuple[bytes, bytes]]:
         """Check Host and Origin; return the headers that let the page of an admitted origin read."""
         if len(headers.getlist("host")) > 1:  # RFC 9112, 3.2: whoever reads the other one would be misled
-            raise Refusal(400, "bad_request", "a request has one Host header")
+            raise Refusal(400, "bad_request", "a request names one host")
         host = headers.get("host")
         reached = scope.get("server")
         if not self._names.admits_host(host, reached[0] if reached else None):

@@ -10,6 +10,7 @@ blank lines before it, extensions of chunks, trailers.
 
 import asyncio
 import logging
+import re
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -29,6 +30,7 @@ SAID_S = 60.0
 SLICE = 8 * 1024  # bytes of a WebSocket that are parsed in one turn: at most a thousand frames
 RESTS = 2.0  # a socket that sends without a pause rests so many times as long as it kept us busy
 FRAGMENTS = 4096  # of one message
+_ABSOLUTE = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")
 
 _TEXTS = {
     400: "Invalid HTTP request received.",
@@ -148,6 +150,7 @@ class LimitedHttp(HttpToolsProtocol):
             self._doorstep.known(self._place)
         self._body = (self.loop.time(), 0)
         self._wait(self._limits.body_s)
+        self._name_target()
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
@@ -163,6 +166,15 @@ class LimitedHttp(HttpToolsProtocol):
         super().on_message_complete()
         if self._answered():
             self._wait(self._limits.head_s)
+
+    def _name_target(self) -> None:
+        """Let the host of an address in absolute form count as a Host header (RFC 9112, 3.2.2)."""
+        found = _ABSOLUTE.match(self.url)
+        if found is None:
+            return
+        target = found[1].lower()
+        if target not in [value.lower() for name, value in self.headers if name == b"host"]:
+            self.headers.append((b"host", target))
 
     def _count(self, size: int, status: int) -> None:
         self._head += size

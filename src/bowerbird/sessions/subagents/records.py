@@ -51,6 +51,11 @@ class StoredRecords:
         rows = await self._store.read(lambda c: subagents_of(c, session))
         return [msgspec.json.decode(row.body, type=Child) for row in rows]
 
+    async def used_in(self, session: str, turn_id: str) -> Usage:
+        """Return what the ended subagents of a turn used, as it counts in their caller's totals."""
+        ended = (c for c in await self.of(session) if c.turn == turn_id and c.ended is not None)
+        return sum((child.usage.as_subagents for child in ended), Usage())
+
     async def next_number(self, session: str) -> int:
         """See `Records`."""
         return await self._store.read(lambda c: next_subagent(c, session))
@@ -119,16 +124,6 @@ class StoredRecords:
                 turn_id=turn.turn_id,
             ),
         )
-
-
-async def used_by_children(store: Store, turn: TurnRow) -> Usage:
-    """Return what the ended subagents of a turn used, as it counts in their caller's totals."""
-    rows = await store.read(lambda c: subagents_of(c, turn.thread_id))
-    total = Usage()
-    for child in (msgspec.json.decode(row.body, type=Child) for row in rows):
-        if child.turn == turn.turn_id and child.ended is not None:
-            total += child.usage.as_subagents
-    return total
 
 
 def row_of(child: Child) -> SubagentRow:

@@ -125,6 +125,10 @@ class Children(SessionPart):
         self._types.update(agent_types(rules.types))
         self.tree.use(rules)
 
+    async def used_before(self, turn: TurnRow) -> Usage:
+        """Return what the ended subagents of a turn used."""
+        return await self.records.used_in(turn.thread_id, turn.turn_id)
+
     # ------------------------------------------------------------ a turn that has children, or is one
 
     def tools(self, session: SessionRow | None) -> "Sequence[Tool]":

@@ -22,6 +22,7 @@ from bowerbird.core.errors import BowerbirdError, UnknownSession
 from bowerbird.core.events import Injected
 from bowerbird.core.messages import user_text
 from bowerbird.core.timestamps import from_iso, now_iso
+from bowerbird.core.usage import Usage
 from bowerbird.sessions.dispatch.dispatcher import Signal, TurnRef
 from bowerbird.sessions.live.hub import Published, TurnMark
 from bowerbird.sessions.parts import Delete, SessionPart
@@ -34,8 +35,8 @@ from bowerbird.store.rows.leases import living_executors
 from bowerbird.store.rows.sessions import SessionRow
 from bowerbird.store.rows.team_mail import MessageRow, due_requests, leads_with_mail, next_expiry, unread
 from bowerbird.store.rows.teams import MemberRow, living_members, member_at, members_of, take_member
-from bowerbird.store.rows.turns import OPEN, turns_of
-from bowerbird.teams.changes import KIND, living, set_status
+from bowerbird.store.rows.turns import OPEN, TurnRow, turns_of
+from bowerbird.teams.changes import KIND, count_usage, living, set_status
 from bowerbird.teams.readable_copies import team_name
 from bowerbird.teams.requests import expire, waits_for_plan
 from bowerbird.teams.rules import LOOKING, TOOLS, Ended, TeamRules, identity, mail_text, wire
@@ -126,6 +127,10 @@ class Teams(SessionPart):
         """Follow other rules with the next thing that happens, another model with the next turn (CF-13)."""
         self.hub.rules = rules
         self._model, self._temperature = model, temperature
+
+    def turn_ending(self, connection: Connection, turn: TurnRow) -> Usage | None:
+        """Count what teammates used since the lead's last turn: each of their turns counts once."""
+        return count_usage(connection, turn.thread_id, turn.turn_id)
 
     # ------------------------------------------------------------ life of the process
 

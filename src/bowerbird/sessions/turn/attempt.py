@@ -34,13 +34,13 @@ from bowerbird.core.events import (
 )
 from bowerbird.core.threads import in_thread
 from bowerbird.core.usage import Usage
+from bowerbird.models.budget import BothBudgets
 from bowerbird.sessions.dispatch.lease import Lease
 from bowerbird.sessions.forks import branch_of
 from bowerbird.sessions.journal.audit_log import audit_lines
 from bowerbird.sessions.journal.events_as_records import events_of
 from bowerbird.sessions.journal.history import Loaded, is_final
 from bowerbird.sessions.live.hub import Published, SessionEvent, TurnMark
-from bowerbird.sessions.subagents.records import used_by_children
 from bowerbird.sessions.turn.approver_and_inbox import DoorApprover, DoorInbox, Inboxes
 from bowerbird.sessions.turn.background_notices import DRIVEN_BY_OTHERS
 from bowerbird.sessions.turn.begin_transaction import Begun
@@ -57,7 +57,6 @@ from bowerbird.sessions.values import DISCONNECTED
 from bowerbird.store.journal.journal import Append, Record, append_one
 from bowerbird.store.rows.sessions import update_session
 from bowerbird.store.rows.turns import TurnRow, update_turn
-from bowerbird.subagents.shared_budget import BothBudgets
 
 if TYPE_CHECKING:
     from bowerbird.workspace import Branch
@@ -202,7 +201,8 @@ class Attempt:
         self.loaded = ready.loaded
         self.usage = ready.used
         if not self.begun.is_first:
-            self.usage += await used_by_children(self.context.store, self.turn)
+            for part in self.context.parts:
+                self.usage += await part.used_before(self.turn)
         state = ready.loaded.turn
         if state.final:
             # Everything was said before the process died; only the end was missing.

@@ -39,7 +39,6 @@ from bowerbird.store.journal.journal import Append, Record
 from bowerbird.store.rows.outbox import OutboxRow, insert_parcels
 from bowerbird.store.rows.sessions import SessionRow
 from bowerbird.store.rows.turns import TurnRow
-from bowerbird.teams.changes import count_usage
 
 if TYPE_CHECKING:
     from bowerbird.workspace import Branch
@@ -121,7 +120,7 @@ class Closer:
         parcels = self._parcels(ending)
 
         def commit(connection: Connection) -> tuple[Ending, Ended]:
-            told = self._with_team(connection, ending)
+            told = self._with_others(connection, ending)
             append = None if last is None else last.append
             ended = end_turn(connection, turn, self._lease.epoch, told, frozen, append)
             if last is not None and last.change is not None:
@@ -212,10 +211,12 @@ class Closer:
                 self._changed = True  # what earlier turns left may have landed, too
                 self._publish(None, Notice("landing", landing))
 
-    def _with_team(self, connection: Connection, ending: Ending) -> Ending:
-        """Add what teammates used since the lead's last turn: each of their turns counts once."""
-        used = count_usage(connection, self._turn.thread_id, self._turn.turn_id)
-        return ending if used is None else replace(ending, usage=ending.usage + used)
+    def _with_others(self, connection: Connection, ending: Ending) -> Ending:
+        """Add what others used for the session since its last turn, each use once."""
+        for part in self._context.parts:
+            used = part.turn_ending(connection, self._turn)
+            ending = ending if used is None else replace(ending, usage=ending.usage + used)
+        return ending
 
     def _parcels(self, ending: Ending) -> tuple[OutboxRow, ...]:
         """What the session's chat must be told of the end."""
