@@ -1,6 +1,7 @@
 """What is said when something is wrong: what happened, to what, and what to do; never a traceback (UI-63, UI-66)."""
 
 import errno
+import json
 import os
 import socket
 from pathlib import Path
@@ -85,3 +86,17 @@ def test_a_full_disk_is_told_with_the_room_that_is_left(tmp_path: Path) -> None:
     for error in (full, StorageFull(f"{tmp_path}/agent.db: the disk is full; free some space and try again")):
         text = sentence(error)
         assert str(tmp_path) in text and " free at " in text and "free some space" in text
+
+
+def test_a_hostile_tool_name_moves_no_terminal_in_any_form(desk: Desk) -> None:
+    """UI-53: `show` into a pipe gave it as it is, and JSON kept C1 controls and marks that reorder text."""
+    name = "nope\x1b]0;owned\x07\x9b2J\u202etxt"
+    desk.fake.script({"tools": [{"name": name, "input": {}}]}, {"text": "as \x9b2J \u202e is"})
+    said = desk.ok("hi", "--output", "stream-json")
+    desk.fake.script({"text": "as \x9b2J \u202e is"})
+    said += desk.ok("hi", "--resume=", "--output", "json")
+    shown, as_json = desk.ok("show"), desk.ok("show", "--json")
+    for text in (said, shown, as_json):
+        assert not set(text) & set("\x1b\x07\x9b\u202e"), text
+    assert name in {call["tool"] for row in json.loads(as_json)["messages"] for call in row["tool_calls"]}
+    assert json.loads(said.splitlines()[-1])["text"] == "as \x9b2J \u202e is"

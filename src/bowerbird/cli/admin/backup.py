@@ -4,7 +4,6 @@ Here: opening what the settings name, the report, the exit code. Not here: what 
 (`sessions/transfer/backup.py`).
 """
 
-import json as json_text
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,7 +66,7 @@ def restore(shell: Shell, *, directory: str, json: bool) -> int:
 
 def _write(shell: Shell, directory: Path, record: "BackupRecord") -> None:
     data = {"directory": str(directory), **msgspec.to_builtins(record)}
-    shell.terminal.write(json_text.dumps(data, ensure_ascii=False, indent=2) + "\n")
+    shell.json(data)
 
 
 def _source(loaded: "Loaded") -> str:

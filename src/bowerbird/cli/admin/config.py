@@ -28,7 +28,7 @@ def check(shell: Shell, *, strict: bool, json: bool) -> int:
     )
     terminal = shell.terminal
     if json:
-        terminal.write(_json(check_data(loaded)))
+        terminal.json(check_data(loaded))
     else:
         terminal.line(f"settings file: {loaded.file or 'none'}")
         for kind, lines in (("error", loaded.errors), ("warning", loaded.warnings), ("note", loaded.notes)):
@@ -56,9 +56,7 @@ def show(shell: Shell, *, key: str | None, origin: bool, json: bool, every: bool
     terminal = shell.terminal
     if json:
         data = {row.key: row.to_data(origin=origin) for row in found}
-        terminal.write(
-            _json({name: {k: v for k, v in row.items() if k != "key"} for name, row in data.items()})
-        )
+        terminal.json({name: {k: v for k, v in row.items() if k != "key"} for name, row in data.items()})
     else:
         lines: list[list[str]] = []
         for row in found:
@@ -103,7 +101,7 @@ def explain(shell: Shell, *, key: str, json: bool) -> int:
 
     data = explain_key(key)
     if json:
-        shell.terminal.write(_json(data))
+        shell.terminal.json(data)
         return DONE
     lines: list[list[str]] = []
     for name, value in data.items():
@@ -139,9 +137,5 @@ def schema(shell: Shell) -> int:
     """Print the JSON Schema of the tree."""
     from bowerbird.config.reference import schema as settings_schema
 
-    shell.terminal.write(_json(settings_schema()))
+    shell.terminal.json(settings_schema())
     return DONE
-
-
-def _json(data: object) -> str:
-    return json_text.dumps(data, ensure_ascii=False, indent=2) + "\n"

@@ -3,7 +3,6 @@
 Here: finding the server, printing its reply. Not here: what takes effect (`app/reloading.py`).
 """
 
-import json as json_text
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -70,7 +69,7 @@ def _address_of(loaded: "Loaded") -> str:
 
 def _told(shell: Shell, data: dict[str, Any], *, json: bool) -> int:
     if json:
-        shell.terminal.write(json_text.dumps(data, ensure_ascii=False, indent=2) + "\n")
+        shell.json(data)
     else:
         _show(shell, data)
     return CONFIG if "errors" in data else DONE

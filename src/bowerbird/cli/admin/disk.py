@@ -4,7 +4,6 @@ Here: printing, asking. Not here: what takes room (`sessions/upkeep/disk_use.py`
 (`sessions/upkeep/trash.py`), what settings keep (`sessions/upkeep/retention.py`).
 """
 
-import json as json_text
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,7 +34,7 @@ def disk(shell: Shell, *, free: bool, json: bool) -> int:
             after = await disk_use(application.store, application.branches)
         if json:
             data = {**msgspec.to_builtins(after), "freed": before.total - after.total}
-            shell.terminal.write(json_text.dumps(data, ensure_ascii=False, indent=2) + "\n")
+            shell.json(data)
             return DONE
         _show(shell, application.data_dir, after)
         if free:
@@ -76,9 +75,7 @@ def trash_list(shell: Shell, *, json: bool) -> int:
     async def work(application: "Application", _: Path) -> int:
         found = await application.trash.entries()
         if json:
-            shell.terminal.write(
-                json_text.dumps(msgspec.to_builtins(found), ensure_ascii=False, indent=2) + "\n"
-            )
+            shell.json(msgspec.to_builtins(found))
             return DONE
         now = datetime.now(UTC)
         rows: list[list[str]] = []
@@ -101,7 +98,7 @@ def trash_restore(shell: Shell, *, entry: str, json: bool) -> int:
     async def work(application: "Application", _: Path) -> int:
         session = await application.trash.restore(entry)
         if json:
-            shell.terminal.write(json_text.dumps({"session": session}) + "\n")
+            shell.json({"session": session})
         else:
             shell.terminal.line(f"back: session {session}; its changes: bowerbird diff {session}")
         return DONE
@@ -120,7 +117,7 @@ def trash_empty(shell: Shell, *, yes: bool, json: bool) -> int:
         done = await application.trash.empty()
         said: dict[str, Any] = {"sessions": done.sessions, "branches": done.branches}
         if json:
-            shell.terminal.write(json_text.dumps(said, indent=2) + "\n")
+            shell.json(said)
         else:
             held = f"{plural(done.sessions, 'session')} and {plural(done.branches, 'branch')}"
             shell.terminal.line(f"{held} removed for good")

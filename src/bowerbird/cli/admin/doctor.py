@@ -5,7 +5,6 @@ Secrets are never printed: error texts pass the redactor.
 """
 
 import asyncio
-import json as json_text
 import os
 import shutil
 import socket
@@ -53,7 +52,7 @@ def doctor(shell: Shell, *, online: bool, json: bool) -> int:
             worst = check.state
     if json:
         data = {"state": worst, "checks": [asdict(check) for check in checks]}
-        shell.terminal.write(json_text.dumps(data, ensure_ascii=False, indent=2) + "\n")
+        shell.json(data)
     else:
         styles = {"ok": "green", "degraded": "yellow", "broken": "red"}
         marks = {"ok": "✓", "degraded": "!", "broken": "✗"}

@@ -3,7 +3,6 @@
 Here: printing the lists. Not here: which of them there are.
 """
 
-import json as json_text
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -55,7 +54,7 @@ def skills(shell: Shell, *, json: bool, workspace: str | None) -> int:
             }
             for skill in found
         ]
-        shell.terminal.write(json_text.dumps(data, ensure_ascii=False, indent=2) + "\n")
+        shell.json(data)
         return DONE
     rows = [
         [
@@ -87,7 +86,7 @@ def agents(shell: Shell, *, json: bool, workspace: str | None) -> int:
                 }
                 for kind in kinds
             ]
-            shell.terminal.write(json_text.dumps(data, ensure_ascii=False, indent=2) + "\n")
+            shell.json(data)
             return DONE
         rows = [[kind.name, one_line(kind.description, 200)] for kind in kinds]
         for line in table(rows, width=shell.terminal.width):

@@ -28,7 +28,7 @@ def list_servers(shell: Shell, *, json: bool) -> int:
     loaded = shell.load(Path.cwd())
     rows = [_row(loaded, name) for name in sorted(loaded.settings.mcp_servers)]
     if json:
-        _write_json(shell, rows)
+        shell.json(rows)
         return DONE
     if not rows:
         shell.terminal.note("no MCP server is configured; add one with: bowerbird mcp add NAME -- COMMAND")
@@ -52,7 +52,7 @@ def test(shell: Shell, *, name: str | None, json: bool) -> int:
     client = McpClient([server_spec(each, servers[each]) for each in wanted], masking(loaded.settings))
     results = run_async(lambda: _tested(client))
     if json:
-        _write_json(shell, results)
+        shell.json(results)
     else:
         for result in results:
             _show(shell, result)
@@ -243,7 +243,3 @@ def _pair(text: str, key: str) -> tuple[str, str]:
         option = "--env" if key == "env" else "--header"
         raise CliExit(USAGE, f"{option} is {one_line(name)!r}; use NAME=VALUE")
     return name.strip(), value
-
-
-def _write_json(shell: Shell, data: object) -> None:
-    shell.terminal.write(json_text.dumps(data, ensure_ascii=False, indent=2) + "\n")

@@ -30,7 +30,8 @@ def log(shell: Shell, *, workspace: str | None, version: int | None, json: bool)
                 raise CliExit(USAGE, f"memory has no version {version}; `bowerbird memory log` lists them")
             if json:
                 return shell.json(chosen)
-            shell.terminal.write(chosen["text"] + "\n")
+            text = str(chosen["text"]) + "\n"
+            shell.terminal.write(harmless(text) if shell.terminal.out.is_terminal else text)
             return DONE
         if json:
             return shell.json(found)

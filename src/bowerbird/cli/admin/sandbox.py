@@ -3,7 +3,6 @@
 Here: the command's steps and what is shown. Not here: running, isolation.
 """
 
-import json as json_text
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -97,7 +96,7 @@ async def _run(
         changes = (await to_thread(branch.diff)).record()
         if json:
             record = {**msgspec.to_builtins(result), "changes": changes}
-            shell.terminal.write(json_text.dumps(record, ensure_ascii=False, indent=2) + "\n")
+            shell.json(record)
             return _code(result)
         if not live:
             shell.terminal.write(result.output)

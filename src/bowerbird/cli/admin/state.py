@@ -4,7 +4,6 @@ Here: opening the store of the settings, the report, the exit code. Not here: wh
 read (`sessions/transfer/exporting.py`, `sessions/transfer/importing.py`).
 """
 
-import json as json_text
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -38,7 +37,7 @@ def export_command(shell: Shell, *, directory: str, force: bool, json: bool) -> 
     if json:
         said = {"directory": str(target), "sessions": done.sessions, "records": done.records,
                 "damaged": done.damaged}  # fmt: skip
-        shell.terminal.write(json_text.dumps(said, indent=2) + "\n")
+        shell.json(said)
         return DONE
     held = f"{done.sessions} sessions with {done.records} records"
     shell.terminal.line(f"{held} of {shown(loaded)} written to {target}")
@@ -60,7 +59,7 @@ def import_command(shell: Shell, *, directory: str, dry_run: bool, json: bool) -
     report = run_async(lambda: _import(loaded, source, dry_run, workspace))
     if json:
         said = {"dry_run": dry_run, "files": describe(report)}
-        shell.terminal.write(json_text.dumps(said, ensure_ascii=False, indent=2) + "\n")
+        shell.json(said)
         return report.exit_code
     verb = "would be imported" if dry_run else "imported"
     for file in report.files:

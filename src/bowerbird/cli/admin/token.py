@@ -4,7 +4,6 @@ Here: the commands over the server's own database. Not here: options (`options/t
 (`store/rows/tokens.py`), checking them (`server/access`).
 """
 
-import json as json_text
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -36,7 +35,7 @@ def create(shell: Shell, *, name: str, role: str, user: str, expires: str | None
     until = expiry(expires) if expires is not None else None
     row, secret = _in_store(shell, lambda c: make_token(c, name, role, user=user, expires_at=until))
     if json:
-        shell.terminal.write(json_text.dumps({**_data(row), "token": secret}) + "\n")
+        shell.json({**_data(row), "token": secret})
         return DONE
     shell.terminal.write(secret + "\n")
     ends = f", until {row.expires_at}" if row.expires_at else ""
@@ -50,7 +49,7 @@ def list_tokens(shell: Shell, *, json: bool) -> int:
     """List all tokens, the oldest first."""
     rows = _in_store(shell, all_tokens)
     if json:
-        shell.terminal.write(json_text.dumps([_data(row) for row in rows], indent=2) + "\n")
+        shell.json([_data(row) for row in rows])
         return DONE
     cells = [[row.name, row.role, row.user, row.created_at[:10], _state(row)] for row in rows]
     for line in table([[harmless(cell) for cell in row] for row in cells], width=shell.terminal.width):

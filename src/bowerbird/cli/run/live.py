@@ -7,6 +7,7 @@ from bowerbird.cli.client.opening import with_client
 from bowerbird.cli.client.protocol import Client, News, Row
 from bowerbird.cli.terminal.exits import DONE, USAGE, CliExit
 from bowerbird.cli.terminal.shell import Shell
+from bowerbird.cli.terminal.text import harmless_json
 from bowerbird.cli.turn.asking import pending_lines
 from bowerbird.core.errors import AlreadyAnswered, NoPendingRequest, SessionError
 from bowerbird.core.events import ApprovalRequest
@@ -43,7 +44,7 @@ def tail(shell: Shell, *, session: str | None, after: int | None, json: bool, wo
                 terminal.note(first)  # now it is connected
                 first = ""
             for line in news.lines:
-                terminal.write(line + "\n")
+                terminal.write(harmless_json(line) + "\n")
             if json:
                 continue
             painter.news(news.published, news.todos)

@@ -4,7 +4,6 @@ Here: the run of one turn and its three output forms. Not here: input, sessions,
 """
 
 import asyncio
-import json
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -16,7 +15,7 @@ from bowerbird.cli.terminal.exits import TIMEOUT, code_of_turn
 from bowerbird.cli.terminal.run_options import RunOptions
 from bowerbird.cli.terminal.shell import Shell
 from bowerbird.cli.terminal.terminal import Spinner, Terminal
-from bowerbird.cli.terminal.text import cost_line, cut, plural
+from bowerbird.cli.terminal.text import cost_line, cut, harmless_json, plural
 from bowerbird.cli.turn.asking import approve_within_policy, ask_person
 from bowerbird.cli.turn.painter import TurnPainter
 from bowerbird.cli.turn.story import Story
@@ -224,7 +223,7 @@ class OneShot:
             self._usage = news.usage or self._usage
             if self._options.form == "stream-json":
                 for line in news.lines:
-                    terminal.write(line + "\n")
+                    terminal.write(harmless_json(line) + "\n")
                 if news.published is not None:
                     self._story.add(news.published)
                 return
@@ -242,7 +241,7 @@ class OneShot:
         form = self._options.form
         if form == "json":
             result = await self._result(thread_id, turn, text, changed, after)
-            self._terminal.write(json.dumps(result, ensure_ascii=False) + "\n")
+            self._terminal.json(result, indent=None)
         elif form == "text" and not self._terminal.out.is_terminal and text:
             self._terminal.write(text if text.endswith("\n") else text + "\n")
         self._sum_up(thread_id, turn, changed, int(after["context_window"]))

@@ -175,7 +175,7 @@ class ChatScreen:
 
     def line(self, text: str, style: str = "") -> None:
         """Print a line above the prompt, broken between words where it is longer than the screen is wide."""
-        for piece in wrapped(text, self.width):
+        for piece in wrapped(harmless(text), self.width):
             self._print(Terminal.styled(piece, style, self._terminal.out) + "\n")
 
     def doing(self, action: str) -> None:

@@ -87,7 +87,10 @@ def history_lines(messages: Sequence[Row], *, width: int, limit: int | None = No
         if message["role"] == "user":
             blocks.append(["", *(f"> {line}" for line in lines)])
             continue
-        calls = [f"  · {call['tool']} {key_parameter(call['input'])}" for call in message["tool_calls"]]
+        calls = [
+            f"  · {one_line(str(call['tool']))} {key_parameter(call['input'])}"
+            for call in message["tool_calls"]
+        ]
         blocks.append([*(f"  {line}" for line in lines), *(cut(call, width) for call in calls)])
     return [line for block in blocks for line in block]
 

@@ -5,7 +5,6 @@ coroutine until its end or a signal. Not here: what any command does.
 """
 
 import asyncio
-import json
 import os
 import signal
 import sys
@@ -61,7 +60,7 @@ class Shell:
 
     def json(self, data: Any) -> int:
         """Write data as JSON on standard output; a command that ends with it is done."""
-        self.terminal.write(json.dumps(data, ensure_ascii=False, indent=2) + "\n")
+        self.terminal.json(data)
         return DONE
 
 

@@ -10,9 +10,9 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TextIO
+from typing import Any, TextIO
 
-from bowerbird.cli.terminal.text import cut, duration, harmless, how_far, width_of, wrapped
+from bowerbird.cli.terminal.text import cut, duration, harmless, how_far, json_text, width_of, wrapped
 from bowerbird.core.events import LandingProgress
 
 _STYLES = {
@@ -81,6 +81,10 @@ class Terminal:
         self._out.write(text)
         self._out.flush()
 
+    def json(self, data: Any, indent: int | None = 2) -> None:
+        """Write data as JSON to standard output."""
+        self.write(json_text(data, indent) + "\n")
+
     def line(self, text: str = "", style: str = "") -> None:
         """Write a line of ours to standard output."""
         self.write(self._drawn(text, style, self.out))
@@ -93,12 +97,12 @@ class Terminal:
     def warn(self, text: str, style: str = "") -> None:
         """Write a line to standard error, quiet or not."""
         self.clear_status()
-        self._err.write(self._drawn(harmless(text), style, self.err))
+        self._err.write(self._drawn(text, style, self.err))
         self._err.flush()
 
     def _drawn(self, text: str, style: str, ability: Ability) -> str:
-        """Return `text` as lines: broken between words for a terminal, as they are for a pipe."""
-        lines = text.split("\n")
+        """Return `text` as harmless lines: broken between words for a terminal, as they are for a pipe."""
+        lines = harmless(text).split("\n")
         if ability.is_terminal:
             lines = [piece for line in lines for piece in wrapped(line, self.width)]
         return "".join(self.styled(line, style, ability) + "\n" for line in lines)

@@ -3,10 +3,12 @@
 Here: what makes foreign text harmless and figures short. Not here: colours, drawing.
 """
 
+import json
 import re
 import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 from bowerbird.core.events import LandingProgress
 from bowerbird.core.usage import Usage
@@ -23,6 +25,21 @@ def harmless(text: str) -> str:
         'a\\x1b[2Jb'
     """
     return _UNSAFE.sub(_written_out, text.replace("\r\n", "\n"))
+
+
+def json_text(data: Any, indent: int | None = None) -> str:
+    r"""Return data as JSON that moves no terminal and hides nothing: JSON's own escapes for the rest of them.
+
+    Example:
+        >>> json_text(["é", "\x9b2J", "\u202e"])
+        '["é", "\\u009b2J", "\\u202e"]'
+    """
+    return harmless_json(json.dumps(data, ensure_ascii=False, indent=indent))
+
+
+def harmless_json(text: str) -> str:
+    """Return JSON text with C1 controls, DEL, bidi marks and lone surrogates as its escapes."""
+    return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def harmless_path(path: str) -> str:
