@@ -98,5 +98,7 @@ def test_a_hostile_tool_name_moves_no_terminal_in_any_form(desk: Desk) -> None:
     shown, as_json = desk.ok("show"), desk.ok("show", "--json")
     for text in (said, shown, as_json):
         assert not set(text) & set("\x1b\x07\x9b\u202e"), text
-    assert name in {call["tool"] for row in json.loads(as_json)["messages"] for call in row["tool_calls"]}
-    assert json.loads(said.splitlines()[-1])["text"] == "as \x9b2J \u202e is"
+    assert "nope\\x1b]0;owned" in shown
+    frames = [json.loads(line) for line in said.splitlines()]
+    assert name in {frame["tool"] for frame in frames if frame.get("type") == "tool_call"}
+    assert frames[-1]["text"] == "as \x9b2J \u202e is"

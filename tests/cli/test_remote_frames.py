@@ -6,11 +6,13 @@ from typing import Any
 import pytest
 
 from bowerbird.cli.client.frames import MAKERS, NOT_SHOWN, Frames
+from bowerbird.cli.terminal.drawing import MarkdownPainter
 from bowerbird.cli.turn.painter import TurnPainter
 from bowerbird.cli.turn.story import Story
 from bowerbird.core import wire
 from bowerbird.core.events import (
     ApprovalAnswer,
+    AssistantStep,
     BackgroundResult,
     Compaction,
     Egress,
@@ -145,3 +147,46 @@ def test_every_frame_is_drawn_in_the_terminal_or_there_is_a_reason(kind: type[wi
 
 def _joined(frames: Frames) -> Any:
     return frames.event(wire.TurnQueued(inbox_id="i", kind="steer", state="queued", content="mind Windows"))
+
+
+def said(sheet: Sheet) -> list[str]:
+    """The words on the sheet, but for what is being done."""
+    return " ".join(text for text in sheet.drawn if not text.startswith("doing ")).split()
+
+
+def test_an_answer_is_drawn_once_however_its_pieces_come() -> None:
+    """D-28, UI-86: cut and repeated pieces, a reconnect, a piece that was lost between two servers."""
+
+    def delta(content: str, offset: int, **more: Any) -> wire.TextDelta:
+        return wire.TextDelta(content, "msg_1", offset, **more)
+
+    end = wire.MessageEnd("msg_1", "end_turn")
+    for pieces in (
+        (delta("one\n\n", 0), delta("two\n\n", 5), delta("two\n\nthree", 5)),
+        (delta("one\n\n", 0), delta("one\n\ntwo\n\n", 0, replay=True), delta("three", 10)),
+        (delta("two\n\n", 5), delta("one\n\n", 0), delta("three", 10)),
+        (delta("one\n\n", 0), delta("one\n\ntwo\n\nthree", 0, replay=True)),
+    ):
+        frames, sheet = Frames(), Sheet()
+        painter = TurnPainter(sheet, Story(), MarkdownPainter(colour=False))
+        events = [frames.event(frame) for frame in (*pieces, end)]
+        for event in events:
+            assert event is not None
+            painter.show(Published("t", "t_1", None, event))
+        assert said(sheet) == ["one", "two", "three"]
+        assert isinstance(events[-1], AssistantStep) and events[-1].message.text == "one\n\ntwo\n\nthree"
+
+
+def test_an_answer_that_began_again_while_nobody_was_connected_is_drawn_from_its_beginning() -> None:
+    """D-28, D-13: what was drawn is void, and the new text is whole."""
+    frames, sheet = Frames(), Sheet()
+    painter = TurnPainter(sheet, Story(), MarkdownPainter(colour=False))
+    for frame in (
+        wire.TextDelta("broken\n\n", "msg_1", 0), wire.TextDelta("whole", "msg_1", 0, replay=True),
+        wire.TextDelta(" again", "msg_1", 5), wire.MessageEnd("msg_1", "end_turn"),
+    ):  # fmt: skip
+        event = frames.event(frame)
+        assert event is not None
+        painter.show(Published("t", "t_1", None, event))
+    words = said(sheet)
+    assert words[0] == "broken" and words[-2:] == ["whole", "again"] and "begins" in words

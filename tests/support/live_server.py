@@ -21,6 +21,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from bowerbird.app.door import listening_config
 from bowerbird.app.serving import Listening, Serving, bind, open_server
 from bowerbird.config import load_settings
+from bowerbird.core.pieces import Pieces
 from bowerbird.server.common.context import ServerSettings
 
 WAIT_S = HANG_S
@@ -126,10 +127,11 @@ def types(seen: list[dict[str, Any]]) -> list[str]:
 
 
 def text_of(seen: list[dict[str, Any]]) -> str:
-    """What was said, as a client shows it: a replayed piece stands for its whole message."""
-    pieces: dict[str, str] = {}
+    """What was said, as a client shows it: by offsets; a replayed piece stands for its whole message."""
+    texts: dict[str, Pieces] = {}
     for event in seen:
         if event["type"] == "text_delta":
-            before = "" if event.get("replay") else pieces.get(event["message_id"], "")
-            pieces[event["message_id"]] = before + event["content"]
-    return "\n".join(pieces.values())
+            if event.get("replay"):
+                texts[event["message_id"]] = Pieces()
+            texts.setdefault(event["message_id"], Pieces()).take(event["content"], event["offset"])
+    return "\n".join(map(str, texts.values()))

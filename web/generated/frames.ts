@@ -111,6 +111,7 @@ export interface TextDelta {
   type: "text_delta";
   content: string;
   message_id: string;
+  offset: number;
   replay?: boolean;
   cursor: number;
   turn_id: string | null;
@@ -121,6 +122,7 @@ export interface ThinkingDelta {
   content: string;
   effort: string | null;
   message_id: string;
+  offset: number;
   replay?: boolean;
   cursor: number;
   turn_id: string | null;

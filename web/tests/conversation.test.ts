@@ -21,7 +21,8 @@ const turn_id = "t_1";
 const input = (text: string, more: object = {}): ServerFrame =>
   ({ type: "turn_queued", inbox_id: "i_1", position: 0, content: text, turn_id, cursor: 0, ...more }) as ServerFrame;
 const delta = (content: string, cursor = 2, more: object = {}): ServerFrame =>
-  ({ type: "text_delta", content, message_id: "msg_3", turn_id, cursor, ...more }) as ServerFrame;
+  ({ type: "text_delta", content, message_id: "msg_3", offset: 0, turn_id, cursor, ...more }) as ServerFrame;
+const from = (offset: number): object => ({ offset });
 const started: ServerFrame = { type: "turn_started", turn_id, cursor: 1 };
 const done: ServerFrame = { type: "done", usage, files: [], stop_reason: "end_turn", changed: 1, turn_id, cursor: 5 };
 const call: ServerFrame = { type: "tool_call", tool: "bash", input: { command: "ls" }, id: "c1", turn_id, cursor: 3 };
@@ -32,14 +33,14 @@ const shape = (state: ConversationState): string[] =>
   state.entries.map((entry) => (entry.kind === "text" || entry.kind === "user" ? `${entry.kind}:${entry.text}` : entry.kind));
 
 test("a turn reads as question, answer, call and end, in that order", () => {
-  const state = after(input("hi"), started, delta("Let "), delta("me."), call, result, done);
+  const state = after(input("hi"), started, delta("Let "), delta("me.", 2, from(4)), call, result, done);
   assert.deepEqual(shape(state), ["user:hi", "text:Let me.", "tool", "end"]);
   assert.equal(state.status, "idle");
   assert.equal(state.cursor, 5);
 });
 
 test("one frame at a time gives what all frames at once give", () => {
-  const frames = [input("hi"), started, delta("Let "), delta("me."), call, result, done];
+  const frames = [input("hi"), started, delta("Let "), delta("me.", 2, from(4)), call, result, done];
   const single = frames.reduce((state, frame) => reduce(state, [frame], 1000), EMPTY);
   assert.deepEqual(single, after(...frames));
 });

@@ -8,6 +8,7 @@ import { answeredPlaces } from "../src/state/answers.ts";
 import { browseRows } from "../src/state/file_tree.ts";
 import { changeOf } from "../src/state/traffic.ts";
 import { byAttempt, fileRows, heldByAgent, takeAll } from "../src/state/attempts.ts";
+import { NOTHING, take } from "../src/state/pieces.ts";
 import { commentedPlaces, isOutdated, lineNow, type ReviewComment } from "../src/state/comments.ts";
 import { rowsOfFile, type DiffRow, type Shape } from "../src/state/diff_rows.ts";
 import { gapsOf, hunkData } from "../src/state/hunks.ts";
@@ -113,9 +114,9 @@ test("a message of comments is read back into places, and the turn's last words 
   const base = { turn: "t_1", mode: "message", by: null, door: null };
   const answers = answeredPlaces([
     { kind: "user", key: "in:1", text: words, ...base },
-    { kind: "text", key: "text:1", turn: "t_1", text: "First words.", done: true },
-    { kind: "text", key: "text:2", turn: "t_1", text: "Done.", done: true },
-    { kind: "text", key: "text:3", turn: "t_2", text: "Else.", done: true },
+    { kind: "text", key: "text:1", turn: "t_1", ...take(NOTHING, "First words.", 0), done: true },
+    { kind: "text", key: "text:2", turn: "t_1", ...take(NOTHING, "Done.", 0), done: true },
+    { kind: "text", key: "text:3", turn: "t_2", ...take(NOTHING, "Else.", 0), done: true },
   ]);
   assert.deepEqual([...answers.keys()], ["text:2"]);
 });

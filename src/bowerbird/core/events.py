@@ -177,10 +177,11 @@ class UsageStep(Tagged, frozen=True, tag="usage"):
 
 
 class TextLive(Tagged, frozen=True, tag="text_delta"):
-    """A piece of the answer."""
+    """A piece of the answer; `offset` characters of it come before."""
 
     content: str
     message_id: str
+    offset: int
 
 
 class MessageRestart(Tagged, frozen=True, tag="message_restart"):
@@ -191,10 +192,11 @@ class MessageRestart(Tagged, frozen=True, tag="message_restart"):
 
 
 class ThinkingLive(Tagged, frozen=True, tag="thinking_delta"):
-    """A piece of the reasoning."""
+    """A piece of the reasoning; `offset` characters of it come before."""
 
     content: str
     message_id: str
+    offset: int
 
 
 class ToolProgress(Tagged, frozen=True, tag="tool_progress"):

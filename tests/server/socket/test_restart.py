@@ -13,9 +13,9 @@ def test_a_message_that_begins_again_keeps_its_id_and_loses_its_text() -> None:
     fold = Translator(cursor=4)
     whole = AssistantStep(Message("assistant", (TextBlock("whole"),), "m2"), "end_turn", "m", Usage())
     events = [
-        Published("x", "t", None, TextLive("bro", "m1")),
+        Published("x", "t", None, TextLive("bro", "m1", 0)),
         Published("x", "t", None, MessageRestart("m1", "stream_cut")),
-        Published("x", "t", None, TextLive("whole", "m2")),
+        Published("x", "t", None, TextLive("whole", "m2", 0)),
         Published("x", "t", 5, whole),
     ]
     frames = [json.loads(frame.text) for event in events for frame in fold.frames(event)]
@@ -29,8 +29,8 @@ def test_a_message_that_begins_again_keeps_its_id_and_loses_its_text() -> None:
 
 def test_who_comes_after_a_restart_gets_nothing_of_what_broke_off() -> None:
     live = Live()
-    live.publish(Published("x", "t", None, TextLive("bro", "m1")))
+    live.publish(Published("x", "t", None, TextLive("bro", "m1", 0)))
     live.publish(Published("x", "t", None, MessageRestart("m1", "stream_cut")))
     assert live.so_far("x") == ()
-    live.publish(Published("x", "t", None, TextLive("wh", "m2")))
-    assert [published.event for published in live.so_far("x")] == [TextLive("wh", "m2")]
+    live.publish(Published("x", "t", None, TextLive("wh", "m2", 0)))
+    assert [published.event for published in live.so_far("x")] == [TextLive("wh", "m2", 0)]

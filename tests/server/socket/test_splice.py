@@ -5,6 +5,7 @@ process does), and viewers that come at any moment with any cursor: each ends wi
 """
 
 import json
+from collections import Counter
 from dataclasses import dataclass, field
 
 from hypothesis import given, settings
@@ -29,8 +30,8 @@ def said(seq: int, text: str, live_id: str | None = None) -> Published:
     return Published(THREAD, "t_1", seq, AssistantStep(message, "end_turn", "m", Usage()))
 
 
-def piece(text: str, live_id: str) -> Published:
-    return Published(THREAD, "t_1", None, TextLive(text, live_id))
+def piece(text: str, live_id: str, at: int = 0) -> Published:
+    return Published(THREAD, "t_1", None, TextLive(text, live_id, at))
 
 
 @dataclass
@@ -102,8 +103,11 @@ def test_every_viewer_ends_with_what_the_journal_says(
             live_id = f"live_{number}"
             if desk.order.head < len(desk.journal):
                 desk.look()  # a driver of ours has read what others wrote before it speaks
+            at = 0
             for part in value:
-                desk.heard(piece(part, live_id))
+                for _ in range(cuts.draw(st.sampled_from((1, 1, 0, 2)))):  # lost or told twice on the way
+                    desk.heard(piece(part, live_id, at))
+                at += len(part)
                 maybe_come()
             desk.journal.append("".join(value))
             maybe_come()  # committed, not yet published
@@ -141,7 +145,11 @@ def test_a_full_backlog_joins_pieces_and_loses_none_before_it_says_so(
 ) -> None:
     """SV-51."""
     backlog = Backlog(max_events=limit)
-    frames = [piece_of(kind, text, message) for message, kind, text in pieces]
+    said: Counter[tuple[str, type]] = Counter()
+    frames: list[Frame] = []
+    for message, kind, text in pieces:
+        frames.append(piece_of(kind, text, message, said[message, kind]))
+        said[message, kind] += len(text)
     taken = [frame for frame in frames if backlog.put(frame)]
     assert taken == frames[: len(taken)]
     assert len(backlog) <= max(limit, 1)
@@ -153,8 +161,8 @@ def test_a_full_backlog_joins_pieces_and_loses_none_before_it_says_so(
     assert backlog.is_lossy is (len(taken) < len(frames))
 
 
-def piece_of(kind: type[TextDelta | ThinkingDelta], text: str, message: str = "m") -> Frame:
-    delta = TextDelta(text, message) if kind is TextDelta else ThinkingDelta(text, "high", message)
+def piece_of(kind: type[TextDelta | ThinkingDelta], text: str, message: str = "m", at: int = 0) -> Frame:
+    delta = TextDelta(text, message, at) if kind is TextDelta else ThinkingDelta(text, "high", message, at)
     return Frame(delta, is_live=True)
 
 

@@ -49,16 +49,17 @@ def answer(*blocks: Any, message_id: str = "live") -> AssistantStep:
 
 def test_a_streamed_message_is_not_said_twice_and_keeps_its_id() -> None:
     wire = Translator(cursor=4)
-    (delta,) = shown(wire, TextLive("hel", "live"))
+    (delta,) = shown(wire, TextLive("hel", "live", 0))
     assert delta == {
         "type": "text_delta",
         "content": "hel",
         "message_id": "msg_5",
+        "offset": 0,
         "cursor": 4,
         "turn_id": "t_1",
     }
-    shown(wire, ThinkingLive("hm", "live"))
-    shown(wire, TextLive("lo", "live"))
+    shown(wire, ThinkingLive("hm", "live", 0))
+    shown(wire, TextLive("lo", "live", 3))
     rest = shown(wire, answer(ThinkingBlock("hm"), TextBlock("hello"), ToolUseBlock("c1", "ls", {})), 5)
     assert [event["type"] for event in rest] == ["tool_call", "message_end"]
     assert rest[1]["message_id"] == "msg_5"
@@ -81,17 +82,18 @@ def test_a_record_is_passed_only_with_its_last_plain_event() -> None:
 
 def test_a_message_whose_record_came_from_the_journal_is_completed() -> None:
     wire = Translator()
-    shown(wire, TextLive("hel", "live"))
+    shown(wire, TextLive("hel", "live", 0))
     seen = shown(wire, answer(TextBlock("hello"), message_id="msg_1"), 1)
-    assert (seen[0]["content"], seen[0]["message_id"], "replay" in seen[0]) == ("lo", "msg_1", False)
-    shown(wire, TextLive("other", "live 2"))
+    assert (seen[0]["content"], seen[0]["offset"], "replay" in seen[0]) == ("lo", 3, False)
+    assert seen[0]["message_id"] == "msg_1"
+    shown(wire, TextLive("other", "live 2", 0))
     again = shown(wire, answer(TextBlock("hello"), message_id="msg_2"), 2)
     assert (again[0]["content"], again[0]["replay"]) == ("hello", True)
 
 
 def test_a_prediction_that_failed_keeps_the_id_that_viewers_know() -> None:
     wire = Translator(cursor=1)
-    shown(wire, TextLive("x", "live"))
+    shown(wire, TextLive("x", "live", 0))
     shown(wire, ModeChange({"enable_plan_mode": True}, "user"), 2)
     assert shown(wire, answer(TextBlock("x")), 3)[-1]["message_id"] == "msg_2"
     replay = Translator(cursor=2, replay=True, aliases=wire.aliases)
@@ -208,7 +210,7 @@ def test_small_plain_events() -> None:
 
 
 def test_undecodable_text_is_shown_not_raised() -> None:
-    assert "\\udc80" not in shown(Translator(), TextLive("a\udc80", "m"))[0]["content"]
+    assert "\\udc80" not in shown(Translator(), TextLive("a\udc80", "m", 0))[0]["content"]
     assert shown(Translator(), ToolOutcome("c", "bash", "ok", "a\udc80b"), 1)[0]["result"]
 
 

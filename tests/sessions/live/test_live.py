@@ -18,10 +18,15 @@ async def take(live: Live, *events: Published) -> list[SessionEvent]:
 
 async def test_adjacent_deltas_of_one_message_are_merged_without_loss() -> None:
     found = await take(
-        Live(), event(TextLive("a", "m1")), event(TextLive("b", "m1")), event(Notice("n", "x")),
-        event(TextLive("c", "m1")), event(TextLive("d", "m2")),
+        Live(), event(TextLive("a", "m1", 0)), event(TextLive("b", "m1", 1)), event(Notice("n", "x")),
+        event(TextLive("c", "m1", 2)), event(TextLive("d", "m2", 0)),
     )  # fmt: skip
-    assert found == [TextLive("ab", "m1"), Notice("n", "x"), TextLive("c", "m1"), TextLive("d", "m2")]
+    assert found == [
+        TextLive("ab", "m1", 0),
+        Notice("n", "x"),
+        TextLive("c", "m1", 2),
+        TextLive("d", "m2", 0),
+    ]
 
 
 async def test_events_of_other_sessions_are_not_seen() -> None:

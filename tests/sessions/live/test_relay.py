@@ -22,7 +22,7 @@ LONG = "é\n" * 6000
 @pytest.mark.parametrize(
     "event",
     [
-        TextLive("a", "m"), Notice("n", "x"), TurnMark("done", text="t", usage=Usage(cost=None)),
+        TextLive("a", "m", 0), Notice("n", "x"), TurnMark("done", text="t", usage=Usage(cost=None)),
         InputMark("i_1", "t_1", 2, sender={"id": "ann"}), Lagged(),
     ],
     ids=lambda event: type(event).__name__,
@@ -35,7 +35,7 @@ def test_an_event_arrives_as_it_was_sent(event: object) -> None:
 
 def test_what_is_too_long_is_cut_or_named_by_its_place() -> None:
     """SE-33: payloads stay below the limit; a record is read from the journal."""
-    cut = pieces(Published("x", None, None, TextLive(LONG, "m")))
+    cut = pieces(Published("x", None, None, TextLive(LONG, "m", 0)))
     assert "".join(part.event.content for part in cut) == LONG  # type: ignore[union-attr]
     assert all(len(msgspec.json.encode(part)) < MAX_BYTES for part in cut)
     step = AssistantStep(Message("assistant", (TextBlock(LONG),)), "end_turn", "p:m", Usage())

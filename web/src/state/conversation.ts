@@ -8,7 +8,8 @@
 import type { FrameOf, ServerFrame } from "../api/frames.ts";
 import { failure, note, notes, subagent } from "./asides.ts";
 import { change, put, type Draft } from "./draft.ts";
-import { EMPTY, type ConversationState, type Entry, type Flags, type Queued, type RequestEntry, type ThinkingEntry, type ToolEntry } from "./entries.ts";
+import { EMPTY, type ConversationState, type Entry, type Flags, type Queued, type RequestEntry, type ToolEntry } from "./entries.ts";
+import { NOTHING, take, type Pieces } from "./pieces.ts";
 
 const BESIDE: ReadonlySet<string> = new Set(["hello", "accepted", "pong", "error"]);
 
@@ -84,12 +85,12 @@ function apply(draft: Draft, frame: ServerFrame, now: number): void {
       draft.landing = null; // whether it ended meanwhile is not said again; one that goes on is
       return;
     case "text_delta":
-      return text(draft, frame.message_id, turn, frame.content, frame.replay === true);
+      return text(draft, frame, turn);
     case "thinking_delta":
     case "thinking":
       return thinking(draft, frame, turn);
     case "message_restart":
-      return change(draft, `text:${frame.message_id}`, "text", (entry) => ({ ...entry, text: "" }));
+      return change(draft, `text:${frame.message_id}`, "text", (entry) => ({ ...entry, ...NOTHING }));
     case "message_end":
       return finish(draft, frame.message_id);
     case "tool_call":
@@ -169,37 +170,26 @@ function other(draft: Draft, frame: ServerFrame, turn: string | null): void {
 
 // ---------------------------------------------------------------- entries
 
-function text(draft: Draft, id: string, turn: string | null, content: string, whole: boolean): void {
-  const key = `text:${id}`;
+function text(draft: Draft, frame: FrameOf<"text_delta">, turn: string | null): void {
+  const key = `text:${frame.message_id}`;
   if (!draft.places.has(key)) {
-    finish(draft, id, "thinking");
-    return put(draft, { kind: "text", key, turn, text: content, done: whole });
+    finish(draft, frame.message_id, "thinking");
+    put(draft, { kind: "text", key, turn, ...NOTHING, done: false });
   }
-  change(draft, key, "text", (entry) =>
-    entry.done && !whole ? entry : { ...entry, text: whole ? content : entry.text + content },
-  );
+  change(draft, key, "text", (entry) => ({ ...entry, ...placed(entry, frame) }));
 }
 
-function thinking(
-  draft: Draft,
-  frame: FrameOf<"thinking" | "thinking_delta">,
-  turn: string | null,
-): void {
-  const whole = frame.replay === true || frame.type === "thinking";
+function thinking(draft: Draft, frame: FrameOf<"thinking" | "thinking_delta">, turn: string | null): void {
   const id = frame.type === "thinking_delta" ? frame.message_id : `${turn}:${frame.cursor}`;
   const key = `think:${id}`;
-  if (!draft.places.has(key)) {
-    const entry: ThinkingEntry = {
-      kind: "thinking",
-      key,
-      turn,
-      text: frame.content,
-      effort: frame.effort ?? "",
-      done: frame.type === "thinking",
-    };
-    return put(draft, entry);
-  }
-  change(draft, key, "thinking", (entry) => ({ ...entry, text: whole ? frame.content : entry.text + frame.content }));
+  put(draft, { kind: "thinking", key, turn, ...NOTHING, effort: frame.effort ?? "", done: frame.type === "thinking" });
+  const pieces = (entry: Pieces): Pieces => (frame.type === "thinking" ? take(NOTHING, frame.content, 0) : placed(entry, frame));
+  change(draft, key, "thinking", (entry) => ({ ...entry, ...pieces(entry) }));
+}
+
+/** A text with one more piece; with `replay` the piece is all there is so far: what was there is of a stream that broke off. */
+function placed(before: Pieces, frame: FrameOf<"text_delta" | "thinking_delta">): Pieces {
+  return take(frame.replay === true && frame.offset === 0 ? NOTHING : before, frame.content, frame.offset);
 }
 
 function finish(draft: Draft, id: string, only?: "thinking"): void {

@@ -1,6 +1,7 @@
 /** What a conversation shows: its entries and state as values. Not here: how frames change them (`conversation.ts`). */
 
 import type { FileRow, LandingProgress, Todo, ToolUse, TurnState, Usage } from "../api/frames.ts";
+import type { Pieces } from "./pieces.ts";
 
 
 interface Base {
@@ -15,14 +16,12 @@ export interface UserEntry extends Base {
   by: string | null;
   door: string | null;
 }
-export interface TextEntry extends Base {
+export interface TextEntry extends Base, Pieces {
   kind: "text";
-  text: string;
   done: boolean;
 }
-export interface ThinkingEntry extends Base {
+export interface ThinkingEntry extends Base, Pieces {
   kind: "thinking";
-  text: string;
   effort: string;
   done: boolean;
 }

@@ -125,9 +125,24 @@ def _tail(turn: Turn, ask: Ask) -> str:
 class _Partial:
     """What has been streamed so far, in case the stream is cut."""
 
+    message_id: str = field(default_factory=lambda: new_id("msg"))
     texts: list[str] = field(default_factory=list[str])
+    said: int = 0
     thoughts: int = 0
     accepted: bool = False
+
+    def text(self, content: str) -> TextLive:
+        """Return a piece of the answer in its place."""
+        live = TextLive(content, self.message_id, self.said)
+        self.texts.append(content)
+        self.said += len(content)
+        return live
+
+    def thought(self, content: str) -> ThinkingLive:
+        """Return a piece of the reasoning in its place."""
+        live = ThinkingLive(content, self.message_id, self.thoughts)
+        self.thoughts += len(content)
+        return live
 
 
 async def stream_reply(turn: Turn, request: ModelRequest) -> Flow:
@@ -137,7 +152,6 @@ async def stream_reply(turn: Turn, request: ModelRequest) -> Flow:
         Stopped: the run was stopped; what was said so far has been yielded as a partial step.
         ModelError: the provider failed; likewise.
     """
-    message_id = new_id("msg")
     partial = _Partial()
     splitter = ThinkTags() if turn.run.sampling.chain_of_thought and not turn.model.info.thinking else None
     cut: Stopped | ModelError
@@ -147,10 +161,10 @@ async def stream_reply(turn: Turn, request: ModelRequest) -> Flow:
             while True:
                 event = await guard(anext(stream))
                 if isinstance(event, Retrying) and event.restarts and partial.accepted:
-                    yield MessageRestart(message_id, event.reason)
+                    yield MessageRestart(partial.message_id, event.reason)
                     yield _lost(turn, request, partial)
                     # A message of its own: what was shown of the broken one is kept nowhere.
-                    message_id, partial = new_id("msg"), _Partial()
+                    partial = _Partial()
                     splitter = ThinkTags() if splitter is not None else None
                 if isinstance(event, Retrying | ModelFallback):
                     yield event
@@ -158,19 +172,17 @@ async def stream_reply(turn: Turn, request: ModelRequest) -> Flow:
                 partial.accepted = True
                 if isinstance(event, TextDelta):
                     if splitter is None:
-                        partial.texts.append(event.text)
-                        yield TextLive(event.text, message_id)
+                        yield partial.text(event.text)
                         continue
-                    for live in _split(splitter.feed(event.text), partial, message_id):
+                    for live in _split(splitter.feed(event.text), partial):
                         yield live
                 elif isinstance(event, ThinkingDelta):
-                    partial.thoughts += len(event.text)
-                    yield ThinkingLive(event.text, message_id)
+                    yield partial.thought(event.text)
                 elif isinstance(event, End):
                     if splitter is not None:
-                        for live in _split(splitter.finish(), partial, message_id):
+                        for live in _split(splitter.finish(), partial):
                             yield live
-                    yield _finished(turn, event, message_id)
+                    yield _finished(turn, event, partial.message_id)
                     return
     except StopAsyncIteration:
         cut = ModelError(
@@ -180,20 +192,12 @@ async def stream_reply(turn: Turn, request: ModelRequest) -> Flow:
     except (Stopped, ModelError) as error:
         cut = error
     if partial.accepted:  # a request that no provider took costs nothing
-        yield _cut_short(turn, request, partial, message_id)
+        yield _cut_short(turn, request, partial)
     raise cut
 
 
-def _split(pieces: list[Piece], partial: _Partial, message_id: str) -> list[RunEvent]:
-    live: list[RunEvent] = []
-    for kind, text in pieces:
-        if kind == "thinking":
-            partial.thoughts += len(text)
-            live.append(ThinkingLive(text, message_id))
-        else:
-            partial.texts.append(text)
-            live.append(TextLive(text, message_id))
-    return live
+def _split(pieces: list[Piece], partial: _Partial) -> list[RunEvent]:
+    return [partial.thought(text) if kind == "thinking" else partial.text(text) for kind, text in pieces]
 
 
 def _finished(turn: Turn, end: End, message_id: str) -> AssistantStep:
@@ -261,14 +265,13 @@ def _canonical(turn: Turn, use: ToolUseBlock) -> ToolUseBlock:
     return ToolUseBlock(use.id, resolved[0].name, dict(resolved[1]))
 
 
-def _cut_short(turn: Turn, request: ModelRequest, partial: _Partial, message_id: str) -> RunEvent:
+def _cut_short(turn: Turn, request: ModelRequest, partial: _Partial) -> RunEvent:
     """Return the record of an answer that was cut: its text; its calls are dropped (MO-32)."""
     lost, text = _lost(turn, request, partial), "".join(partial.texts)
     if not text:
         return lost
-    return AssistantStep(
-        Message("assistant", (TextBlock(text),), message_id), PARTIAL, lost.model, lost.usage
-    )
+    message = Message("assistant", (TextBlock(text),), partial.message_id)
+    return AssistantStep(message, PARTIAL, lost.model, lost.usage)
 
 
 def _lost(turn: Turn, request: ModelRequest, partial: _Partial) -> UsageStep:

@@ -26,6 +26,7 @@ from bowerbird.core.events import (
     UserStep,
 )
 from bowerbird.core.messages import Message, TextBlock, ToolUseBlock, user_text
+from bowerbird.core.pieces import Pieces
 from bowerbird.core.usage import Usage
 from bowerbird.sessions.live.hub import SessionEvent, TurnMark
 
@@ -38,7 +39,7 @@ class Frames:
     """
 
     def __init__(self) -> None:
-        self._texts: dict[str, list[str]] = {}
+        self._texts: dict[str, Pieces] = {}
         self._calls: list[ToolUseBlock] = []
         self._error: RunError | None = None
         self.usage: dict[str, Any] = {}
@@ -53,14 +54,19 @@ class Frames:
             return Notice(wire.frame_type(type(frame)), wire.said_in_a_line(frame))
         return event
 
-    def text(self, frame: wire.TextDelta) -> TextLive:
-        """A piece of the answer; pieces that are repeated after a reconnect are whole."""
-        content = frame.content
-        held = self._texts.setdefault(frame.message_id, [])
-        if frame.replay is True and held:
-            content = content.removeprefix("".join(held))
-        held.append(content)
-        return TextLive(content, frame.message_id)
+    def text(self, frame: wire.TextDelta) -> TextLive | MessageRestart:
+        """A piece of the answer; what comes after a reconnect is all there is so far.
+
+        Where that does not begin with what we have, the message was restarted meanwhile.
+        """
+        held = self._texts.get(frame.message_id)
+        is_other = frame.replay is True and held is not None and not frame.content.startswith(str(held))
+        if held is None or is_other:
+            held = self._texts[frame.message_id] = Pieces()
+        held.take(frame.content, frame.offset)
+        if is_other:
+            return MessageRestart(frame.message_id, "while nobody was connected")
+        return TextLive(frame.content, frame.message_id, frame.offset)
 
     def restart(self, frame: wire.MessageRestart) -> MessageRestart:
         """A message begins again: what came of it is void."""
@@ -73,7 +79,7 @@ class Frames:
 
     def message(self, frame: wire.MessageEnd) -> AssistantStep:
         """A message is complete."""
-        text = "".join(self._texts.pop(frame.message_id, []))
+        text = str(self._texts.pop(frame.message_id, ""))
         calls, self._calls = self._calls, []
         blocks = ([TextBlock(text)] if text else []) + calls
         message = Message("assistant", tuple(blocks), id=frame.message_id)
@@ -129,7 +135,7 @@ def _switched(what: str) -> "Callable[[Frames, Any], SessionEvent]":
 
 MAKERS: dict[type[wire.ServerFrame], Callable[[Frames, Any], SessionEvent | None]] = {
     wire.TextDelta: Frames.text,
-    wire.ThinkingDelta: lambda _, f: ThinkingLive(f.content, f.message_id),
+    wire.ThinkingDelta: lambda _, f: ThinkingLive(f.content, f.message_id, f.offset),
     wire.ToolCall: Frames.call,
     wire.MessageEnd: Frames.message,
     wire.ToolResult: lambda _, f: ToolOutcome(f.id, f.tool, f.status, f.result),

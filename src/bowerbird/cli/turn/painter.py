@@ -29,6 +29,7 @@ from bowerbird.core.events import (
     UserStep,
 )
 from bowerbird.core.messages import text_of
+from bowerbird.core.pieces import Pieces
 from bowerbird.core.requests import Retrying
 from bowerbird.core.tagged import Tagged
 from bowerbird.core.wire import frame_of_event, said_in_a_line
@@ -85,7 +86,7 @@ class TurnPainter:
         self._markdown = markdown
         self._quiet = quiet
         self._blocks = Blocks()
-        self._streamed: set[str] = set()
+        self._texts: dict[str, Pieces] = {}
         self._last: Literal["", "text", "line"] = ""
 
     def begin(self) -> None:
@@ -105,13 +106,14 @@ class TurnPainter:
         event = published.event
         match event:
             case TextLive():
-                self._streamed.add(event.message_id)
                 self._sink.doing("writing")
-                self._draw(self._blocks.feed(event.content))
+                text = self._texts.setdefault(event.message_id, Pieces())
+                self._draw(self._blocks.feed(text.take(event.content, event.offset)))
                 self._sink.pending(self._blocks.pending)
             case ThinkingLive():
                 self._sink.doing("thinking")
             case MessageRestart():
+                self._texts.pop(event.message_id, None)
                 self._draw(self._blocks.finish())
                 self._sink.pending("")
                 self._note(Notice("restart", f"the answer broke off ({event.reason}); it begins again"))
@@ -132,8 +134,9 @@ class TurnPainter:
                 self._note(event)
 
     def _assistant(self, event: AssistantStep) -> None:
-        if event.message.id not in self._streamed and event.message.text:
-            self._draw(self._blocks.feed(event.message.text))
+        drawn, text = str(self._texts.pop(event.message.id, "")), event.message.text
+        if text.startswith(drawn):  # what is missing never came as a piece
+            self._draw(self._blocks.feed(text[len(drawn) :]))
         self._draw(self._blocks.finish())
         self._sink.pending("")
         if event.stop_reason == "partial" and event.message.text:

@@ -17,9 +17,9 @@ class WireEvents:
         cursor: place in its journal that the events begin after. plan_mode: of the session, there.
 
     Example:
-        >>> event = Published("t", "t_1", None, TextLive("hi", "m"))
+        >>> event = Published("t", "t_1", None, TextLive("hi", "m", 0))
         >>> WireEvents("t", 2).lines(event)
-        ['{"type":"text_delta","content":"hi","message_id":"msg_3","cursor":2,"turn_id":"t_1"}']
+        ['{"type":"text_delta","content":"hi","message_id":"msg_3","offset":0,"cursor":2,"turn_id":"t_1"}']
     """
 
     def __init__(self, thread_id: str, cursor: int = 0, *, plan_mode: bool = False) -> None:

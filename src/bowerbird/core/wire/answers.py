@@ -17,14 +17,16 @@ class TextDelta(ServerFrame, frozen=True, tag="text_delta", gc=False):
 
     Attributes:
         content: the piece. message_id: the message that it belongs to.
+        offset: where it begins: so many characters (Unicode code points) of the message's text come before it.
     Example:
-        {"type": "text_delta", "content": "Hel", "message_id": "msg_3", "cursor": 2, "turn_id": "t_01J"}
+        {"type": "text_delta", "content": "lo", "message_id": "msg_3", "offset": 3, "cursor": 2, "turn_id": "t_01J"}
     """
 
     is_plain: ClassVar[bool] = True
 
     content: str
     message_id: str
+    offset: int
 
 
 class ThinkingDelta(ServerFrame, frozen=True, tag="thinking_delta", gc=False):
@@ -32,9 +34,9 @@ class ThinkingDelta(ServerFrame, frozen=True, tag="thinking_delta", gc=False):
 
     Attributes:
         content: the piece. effort: how hard the model was asked to think.
-        message_id: the message that it belongs to.
+        message_id: the message that it belongs to. offset: characters of its reasoning before this piece.
     Example:
-        {"type": "thinking_delta", "content": "Hm", "effort": "high", "message_id": "msg_3", "cursor": 2, "turn_id": "t_01J"}
+        {"type": "thinking_delta", "content": "Hm", "effort": "high", "message_id": "msg_3", "offset": 0, "cursor": 2, "turn_id": "t_01J"}
     """
 
     is_plain: ClassVar[bool] = True
@@ -42,6 +44,7 @@ class ThinkingDelta(ServerFrame, frozen=True, tag="thinking_delta", gc=False):
     content: str
     effort: str | None
     message_id: str
+    offset: int
 
 
 class Thinking(ServerFrame, frozen=True, tag="thinking"):

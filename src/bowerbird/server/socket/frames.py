@@ -67,7 +67,7 @@ def joined(frames: Iterable[Frame]) -> list[Frame]:
     """Return `frames` with adjacent deltas of one message as one; nothing is lost.
 
     Example:
-        >>> pieces = [Frame(TextDelta(text, "m"), is_live=True) for text in ("a", "b")]
+        >>> pieces = [Frame(TextDelta(text, "m", at), is_live=True) for at, text in enumerate("ab")]
         >>> [frame.delta.content for frame in joined(pieces)]
         ['ab']
     """
@@ -88,13 +88,15 @@ def joined(frames: Iterable[Frame]) -> list[Frame]:
 
 def _adjacent(last: Frame, new: Frame) -> bool:
     a, b = last.delta, new.delta
-    return a is not None and b is not None and a.message_id == b.message_id and type(a) is type(b)
+    if a is None or b is None or a.message_id != b.message_id or type(a) is not type(b):
+        return False
+    return b.offset == a.offset + len(a.content)
 
 
 def _one(run: list[Frame]) -> Frame:
     if len(run) == 1:
         return run[0]
     content = "".join(frame.delta.content for frame in run if frame.delta is not None)
-    last = run[-1].delta
-    assert last is not None, "runs are made of deltas"
-    return Frame(msgspec.structs.replace(last, content=content, cursor=run[-1].cursor), is_live=True)
+    first = run[0].delta
+    assert first is not None, "runs are made of deltas"
+    return Frame(msgspec.structs.replace(first, content=content, cursor=run[-1].cursor), is_live=True)

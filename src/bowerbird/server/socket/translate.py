@@ -30,6 +30,7 @@ from bowerbird.core.events import (
     ToolOutcome,
 )
 from bowerbird.core.messages import ThinkingBlock, text_of
+from bowerbird.core.pieces import Pieces
 from bowerbird.core.usage import Usage
 from bowerbird.core.wire import ServerFrame
 from bowerbird.core.wire.turns import TurnState
@@ -65,8 +66,8 @@ class UnderWay:
     message_id: str
     live_id: str
     turn_id: str | None
-    texts: list[str] = field(default_factory=list[str])
-    thoughts: list[str] = field(default_factory=list[str])
+    text: Pieces = field(default_factory=Pieces)
+    thought: Pieces = field(default_factory=Pieces)
 
 
 @dataclass(slots=True)
@@ -102,24 +103,19 @@ class Translator:
     def delta(self, published: Published) -> Frame | None:
         """Return the frame of a live delta, None for any other event."""
         event = published.event
-        if type(event) is TextLive:
-            message = self.under_way
-            if message is None or message.live_id != event.message_id:
-                message = self._begin(event.message_id, published.turn_id)
-            message.texts.append(event.content)
-            piece = wire.TextDelta(
-                event.content, message.message_id, cursor=self.cursor, turn_id=published.turn_id
-            )
-        elif type(event) is ThinkingLive:
-            message = self.under_way
-            if message is None or message.live_id != event.message_id:
-                message = self._begin(event.message_id, published.turn_id)
-            message.thoughts.append(event.content)
-            piece = wire.ThinkingDelta(
-                event.content, self.effort, message.message_id, cursor=self.cursor, turn_id=published.turn_id
-            )
-        else:
+        if not isinstance(event, TextLive | ThinkingLive):
             return None
+        message = self.under_way
+        if message is None or message.live_id != event.message_id:
+            message = self._begin(event.message_id, published.turn_id)
+        content, at, message_id = event.content, event.offset, message.message_id
+        place: dict[str, Any] = {"cursor": self.cursor, "turn_id": published.turn_id}
+        if isinstance(event, TextLive):
+            message.text.take(content, at)
+            piece = wire.TextDelta(content, message_id, at, **place)
+        else:
+            message.thought.take(content, at)
+            piece = wire.ThinkingDelta(content, self.effort, message_id, at, **place)
         return Frame(piece, is_live=True)
 
     def frames(self, published: Published, closing: Closing | None = None) -> list[Frame]:
@@ -147,11 +143,10 @@ class Translator:
             return []
         frames: list[ServerFrame] = []
         message_id = message.message_id
-        if message.thoughts:
-            thought = "".join(message.thoughts)
-            frames.append(wire.ThinkingDelta(thought, self.effort, message_id, replay=True))
-        if message.texts:
-            frames.append(wire.TextDelta("".join(message.texts), message_id, replay=True))
+        if message.thought.length:
+            frames.append(wire.ThinkingDelta(str(message.thought), self.effort, message_id, 0, replay=True))
+        if message.text.length:
+            frames.append(wire.TextDelta(str(message.text), message_id, 0, replay=True))
         return [placed(frame, self.cursor, message.turn_id) for frame in frames]
 
     def pending(self, *, below: bool = False) -> list[Frame]:
@@ -221,7 +216,7 @@ class Translator:
             self.aliases[seq] = message_id
         thought = "".join(b.thinking for b in message.content if isinstance(b, ThinkingBlock))
         frames: list[ServerFrame] = []
-        if thought and not (live is not None and live.thoughts):
+        if thought and not (live is not None and live.thought.length):
             frames.append(wire.Thinking(thought, self.effort))
         frames += _rest_of_text(message.text, message.id, live, message_id)
         frames += [wire.ToolCall(use.name, use.input, use.id) for use in message.tool_uses]
@@ -366,16 +361,15 @@ def _one(event: object) -> list[ServerFrame]:
 
 def _rest_of_text(text: str, event_id: str, live: UnderWay | None, message_id: str) -> list[ServerFrame]:
     """What viewers do not have of a completed message: all, a remainder, or nothing."""
-    streamed = "".join(live.texts) if live is not None else ""
-    if not text or (live is not None and live.live_id == event_id and streamed):
+    if not text:
         return []
-    if not streamed:
-        return [wire.TextDelta(text, message_id)]
-    # The same message, read from the journal because another process, or a gap, came between.
-    if text.startswith(streamed):
+    streamed = str(live.text) if live is not None else ""
+    if text.startswith(streamed):  # what is missing was lost between processes, or never streamed
         rest = text[len(streamed) :]
-        return [wire.TextDelta(rest, message_id)] if rest else []
-    return [wire.TextDelta(text, message_id, replay=True)]
+        return [wire.TextDelta(rest, message_id, len(streamed))] if rest else []
+    if live is not None and live.live_id == event_id:
+        return []
+    return [wire.TextDelta(text, message_id, 0, replay=True)]
 
 
 def _snake(name: str) -> str:

@@ -353,8 +353,10 @@ class Live:
 def _merged(last: Published, new: Published) -> Published | None:
     for kind in (TextLive, ThinkingLive):
         if isinstance(last.event, kind) and isinstance(new.event, kind):
-            if last.event.message_id != new.event.message_id:
+            before, piece = last.event, new.event
+            follows = piece.offset == before.offset + len(before.content)
+            if before.message_id != piece.message_id or not follows:
                 return None
-            joined = kind(last.event.content + new.event.content, new.event.message_id)
+            joined = kind(before.content + piece.content, before.message_id, before.offset)
             return Published(new.thread_id, new.turn_id, None, joined)
     return None

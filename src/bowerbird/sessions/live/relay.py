@@ -55,7 +55,7 @@ def pieces(published: Published) -> list[Published]:
     """Return what to send for one event: itself, its parts, or only its place in the journal. Pure.
 
     Example:
-        >>> [p.seq for p in pieces(Published("x", None, 7, TextLive("a" * 10_000, "m")))]
+        >>> [p.seq for p in pieces(Published("x", None, 7, TextLive("a" * 10_000, "m", 0)))]
         [7]
     """
     if len(_plain(published)) <= _ROOM:
@@ -65,12 +65,12 @@ def pieces(published: Published) -> list[Published]:
         # Whoever watches reads the record (payloads are bounded).
         return [msgspec.structs.replace(published, event=Lagged())]
     if isinstance(event, TextLive | ThinkingLive):
-        return [
-            msgspec.structs.replace(
-                published, event=type(event)(event.content[at : at + _PIECE], event.message_id)
-            )
-            for at in range(0, len(event.content), _PIECE)
+        kind, text = type(event), event.content
+        cut = [
+            kind(text[at : at + _PIECE], event.message_id, event.offset + at)
+            for at in range(0, len(text), _PIECE)
         ]
+        return [msgspec.structs.replace(published, event=piece) for piece in cut]
     return []
 
 
