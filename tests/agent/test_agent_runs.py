@@ -1,6 +1,7 @@
 """Runs of `Agent` on real directories, with a real HTTP model (agent chapter, sections 1 to 4)."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -8,12 +9,13 @@ from typing import Any
 import pytest
 from support.agent_turns import call, events_of, fingerprint, result_of, results, texts
 from support.fake_models import FakeModels
+from support.patience import HANG_S
 from support.sample_tools import count_words
 
 from bowerbird.agent.agent import Agent
 from bowerbird.agent.result import RunDone, RunResult
 from bowerbird.core.errors import BranchBusy, InvalidArgument, NoModel
-from bowerbird.core.events import Done
+from bowerbird.core.events import Done, LandingProgress
 from bowerbird.tools import Tool
 
 
@@ -132,6 +134,35 @@ async def test_a_landing_policy_lands_by_itself_and_says_what_it_left(
     assert (project / "n.txt").read_text() == "1"
     assert not (project / "AGENTS.md").exists()
     assert any("AGENTS.md" in text for text in notices)
+
+
+async def test_a_landing_of_many_files_by_policy_says_how_far_it_is(
+    fake: FakeModels, make: Any, project: Path
+) -> None:
+    """Reliability 7: at this door nothing was seen of it until it was over."""
+    agent = make(project, landing="turn")
+    for number in range(150):
+        await agent.branch.write_file(f"dir/{number}.txt", "new")
+    seen = threading.Event()
+    placed = 0
+
+    def halt(point: str) -> None:
+        nonlocal placed
+        placed += point.startswith("place")
+        if placed == 100:
+            assert seen.wait(HANG_S)
+
+    agent.branch._shared.landings.checkpoint = halt
+    fake.script({"tools": [call("write_file", path="n.txt", content="1")]}, {"text": "ok"})
+    told = []
+    async for event in agent.stream("go"):
+        if isinstance(event, LandingProgress):
+            told.append(event)
+            if event.phase == "placing":
+                seen.set()
+    assert ("land", "placing", 151) in {(each.kind, each.phase, each.total) for each in told}
+    assert [each.phase for each in told].index("over") == len(told) - 1
+    assert (project / "n.txt").read_text() == "1" and (project / "dir/149.txt").exists()
 
 
 async def test_a_failed_run_lands_nothing(fake: FakeModels, make: Any, project: Path) -> None:

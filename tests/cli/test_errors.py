@@ -101,4 +101,4 @@ def test_a_hostile_tool_name_moves_no_terminal_in_any_form(desk: Desk) -> None:
     assert "nope\\x1b]0;owned" in shown
     frames = [json.loads(line) for line in said.splitlines()]
     assert name in {frame["tool"] for frame in frames if frame.get("type") == "tool_call"}
-    assert frames[-1]["text"] == "as \x9b2J \u202e is"
+    assert frames[-1]["answer"] == "as \x9b2J \u202e is"

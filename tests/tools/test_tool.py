@@ -168,12 +168,12 @@ async def test_a_tool_context_parameter_is_injected_and_not_offered() -> None:
         Args:
             prefix: Before it.
         """
-        return prefix + context.session + (context.secret("key") or "")
+        return prefix + context.session
 
     made = Tool(where)
     assert list(made.spec.input_schema["properties"]) == ["prefix"]
-    result = await made.call({}, ToolContext(session="s_9", secret={"key": "!"}.get))
-    assert result.content == ">s_9!"
+    result = await made.call({}, ToolContext(session="s_9"))
+    assert result.content == ">s_9"
 
 
 @dataclasses.dataclass

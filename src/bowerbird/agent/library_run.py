@@ -1,6 +1,6 @@
 """One run of an `Agent`: its options bound to the loop, its events folded into a result.
 
-Here: the tools, system blocks and messages of a run, landing by policy, the result. Not here: the
+Here: the tools, system blocks and messages of a run, when a policy lands, the result. Not here: the
 loop, how a model is opened (`agent.Agent._open_model`), sessions, which bind the loop to a journal.
 """
 
@@ -20,13 +20,14 @@ from bowerbird.agent.inputs import (
     examples_text,
     is_chat,
 )
+from bowerbird.agent.landing import land_by_policy
 from bowerbird.agent.options import AgentOptions
 from bowerbird.agent.prompt import delegation_block, get_default_instructions, hidden_names, system_blocks
 from bowerbird.agent.result import AgentEvent, RunDone, RunResult
 from bowerbird.agent.turn import OutputSpec, Sampling, Storage, TurnRun, Who
 from bowerbird.agent.turn_loop.loop import run_turn
-from bowerbird.core.errors import InvalidArgument, LandingRefused, WorkspaceError
-from bowerbird.core.events import Done, Notice, ToolIntent, ToolOutcome, taint_source
+from bowerbird.core.errors import InvalidArgument
+from bowerbird.core.events import Done, ToolIntent, ToolOutcome, taint_source
 from bowerbird.core.ids import new_id
 from bowerbird.core.messages import Message, message_to_data
 from bowerbird.core.requests import Thinking
@@ -181,8 +182,12 @@ async def run_events(
     async with aclosing(run_turn(run)) as events:
         async for event in events:
             if isinstance(event, Done):
-                for told in await _turn_ended(options, branch, run.who.turn, event, changed=bool(acting)):
-                    yield told
+                if acting:
+                    await to_thread(branch.end_turn, run.who.turn)
+                # A turn that failed or was stopped lands nothing (WS-57).
+                if acting and options.landing == "turn" and event.stop_reason == "completed":
+                    async for told in land_by_policy(branch):
+                        yield told
                 result = await _result(
                     options, branch, event, messages=said.messages, inputs=inputs, skip=shown_before
                 )
@@ -196,34 +201,8 @@ async def run_events(
             if isinstance(event, ToolIntent) and event.effect != "read":
                 acting.add(event.call)
             elif isinstance(event, ToolOutcome) and event.call in acting and options.landing == "step":
-                for told in await _land(branch):
+                async for told in land_by_policy(branch):
                     yield told
-
-
-async def _turn_ended(
-    options: AgentOptions, branch: "Branch", turn: str, done: Done, *, changed: bool
-) -> list[Notice]:
-    if not changed:
-        return []
-    await to_thread(branch.end_turn, turn)
-    # A turn that failed or was stopped lands nothing (WS-57).
-    return await _land(branch) if options.landing == "turn" and done.stop_reason == "completed" else []
-
-
-async def _land(branch: "Branch") -> list[Notice]:
-    """Land what may land by policy; the rest stays pending and is said."""
-    try:
-        landing = await to_thread(branch.land, partial=True, automatic=True)
-    except LandingRefused as refusal:
-        refused = [(row["path"], row["reason"]) for row in refusal.refused]
-    except WorkspaceError as error:
-        return [Notice("landing", f"nothing landed: {error}")]
-    else:
-        refused = [(row.path, row.reason) for row in landing.refused]
-    if not refused:
-        return []
-    paths = ", ".join(f"{path} ({reason})" for path, reason in refused)
-    return [Notice("landing", f"not landed, waits for review: {paths}")]
 
 
 async def _result(

@@ -38,6 +38,7 @@ class OverlayDirs:
     Attributes:
         ground: the workspace when the layers lie inside of it; then it is not in `lower`.
         scratch: an empty directory that is needed with it.
+        upper_inode: another one is another open layer, though it may lie at the same path.
         writes: how often file tools wrote the open layer directly, behind the back of any mount.
     """
 

@@ -13,12 +13,10 @@ from collections.abc import AsyncGenerator, Callable
 
 import msgspec
 
+from bowerbird.agent.landing import EVERY_S, FEW_FILES
 from bowerbird.core.events import LandingProgress
 from bowerbird.sessions.live.hub import Live, Published
 
-FEW_FILES = 100
-"""A landing of so many is over before anybody has read of it."""
-EVERY_S = 0.25
 REPEAT_S = 5.0
 """A phase that does not move is said again, for who would take the silence for an end."""
 

@@ -7,7 +7,7 @@ refuses the path, `apply.py` refuses the landing), what cannot be known before i
 import errno
 import os
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bowerbird.workspace.landing.record import Step
@@ -144,17 +144,6 @@ def only_mode(before: Version | None, after: Version | None) -> bool:
         and before.kind == after.kind == "file"
         and before.digest == after.digest
     )
-
-
-def obstacle_rows(tree: Beneath, steps: Sequence[Step]) -> list[tuple[str, str]]:
-    """Return (virtual path, reason) of every step that cannot be done."""
-    looking, rows = Obstacles(tree), list[tuple[str, str]]()
-    for step in steps:
-        try:
-            looking.check([step])
-        except PermissionError as error:
-            rows.append(("/" + os.fsdecode(step.path), error.strerror or ""))
-    return rows
 
 
 def _closed(handle: int, seen: os.stat_result, *, immutable: bool) -> str | None:
