@@ -50,7 +50,9 @@ async def spawned(
     with Agent(workdir=root, data_dir=":memory:", language_model=model, max_subagent_depth=1) as agent:
         _ = agent.branch
         begun = time.perf_counter()
-        made = await agent.spawn_subagents([task(f"s{n}", rounds, latency_s) for n in range(count)])
+        made = (
+            await agent.spawn_subagents([task(f"s{n}", rounds, latency_s) for n in range(count)])
+        ).record()
         seconds = time.perf_counter() - begun
     failed = [entry["error"] for entry in made["subagents"] if "error" in entry]
     assert not failed, failed
@@ -90,7 +92,7 @@ async def merged(model: Model, root: Path, runs: int) -> bool:
             for number in range(MANY):
                 await fork.write_file(f"many/{number // 100}/{number}.txt", f"{number}\n" * 20)
             begun = time.perf_counter()
-            record = await agent.merge_subagent("subagent_0")
+            record = (await agent.merge_subagent("subagent_0")).record()
             found.append((time.perf_counter() - begun) * 1000)
             assert len(record["written"]) == MANY + 1
     held = statistics.median(found) <= MERGE_BAR_MS

@@ -24,6 +24,17 @@ if TYPE_CHECKING:
         get_subagent_tools_guidance,
     )
     from bowerbird.agent.result import AgentEvent, RunDone, RunResult, StepResult
+    from bowerbird.agent.subagent_results import (
+        Spawned,
+        SubagentDiff,
+        SubagentDiscard,
+        SubagentFile,
+        SubagentMerge,
+        SubagentResult,
+        Tournament,
+        TournamentCheck,
+        TournamentRow,
+    )
     from bowerbird.api import Agent, ThreadAgent, create_agent
     from bowerbird.core import errors
     from bowerbird.core.events import ApprovalAnswer, ApprovalRequest, LandingProgress
@@ -53,10 +64,11 @@ __all__ = [
     "ALLOWED_COMMANDS", "Agent", "AgentEvent", "ApprovalAnswer", "ApprovalRequest", "Approver",
     "Branch", "Changes", "Diff", "ExecuteResponse", "FileDiff", "Hunk", "Landing", "LandingEntry",
     "LandingPlan", "LandingProgress", "Limits", "MergeConflict", "MergeResult", "PlannedPath", "Policy",
-    "RunDone", "RunResult", "Snapshot", "StepResult", "ThreadAgent", "Tool", "ToolContext",
-    "ToolResult", "Toolset", "Usage", "Workspace", "WorkspaceShellBackend", "__version__",
-    "create_agent", "errors", "get_default_instructions", "get_subagent_instructions",
-    "get_subagent_tools_guidance", "tool",
+    "RunDone", "RunResult", "Snapshot", "Spawned", "StepResult", "SubagentDiff", "SubagentDiscard",
+    "SubagentFile", "SubagentMerge", "SubagentResult", "ThreadAgent", "Tool", "ToolContext", "ToolResult",
+    "Toolset", "Tournament", "TournamentCheck", "TournamentRow", "Usage", "Workspace",
+    "WorkspaceShellBackend", "__version__", "create_agent", "errors", "get_default_instructions",
+    "get_subagent_instructions", "get_subagent_tools_guidance", "tool",
 ]  # fmt: skip
 
 _find, _found = lazy(
@@ -67,6 +79,8 @@ _find, _found = lazy(
         "agent.policy": "Policy",
         "agent.prompt": "get_default_instructions get_subagent_instructions get_subagent_tools_guidance",
         "agent.result": "AgentEvent RunDone RunResult StepResult",
+        "agent.subagent_results": "Spawned SubagentDiff SubagentDiscard SubagentFile SubagentMerge "
+        "SubagentResult Tournament TournamentCheck TournamentRow",
         "api": "Agent create_agent ThreadAgent",
         "core.events": "ApprovalAnswer ApprovalRequest LandingProgress",
         "core.usage": "Usage",

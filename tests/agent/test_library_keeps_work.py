@@ -135,10 +135,11 @@ async def test_subagents_work_outlives_the_block(
 ) -> None:
     fake.script(WRITES, {"text": "done"})
     with Agent(workdir=project, language_model=model, max_subagent_depth=1) as agent:
-        made = await agent.spawn_subagents(["write"])
-    handle = made["subagents"][0]["handle"]
+        (made,) = (await agent.spawn_subagents(["write"])).subagents
+    handle = made.handle
+    assert made.diff is not None and [file.path for file in made.diff.written] == ["/work.txt"]
     assert agent.subagents[handle].changes().written == ("/work.txt",)
-    assert (await agent.merge_subagent(handle))["written"] == ["/work.txt"]
+    assert (await agent.merge_subagent(handle)).written == ("/work.txt",)
     assert agent.branch.changes().written == ("/work.txt",)
 
 

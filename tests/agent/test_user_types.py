@@ -56,6 +56,11 @@ async def main() -> None:
         again: Verdict | None = (await other.run({"rows": [1]})).output
         step: StepResult = await agent.step([{"role": "user", "content": "hi"}])
         print(again, step.pending_calls)
+        for one in (await agent.spawn_subagents(["a"])).subagents:
+            print(one.task.upper(), [file.path.upper() for file in one.diff.written] if one.diff else one.error)
+        taken: tuple[str, ...] = (await agent.merge_subagent("subagent_0")).written
+        contest = await agent.run_tournament("b", checks=["true"])
+        print(taken, [row.seconds + 1 for row in contest.ranking], contest.record()["winner"])
     plain = Agent()
     print((await plain.run("hi")).output)
 

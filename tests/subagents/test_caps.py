@@ -26,7 +26,7 @@ async def test_forty_tasks_sixteen_run_eight_at_a_time(fake: FakeModels, make: A
     most = Watermark()
     fake.answer(most.answer)
     agent = make()
-    entries = (await agent.spawn_subagents([f"task {n}" for n in range(40)]))["subagents"]
+    entries = (await agent.spawn_subagents([f"task {n}" for n in range(40)])).record()["subagents"]
     assert len(entries) == 40 and [e["task"] for e in entries] == [f"task {n}" for n in range(40)]
     assert all(e["result"] == "ok" for e in entries[:16])
     assert all("16 tasks per call" in e["error"] and e["handle"] is None for e in entries[16:])
@@ -100,11 +100,11 @@ async def test_unmerged_forks_are_capped_until_some_are_merged_or_discarded(
     agent = make()
     for _ in range(4):
         await agent.spawn_subagents(["x"] * 16)
-    (entry,) = (await agent.spawn_subagents(["x"]))["subagents"]
+    (entry,) = (await agent.spawn_subagents(["x"])).record()["subagents"]
     assert "64 unmerged subagents (delegation.unmerged)" in entry["error"]
     await agent.discard_subagent("subagent_3")
     await agent.merge_subagent("subagent_4")
-    entries = (await agent.spawn_subagents(["x", "x", "x"]))["subagents"]
+    entries = (await agent.spawn_subagents(["x", "x", "x"])).record()["subagents"]
     assert [e["handle"] for e in entries] == ["subagent_64", "subagent_65", None]
 
 

@@ -31,7 +31,7 @@ async def test_edits_in_separate_places_join_and_an_overlap_is_a_conflict(
         "four": [replaced("line 1\n", "Line one\n"), {"text": "did four"}],
     })  # fmt: skip
     agent = make(project)
-    made = await agent.spawn_subagents(["do one", "do two", {"prompt": "do three"}, "do four"])
+    made = (await agent.spawn_subagents(["do one", "do two", {"prompt": "do three"}, "do four"])).record()
     entries = made["subagents"]
     assert [e["handle"] for e in entries] == [f"subagent_{n}" for n in range(4)]
     assert [e["result"] for e in entries] == ["did one", "did two", "did three", "did four"]
@@ -41,22 +41,25 @@ async def test_edits_in_separate_places_join_and_an_overlap_is_a_conflict(
     assert "+LINE 1\n" in entries[0]["diff"]["patch"] and not entries[0]["diff"]["patch_truncated"]
     assert agent.branch.changes().record() == {"written": [], "deleted": []}
 
-    assert await agent.merge_subagent("subagent_0") == {**EMPTY, "written": ["/a.txt"]}
+    assert (await agent.merge_subagent("subagent_0")).record() == {**EMPTY, "written": ["/a.txt"]}
     joined = {**EMPTY, "written": ["/a.txt"], "merged": ["/a.txt"]}
-    assert await agent.merge_subagent("subagent_1") == joined
-    assert await agent.merge_subagent("subagent_2", ["a.txt", "none"]) == {**joined, "unknown": ["/none"]}
+    assert (await agent.merge_subagent("subagent_1")).record() == joined
+    assert (await agent.merge_subagent("subagent_2", ["a.txt", "none"])).record() == {
+        **joined,
+        "unknown": ["/none"],
+    }
     conflict = {**EMPTY, "conflicts": ["/a.txt"], "skipped": ["/a.txt"]}
-    assert await agent.merge_subagent("subagent_3") == conflict
-    assert await agent.merge_subagent("subagent_0") == EMPTY
+    assert (await agent.merge_subagent("subagent_3")).record() == conflict
+    assert (await agent.merge_subagent("subagent_0")).record() == EMPTY
     text = agent.branch.read_overlay("a.txt").decode()
     assert text.startswith("LINE 1\n") and "LINE 10\n" in text and text.endswith("LINE 20\n")
 
-    forced = await agent.merge_subagent("subagent_3", force=True)
+    forced = (await agent.merge_subagent("subagent_3", force=True)).record()
     lost = forced.pop("lost")
     assert list(lost) == ["/a.txt"] and "+LINE 10\n" in lost["/a.txt"]  # engine finding 8: it is said
     assert forced == {**EMPTY, "written": ["/a.txt"], "conflicts": ["/a.txt"]}
     assert agent.branch.read_overlay("a.txt").startswith(b"Line one\n")
-    assert await agent.merge_subagent("subagent_3") == EMPTY
+    assert (await agent.merge_subagent("subagent_3")).record() == EMPTY
     assert fingerprint(project) == before
 
 
@@ -65,8 +68,8 @@ async def test_equal_edits_never_conflict(fake: FakeModels, make: Any, project: 
     play(fake, {"same": [replaced("line 5\n", "five\n"), {"text": "ok"}]})
     agent = make(project)
     await agent.spawn_subagents(["same", "same"])
-    assert (await agent.merge_subagent("subagent_0"))["written"] == ["/a.txt"]
-    assert await agent.merge_subagent("subagent_1") == EMPTY
+    assert (await agent.merge_subagent("subagent_0")).record()["written"] == ["/a.txt"]
+    assert (await agent.merge_subagent("subagent_1")).record() == EMPTY
 
 
 async def test_a_model_spawns_merges_and_discards_with_tools(
@@ -180,7 +183,7 @@ async def test_one_failure_does_not_touch_the_others(fake: FakeModels, make: Any
     kind, _, message = bad["error"].partition(": ")
     assert kind == "ModelError" and "no such thing" in message
     # Its fork is kept.
-    assert (await agent.merge_subagent("subagent_0"))["written"] == ["/half.txt"]
+    assert (await agent.merge_subagent("subagent_0")).record()["written"] == ["/half.txt"]
 
 
 async def test_a_child_ended_by_a_limit_is_an_error_with_its_partial_answer(
@@ -189,7 +192,7 @@ async def test_a_child_ended_by_a_limit_is_an_error_with_its_partial_answer(
     """DE-13."""
     play(fake, {"long": [*[{"tools": [call("ls", path="/", limit=n)]} for n in (1, 2)], {"text": "so far"}]})
     agent = make(max_iterations=2)
-    (entry,) = (await agent.spawn_subagents(["long"]))["subagents"]
+    (entry,) = (await agent.spawn_subagents(["long"])).record()["subagents"]
     assert entry["error"].startswith("max_iterations: ") and "so far" in entry["error"]
     assert "result" not in entry
 
@@ -198,16 +201,18 @@ async def test_no_tasks_unknown_handles_and_strange_entries(fake: FakeModels, ma
     """DE-5, DE-10."""
     play(fake, {"odd": [{"text": "odd one"}]})
     agent = make()
-    assert await agent.spawn_subagents([]) == {"error": "no tasks provided"}
+    assert (await agent.spawn_subagents([])).record() == {"error": "no tasks provided"}
     unknown = {"error": "unknown subagent handle: 'x'"}
-    assert await agent.merge_subagent("x") == unknown and await agent.discard_subagent("x") == unknown
-    made = (await agent.spawn_subagents([{"odd": 1}, {"task": "odd", "agent_type": "wizard"}, " "]))[
-        "subagents"
-    ]
+    assert (await agent.merge_subagent("x")).record() == unknown and (
+        await agent.discard_subagent("x")
+    ).record() == unknown
+    made = (
+        (await agent.spawn_subagents([{"odd": 1}, {"task": "odd", "agent_type": "wizard"}, " "])).record()
+    )["subagents"]
     assert made[0]["task"] == '{"odd": 1}' and made[0]["result"] == "odd one"
     assert "there is no agent_type 'wizard'; there are general, code, explore" in made[1]["error"]
     assert "empty" in made[2]["error"] and made[2]["handle"] is None
-    tiers = (await agent.spawn_subagents([{"task": "odd", "model_tier": "best"}]))["subagents"]
+    tiers = (await agent.spawn_subagents([{"task": "odd", "model_tier": "best"}])).record()["subagents"]
     assert "there is no model tier 'best'" in tiers[0]["error"]  # MO-45
 
 
@@ -220,9 +225,9 @@ async def test_a_discarded_fork_is_gone_from_disk_and_its_number_is_not_used_aga
     await agent.spawn_subagents(["write"])
     fork = agent.subagents["subagent_0"].processes().directory
     assert fork.is_dir()
-    assert await agent.discard_subagent("subagent_0") == {"discarded": "subagent_0"}
+    assert (await agent.discard_subagent("subagent_0")).record() == {"discarded": "subagent_0"}
     assert not fork.exists()
-    made = await agent.spawn_subagents(["write"])
+    made = (await agent.spawn_subagents(["write"])).record()
     assert made["subagents"][0]["handle"] == "subagent_1"
 
 
@@ -257,7 +262,7 @@ async def test_binaries_are_told_by_size_and_hash_and_long_patches_are_cut(
         "long": [wrote("long.txt", long), {"text": "ok"}],
     })  # fmt: skip
     agent = make(project)
-    binary, text = (await agent.spawn_subagents(["bin", "long"]))["subagents"]
+    binary, text = (await agent.spawn_subagents(["bin", "long"])).record()["subagents"]
     assert binary["diff"]["deleted"] == ["/old.bin"]
     assert (
         f"Binary file /n.bin: 100 bytes, sha256:{sha256(bytes(100)).hexdigest()}" in binary["diff"]["patch"]
@@ -286,7 +291,7 @@ async def test_cancelling_the_caller_cancels_its_children_within_100_ms(
         await run
     assert loop.time() - started < 0.5  # 100 ms, five times that on a busy machine
     await fake.wait_closed(2)
-    assert (await agent.merge_subagent("subagent_0"))["written"] == ["/early.txt"]
+    assert (await agent.merge_subagent("subagent_0")).record()["written"] == ["/early.txt"]
     assert agent.subagents["subagent_1"].read_overlay("early.txt") == b"x\n"
 
 
@@ -308,7 +313,7 @@ async def test_two_calls_at_once_have_handles_of_their_own(fake: FakeModels, mak
     play(fake, {"go": [{"text": "ok"}]})
     agent = make()
     made = await asyncio.gather(agent.spawn_subagents(["go", "go"]), agent.spawn_subagents(["go"]))
-    handles = [e["handle"] for one in made for e in one["subagents"]]
+    handles = [e["handle"] for one in made for e in one.record()["subagents"]]
     assert sorted(handles) == ["subagent_0", "subagent_1", "subagent_2"]
 
 
@@ -367,4 +372,4 @@ async def test_what_a_child_said_and_did_is_kept_on_its_fork(
     (name,) = (row["name"] for row in (await fork.ls("/.transcripts"))["entries"])
     kept = (await fork.read_bytes(f"/.transcripts/{name}")).decode()
     assert '"write_file"' in kept and "all of it" in kept
-    assert (await agent.merge_subagent("subagent_0"))["written"] == ["/x"]
+    assert (await agent.merge_subagent("subagent_0")).record()["written"] == ["/x"]

@@ -70,7 +70,7 @@ async def test_the_attempt_that_passes_wins_and_only_its_files_are_merged(
     """DE acceptance 6; issue 5, must-show 3."""
     attempts(fake, [fix("a + b"), wrote("notes.md"), DONE], [fix("a * b"), DONE], [DELETE, DONE])
     agent = make(broken)
-    result = await agent.run_tournament(TASK, checks=[CHECK], merge="best")
+    result = (await agent.run_tournament(TASK, checks=[CHECK], merge="best")).record()
     assert result["winner"] == "subagent_0"
     first, second, third = result["ranking"]
     assert [r["handle"] for r in result["ranking"]] == ["subagent_0", "subagent_2", "subagent_1"]
@@ -92,12 +92,12 @@ async def test_nobody_wins_when_no_attempt_passes(
     """DE-24, DE-25: nothing is merged, the handles are left."""
     attempts(fake, [fix("a * b"), DONE], [{"status": 400}])
     agent = make(broken)
-    result = await agent.run_tournament(TASK, attempts=2, checks=[CHECK, "true"], merge="best")
+    result = (await agent.run_tournament(TASK, attempts=2, checks=[CHECK, "true"], merge="best")).record()
     assert result["winner"] is None and "merge" not in result
     assert [r["status"] for r in result["ranking"]] == ["completed", "failed"]
     assert result["ranking"][1]["error"].startswith("ModelError: ")
     assert agent.branch.changes().record() == {"written": [], "deleted": []}
-    taken = await agent.merge_subagent("subagent_0", ["add.py"])
+    taken = (await agent.merge_subagent("subagent_0", ["add.py"])).record()
     assert taken["written"] == ["/add.py"]
 
 
@@ -108,7 +108,7 @@ async def test_checks_run_without_network_and_leave_nothing_behind(
     attempts(fake, [wrote("x"), DONE], [DONE])
     agent = make(broken)
     left = "touch left_by_check && test -e x && ! (exec 3<>/dev/tcp/127.0.0.1/9) 2>/dev/null"
-    result = await agent.run_tournament(TASK, attempts=2, checks=[left])
+    result = (await agent.run_tournament(TASK, attempts=2, checks=[left])).record()
     assert result["winner"] == "subagent_0", result
     assert agent.subagents["subagent_0"].changes().record() == {"written": ["/x"], "deleted": []}
     data_dir = agent.branch.processes().data_dir
@@ -125,7 +125,7 @@ async def test_checks_run_without_network_and_leave_nothing_behind(
 ])  # fmt: skip
 async def test_what_cannot_be_a_tournament_is_an_error(make: Any, given: dict[str, Any], said: str) -> None:
     """DE-21."""
-    result = await make().run_tournament(TASK, **given)
+    result = (await make().run_tournament(TASK, **given)).record()
     assert said in result["error"]
 
 
@@ -135,10 +135,10 @@ async def test_attempts_that_the_budget_has_no_room_for_are_left_out_and_that_is
     """DE-26."""
     attempts(fake, *([DONE] for _ in range(4)))
     agent = make(broken, limits=Limits(max_tokens_total=50_000))
-    result = await agent.run_tournament(TASK, attempts=4, checks=["true"])
+    result = (await agent.run_tournament(TASK, attempts=4, checks=["true"])).record()
     assert len(result["ranking"]) == 2 and "2 of 4 attempts" in result["note"]
     none = make(broken, limits=Limits(max_tokens_total=30_000))
-    assert "no room for 2 attempts" in (await none.run_tournament(TASK, checks=["true"]))["error"]
+    assert "no room for 2 attempts" in (await none.run_tournament(TASK, checks=["true"])).record()["error"]
 
 
 async def test_a_model_runs_a_tournament_with_its_tool(

@@ -1,13 +1,16 @@
-"""Subagents of an `Agent` for programs (DE-20): the same records as the tools return.
+"""Subagents of an `Agent` for programs (DE-20): what the tools do, with typed results (D-20).
 
 Here: the methods, and when they are refused. Not here: what they do (`bowerbird.subagents`).
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
 
 from bowerbird.agent.delegates import Approver, Caller, LibraryDelegate
 from bowerbird.agent.options import AgentOptions
+from bowerbird.agent.subagent_results import Spawned, SubagentDiscard, SubagentMerge, Tournament
 from bowerbird.core.errors import InvalidArgument
 from bowerbird.core.ids import new_call_id, new_id
 
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
     from bowerbird.workspace import Branch
 
 
+T = TypeVar("T")
 Do = Callable[["Subagents"], Awaitable[dict[str, Any]]]
 
 
@@ -34,44 +38,36 @@ class Delegating:
         held = self._handle
         return held.delegate.branches(held.branch().id) if held.delegate is not None else {}
 
-    async def spawn_subagents(
-        self, tasks: Sequence[Any], *, approver: Approver | None = None
-    ) -> dict[str, Any]:
+    async def spawn_subagents(self, tasks: Sequence[Any], *, approver: Approver | None = None) -> Spawned:
         """Run subagents at the same time, each on a fork of this agent's branch.
 
         Args:
             tasks: texts, or `{"task": …, "agent_type"?: …, "model_tier"?: …}`.
             approver: answers their questions; None = what would ask is denied.
 
-        Returns:
-            `{"subagents": [{"handle", "task", "result", "diff"} or {"handle", "task", "error"}]}`.
-
         Raises:
             InvalidArgument: `max_subagent_depth` is 0.
 
         Example:
             made = await agent.spawn_subagents(["Write tests for a.py", "Write tests for b.py"])
-            await agent.merge_subagent(made["subagents"][0]["handle"])
+            await agent.merge_subagent(made.subagents[0].handle or "")
         """
-        return await self._delegated(lambda calls: calls.spawn(tasks), approver)
+        return await self._delegated(Spawned, lambda calls: calls.spawn(tasks), approver)
 
     async def merge_subagent(
         self, handle: str, paths: Sequence[str] | None = None, force: bool = False
-    ) -> dict[str, Any]:
+    ) -> SubagentMerge:
         """Merge what a subagent changed into this agent's branch.
 
         Args:
             handle: of the subagent. paths: files or directories, None = all.
             force: take the subagent's version of what conflicts.
-
-        Returns:
-            `{"written", "deleted", "conflicts", "skipped", "merged", "unknown"}`, or `{"error"}`.
         """
-        return await self._delegated(lambda calls: calls.merge(handle, paths, force))
+        return await self._delegated(SubagentMerge, lambda calls: calls.merge(handle, paths, force))
 
-    async def discard_subagent(self, handle: str) -> dict[str, Any]:
-        """Drop a subagent and its fork; return `{"discarded": handle}` or `{"error"}`."""
-        return await self._delegated(lambda calls: calls.discard(handle))
+    async def discard_subagent(self, handle: str) -> SubagentDiscard:
+        """Drop a subagent and its fork."""
+        return await self._delegated(SubagentDiscard, lambda calls: calls.discard(handle))
 
     async def run_tournament(
         self,
@@ -82,22 +78,19 @@ class Delegating:
         models: Sequence[str] = (),
         merge: str = "none",
         approver: Approver | None = None,
-    ) -> dict[str, Any]:
+    ) -> Tournament:
         """Let several subagents attempt one task; rank them by commands that check the result.
 
         Args:
             task: what each attempts. attempts: 2 to 8.
             checks: shell commands that exit with 0 on success; none = those of settings.
             models: used in turn; none = the agent's. merge: `none`, or `best` = merge a winner.
-
-        Returns:
-            `{"winner", "ranking"}`, or `{"error"}`.
         """
         return await self._delegated(
-            lambda calls: calls.tournament(task, attempts, checks, models, merge), approver
+            Tournament, lambda calls: calls.tournament(task, attempts, checks, models, merge), approver
         )
 
-    async def _delegated(self, do: Do, approver: Approver | None = None) -> dict[str, Any]:
+    async def _delegated(self, kind: type[T], do: Do, approver: Approver | None = None) -> T:
         if self._options.max_subagent_depth < 1:
             raise InvalidArgument("max_subagent_depth is 0: this agent has no subagents; use 1 or more")
         delegate = await self._delegate()
@@ -105,7 +98,7 @@ class Delegating:
             raise InvalidArgument("this agent runs without subagents; use bowerbird.Agent")
         caller = self._as_caller(approver)
         try:
-            return await do(delegate.calls(caller))
+            return msgspec.convert(await do(delegate.calls(caller)), kind)
         finally:
             await delegate.ended(caller.turn)
 
