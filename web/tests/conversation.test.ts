@@ -51,6 +51,11 @@ test("a replayed piece stands for its whole message: nothing is shown twice (SV-
   assert.deepEqual(shape(state), ["user:hi", "text:Half a word, whole."]);
 });
 
+test("who comes in the middle of an answer sees the rest of it as it is said (D-28)", () => {
+  const state = after(started, delta("Half a w", 2, { replay: true }), delta("ord.", 2, from(8)), delta("ord.", 2, from(8)));
+  assert.deepEqual(shape(state), ["text:Half a word."]);
+});
+
 test("frames that come again change nothing", () => {
   const frames = [input("hi"), started, delta("All.", 3, { replay: true }), call, result, done];
   const once = after(...frames);
