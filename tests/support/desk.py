@@ -164,7 +164,7 @@ class Desk:
     def ok(self, *arguments: str, **options: Any) -> str:
         """Run the command, which must succeed; return its standard output."""
         code, out, err = self.run(*arguments, **options)
-        assert code == 0, err
+        assert code == 0, (code, err, out)
         return out
 
     def terminal(self, *arguments: str, **options: Any) -> Terminal:
