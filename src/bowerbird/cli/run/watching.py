@@ -47,6 +47,7 @@ class Watch:
         self._next: asyncio.Task[News] | None = None
         self._kept: deque[News] = deque()
         self._is_there = not client.is_server
+        self._is_answered = False
 
     async def begin(self) -> None:
         """Subscribe now: events from here on are kept until they are asked for."""
@@ -64,11 +65,12 @@ class Watch:
         Args:
             ask: answers its questions; None leaves them to other doors.
         """
+        self._is_answered = False
         while True:
             news = await self._one()
             if news is None:
                 turn = await self._client.turn(self._thread_id, turn_id)
-                if turn["state"] not in ("queued", "running") and not self._is_asking(turn):
+                if self._has_ended(turn) and not self._is_asking(turn):
                     return turn
                 continue
             if self._begins_another(news, turn_id):
@@ -88,7 +90,7 @@ class Watch:
                     await self._answer(event, ask)
             elif published.turn_id == turn_id and isinstance(event, TurnMark) and event.has_stopped:
                 turn = await self._client.turn(self._thread_id, turn_id)
-                if event.stop_reason is not None and turn["state"] not in ("queued", "running"):
+                if event.stop_reason is not None and self._has_ended(turn):
                     return turn  # else it waited for an answer that has come already
 
     async def following(self, turn: Row) -> str | None:
@@ -98,6 +100,11 @@ class Watch:
         if turn["stop_reason"] != "plan":
             later = [t for t in later if t["state"] in ("queued", "running", "waiting")]
         return str(later[0]["turn_id"]) if later else None
+
+    def _has_ended(self, turn: Row) -> bool:
+        """Whether nothing more comes of a turn; one whose question has its answer goes on in a moment."""
+        state = turn["state"]
+        return state not in ("queued", "running") and not (state == "waiting" and self._is_answered)
 
     def _begins_another(self, news: News, turn_id: str) -> bool:
         """Whether another turn of this session begins to run."""
@@ -112,6 +119,7 @@ class Watch:
 
     async def _answer(self, request: ApprovalRequest, ask: Ask) -> None:
         """Ask the person, until they answer or someone at another door has; other news is shown after."""
+        self._is_answered = False
         asking = asyncio.ensure_future(ask(request))
         try:
             while not asking.done():
@@ -122,6 +130,7 @@ class Watch:
                     self._kept.append(self._next.result())
                     self._next = None
                     if _settles(self._kept[-1], request):
+                        self._is_answered = True
                         return
             answer = asking.result()
         finally:
@@ -129,6 +138,7 @@ class Watch:
             await asyncio.gather(asking, return_exceptions=True)
         if answer is None:
             return
+        self._is_answered = True
         try:
             await self._client.answer(self._thread_id, request.id, answer[0], answer[1])
         except (AlreadyAnswered, NoPendingRequest):
