@@ -73,7 +73,7 @@ Procfile Tiltfile build.gradle settings.gradle.kts gradlew gradle/wrapper/gradle
 CMakeLists.txt cmake/x.cmake configure.ac conanfile.py Cargo.toml build.rs go.mod Package.swift Gemfile x.gemspec
 composer.json mix.exs build.zig x.csproj Directory.Build.props WORKSPACE BUILD.bazel defs.bzl main.tf mkdocs.yml
 docs/conf.py src/app/config.yaml package-lock.json pnpm-lock.yaml yarn.lock uv.lock poetry.lock Cargo.lock go.sum
-Gemfile.lock composer.lock flake.lock bun.lockb
+Gemfile.lock composer.lock flake.lock bun.lockb hie.yaml omnisharp.json analysis_options.yaml renv/activate.R
 """
 
 FREE = """

@@ -84,7 +84,7 @@ class Renames:
         call.answer(flags=CONTINUE)
 
     def _do(self, wish: "_Wish") -> None:
-        failed = 0
+        failed = errno.EIO  # whatever happens: who called is answered
         try:
             with wish:
                 try:
@@ -93,9 +93,11 @@ class Renames:
                     if error.errno != errno.EXDEV or not wish.within_one_mount():
                         raise
                     self._move(wish)
+            failed = 0
         except OSError as error:
             failed = error.errno or errno.EXDEV
-        wish.call.answer(failed)
+        finally:
+            wish.call.answer(failed)
 
     def _move(self, wish: "_Wish") -> None:
         with self._one_at_a_time:

@@ -294,6 +294,8 @@ HELD = (
         "serverless.yaml template.yaml samconfig.toml cdk.json", "infrastructure is changed by it"),
     Row("build-exec", "mkdocs.yml conf.py book.toml _config.yml hugo.toml docusaurus.config.* .vitepress/ "
         ".storybook/ quarto.yml _quarto.yml latexmkrc .latexmkrc", "a documentation build runs it"),
+    Row("build-exec", "hie.yaml omnisharp.json analysis_options.yaml renv/activate.r",
+        "a language server or R runs what it names"),
     Row("lockfile", "package-lock.json npm-shrinkwrap.json pnpm-lock.yaml yarn.lock bun.lock bun.lockb "
         "deno.lock", "decides which JavaScript packages are installed"),
     Row("lockfile", "uv.lock poetry.lock pdm.lock pipfile.lock pixi.lock pylock.toml pylock.*.toml "
