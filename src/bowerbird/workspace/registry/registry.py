@@ -31,6 +31,7 @@ from bowerbird.workspace.registry.state import BranchState
 from bowerbird.workspace.tree import presence
 from bowerbird.workspace.tree.layers import FrozenLayer, Pile, Storage, probe_storage
 from bowerbird.workspace.tree.manifest import Manifest, ManifestFile
+from bowerbird.workspace.tree.open_layer import discard
 from bowerbird.workspace.tree.temporary import remove_orphans, temporary_directory
 
 TRASH_DAYS = 7
@@ -316,7 +317,7 @@ class BranchRegistry:
             self._states.pop(branch, None)
         state.close()
         if not keep and not self.referenced(branch):
-            shutil.rmtree(state.directory)
+            self._remove(state.directory)
 
     def restore_discarded(self, branch: str) -> BranchState:
         """Take a branch out of the trash; raises NotFound when it is not there (any more)."""
@@ -343,16 +344,20 @@ class BranchRegistry:
                 d for d in self.directories() if d.name not in keep and self._is_over(d, now - days * 86400)
             ]
             for directory in gone:
-                # First out of sight: whoever wants it back finds all of it, or nothing.
-                hidden = directory.with_name(f"{_REMOVED}{directory.name}")
-                directory.rename(hidden)
-                shutil.rmtree(hidden, ignore_errors=True)
+                self._remove(directory)
                 removed.append(directory.name)
             if not gone:
                 break
         for left in self.branches.glob(f"{_REMOVED}*"):
-            shutil.rmtree(left, ignore_errors=True)  # somebody was killed in the middle
+            _delete(left)  # somebody was killed in the middle
         return removed
+
+    @staticmethod
+    def _remove(directory: Path) -> None:
+        # First out of sight: whoever wants it back finds all of it, or nothing.
+        hidden = directory.with_name(f"{_REMOVED}{directory.name}")
+        directory.rename(hidden)
+        _delete(hidden)
 
     def _is_over(self, directory: Path, before_s: float) -> bool:
         at = discarded_at(directory)
@@ -377,3 +382,11 @@ class BranchRegistry:
                 "this workspace was closed, and its branches went with its temporary data directory; "
                 "make it with data_dir=… to keep them"
             )
+
+
+def _delete(directory: Path) -> None:
+    """Delete a tree of any depth; what a sandbox that ends is removing too may stay for the next time."""
+    for _ in range(2):
+        with contextlib.suppress(OSError):
+            discard(directory)
+            return
