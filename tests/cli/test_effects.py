@@ -185,6 +185,7 @@ ELSEWHERE = {
     "local.*": "tests/models_local", "store.durability": "tests/store", "store.busy_timeout_s": "tests/store",
     "store.adopt": "tests/store", "dispatch.*": "tests/sessions", "workspace.edit_mb": "tests/workspace",
     "workspace.changed_bytes": "tests/workspace", "workspace.show": "tests/workspace/test_hidden.py", "landing.*": "tests/workspace",
+    "git.land": "tests/cli/test_git_history.py", "git.max_bytes": "tests/workspace/git",
     "approval.timeout_s": "tests/sessions", "approval.expiry_days": "tests/sessions",
     "budgets.*": "tests/sessions", "limits.*": "tests/sessions", "retention.*": "tests/sessions",
     "turn.*": "tests/sessions", "inbox.*": "tests/sessions", "resume.*": "tests/sessions",

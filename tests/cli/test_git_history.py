@@ -63,3 +63,17 @@ def test_a_users_commit_survives_force(committed):
     _, out, err = desk.run("land", "--yes", "--force", "--commits", "fast-forward")
     assert "landed 2 changes" in out and "your main stays: it has moved on in your repository" in err
     assert project.git("log", "-1", "--format=%s") == "mine"
+
+
+def test_settings_say_how_commits_land(committed):
+    """CF-87, GI-3: `git.land`."""
+    desk, project = committed
+    settings = desk.home / ".bowerbird/config.yaml"
+    settings.write_text("git: {land: never}\n")
+    desk.stop_server()
+    desk.run("land", "--yes", "a.txt")
+    assert project.git("for-each-ref", "refs/bowerbird") == ""
+    settings.write_text("git: {land: fast_forward}\n")
+    desk.stop_server()
+    _, _, err = desk.run("land", "--yes")
+    assert "main is at" in err and project.git("log", "-1", "--format=%s") == "add c"
