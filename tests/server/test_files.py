@@ -104,7 +104,7 @@ def test_changes_are_discarded_at_some_paths_or_all(server: TestServer, client: 
     assert client.post(f"{url}/discard", json={"paths": ["never.txt"]}).status_code == 404
     whole = client.post(f"{url}/discard").json()
     assert whole["paths"] == ["/d2.txt"] and whole["branch"].startswith("b_")
-    assert client.get(f"{url}/diff").json() == {"written": [], "deleted": []}
+    assert client.get(f"{url}/diff").json() == {"written": [], "deleted": [], "git": []}
 
 
 def test_comments_become_one_message_that_quotes_the_lines(server: TestServer, client: httpx.Client) -> None:

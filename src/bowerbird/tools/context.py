@@ -22,6 +22,10 @@ def _no_progress(_text: str) -> None:
     return
 
 
+def _no_secret(_name: str) -> str | None:
+    return None
+
+
 class ReadTracker:
     """Which version of each file this agent has seen last.
 
@@ -67,6 +71,7 @@ class ToolContext:
         session, turn, call, agent: ids of the session, turn and call, name of the agent.
         cancel: set when the call should stop; the task is cancelled as well.
         progress: shows a short text to whoever watches; at most 10 a second pass.
+        secret: returns a secret by the name settings give it, None when there is none.
         spill: stores long output and returns the path `read_file` finds it at; None = cut only.
         store_blob: keeps bytes of a media type and returns their id `sha256:…`; None = cannot.
         config: what the caller handed over: `channel`, `chat_id`, `user_id` …
@@ -94,6 +99,7 @@ class ToolContext:
     agent: str = ""
     cancel: asyncio.Event = field(default_factory=asyncio.Event)
     progress: Callable[[str], None] = _no_progress
+    secret: Callable[[str], str | None] = _no_secret
     spill: Callable[[str, str], Awaitable[str]] | None = None
     store_blob: Callable[[bytes, str], Awaitable[str]] | None = None
     config: Mapping[str, Any] = field(default_factory=dict[str, Any])
