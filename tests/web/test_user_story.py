@@ -17,7 +17,7 @@ EDIT = {
 }
 NOTE = {"name": "write_file", "input": {"path": "/notes.md", "content": "# Notes\n"}}
 COUNTED = "".join(f"number {number}, " for number in range(200)) + "and that is all."
-LONG = "It goes on and on, word by word. " * 400
+LONG = "It goes on and on, word by word. " * 60  # short enough that all of the chat is drawn
 
 
 async def test_a_person_asks_watches_interrupts_keeps_and_takes_back(
@@ -26,7 +26,7 @@ async def test_a_person_asks_watches_interrupts_keeps_and_takes_back(
     """One story in the user face, with a reload in the middle and a second viewer."""
     fake.script(
         {"text": "I will fix the report.", "tools": [EDIT, NOTE]},
-        {"text": LONG, "deltas": 400, "gap_s": 0.03, "ttft_s": 1.5},
+        {"text": LONG, "deltas": 60, "gap_s": 0.2, "ttft_s": 1.5},
         {"text": "Stopped. The report is **fixed**."},
     )
     # A chat is made by the first message: no dialog, and nobody is told of tools (UI-7, UI-9).
