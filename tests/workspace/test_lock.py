@@ -77,3 +77,28 @@ def test_closing_takes_nothing_from_who_is_reading(tmp_path):
     gc.collect()
     open_now = [str(link.readlink()) for link in Path("/proc/self/fd").iterdir() if link.is_symlink()]
     assert not [path for path in open_now if path.startswith(str(tmp_path))]
+
+
+async def test_a_plan_beside_a_snapshot_finds_every_file(tmp_path):
+    """A turn that ends seals its layer while a review reads it; the file was said not to exist."""
+    (tmp_path / "p").mkdir()
+    with Workspace(tmp_path / "p", data_dir=tmp_path / "data") as workspace:
+        branch, done = workspace.branch(), threading.Event()
+
+        def plan() -> int:
+            plans = 0
+            while not done.is_set():
+                branch.plan_landing()
+                branch.diff()
+                plans += 1
+            return plans
+
+        with ThreadPoolExecutor(2) as threads:
+            reviews = [threads.submit(plan) for _ in range(2)]
+            try:
+                for n in range(60):
+                    await branch.write_file(f"f{n % 5}.txt", f"{n}\n" * 50)
+                    branch.end_turn()
+            finally:
+                done.set()
+            assert all(review.result() for review in reviews)

@@ -82,13 +82,13 @@ def changes_of(stack: Stack, hidden: Callable[[str], bool]) -> list[Change]:
     the files in it say it. `hidden` paths (hide, private) are left out.
     """
     found: list[Change] = []
-    changed, open_number = stack.changed(), stack.open_layer.number
+    changed = stack.changed()
     for path in sorted(changed, key=os.fsencode):
         if hidden(path):
             continue
         entry = changed[path]
         saved, sign = stack.orig.get(path), None
-        is_open = entry is not None and entry.layer == open_number
+        is_open = entry is not None and stack.was_open(entry)
         if saved is not None and saved.entry is not None and entry is not None and not is_open:
             sign = (saved.entry.source, entry.source, entry.ctime_ns)
             if stack.same_as_base.get(path) == sign:
@@ -114,14 +114,13 @@ def changes_since(
         then: the earlier view. then_own: what the branch's own layers overrode in it.
     """
     found: list[Change] = []
-    open_number = stack.open_layer.number
     paths = {*stack.changed(), *(path for path, _ in walk(then_own))} - stack.private_paths()
     for path in sorted(paths, key=os.fsencode):
         if hidden(path):
             continue
         was, entry = then.lookup(path), stack.lookup(path)
         old = frozen_side(was) if was is not None and was.layer is not None else side_of(then, path, was)
-        is_frozen = entry is not None and entry.layer not in (None, open_number)
+        is_frozen = entry is not None and entry.layer is not None and not stack.was_open(entry)
         new = frozen_side(entry) if is_frozen else side_of(stack, path, entry)
         if not same_side(old, new):
             found.append(Change(path, old, new))

@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping
 from functools import cached_property
 from pathlib import Path
 
+from bowerbird.core.errors import NotFound
 from bowerbird.workspace.tree import handles
 from bowerbird.workspace.tree.fork_point import Base, OrigStore
 from bowerbird.workspace.tree.ground import Ground
@@ -239,7 +240,18 @@ class Layering:
         """
         if entry is not None and entry.source is not None and self.orig.holds(entry.source):
             return os.open(entry.source, handles.FILE)
-        return open_regular(self._state.merged, path, entry or self.lookup(path))
+        try:
+            return open_regular(self._state.merged, path, entry or self.lookup(path))
+        except NotFound:
+            # What it lay in may have been sealed, or joined with other layers, since it was looked up.
+            now = self.lookup(path)
+            if entry is None or now is None or _same_file(now) != _same_file(entry):
+                raise
+            return open_regular(self._state.merged, path, now)
+
+    def was_open(self, entry: Entry) -> bool:
+        """Whether an entry was found in the open layer; that may be sealed by now."""
+        return entry.layer is not None and (entry.source or "").startswith(f"{self.directory}/open/")
 
     @property
     def lower_dirs(self) -> list[Path]:
@@ -260,3 +272,7 @@ class Layering:
     def own_children(self, path: str) -> Mapping[str, Node]:
         """Return what this branch's own layers say about the children of a directory, by name."""
         return self._state.own_view.overrides(path).children
+
+
+def _same_file(entry: Entry) -> tuple[object, ...]:
+    return entry.kind, entry.mode, entry.size, entry.mtime_ns
