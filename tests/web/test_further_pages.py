@@ -83,6 +83,17 @@ async def test_tokens_are_made_shown_once_and_revoked(page: Page, server: LiveSe
     assert told["revoked_at"] and not told["usable"]
 
 
+async def test_a_dialog_that_the_browser_closed_by_itself_opens_again(page: Page) -> None:
+    """Browsers may close one without asking the page first, as at a second Escape in a row."""
+    await page.goto("/dev/tokens")
+    await page.get_by_role("button", name="New token").click()
+    await expect(page.get_by_role("dialog")).to_be_visible()
+    await page.evaluate("document.querySelector('dialog').close()")
+    await expect(page.locator("dialog")).to_have_count(0)
+    await page.get_by_role("button", name="New token").click()
+    await expect(page.get_by_role("dialog")).to_be_visible()
+
+
 async def test_sandbox_and_budgets_say_what_the_server_says(page: Page, server: LiveServer) -> None:
     """UI-35."""
     told = (await server.http.get("/api/sandbox")).json()

@@ -1,7 +1,7 @@
 /** The small parts all pages share: dialog, menu, problem, empty place, icon button. Not here: any fact of Bowerbird. */
 
 import { AlertTriangle, CircleAlert, Info, X, type LucideIcon } from "lucide-react";
-import { useEffect, useId, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
+import { useEffect, useId, useLayoutEffect, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
 import { t } from "../text.ts";
 
 interface IconButtonProps {
@@ -56,7 +56,8 @@ function goRound(event: KeyboardEvent<HTMLElement>): void {
 export function Dialog({ title, onClose, children, foot, wide }: DialogProps) {
   const ref = useRef<HTMLDialogElement>(null);
   const heading = useId();
-  useEffect(() => {
+  // Before it is painted: a key pressed the moment it is seen must find it open.
+  useLayoutEffect(() => {
     const dialog = ref.current;
     const before = document.activeElement as HTMLElement | null;
     if (dialog && !dialog.open) dialog.showModal();
@@ -75,6 +76,8 @@ export function Dialog({ title, onClose, children, foot, wide }: DialogProps) {
         event.preventDefault();
         onClose();
       }}
+      // A browser may close it without asking first (a second Escape in a row); bubbling ones are of a dialog inside.
+      onClose={(event) => event.target === ref.current && !ref.current.open && onClose()}
       onClick={(event) => {
         if (event.target === ref.current) onClose();
       }}
