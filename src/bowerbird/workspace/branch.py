@@ -16,6 +16,7 @@ from bowerbird.workspace.compare.results import LandingPlan, MergeResult
 from bowerbird.workspace.files.file_branch import BranchFiles
 from bowerbird.workspace.find.gitignored import GitIgnored
 from bowerbird.workspace.fork_and_merge import fork, merge, pending
+from bowerbird.workspace.git.apart import in_git
 from bowerbird.workspace.git.arrival import Bringing
 from bowerbird.workspace.git.landed_history import Commits
 from bowerbird.workspace.history.branch_journal import step_to
@@ -28,6 +29,7 @@ from bowerbird.workspace.landing.plan import shown_plan
 from bowerbird.workspace.landing.progress import Told
 from bowerbird.workspace.policy import Policy, policy_of
 from bowerbird.workspace.process_view import ProcessView
+from bowerbird.workspace.registry.frozen_refs import follow_refs
 from bowerbird.workspace.registry.state import BranchState
 from bowerbird.workspace.registry.taint import taint, tainted_paths
 from bowerbird.workspace.shared import Held, Shared
@@ -232,10 +234,15 @@ class Branch(BranchFiles, ChangesOfBranch):
             The paths whose view changed.
         """
         state, root = self._state.alive(), self._state.workspace
-        if root is None or not LandedPaths(state.directory).read() or self._is_held():
+        landed = LandedPaths(state.directory)
+        git = any(in_git(path) for path in state.reading().orig.paths())
+        if root is None or self._is_held() or not (git or landed.read()):
             return []
-        with self._state.writing() as stack, Beneath(root) as tree:
-            followed = follow(stack, self._history(), LandedPaths(self._state.directory), tree)
+        with state.writing() as stack, Beneath(root) as tree:
+            followed = follow(stack, self._history(), landed, tree)
+            if git:
+                followed += follow_refs(stack, self._history(), pending(state), tree)
+                state.git_refs.forget()
             return [shown(path) for path in followed]
 
     def plan_landing(

@@ -150,6 +150,7 @@ class ProcessView:
                 if stack.direct_writes != self._writes:
                     raise ViewChanged
                 self._look_before(stack)
+                state.git_refs.look_before()
                 layer = LiveLayer(stack.open_layer, view_fd)
                 stack.use_open(layer)
             try:
@@ -193,6 +194,7 @@ class ProcessView:
         with self._state.lock.pin(_AT_WORK), self._hold():
             use = CopyUse(self.directory / "copy")
             use.begin()
+            self._state.git_refs.look_before()
             self._state.mirror = mirror
             try:
                 yield
@@ -288,7 +290,12 @@ class ProcessView:
             self._told = (_identity(stack), done.told)
             if done.steps:
                 state.account.forget()
-                state.record(done.steps, turn=turn, call=call, via="process")
+                if state.record(done.steps, turn=turn, call=call, via="process"):
+                    again = Capture(
+                        stack, started_ns, done.told
+                    )  # refs that were kept are no process's change
+                    again.run()
+                    self._told = (_identity(stack), again.told)
             return captured
 
     def _told_of(self, stack: Stack) -> Told:

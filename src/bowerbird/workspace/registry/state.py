@@ -16,6 +16,7 @@ from bowerbird.workspace.history.branch_journal import Journal, Step, Via
 from bowerbird.workspace.history.steps import StepStore
 from bowerbird.workspace.processes.copy_use import CopyUse, taken_back
 from bowerbird.workspace.processes.mirror import Mirror
+from bowerbird.workspace.registry.frozen_refs import FrozenRefs
 from bowerbird.workspace.registry.limits import ChangeAccount, WorkspaceLimits
 from bowerbird.workspace.registry.lock import WriterLock
 from bowerbird.workspace.registry.path_order import PathOrder
@@ -65,6 +66,7 @@ class BranchState:
         self.stack = Stack(directory, self.manifest, self.ground, lower, storage)
         self.journal = Journal(directory / "journal.jsonl")
         self.steps = StepStore(directory / "steps", self.stack)
+        self.git_refs = FrozenRefs(self.stack)
         self.lock = WriterLock(directory / "lock")
         self.order = PathOrder()
         self.memory = memory or SearchMemory()
@@ -120,6 +122,7 @@ class BranchState:
             if self.lock.behind:  # what is remembered here may be older than what another process wrote
                 self.account.forget()
                 self.stack.wrote_elsewhere()
+                self.git_refs.forget()
                 self._swept = self.lock.behind = False
             self.stack.refresh()
             if not self._swept:
@@ -201,14 +204,20 @@ class BranchState:
     def went_back(self) -> None:
         """Note that the view was taken back: sizes are counted anew, users of a later state can tell."""
         self.account.forget()
+        self.git_refs.forget()
         self.rollbacks += 1
 
     def record(
         self, steps: Sequence[Step], *, turn: str | None = None, call: str | None = None, via: Via = "tool"
-    ) -> None:
-        """Add to the journal; private paths are left out."""
+    ) -> bool:
+        """Add to the journal; private paths are left out.
+
+        Returns:
+            True when refs of a repository were kept with the change.
+        """
         private = self.stack.private_paths()
         self.journal.append([s for s in steps if s.path not in private], turn=turn, call=call, via=via)
+        return self.git_refs.keep(step.path for step in steps)
 
     def _count(self) -> tuple[int, int]:
         changed = self.stack.changed()
