@@ -16,7 +16,6 @@ from bowerbird.workspace.compare.results import LandingPlan, MergeResult
 from bowerbird.workspace.files.file_branch import BranchFiles
 from bowerbird.workspace.find.gitignored import GitIgnored
 from bowerbird.workspace.fork_and_merge import fork, merge, pending
-from bowerbird.workspace.git.apart import in_git
 from bowerbird.workspace.git.arrival import Bringing
 from bowerbird.workspace.git.landed_history import Commits
 from bowerbird.workspace.history.branch_journal import step_to
@@ -235,7 +234,7 @@ class Branch(BranchFiles, ChangesOfBranch):
         """
         state, root = self._state.alive(), self._state.workspace
         landed = LandedPaths(state.directory)
-        git = any(in_git(path) for path in state.reading().orig.paths())
+        git = any("/.git/" in path.lower() for path in state.reading().orig.paths())
         if root is None or self._is_held() or not (git or landed.read()):
             return []
         with state.writing() as stack, Beneath(root) as tree:
