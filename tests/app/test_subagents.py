@@ -11,7 +11,7 @@ from support.agent_turns import call, result_of, results
 from support.children import last_result, play, requests_of, said, wrote
 from support.fake_models import FakeModels
 from support.killed_app import application, killed_turn
-from support.patience import HANG_S
+from support.patience import HANG_S, patience
 
 from bowerbird.app import Application
 from bowerbird.core.errors import UnknownSession
@@ -215,7 +215,7 @@ async def test_cancelling_a_turn_cancels_its_children_and_says_so(fake: FakeMode
         started = loop.time()
         await opened.sessions.cancel(thread)
         turn = await opened.sessions.wait(receipt.turn_id)
-        assert turn.state == "cancelled" and loop.time() - started < 2
+        assert turn.state == "cancelled" and loop.time() - started < patience(1)
         await fake.wait_closed(2)
         children = await settled(opened, thread)
         assert [child.state for child in children] == ["failed", "failed"]

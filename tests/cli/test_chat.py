@@ -7,7 +7,7 @@ import time
 
 import pytest
 from support.desk import Desk
-from support.patience import HANG_S
+from support.patience import HANG_S, patience
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +103,7 @@ def test_ctrl_c_stops_the_turn_and_asks_for_feedback(desk, chat):
     started = time.monotonic()
     chat.send("\x03")
     chat.wait_for("feedback>")
-    assert time.monotonic() - started < 2  # 0.2 s on an idle machine
+    assert time.monotonic() - started < patience(2)  # the whole answer takes twenty
     desk.fake.wait_closed(1)
     desk.fake.script({"text": "Understood, shorter."})
     chat.send("be brief\r")

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
+from support.patience import HANG_S
 
 from bowerbird.sandbox.python.run import NoSuchCall
 from bowerbird.sandbox.python.sessions import PythonSessions
@@ -89,7 +90,7 @@ def test_a_spinning_interpreter_ends_with_its_killed_server():
         pids = server.stdout.readline().split()
         server.kill()
     assert pids
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + HANG_S
     while any(Path(f"/proc/{pid}").exists() for pid in pids) and time.monotonic() < deadline:
         time.sleep(0.02)
     assert [pid for pid in pids if Path(f"/proc/{pid}").exists()] == []

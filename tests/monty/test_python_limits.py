@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from support.abuse import patience, pulse
+from support.patience import HANG_S
 from support.python_workers import workers
 
 from bowerbird.sandbox import PythonLimits, PythonRecord, PythonSessions
@@ -57,7 +58,7 @@ async def short(code: str, **limits: Any) -> tuple[PythonRecord, PythonRecord]:
 async def test_a_limit_ends_the_snippet_and_the_variables_are_gone(code: str, kind: str) -> None:
     started = time.monotonic()
     tripped, after = await short(code)
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < patience(3)
     assert not tripped.ok
     assert tripped.error is not None
     assert tripped.error.startswith(kind)
@@ -70,7 +71,7 @@ async def test_a_limit_ends_the_snippet_and_the_variables_are_gone(code: str, ki
 async def test_a_backtracking_pattern_ends_within_the_limit() -> None:
     started = time.monotonic()
     await short("import re\nre.match(r'(a+)+$', 'a' * 40 + 'b')")
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < patience(2)
 
 
 async def test_waiting_counts_against_the_outer_clock() -> None:
@@ -182,7 +183,7 @@ async def test_cancel_stops_a_snippet_within_100_ms(code: str) -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert time.monotonic() - started < patience(0.1)
+    assert time.monotonic() - started < patience(0.5)
     assert cancelled.is_set() == ("hang" in code)
     assert (await sessions.run("b", "1")).state == "lost"
     await sessions.aclose()
@@ -244,7 +245,7 @@ async def test_no_worker_outlives_a_killed_server_for_long() -> None:
     asyncio.get_running_loop().add_reader(handle, ended.set)
     server.kill()
     await server.wait()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(HANG_S):
         await ended.wait()
     asyncio.get_running_loop().remove_reader(handle)
     os.close(handle)

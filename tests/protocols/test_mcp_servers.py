@@ -66,7 +66,7 @@ async def test_a_server_that_hangs_delays_the_first_turn_only_and_no_other_serve
     waited = time.monotonic() - began
     began = time.monotonic()
     second = await client.gather()
-    assert time.monotonic() - began < 1.4 < waited
+    assert time.monotonic() - began < waited and waited > 1.4
     for found in (first, second):
         assert {tool.name.split("__")[1] for tool in found.tools} == {"good"}
         warned = [w for w in found.warnings if "left out of this turn" in w]

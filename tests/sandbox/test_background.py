@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.patience import HANG_S
 from support.sandboxes import bench_of
 
 from bowerbird.core.errors import BranchBusy, InvalidArgument, LimitExceeded
@@ -151,7 +152,7 @@ async def test_a_killed_server_leaves_lost_runs_with_their_output_told_once(tmp_
         sys.executable, "-c", CHILD, str(root), str(data), stdout=asyncio.subprocess.PIPE
     )
     assert child.stdout is not None
-    branch_id, task = (await asyncio.wait_for(child.stdout.readline(), 30)).decode().split()
+    branch_id, task = (await asyncio.wait_for(child.stdout.readline(), HANG_S)).decode().split()
     child.send_signal(signal.SIGKILL)
     await child.wait()
     await _gone(data)
@@ -218,7 +219,7 @@ async def test_what_needs_a_quiet_branch_is_refused_or_waits_as_asked(tmp_path):
             await bench.host.background_over(bench.branch.id)
         waiting = asyncio.create_task(bench.host.background_over(bench.branch.id, wait=True))
         await bench.sandbox.run("touch go")
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(HANG_S):
             await waiting
         assert runs.poll(task)["status"] == "completed"
         assert "/made.txt" in bench.branch.changes().written

@@ -5,6 +5,7 @@ import stat
 
 import pytest
 from support.abuse import TIERS, desk_of, tree_of
+from support.patience import HANG_S
 from support.places import memory_place
 from support.random_changes import run_trial
 
@@ -50,7 +51,7 @@ async def test_they_agree_beside_a_background_process_that_writes(tier: str):
                     assert (await desk.run(f"cat moved{number}/deep/file; ls")).output.startswith("x")
                     await desk.branch.delete(f"moved{number}", recursive=True)
                 first = int((await desk.branch.read_file("other"))["content"] or 0)
-                async with asyncio.timeout(20):
+                async with asyncio.timeout(HANG_S):
                     while int((await desk.branch.read_file("other"))["content"] or 0) <= first:
                         await asyncio.sleep(0.01)
             finally:

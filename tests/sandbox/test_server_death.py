@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from support.abuse import TIERS, desk_of, mounts_of, patience, pids_with
+from support.patience import HANG_S
 
 from bowerbird.core.errors import SandboxUnavailable
 from bowerbird.sandbox.host import SandboxHost
@@ -48,8 +49,8 @@ async def test_within_a_second_nothing_runs_no_mount_is_left_and_the_changes_are
         sys.executable, "-c", SERVER, str(tmp_path), tier, word, stdout=asyncio.subprocess.PIPE
     )
     assert server.stdout is not None
-    branch_id = (await asyncio.wait_for(server.stdout.readline(), 60)).decode().strip()
-    async with asyncio.timeout(20):
+    branch_id = (await asyncio.wait_for(server.stdout.readline(), HANG_S)).decode().strip()
+    async with asyncio.timeout(HANG_S):
         while len(pids_with(f"sleep {word}")) < 9:
             await asyncio.sleep(0.02)
     assert mounts_of(tmp_path) or tier == "copy"
@@ -85,7 +86,7 @@ async def test_a_sandbox_that_is_killed_loses_no_change_and_the_next_command_sta
             with contextlib.suppress(FileNotFoundError):  # of another test, and over
                 if str(tmp_path) in Path(f"/proc/{pid}/cmdline").read_text():
                     os.kill(pid, signal.SIGKILL)
-        result = await asyncio.wait_for(running, 10)
+        result = await asyncio.wait_for(running, HANG_S)
         assert result.exit_code == 137 and "/kept" in result.written
         await desk.assert_usable()
         assert (await desk.run("cat kept")).output == "kept\n"

@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from support.patience import HANG_S, patience
 
 from bowerbird import ExecuteResponse, WorkspaceShellBackend
 from bowerbird.core.errors import InvalidArgument, InvalidWorkspace, PathEscape
@@ -206,14 +207,14 @@ async def test_cancelling_kills_the_whole_tree_within_100_ms(root):
         await backend.aexecute("echo warm")
         code = "import os, time\nos.fork()\nopen(f'up', 'w').close()\ntime.sleep(60)"
         task = asyncio.create_task(backend.aexecute(["python3", "-c", code]))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(HANG_S):
             while "up" not in str(await backend.aglob()):
                 await asyncio.sleep(0.01)
         started = time.monotonic()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert time.monotonic() - started < 0.5  # 100 ms, and room for a loaded machine
+        assert time.monotonic() - started < patience(0.5)
         left = await backend.aexecute(["python3", "-c", "import os; print(len(os.listdir('/proc')))"])
         assert left.exit_code == 0
         assert (root / "up").exists(), "what it changed so far is kept"

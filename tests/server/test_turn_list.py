@@ -112,7 +112,7 @@ def test_an_event_stream_can_end_with_its_turn(server: TestServer, client: httpx
     started = time.monotonic()
     with client.stream("GET", place, params={"until": "done"}, headers=lines, timeout=HANG_S) as got:
         assert list(got.iter_lines()) == []
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < patience(5)
 
 
 def test_over_a_budget_a_plain_client_hears_done(server: TestServer, client: httpx.Client) -> None:
@@ -129,7 +129,7 @@ def test_over_a_budget_a_plain_client_hears_done(server: TestServer, client: htt
         "GET", place, params={"after": 0, "until": "done"}, headers=lines, timeout=HANG_S
     ) as got:
         events = [json.loads(line) for line in got.iter_lines()]
-    assert time.monotonic() - started < 20
+    assert time.monotonic() - started < patience(5)
     assert any(e["type"] == "error" and e["code"] == "budget_exceeded" for e in events)
     shown = client.get(f"/api/conversations/{thread}/turns/{turn}", params={"wait": 10}).json()
     assert (shown["state"], shown["waiting_for"], shown["stop_reason"]) == ("waiting", "budget", "budget")

@@ -10,6 +10,7 @@ import pytest
 from support.agent_turns import call, events_of, fingerprint
 from support.children import last_result, play, replaced, requests_of, wrote
 from support.fake_models import FakeModels
+from support.patience import patience
 
 from bowerbird.core.errors import InvalidArgument
 from bowerbird.core.events import SubagentEnd, SubagentStart, ToolOutcome
@@ -289,7 +290,7 @@ async def test_cancelling_the_caller_cancels_its_children_within_100_ms(
     run.cancel()
     with pytest.raises(asyncio.CancelledError):
         await run
-    assert loop.time() - started < 0.5  # 100 ms, five times that on a busy machine
+    assert loop.time() - started < patience(0.5)
     await fake.wait_closed(2)
     assert (await agent.merge_subagent("subagent_0")).record()["written"] == ["/early.txt"]
     assert agent.subagents["subagent_1"].read_overlay("early.txt") == b"x\n"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.abuse import TIERS, desk_of
+from support.patience import HANG_S
 
 from bowerbird.core.errors import PathEscape
 from bowerbird.sandbox.host import SandboxHost
@@ -132,7 +133,7 @@ async def test_what_a_killed_probe_left_is_removed_at_the_next_start_and_no_livi
     words = [sys.executable, "-c", _KILLED, str(tmp_path)]
     with subprocess.Popen(words, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None and child.stdout.readline() == b"up\n"
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + HANG_S
         while len(left := list(tmp_path.glob(".probe-*"))) < 1 and time.monotonic() < deadline:
             await asyncio.sleep(0.01)
         host = SandboxHost(tmp_path, SandboxSettings())

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.patience import patience
 
 from bowerbird.sandbox import PythonLimits, PythonSessions
 from bowerbird.sandbox.python.monty import MISSING, MODULES
@@ -207,14 +208,14 @@ async def test_many_file_calls_are_quick(desk: Desk) -> None:
         "from pathlib import Path\np = Path('a.txt')\nfor i in range(1000): p.read_text()"
     )
     assert record["ok"]
-    assert record["duration_ms"] < 1500
+    assert record["duration_ms"] < patience(1_500)
 
 
 async def test_writing_line_by_line_is_one_write_of_the_file(desk: Desk) -> None:
     started = time.monotonic()
     code = "with open('big.txt', 'w') as f:\n  for i in range(5000): f.write(f'line {i}\\n')"
     assert (await desk.run(code))["ok"]
-    assert time.monotonic() - started < 4
+    assert time.monotonic() - started < patience(4)
     assert (await desk.branch.read_bytes("big.txt")).count(b"\n") == 5000
     assert len([row for row in desk.branch.journal() if row["path"] == "/big.txt"]) <= 3
 

@@ -243,11 +243,12 @@ async def _until(condition: Callable[[], bool]) -> None:
 def _searching() -> int:
     """Count the search processes among our children."""
     tasks = Path("/proc/self/task").glob("*/children")
-    return sum(b"search_child" in _command(pid) for task in tasks for pid in task.read_text().split())
+    pids = [int(pid) for task in tasks for pid in _read(task).split()]
+    return sum(b"search_child" in _read(Path(f"/proc/{pid}/cmdline")) for pid in pids)
 
 
-def _command(pid: str) -> bytes:
+def _read(file: Path) -> bytes:
     try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
+        return file.read_bytes()
     except OSError:
-        return b""
+        return b""  # that thread or process ended between listing and reading

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.branches import branch_of
+from support.patience import patience
 from support.trees import write_tree
 
 from bowerbird.core.errors import InvalidArgument, InvalidPattern
@@ -59,7 +60,7 @@ def test_no_glob_takes_long():
     started = time.monotonic()
     assert not compile_glob("*a" * 20 + "*b").match("a" * 250)
     assert not compile_glob("**/a/" * 12 + "b").match("a/" * 120 + "c")
-    assert time.monotonic() - started < 0.5
+    assert time.monotonic() - started < patience(0.5)
 
 
 _SEGMENT = st.sampled_from(["a", "b", "ab", "*", "?", "a*", "*b", "*a*", "[ab]", "[!a]", "**"])
