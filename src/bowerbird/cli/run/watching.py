@@ -14,6 +14,7 @@ from bowerbird.core.events import ApprovalAnswer, ApprovalRequest
 from bowerbird.sessions.live.hub import TurnMark
 
 LOOK_AGAIN_S = 2.0
+_UNFINISHED = ("queued", "running", "waiting")
 
 Ask = Callable[[ApprovalRequest], Awaitable[tuple[str, str | None] | None]]
 """Returns (decision, feedback), or None when the person left the question open."""
@@ -73,9 +74,10 @@ class Watch:
                 if self._has_ended(turn) and not self._is_asking(turn):
                     return turn
                 continue
-            if self._begins_another(news, turn_id):
+            another = self._begun(news)
+            if another is not None and another != turn_id:
                 turn = await self._client.turn(self._thread_id, turn_id)
-                if turn["state"] not in ("queued", "running", "waiting"):
+                if turn["state"] not in _UNFINISHED and await self._comes_after(another, turn):
                     self._kept.appendleft(news)  # the end of a plan's turn is not told a second time
                     return turn
             show(news)
@@ -98,7 +100,7 @@ class Watch:
         turns = await self._client.turns(self._thread_id)
         later = [t for t in turns if t["n"] > turn["n"]]
         if turn["stop_reason"] != "plan":
-            later = [t for t in later if t["state"] in ("queued", "running", "waiting")]
+            later = [t for t in later if t["state"] in _UNFINISHED]
         return str(later[0]["turn_id"]) if later else None
 
     def _has_ended(self, turn: Row) -> bool:
@@ -106,12 +108,17 @@ class Watch:
         state = turn["state"]
         return state not in ("queued", "running") and not (state == "waiting" and self._is_answered)
 
-    def _begins_another(self, news: News, turn_id: str) -> bool:
-        """Whether another turn of this session begins to run."""
+    def _begun(self, news: News) -> str | None:
+        """Return the turn of this session that begins to run, or goes on."""
         published = news.published
-        if published is None or published.thread_id != self._thread_id or published.turn_id == turn_id:
-            return False
-        return isinstance(published.event, TurnMark) and published.event.state == "running"
+        if published is None or published.thread_id != self._thread_id:
+            return None
+        is_mark = isinstance(published.event, TurnMark) and published.event.state == "running"
+        return published.turn_id if is_mark else None
+
+    async def _comes_after(self, turn_id: str, turn: Row) -> bool:
+        """Whether a turn is later than `turn`; of the plan before it, news may come last."""
+        return int((await self._client.turn(self._thread_id, turn_id))["n"]) > int(turn["n"])
 
     @staticmethod
     def _is_asking(turn: Row) -> bool:
