@@ -6,7 +6,8 @@ Two conversations: one of 20,000 records, one of 139,000 tokens, which is just b
 summarised by itself. Of each: its first turn after a restart, its next ones, a compaction and the turn after
 it, through the session service with a scripted model in another process. Bars: CPU of a turn within 1.2 times
 a fresh conversation's, no standstill over 50 ms (without the time in which the machine ran other programs on
-our processor, which is printed beside it). Exit code 1 when one is missed.
+our processor, which is printed beside it). Turns of both alternate, so that other load meets both. Exit code 1
+when a bar is missed.
 """
 
 import argparse

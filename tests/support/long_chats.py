@@ -1,7 +1,7 @@
 """What a long conversation costs beside a fresh one: CPU of a turn, and how long the event loop stands still.
 
 Here: stored conversations of any length, turns of them with a scripted model in another process. Not here:
-bars; `benchmarks/long_chat.py` prints what comes out, tests compare it.
+bars; `benchmarks/long_chat.py` prints what comes out, `sessions/turn/test_long_chats.py` counts.
 """
 
 import asyncio
@@ -31,7 +31,9 @@ from bowerbird.sessions import NewSession, SessionService
 from bowerbird.store import Append, NewRecord
 
 FAKE = Path(__file__).with_name("fake_models.py")
-QUESTION = 'go on [[fake {"steps":[{"text":"done","usage":{"input":10,"output":1}}]}]]'
+QUESTION = 'go on [[fake {"steps":[{"text":"done","ttft_s":0.04,"usage":{"input":10,"output":1}}]}]]'
+"""Answered after a while, as models do. At once, the scripted one would take twice as long for a long request,
+which it reads in Python, and what our process does after a longer wait costs it more: caches are cold."""
 RECORDS_A_TURN = 7
 
 
@@ -66,6 +68,8 @@ def model_server() -> Iterator[str]:
     finally:
         server.terminate()
         server.wait(HANG_S)
+        if server.stdout is not None:
+            server.stdout.close()
 
 
 def turn_records(n: int, size: int) -> list[NewRecord]:
@@ -121,15 +125,19 @@ class Chats:
             ended = await self.service.wait(receipt.turn_id)
         assert ended.state == "done", ended
 
-    async def measured(self, thread: str, figures: Figures, name: str, turns: int = 1) -> None:
-        """Run turns; note each one's CPU when there are several, and the longest standstill."""
+    async def cost(self, thread: str, figures: Figures, turns: int) -> None:
+        """Run turns and note each one's CPU: all that the process uses, so without a heartbeat."""
         gc.collect()  # whose garbage it is must not decide
+        for _ in range(turns):
+            began = time.process_time()
+            await self.turn(thread)
+            figures.cpu.append(time.process_time() - began)
+
+    async def stops(self, thread: str, figures: Figures, name: str) -> None:
+        """Run a turn and note the longest standstill."""
+        gc.collect()
         async with heartbeat() as heart:
-            for _ in range(turns):
-                began = time.process_time()
-                await self.turn(thread)
-                if turns > 1:
-                    figures.cpu.append(time.process_time() - began)
+            await self.turn(thread)
         figures.still[name] = max(figures.still.get(name, 0.0), heart.own)
         figures.on_wall[name] = max(figures.on_wall.get(name, 0.0), heart.longest)
 
@@ -177,12 +185,13 @@ async def compare(
     async with chats(directory, model) as home, collected_as_in_a_server():
         for _ in range(3):  # what the first turns of a process load is nobody's
             await home.turn(other)
-        await home.measured(thread, long, "first turn after a restart")
+        await home.stops(thread, long, "first turn after a restart")
         for _ in range(repeats):
-            await home.measured(other, fresh, "next turns", 4)
-            await home.measured(thread, long, "next turns", 4)
+            for each, figures in ((other, fresh), (thread, long)):
+                await home.cost(each, figures, 4)
+                await home.stops(each, figures, "next turns")
         home.compact = True
-        await home.measured(thread, long, "compaction")
+        await home.stops(thread, long, "compaction")
         home.compact = False
-        await home.measured(thread, long, "after the compaction")
+        await home.stops(thread, long, "after the compaction")
     return fresh, long
