@@ -10,7 +10,7 @@ import pytest
 from support.git_project import GitProject
 from support.patience import HANG_S
 
-from bowerbird.workspace import Branch
+from bowerbird.workspace import Branch, Workspace
 
 
 @pytest.fixture
@@ -126,9 +126,35 @@ async def test_a_lock_of_the_users_git_is_waited_for_and_said(branch: Branch, pr
     landing = branch.land(commits="fast_forward")
     (ref,) = landing.history[0].refs
     assert (ref.state, ref.said) == ("stays", "another git holds index.lock")
+    assert landing.history[0].notes == ("git's index was not refreshed: another git holds index.lock",)
     assert (project.root / "a.txt").read_text() == "A\n"
     (project.root / ".git/index.lock").unlink()
     assert project.git("status", "--short") == "M a.txt"
+
+
+def test_a_refresh_that_is_left_out_is_said_by_landing_and_undo(project: GitProject) -> None:
+    """GI-6: nothing but a file landed, and the repository has filters of its own."""
+    branch = project.workspace.branch()
+    project.agent(branch, ("a.txt", "A\n"))
+    project.git("config", "filter.f.clean", "touch /tmp/never")
+    landing = branch.land()
+    said = (
+        "git's index was not refreshed: this repository has filters of its own, and comparing would run them"
+    )
+    assert [one.notes for one in landing.history] == [(said,)]
+    assert list(landing.record()["history"][0]["notes"]) == [said]
+    assert [one.notes for one in landing.undo().history] == [(said,)]
+
+
+def test_what_a_killed_landing_left_of_a_quarantine_goes_at_the_next_start(
+    branch: Branch, project: GitProject
+) -> None:
+    """GI-3: the repository of our own around new objects is temporary, also where nobody ends its block."""
+    left = project.base / "data/branches" / branch.id / "quarantine-left"
+    (left / "objects/info").mkdir(parents=True)
+    project.workspace.close()
+    Workspace(project.root, data_dir=project.base / "data").close()
+    assert not left.exists()
 
 
 async def test_a_broken_index_of_the_user_keeps_the_branch_where_it_is(
@@ -142,7 +168,7 @@ async def test_a_broken_index_of_the_user_keeps_the_branch_where_it_is(
 
 
 async def test_a_history_over_the_limit_is_named(branch: Branch, project: GitProject) -> None:
-    from bowerbird.workspace import HistoryRules, Workspace
+    from bowerbird.workspace import HistoryRules
 
     with Workspace(project.root, data_dir=project.base / "data", git=HistoryRules(most_bytes=100)) as small:
         landing = small.open(branch.id).land()

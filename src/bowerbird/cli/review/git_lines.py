@@ -75,6 +75,7 @@ def history_lines(repositories: Sequence[Row]) -> list[str]:
             lines.append(f"your {_short(ref['ref'])} stays{said}{kept}")
             lines += [f"  {harmless(command)}" for command in ref["commands"]]
         lines += [f"commits did not land: {harmless(trouble)}" for trouble in row["troubles"]]
+        lines += [harmless(note) for note in row.get("notes", ())]
     return lines
 
 

@@ -194,11 +194,12 @@ class LandedRef(Shown):
 
 
 class LandedRepository(Shown):
-    """What a landing did in one repository; `troubles`: what git refused."""
+    """What a landing did in one repository; `troubles`: what git refused; `notes`: what else was left out."""
 
     repository: str
     refs: list[LandedRef]
     troubles: list[str]
+    notes: list[str]
 
 
 class LandedPath(Shown):

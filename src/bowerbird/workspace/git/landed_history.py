@@ -59,11 +59,13 @@ class LandedHistory(msgspec.Struct, frozen=True):
     Attributes:
         repository: virtual path of its git directory.
         troubles: what could not be brought in, and why: the files landed all the same.
+        notes: what was left out besides, and why: refreshing the index.
     """
 
     repository: str
     refs: tuple[LandedRef, ...] = ()
     troubles: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def to_data(self) -> dict[str, Any]:
         """Return plain data, with the commands that bring in what stands beside the user's refs."""
@@ -98,6 +100,14 @@ def read_history(folder: Path) -> tuple[LandedHistory, ...]:
 def write_history(folder: Path, found: tuple[LandedHistory, ...]) -> None:
     """Keep it, on disk when this returns."""
     replace_file(folder / _NAME, msgspec.json.encode(found))
+
+
+def note_left_out(folder: Path, why: str) -> None:
+    """Add to what a landing's folder says why git's index was left as it is; "" = it was not."""
+    if why:
+        found = read_history(folder) or (LandedHistory("/.git"),)
+        first = msgspec.structs.replace(found[0], notes=(*found[0].notes, why))
+        write_history(folder, (first, *found[1:]))
 
 
 def reversed_history(found: tuple[LandedHistory, ...]) -> tuple[LandedHistory, ...]:

@@ -20,6 +20,7 @@ from bowerbird.workspace.git.running import Git, GitFailed
 LOCK_WAIT_S = 2.0
 _MOST_NAMED = 500
 _NOTHING = "0" * 40
+_LEFT_OUT = "git's index was not refreshed"
 
 
 def settle_history(folder: Path, branch_directory: Path, top: Path) -> None:
@@ -132,15 +133,17 @@ def refresh(git: Git, paths: Collection[str]) -> str:
     """
     if not paths or not (git.git_dir / "index").is_file():
         return ""
-    if not wait_for_index(git.git_dir):
-        return "git's index was not refreshed: another git holds index.lock"
-    if git.says("config", "--get-regexp", r"^filter\..*\.(clean|process)$"):
-        return ""
     tracked = {os.fsdecode(name) for name in git.run("ls-files", "-z").split(b"\0") if name}
     named = [os.fsencode(path) for path in paths if path in tracked]
+    if not named:
+        return ""
+    if not wait_for_index(git.git_dir):
+        return f"{_LEFT_OUT}: another git holds index.lock"
+    if git.says("config", "--get-regexp", r"^filter\..*\.(clean|process)$"):
+        return f"{_LEFT_OUT}: this repository has filters of its own, and comparing would run them"
     if len(named) > _MOST_NAMED:
         git.says("update-index", "-q", "--refresh")
-    elif named:
+    else:
         given = b"\0".join(named)
         git.run("add", "--refresh", "--pathspec-from-file=-", "--pathspec-file-nul", stdin=given)
     return ""
@@ -157,7 +160,7 @@ def refresh_index(top: Path, paths: Iterable[bytes]) -> str:
         names: Sequence[str] = [os.path.normpath(os.path.join(below, os.fsdecode(path))) for path in paths]
         return refresh(Git(git_dir, work_tree), names)
     except (GitFailed, OSError) as error:  # it has landed; git finds out by itself, only later
-        return str(error)
+        return f"{_LEFT_OUT}: {error}"
 
 
 def _repository_above(top: Path) -> tuple[Path, Path] | None:

@@ -8,10 +8,13 @@ objects: git makes the index of a pack itself. Objects are named by their conten
 checks that. What the user's repository has already is borrowed from there.
 """
 
+import fcntl
+import os
 import re
 import shutil
 import tempfile
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO
@@ -22,6 +25,7 @@ from bowerbird.workspace.tree.content import Content
 
 _LOOSE = re.compile(r"objects/([0-9a-f]{2})/([0-9a-f]{38}|[0-9a-f]{62})")
 _PACK = re.compile(r"objects/pack/(pack-[0-9a-f]{40,64})\.pack")
+_PREFIX = "quarantine-"
 _MOST_KNOWN = 5_000
 _MOST_SUBJECTS = 50
 
@@ -44,19 +48,24 @@ class Quarantine:
         self._known: list[str] | None = None
 
     def __enter__(self) -> "Quarantine":
-        self._path = Path(tempfile.mkdtemp(prefix="quarantine-", dir=self._place))
+        self._path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=self._place))
+        self._lock = _locked(self._path)
         self._git = Git(self._path)
         try:
             self._make()
         except BaseException:
-            shutil.rmtree(self._path, ignore_errors=True)
+            self._remove()
             raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._remove()
+
+    def _remove(self) -> None:
         shutil.rmtree(self._path, ignore_errors=True)
+        os.close(self._lock)
 
     # ------------------------------------------------------------ making
 
@@ -159,6 +168,25 @@ class Quarantine:
         out.flush()
         out.seek(8)
         return int.from_bytes(out.read(4), "big")
+
+
+def sweep(place: Path) -> None:
+    """Remove the repositories that a killed process left in a branch's directory; those in use are locked."""
+    for left in place.glob(f"{_PREFIX}*"):
+        with suppress(OSError):  # in use, or gone meanwhile
+            lock = _locked(left)
+            shutil.rmtree(left, ignore_errors=True)
+            os.close(lock)
+
+
+def _locked(directory: Path) -> int:
+    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(fd)
+        raise
+    return fd
 
 
 def _copy(content: Content, there: Path) -> None:

@@ -19,7 +19,7 @@ from bowerbird.core.ids import new_id
 from bowerbird.core.timestamps import now_iso
 from bowerbird.workspace.git.apart import apart, files_of
 from bowerbird.workspace.git.arrival import Bringing, bring
-from bowerbird.workspace.git.landed_history import LandedHistory, write_history
+from bowerbird.workspace.git.landed_history import LandedHistory, note_left_out, write_history
 from bowerbird.workspace.git.moving import refresh_index, settle_history
 from bowerbird.workspace.history.history import History
 from bowerbird.workspace.landing.apply import Applier, Changed, Checkpoint, file_refusal, no_checkpoint
@@ -178,7 +178,7 @@ def land(ground: LandingContext, root: Path, request: LandRequest) -> tuple[Land
             write_history(folder.path, history)
             settle = settler(ground.stack, folder, landed, tree, meter)
             record = applier.run(record, steps, with_history(settle, folder, ground.stack, root))
-            refresh_index(root, [step.path for step in steps])
+            note_left_out(folder.path, refresh_index(root, [step.path for step in steps]))
         else:
             # Nothing to do is no event of the workspace: said, but not kept.
             record = msgspec.structs.replace(record, state="done")

@@ -17,7 +17,12 @@ from bowerbird.core.timestamps import now_iso
 from bowerbird.workspace.compare.diff import change_hunks
 from bowerbird.workspace.compare.merge import Planned, plan_merge, wins
 from bowerbird.workspace.git.apart import in_git
-from bowerbird.workspace.git.landed_history import read_history, reversed_history, write_history
+from bowerbird.workspace.git.landed_history import (
+    note_left_out,
+    read_history,
+    reversed_history,
+    write_history,
+)
 from bowerbird.workspace.git.moving import refresh_index
 from bowerbird.workspace.landing.apply import Applier, Checkpoint, Settle, no_checkpoint
 from bowerbird.workspace.landing.landed_paths import LandedPaths
@@ -115,7 +120,7 @@ def undo(
         if stack is not None:
             settle = with_history(settle, target, stack, root)
         done = Applier(tree, target, checkpoint, meter).run(made, steps, settle)
-        refresh_index(root, [step.path for step in steps])
+        note_left_out(target.path, refresh_index(root, [step.path for step in steps]))
         return done, target
 
 

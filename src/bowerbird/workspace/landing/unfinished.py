@@ -10,6 +10,7 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 
 from bowerbird.core.errors import BranchBusy, InvalidWorkspace, WorkspaceError
+from bowerbird.workspace.git.quarantine import sweep
 from bowerbird.workspace.landing.apply import Settle, recover, settle_nothing
 from bowerbird.workspace.landing.landed_paths import LandedPaths
 from bowerbird.workspace.landing.landing import settler, with_history
@@ -66,6 +67,7 @@ class Unfinished:
         return []
 
     def _look(self, directory: Path, *, ours: bool) -> list[LandingFolder]:
+        sweep(directory)
         # What has ended stays so: a landing does not read all before it again.
         fresh = [folder for folder in folders_of(directory) if folder.path.name not in self._over]
         if not fresh or not (ours or self._registry.is_ours(directory)):
