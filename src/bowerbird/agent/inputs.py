@@ -76,7 +76,7 @@ def chat_messages(inputs: Any) -> tuple[Message, ...]:
         try:
             messages.append(message_from_data(item))
         except (ValueError, TypeError, AttributeError) as error:
-            raise InvalidArgument(f"messages[{at}] is no message: {error}") from error
+            raise InvalidArgument(f"messages[{at}] is not a message: {error}") from error
     return tuple(messages)
 
 

@@ -12,7 +12,7 @@ ABSENT = {
     "transcription": "voice messages come later",
     "gateway": "the host gateway comes later",
     "claude_code": "Claude Code through the gateway comes later",
-    "protocols": "the doors for other protocols come later",
+    "protocols": "other protocols come later",
     "acp": "editors come later",
     "avatar": "nothing would use it",
     "providers.allow_direct": "provider agents come later",

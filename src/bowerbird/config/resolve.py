@@ -180,7 +180,7 @@ def _message(message: str, kind: str) -> str:
     if kind in ("string_pattern_mismatch", "string_too_short"):
         return "must not be blank"
     if kind == "literal_error":
-        return "is none of the permitted values"
+        return "is not one of the permitted values"
     return message[:1].lower() + message[1:]
 
 

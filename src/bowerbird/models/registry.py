@@ -17,7 +17,7 @@ from bowerbird.models.wrappers.retry import RetryingModel
 from bowerbird.models.wrappers.router import RoutingChatModel, TierModel, check_router
 
 _NO_MODEL = (
-    "no model is configured: set MODEL=provider:model and that provider's key (say ANTHROPIC_API_KEY), "
+    "no model is configured: set MODEL=provider:model and that provider's key (such as ANTHROPIC_API_KEY), "
     "or MODEL=local:default for the embedded model"
 )
 

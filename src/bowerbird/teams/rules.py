@@ -80,7 +80,7 @@ def checked_name(name: str, living: Iterable[str], most: int) -> str:
     taken = list(living)
     if not _NAME.fullmatch(name):
         raise InvalidArgument(
-            f"{name!r} is no name of a teammate: 1 to 32 of a-z, 0-9, '_' and '-', a letter or digit first"
+            f"{name!r} is not a teammate's name: 1 to 32 of a-z, 0-9, '_' and '-', a letter or digit first"
         )
     if name == LEAD:
         raise InvalidArgument(f"{LEAD!r} is not the name of a teammate; choose another")

@@ -34,7 +34,7 @@ async def look_at_data(loaded: "Loaded", data_dir: Path, redacted: Callable[[str
     try:
         store = await Store.open(loaded.database_url, data_dir=data_dir, options=options)
     except BowerbirdError as error:
-        remedy = "bring the last backup into another place: bowerbird --data-dir NEW_DIR restore BACKUP"
+        remedy = "restore the last backup elsewhere: bowerbird --data-dir NEW_DIR restore BACKUP"
         return [("database", "broken", redacted(str(error)), remedy)]
     branches = Branches(data_dir)
     try:
@@ -44,7 +44,7 @@ async def look_at_data(loaded: "Loaded", data_dir: Path, redacted: Callable[[str
         )
         rows: list[Row] = [("database", "ok", f"{found}, whole", "")]
         if damage:
-            remedy = "bring the last backup into another place: bowerbird --data-dir NEW_DIR restore BACKUP"
+            remedy = "restore the last backup elsewhere: bowerbird --data-dir NEW_DIR restore BACKUP"
             rows = [("database", "broken", f"{found}; damaged: {one_line(damage)}", remedy)]
         rows.append(await in_thread(_landings, data_dir))
         use = await disk_use(store, branches)
@@ -85,7 +85,7 @@ def _branches(use: "DiskUse", *, had_sessions: bool) -> Row:
         return ("branches", "degraded", found, remedy)
     if use.ownerless:
         shown = ", ".join(use.ownerless[:_MOST_NAMED]) + (", …" if len(use.ownerless) > _MOST_NAMED else "")
-        return ("branches", "ok", f"{len(use.ownerless)} of no session (the library makes such): {shown}", "")
+        return ("branches", "ok", f"{len(use.ownerless)} of no session (made by the library): {shown}", "")
     return ("branches", "ok", "each belongs to a session", "")
 
 

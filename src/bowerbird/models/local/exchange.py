@@ -177,7 +177,7 @@ class Exchange:
             if edit is not None:
                 return Call("edit_file", edit)
             why = why or "its place is not unique"
-        return Say(f"I changed nothing. My rewriting of {wanted.path} may not stand: {why}.")
+        return Say(f"I changed nothing. My rewriting of {wanted.path} cannot be right: {why}.")
 
     def _without(self, grammar: StepGrammar, tool: str) -> StepGrammar:
         """Return `grammar` for another try after a call that was the last one again, or never ended."""

@@ -73,7 +73,7 @@ def _named(name: str) -> Path:
     if path.suffix != ".gguf" and not path.is_absolute():
         known = ", ".join(weights.name for weights in KNOWN)
         raise ConfigError(
-            f"local:{name} is no model; use local:default ({known}) or the path of a GGUF file, "
+            f"local:{name} is not a model; use local:default ({known}) or the path of a GGUF file, "
             "like local:/path/model.gguf"
         )
     try:
@@ -81,7 +81,7 @@ def _named(name: str) -> Path:
     except OSError as error:
         raise ConfigError(f"cannot read the weights {path}: {error.strerror or error}") from error
     if not readable:
-        raise ConfigError(f"{path} is no GGUF file")
+        raise ConfigError(f"{path} is not a GGUF file")
     return path
 
 

@@ -194,7 +194,7 @@ def _pip() -> list[str]:
 def _reason(said: str) -> str:
     """Return the last error lines of pip, short."""
     errors = [line.removeprefix("ERROR: ") for line in said.splitlines() if line.startswith("ERROR")]
-    return " ".join(errors)[-_SAID:] or said.strip()[-_SAID:] or "pip failed without a word"
+    return " ".join(errors)[-_SAID:] or said.strip()[-_SAID:] or "pip failed and printed nothing"
 
 
 def _arrived(scratch: Path) -> int:

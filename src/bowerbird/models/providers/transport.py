@@ -109,7 +109,7 @@ class Transport:
             upgraded = target.scheme == "https" and target.is_default_port() and url.is_default_port()
             own = target.host == url.host and (target.origin() == url.origin() or upgraded)
         except ValueError as error:
-            raise self._refused(f"{self._where} redirects to what is no address: {error}") from error
+            raise self._refused(f"{self._where} redirects to a broken address: {error}") from error
         if not own:
             named = target.host if target.host != url.host else f"{target.scheme}://{target.authority}"
             raise self._refused(

@@ -67,7 +67,7 @@ def _entry(text: str) -> Entry:
     star = "*." if host.startswith("*.") else ""
     normal = "*" if host == "*" else normal_name(host.removeprefix("*."))
     if normal is None:
-        raise ConfigError(f"sandbox.network.allow: {text!r} is no host, *.host, host:port, packages or *")
+        raise ConfigError(f"sandbox.network.allow: {text!r} is not a host, *.host, host:port, packages or *")
     return Entry(star + normal, ports)
 
 

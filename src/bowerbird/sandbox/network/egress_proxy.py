@@ -126,7 +126,7 @@ class EgressProxy:
 
     def _refusal(self, host: str | None, port: int) -> str | None:
         if host is None:
-            return "this is no host name"
+            return "this is not a host name"
         if len(self._tasks) > self._limits.connections:
             return f"more than {self._limits.connections} connections at once"
         if self.bytes_moved >= self._limits.total_bytes:

@@ -135,7 +135,7 @@ def check_environment(extra: Mapping[str, str]) -> Mapping[str, str]:
     for name, value in extra.items():
         size = _size(name, "the name of a variable") + _size(value, f"the variable {name}")
         if not name or "=" in name:
-            raise InvalidArgument(f"{name!r} is no name of a variable")
+            raise InvalidArgument(f"{name!r} is not a valid name for a variable")
         if size >= LONGEST_ARGUMENT:
             raise InvalidArgument(f"the variable {name} has {size} bytes, at most {LONGEST_ARGUMENT}")
     return extra

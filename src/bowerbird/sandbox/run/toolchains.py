@@ -199,7 +199,9 @@ class _Search:
     def __init__(self, chosen: frozenset[str], environ: Mapping[str, str], home: str) -> None:
         unknown = sorted(chosen - {"auto", "off", "none", *KNOWN})
         if unknown:
-            raise ConfigError(f"sandbox.toolchains: {unknown[0]!r} is none of auto, off, {', '.join(KNOWN)}")
+            raise ConfigError(
+                f"sandbox.toolchains: {unknown[0]!r} is not known: auto, off, {', '.join(KNOWN)}"
+            )
         self._chosen = chosen
         self._environ = environ
         self._home = home

@@ -134,14 +134,14 @@ class Gate:
         host = headers.get("host")
         reached = scope.get("server")
         if not self._names.admits_host(host, reached[0] if reached else None):
-            raise Refusal(421, "misdirected", "this server is not called so (server.hosts)")
+            raise Refusal(421, "misdirected", "this server does not answer for that host name (server.hosts)")
         origin = headers.get("origin")
         if origin is None:
             return []
         proxied = bool(scope["state"].get("proxied"))
         port = headers.get("x-forwarded-port") if proxied else None
         if not self._names.admits_origin(origin, host, proxied=proxied, port=port):
-            raise Refusal(403, "foreign_origin", f"pages of this origin are not admitted ({_ADMITTING})")
+            raise Refusal(403, "foreign_origin", f"pages from this origin are not admitted ({_ADMITTING})")
         return cors_headers(origin)
 
     async def _admitted(self, scope: "Scope", credential: "Presented | None") -> Known | None:

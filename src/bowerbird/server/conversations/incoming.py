@@ -142,7 +142,7 @@ async def content_of(
     for image in images:
         media_type = media_type_of(image)
         if media_type is None:
-            raise problem("unsupported_media_type", "an attachment is no PNG, JPEG, GIF or WebP image")
+            raise problem("unsupported_media_type", "an attachment is not a PNG, JPEG, GIF or WebP image")
         name = await to_thread(context.store.blobs.put, image)
         blocks.append(block_to_data(ImageBlock(media_type, BlobSource(name))))
     return blocks

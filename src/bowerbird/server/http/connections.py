@@ -59,7 +59,7 @@ class DoorConfig(uvicorn.Config):
             self.said_at = now
             door = self.doorstep
             _log.warning(
-                "connections are turned away: %d are open, %d could not stay so far"
+                "connections are turned away: %d are open, %d were refused so far"
                 " (server.max_connections, server.max_connections_per_address)",
                 door.open, door.turned_away,
             )  # fmt: skip

@@ -57,7 +57,7 @@ def range_of(header: str | None, size: int) -> tuple[int, int] | None:
     if unsatisfiable:
         raise problem(
             "range_not_satisfiable",
-            "the range lies behind the end",
+            "the range begins beyond the end",
             headers={"Content-Range": f"bytes */{size}"},
         )
     return first, last

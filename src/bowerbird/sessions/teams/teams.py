@@ -346,7 +346,7 @@ class Teams(SessionPart):
         inbox = TeamInbox(self.hub, thread)
         member = await self.hub.store.read(lambda c: member_at(c, thread))
         if member is None:
-            raise UnknownSession(f"{thread} is no teammate's session")
+            raise UnknownSession(f"{thread} is not a teammate's session")
         await inbox.look()  # calls that a dead process left are judged before the first poll
         lead = await self.hub.session(member.lead)
         own = self._own_tools

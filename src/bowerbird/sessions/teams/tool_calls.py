@@ -186,7 +186,7 @@ class TeamToolCalls:
             lock_session(c, sender.lead)
             rows = [row for row in living(c, sender.lead) if row.thread_id != sender.thread]
             if not rows:
-                raise InvalidArgument("there is no living teammate to tell")
+                raise InvalidArgument("there is no active teammate to tell")
             for row in rows:
                 to = Person(sender.lead, row.name, row.thread_id, row)
                 post(c, self._hub.rules, sender, to, "broadcast", content)

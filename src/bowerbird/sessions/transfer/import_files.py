@@ -169,7 +169,7 @@ def read_checkpoints(directory: Path, bad: list[Bad], names: list[str]) -> Itera
         return
     for thread in threads:
         if thread.problem or not _is_safe(thread.thread_id):
-            reason = thread.problem or "its id is no safe name"
+            reason = thread.problem or "its id is not a safe name"
             bad.append(Bad(CHECKPOINTS, thread.thread_id, reason, thread.raw))
             continue
         records = from_langgraph(thread.messages, _door(thread.thread_id), thread.at)
@@ -203,7 +203,7 @@ def _lines_files(directory: Path, name: str, bad: list[Bad], names: list[str]) -
         file = f"{name}/{path.name}"
         names.append(file)
         if path.is_symlink() or not path.is_file() or not _is_safe(path.stem):
-            bad.append(Bad(file, path.stem, "not a file, or its name is no thread id", ""))
+            bad.append(Bad(file, path.stem, "not a file, or its name is not a thread id", ""))
             continue
         yield path, file
 

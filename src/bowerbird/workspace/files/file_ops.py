@@ -158,7 +158,7 @@ class FileOps:
             inner = stack.subtree(source.path)
             special = next((p for p, e in inner.items() if e.kind == "special"), None)
             if special is not None:
-                raise SpecialFile(f"{shown_path(special)} is no regular file and cannot be moved", special)
+                raise SpecialFile(f"{shown_path(special)} is not a regular file and cannot be moved", special)
             moved = {source.path: source.entry, **inner}
             size = sum(e.size for e in moved.values() if e is not None and e.kind == "file")
             arriving = [target.path + p[len(source.path) :] for p in moved]

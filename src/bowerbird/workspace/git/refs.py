@@ -104,7 +104,7 @@ class BranchRefs:
             if name.startswith(("refs/bowerbird/", "refs/stash")):
                 continue
             if _BAD_REF.search(name):
-                self._troubles.append(f"{name!r} is no name of a ref")
+                self._troubles.append(f"{name!r} is not a valid name for a ref")
                 continue
             old, new = self.resolved(name, new=False), self.resolved(name, new=True)
             if new is None and self._text(name, True) is not None:

@@ -122,7 +122,7 @@ class History:
         numbers = [0, *(layer.n for layer in self._manifest.value.layers)]
         number = next((n for n in numbers if self._mark_of(n) == mark), None)
         if number is None:
-            raise Stale(f"mark {mark} is gone: its turn ended or it was rolled back; use a snapshot")
+            raise Stale(f"mark {mark} no longer exists: its turn ended or it was rolled back; use a snapshot")
         if numbers[-1] > number:
             for needed in self._referenced():
                 if needed > number:

@@ -33,7 +33,7 @@ from bowerbird.workspace.tree.real_directory import Beneath
 
 Checkpoint = Callable[[str], None]
 Settle = Callable[[LandingRecord, Sequence[Step]], None]
-SOMEBODY_ELSE = "somebody else changed it meanwhile; theirs was left"
+SOMEBODY_ELSE = "somebody else changed it meanwhile; their version was left"
 
 _log = logging.getLogger(__name__)
 
