@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 LOOK_S = 0.5
 MOST_ROWS = 1000
+LEAVING_S = 10  # for a turn to stop; it takes a tenth of a second
 _OF_THE_CONNECTION = (wire.Hello, wire.BranchUpdate)
 """Frames that greet a viewer and keep a page's list of files: no events of the session."""
 
@@ -164,6 +165,8 @@ class ServerClient:
         with suppress(BowerbirdError):
             body = {"turn_id": turn_id, "resumable": True}
             await self._requests.ask("POST", _place(thread_id, "/cancel"), body)
+            # Whoever resumes it next must find it stopped.
+            await self._requests.get(_place(thread_id, f"/turns/{turn_id}"), wait=LEAVING_S)
 
     async def resume(self, thread_id: str) -> str:
         """See `Client`."""
