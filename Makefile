@@ -6,7 +6,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 MODEL ?=
 
-.PHONY: demo test check format bench docs web lock clean
+.PHONY: demo test check format bench drills docs web lock clean
 
 demo: .venv/base.ok
 	scripts/debian-packages sandbox
@@ -31,6 +31,10 @@ format: .venv/dev.ok
 
 bench: .venv/dev.ok
 	$(BIN)/python benchmarks/run_all.py
+
+# What takes hours: kills, errors at every system call, thousands of random histories. Before an issue is resolved.
+drills: .venv/dev.ok
+	$(BIN)/python benchmarks/run_all.py --drills
 
 docs: .venv/dev.ok
 	$(BIN)/mkdocs build --strict

@@ -1,9 +1,11 @@
 """Every benchmark, one after the other: what stands behind the figures of README and docs.
 
-    python benchmarks/run_all.py [--long] [--only NAME …]
+    python benchmarks/run_all.py [--long] [--drills] [--only NAME …]
 
 Wants an idle machine; the load is printed before each, and a figure taken under load is no figure. Without
-`--long` what takes more than a minute runs with a smaller count. Exit code 1 when one of them missed a bar.
+`--long` what takes more than a minute runs with a smaller count. `--drills` (`make drills`) runs those that
+look for what is lost, torn or refused, at length; they need no idle machine, but hours. Exit code 1 when one of
+them missed a bar.
 """
 
 import argparse
@@ -45,6 +47,20 @@ LONG: dict[str, tuple[str, ...]] = SHORT | {
     "subagents": (),
     "real_project": (),
 }
+DRILLS: dict[str, tuple[str, ...]] = {
+    "landing_errors": (),
+    "landing_turns": (),
+    "shared_data": (),
+    "half_open": (),
+    "bombs": (),
+    "guards": (),
+    "capture_trials": LONG["capture_trials"],
+    "histories": LONG["histories"],
+    "time_lines": LONG["time_lines"],
+    "git_histories": ("--histories", "5000"),
+    "kill_run": LONG["kill_run"],
+    "kill_drill": LONG["kill_drill"],
+}
 
 
 def main() -> int:
@@ -53,10 +69,12 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--long", action="store_true", help="full counts, an hour and more")
-    parser.add_argument("--only", nargs="+", metavar="NAME", choices=sorted(LONG), default=[])
+    parser.add_argument("--drills", action="store_true", help="what is lost, torn or refused, at length")
+    parser.add_argument("--only", nargs="+", metavar="NAME", choices=sorted(LONG | DRILLS), default=[])
     chosen = parser.parse_args()
     missed: list[str] = []
-    for name, arguments in (LONG if chosen.long or chosen.only else SHORT).items():
+    some = DRILLS if chosen.drills else LONG if chosen.long else LONG | DRILLS if chosen.only else SHORT
+    for name, arguments in some.items():
         if chosen.only and name not in chosen.only:
             continue
         print(f"\n═══ {name} {' '.join(arguments)} (load {os.getloadavg()[0]:.1f})", flush=True)

@@ -13,8 +13,8 @@ from bowerbird.core.errors import Stale
 from bowerbird.workspace import Branch, Workspace
 from bowerbird.workspace.tree.manifest import ManifestFile
 
-TIME_LINES = 12
-EACH = 4
+TIME_LINES = 6  # `make drills` runs thousands
+EACH = 2
 THINNED = 3
 TURNS = 20
 
