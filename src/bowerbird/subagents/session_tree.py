@@ -23,6 +23,9 @@ from bowerbird.subagents.slots import Slot, Slots
 
 SUMMARY_CHARS = 2_000
 _MOST_PURSES = 8
+_MOST_GROUPS = (
+    64  # of sessions whose subagents do not run; each comes back as it was, but for turns long over
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,10 +90,22 @@ class Tree:
 
     def group(self, root: str) -> Group:
         """Return what the sessions below `root` share; a program's next event loop begins anew."""
-        found = self._groups.get(root)
+        found = self._groups.pop(root, None)
         if found is None or found.loop is not asyncio.get_running_loop():
-            found = self._groups[root] = Group(self.rules.caps.parallel)
+            found = Group(self.rules.caps.parallel)
+            self._forget_idle()
+        self._groups[root] = found  # the last of them: the one used last
         return found
+
+    def _forget_idle(self) -> None:
+        """Make room for one more: a server meets new sessions for as long as it lives."""
+        if len(self._groups) < _MOST_GROUPS:
+            return
+        busy = {running.job.child.root for running in self.running.values()}
+        for root, group in list(self._groups.items()):
+            if root not in busy and not group.admission.locked():
+                del self._groups[root]
+                return
 
     def slot(self, session: str) -> Slot | None:
         """Return the slot of a subagent that runs, None for a session that needs none."""

@@ -187,14 +187,15 @@ class Branch(BranchFiles, ChangesOfBranch):
     @contextmanager
     def background(self) -> Generator[None]:
         """Keep the open layer in place while processes write it beyond their call."""
-        held = self._held()
-        held.count += 1
+        held = self._shared.hold(self.id)
         try:
             yield
         finally:
-            held.count -= 1
-            if held.count == 0 and held.waiting:
-                self.end_turn(held.turn)
+            try:
+                if self._shared.let_go(self.id) and held.waiting:
+                    self.end_turn(held.turn)
+            finally:
+                self._shared.forget_unheld(self.id)
 
     def processes(self) -> ProcessView:
         """Return what the sandbox needs to run processes on this branch."""
@@ -219,7 +220,7 @@ class Branch(BranchFiles, ChangesOfBranch):
             return [shown(path) for path in paths]
 
     def _held(self) -> Held:
-        return self._shared.held.setdefault(self.id, Held())
+        return self._shared.held.get(self.id) or Held()
 
     def _is_held(self) -> bool:
         return self._held().count > 0

@@ -14,6 +14,12 @@ if TYPE_CHECKING:
     from bowerbird.config import Loaded
     from bowerbird.server.common.context import ServerContext
 
+THREADS_TAKE_TURNS_S = 0.001
+"""How long a thread that computes lets the event loop wait, each time; Python's own number is 0.005.
+
+Beside two that compare 100,000 files the loop stood still for 40 to 55 ms, with this for 11 to 13.
+"""
+
 
 def serve(shell: Shell, *, host: str | None, port: int | None, workspace: str | None) -> int:
     """Serve until a signal ends it; the settings are those of `config check`.
@@ -41,6 +47,7 @@ def serve(shell: Shell, *, host: str | None, port: int | None, workspace: str | 
         sys.stderr.flush()
         gc.freeze()  # what is there now lives as long as the process: nobody needs to look through it again
 
+    sys.setswitchinterval(THREADS_TAKE_TURNS_S)
     try:
         run(
             lambda: serve_settings(
