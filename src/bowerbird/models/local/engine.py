@@ -5,7 +5,8 @@ Not here: prompts, grammars, what a text means.
 
 The engine is llama.cpp's server used in process. It insists on listening somewhere, so it gets a
 Unix socket in a private directory, with a random key, and both socket and directory are removed
-before the first request: nobody can connect.
+before the first request: nobody can connect. Until then it is asked for the evaluated beginning that
+an earlier process left on disk (`beginnings.py`).
 
 One worker thread owns the engine. A request's generator only waits for what that thread sends, so
 closing it returns at once; the thread stops at the next token, or at the next `BATCH` tokens while
@@ -14,6 +15,7 @@ a prompt is evaluated.
 
 import asyncio
 import importlib
+import importlib.metadata
 import importlib.util
 import os
 import platform
@@ -22,14 +24,16 @@ import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from bowerbird.core.errors import ConfigError, ModelError
 from bowerbird.core.threads import to_thread, waking
+from bowerbird.models.local.beginnings import Door, bring_back, key_of, prepared
 
 BATCH = 64
 """Tokens of a prompt between two looks at the stop flag: 0.6 s on two cores, and as fast as more."""
@@ -45,10 +49,17 @@ INSTALL = "pip install 'bowerbird[local]'"
 
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
-    """How weights are loaded: `context` in tokens; `threads` None = every processor this process may use."""
+    """How weights are loaded.
+
+    Attributes:
+        context: tokens.
+        threads: None = every processor this process may use.
+        beginnings: where evaluated beginnings are kept between processes; None = nowhere.
+    """
 
     context: int = 16_384
     threads: int | None = None
+    beginnings: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +71,8 @@ class Generation:
         max_tokens: most tokens of the answer.
         temperature: 0 is deterministic.
         seed: for temperatures over 0.
+        beginning: what `messages` begin with in every such request: whole messages, the last of them perhaps
+            cut. The first request after loading finds it evaluated, if a process before this one did that.
     """
 
     messages: Sequence[Mapping[str, str]]
@@ -67,6 +80,7 @@ class Generation:
     grammar: str = ""
     temperature: float = 0.0
     seed: int = 0
+    beginning: Sequence[Mapping[str, str]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,21 +194,44 @@ class Engine:
     def _run(self, job: _Job) -> None:
         try:
             if not job.stopped.is_set():
-                self._answer(self._ready(), job)
+                self._answer(self._ready(job), job)
             job.send(None)
         except BaseException as error:  # noqa: BLE001 - every failure belongs to the one who waits
             job.send(error)
 
-    def _ready(self) -> Any:
+    def _ready(self, job: _Job | None = None) -> Any:
         if not self._server:
-            self._server.append(_load(self.path, self.options))
+            self._load(job)
         return self._server[0]
+
+    def _load(self, job: _Job | None) -> None:
+        kept = self.options.beginnings
+        if job is None or not job.generation.beginning or kept is None or not prepared(kept):
+            kept = None
+        with _private_directory() as private:
+            door = Door(private / "engine.sock", secrets.token_hex(16))
+            self._server.append(_load(self.path, self.options, door, kept))
+            if job is not None and kept is not None:
+                self._begin(job, kept, door)
+
+    def _begin(self, job: _Job, kept: Path, door: Door) -> None:
+        beginning = job.generation.beginning
+        key = key_of(self.path, importlib.metadata.version("xllamacpp"), self.options.context, beginning)
+        alone = Generation((*beginning, {"role": "user", "content": "…"}), 1)
+        bring_back(kept, key, door, lambda: self._evaluated(alone, job))
+
+    def _evaluated(self, alone: Generation, job: _Job) -> bool:
+        def on_chunk(_chunk: Any) -> bool:
+            return _stopping(job)
+
+        self._server[0].handle_chat_completions(_body(alone), on_chunk)
+        return not job.stopped.is_set()
 
     def _answer(self, server: Any, job: _Job) -> None:
         state = _Reading(self.path)
 
         def on_chunk(chunk: Any) -> bool:
-            if job.stopped.is_set() or not threading.main_thread().is_alive():
+            if _stopping(job):
                 return True
             for piece in state.read(chunk):
                 job.send(piece)
@@ -252,33 +289,45 @@ def _body(generation: Generation) -> dict[str, Any]:
     return body
 
 
-def _load(path: Path, options: EngineOptions) -> Any:
+def _stopping(job: _Job) -> bool:
+    return job.stopped.is_set() or not threading.main_thread().is_alive()
+
+
+@contextmanager
+def _private_directory() -> Generator[Path]:
+    private = tempfile.mkdtemp(prefix="bowerbird-")
+    try:
+        yield Path(private)
+    finally:
+        shutil.rmtree(private, ignore_errors=True)
+
+
+def _load(path: Path, options: EngineOptions, door: Door, kept: Path | None) -> Any:
     os.environ.setdefault("GOMP_SPINCOUNT", SPIN_COUNT)  # spinning threads starve a busy machine
     xllamacpp: Any = importlib.import_module("xllamacpp")  # it has no types
 
-    private = tempfile.mkdtemp(prefix="bowerbird-")
+    params = xllamacpp.CommonParams()
+    params.model.path = str(path)
+    params.n_ctx = options.context
+    params.n_parallel = 1
+    params.n_batch = params.n_ubatch = BATCH
+    params.cpuparams.n_threads = options.threads or len(os.sched_getaffinity(0))
+    params.no_extra_bufts = True  # a second copy of the weights, 0.6 GB, for little speed
+    params.cache_ram_mib = CACHE_MIB
+    params.n_ctx_checkpoints = 0
+    params.n_cache_reuse = CACHE_REUSE
+    params.fit_params = False
+    params.verbosity = -1
+    params.n_threads_http = 1
+    params.ui = params.endpoint_slots = False
+    if kept is not None:
+        params.slot_save_path = f"{kept}/"
+    params.hostnames = [str(door.path)]
+    params.api_keys = [door.key]
     try:
-        params = xllamacpp.CommonParams()
-        params.model.path = str(path)
-        params.n_ctx = options.context
-        params.n_parallel = 1
-        params.n_batch = params.n_ubatch = BATCH
-        params.cpuparams.n_threads = options.threads or len(os.sched_getaffinity(0))
-        params.no_extra_bufts = True  # a second copy of the weights, 0.6 GB, for little speed
-        params.cache_ram_mib = CACHE_MIB
-        params.n_ctx_checkpoints = 0
-        params.n_cache_reuse = CACHE_REUSE
-        params.fit_params = False
-        params.verbosity = -1
-        params.n_threads_http = 1
-        params.ui = params.endpoint_slots = False
-        params.hostnames = [f"{private}/engine.sock"]
-        params.api_keys = [secrets.token_hex(16)]
         return xllamacpp.Server(params)
     except RuntimeError as error:
         raise _failure(path, f"cannot load the model: {error}") from error
-    finally:
-        shutil.rmtree(private, ignore_errors=True)
 
 
 def _engine_error(path: Path, said: Mapping[str, Any]) -> ModelError:

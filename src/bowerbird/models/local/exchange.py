@@ -43,7 +43,7 @@ from bowerbird.models.local.changing import (
 from bowerbird.models.local.choices import FINAL, asks_for_change, editable, next_steps
 from bowerbird.models.local.engine import Counts, Engine, Generation
 from bowerbird.models.local.grammar import StepGrammar, fence_grammar, read_fence, schema_grammar
-from bowerbird.models.local.prompt import ChatTurn, asking, chat, rewriting
+from bowerbird.models.local.prompt import ChatTurn, asking, chat, opening_of, rewriting
 from bowerbird.models.local.situation import read_situation
 from bowerbird.models.local.step_text import StepText
 
@@ -240,7 +240,9 @@ class Exchange:
     ) -> AsyncGenerator[str, None]:
         messages = tuple({"role": turn.role, "content": turn.text} for turn in turns)
         heat = self.request.temperature or 0.0 if temperature is None else temperature
-        wanted = Generation(messages, max_tokens, grammar, heat, seed)
+        begun = opening_of(turns, self._names())
+        beginning = tuple({"role": turn.role, "content": turn.text} for turn in begun)
+        wanted = Generation(messages, max_tokens, grammar, heat, seed, beginning)
         async with aclosing(self.engine.generate(wanted)) as pieces:
             async for piece in pieces:
                 if piece.finish:

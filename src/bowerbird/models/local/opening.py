@@ -39,7 +39,8 @@ def open_local(name: str, settings: LocalSettings) -> LocalModel:
     """
     check_available()
     path = _default(settings) if name == "default" else _named(name)
-    options = EngineOptions(settings.context_window or CONTEXT, settings.threads)
+    kept = settings.data_dir / "models" / "beginnings" if settings.data_dir is not None else None
+    options = EngineOptions(settings.context_window or CONTEXT, settings.threads, kept)
     lease = _lease(path.resolve(), options)
     info = ModelInfo(
         provider=PROVIDER,

@@ -197,6 +197,17 @@ def rewriting(question: str) -> tuple[ChatTurn, ...]:
     return (*turns, ChatTurn("user", question))
 
 
+def opening_of(turns: Sequence[ChatTurn], tools: Sequence[str]) -> tuple[ChatTurn, ...]:
+    """Return what `turns` share with every conversation of their kind: nothing, for plain text."""
+    same = rewriting("")[:-1]
+    if tuple(turns[: len(same)]) == same:
+        return same
+    constant = beginning(tools)
+    if tools and turns and turns[0].text.startswith(constant):
+        return (ChatTurn("system", constant),)
+    return ()
+
+
 def asking(turns: Sequence[ChatTurn], step: str, follow: FollowUp) -> tuple[ChatTurn, ...]:
     """Return the conversation that asks for the second pass of `step`."""
     return (*turns, ChatTurn("assistant", step), ChatTurn("user", follow.question))
