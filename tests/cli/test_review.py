@@ -265,10 +265,18 @@ def test_a_diff_folds_caches_and_what_git_ignores_unless_they_are_named(desk, wr
     desk.ok("make", "-q")
     code, out, err = desk.run("diff")
     assert code == 0 and "ok.txt" in out and "run.log" not in out and "x.pyc" not in out
-    assert "run.log: 1 ignored file stays on the branch" in err and "a/: 1 ignored file stays" in err
+    assert "run.log  1 file, 5 B, stays on the branch; --include run.log lands it" in err
+    assert "a/  1 file, 1 B, stays on the branch; --include a lands it" in err
     assert "run.log" in desk.ok("diff", "run.log")
     assert "ok.txt" in desk.ok("diff", "--stat") and "run.log" not in desk.ok("diff", "--stat")
-    assert "run.log" in desk.ok("diff", "--json")
+    found = json.loads(desk.ok("diff", "--json"))
+    assert found["folded"] == [
+        {"path": "/a/", "files": 1, "bytes": 1}, {"path": "/run.log", "files": 1, "bytes": 5},
+    ]  # fmt: skip
+    assert "run.log" in json.dumps(found["written"])
+    desk.ok("land", "--yes", "--include", "a")
+    assert (desk.project / "ok.txt").exists() and (desk.project / "a/__pycache__/x.pyc").exists()
+    assert not (desk.project / "run.log").exists()
 
 
 def _listed(desk):

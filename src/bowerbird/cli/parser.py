@@ -173,6 +173,9 @@ def _add_review(application: typer.Typer, call: Call) -> None:
         accept: Annotated[
             list[str] | None, Option("--accept", metavar="PATH", help="Accept a marked path.")
         ] = None,
+        include: Annotated[
+            list[str] | None, Option("--include", metavar="PATH", help="Land an ignored path, too.")
+        ] = None,
         force: Annotated[
             bool, Option("--force", help="Take the branch's version where both changed.")
         ] = False,
@@ -187,7 +190,7 @@ def _add_review(application: typer.Typer, call: Call) -> None:
     ) -> int:
         """Write a branch's changes into the directory; `undo` takes them back."""
         return call("review.commands", "land", session=session, paths=paths or [], patch=patch, yes=yes,
-                    accept=accept or [], force=force, partial=partial, check=check,
+                    accept=accept or [], include=include or [], force=force, partial=partial, check=check,
                     commits=commits, json=json, workspace=workspace)  # fmt: skip
 
 

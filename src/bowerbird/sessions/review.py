@@ -45,6 +45,7 @@ class ToLand:
     partial: bool = False
     plan: str | None = None
     commits: Commits | None = None
+    include: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +94,12 @@ class Review:
 
     # ------------------------------------------------------------ landing
 
-    async def plan(self, thread_id: str, paths: Sequence[str] | None = None) -> "LandingPlan":
+    async def plan(
+        self, thread_id: str, paths: Sequence[str] | None = None, include: Sequence[str] = ()
+    ) -> "LandingPlan":
         """Return what a landing would do; each entry says its `grade`: `needs_accept`, `held`, `free`."""
         branch = await self._sessions.branch(thread_id)
-        return await to_thread(branch.plan_landing, paths or None)
+        return await to_thread(branch.plan_landing, paths or None, None, include)
 
     async def diff(
         self, thread_id: str, paths: Sequence[str] | None = None, since: str | None = None

@@ -246,14 +246,18 @@ class Branch(BranchFiles, ChangesOfBranch):
             return [shown(path) for path in followed]
 
     def plan_landing(
-        self, paths: Sequence[PathInput] | None = None, hunks: Sequence[str] | None = None
+        self,
+        paths: Sequence[PathInput] | None = None,
+        hunks: Sequence[str] | None = None,
+        include: Sequence[PathInput] = (),
     ) -> LandingPlan:
         """Return what `land` would do, and the plan's name; changes nothing.
 
         Raises:
             Stale: a hunk is not a present one. InvalidWorkspace: there is no workspace.
         """
-        request = LandRequest(self._paths(paths), None if hunks is None else tuple(hunks))
+        chosen = None if hunks is None else tuple(hunks)
+        request = LandRequest(self._paths(paths), chosen, include=self._paths(include) or ())
         with Beneath(self._root()) as tree:
             plan = shown_plan(plan_landing(self._ground(None), tree, request)[0])
         return replace(plan, commits=paths is None and self.has_new_commits)
@@ -268,6 +272,7 @@ class Branch(BranchFiles, ChangesOfBranch):
         partial: bool = False,
         plan: str | None = None,
         *,
+        include: Sequence[PathInput] = (),
         automatic: bool = False,
         commits: Commits | None = None,
         session: str = "",
@@ -282,6 +287,8 @@ class Branch(BranchFiles, ChangesOfBranch):
             accept: flagged paths that a person accepts, `"*"` = all.
             force: take the branch's version of whole files where the user's edits conflict.
             partial: land the rest of what is refused. plan: the plan that the person saw.
+            include: what stays by itself (caches, ignored files) and lands with the rest; a directory takes
+                all that it holds.
             automatic: nobody looks: what is `held` stays. actor, door: for the record.
             commits: `fetch` brings them to `refs/bowerbird/SESSION/`, `fast_forward` moves branches of the
                 user, too, where they can follow; None = as the workspace was opened. session: names it.
@@ -297,7 +304,10 @@ class Branch(BranchFiles, ChangesOfBranch):
         chosen = None if hunks is None else tuple(hunks)
         rules = self._shared.git
         history = Bringing(commits or rules.land, session or self.id, rules.most_bytes)
-        request = LandRequest(named, chosen, accepted, force, partial, plan, actor, door, automatic, history)
+        request = LandRequest(
+            named, chosen, accepted, force, partial, plan, actor, door, automatic, history,
+            include=self._paths(include) or (),
+        )  # fmt: skip
         self._shared.landings.recover(self.id)
         with self._state.writing():
             point = self._history().freeze_live() if self._is_held() else self._history().freeze()

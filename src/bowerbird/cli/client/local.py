@@ -252,9 +252,11 @@ class LocalClient(LocalRest):
         """See `Client`."""
         return await to_thread((await self.branch(thread_id)).unified, paths)
 
-    async def plan(self, thread_id: str, paths: Sequence[str] | None = None) -> Row:
+    async def plan(
+        self, thread_id: str, paths: Sequence[str] | None = None, include: Sequence[str] = ()
+    ) -> Row:
         """See `Client`."""
-        return (await self._review.plan(thread_id, paths)).record()
+        return (await self._review.plan(thread_id, paths, include)).record()
 
     async def land(self, thread_id: str, wanted: ToLand, told: "Told | None" = None) -> Row:
         """See `Client`."""

@@ -191,7 +191,9 @@ class Client(Protocol):
         """Return the changes as a patch."""
         ...
 
-    async def plan(self, thread_id: str, paths: Sequence[str] | None = None) -> Row:
+    async def plan(
+        self, thread_id: str, paths: Sequence[str] | None = None, include: Sequence[str] = ()
+    ) -> Row:
         """Return what a landing would do."""
         ...
 

@@ -243,9 +243,11 @@ class ServerClient:
         """See `Client`."""
         return await self._requests.text(_place(thread_id, "/diff"), path=paths, format="unified")
 
-    async def plan(self, thread_id: str, paths: Sequence[str] | None = None) -> Row:
+    async def plan(
+        self, thread_id: str, paths: Sequence[str] | None = None, include: Sequence[str] = ()
+    ) -> Row:
         """See `Client`."""
-        return await self._requests.get(_place(thread_id, "/landing-plan"), path=paths)
+        return await self._requests.get(_place(thread_id, "/landing-plan"), path=paths, include=include)
 
     async def land(self, thread_id: str, wanted: ToLand, told: "Told | None" = None) -> Row:
         """See `Client`; who and from where is what the server knows of us."""

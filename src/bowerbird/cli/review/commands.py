@@ -139,11 +139,13 @@ def land(
     workspace: str | None,
     check: bool = False,
     commits: str | None = None,
+    include: Sequence[str] = (),
 ) -> int:
     """Write a branch's changes into its directory, all or some; nothing lands on a conflict.
 
     Args:
         commits: `fetch`, `fast-forward`, `never`; None = as `git.land` says.
+        include: ignored paths that land with the rest.
         check: the command of `landing.check` runs first; nothing lands when it fails.
     """
     screen = TerminalScreen(shell)
@@ -152,7 +154,10 @@ def land(
         thread_id, chosen = await pick_with_paths(client, session, paths)
         named = ("*",) if "*" in accept else tuple(client.paths(accept))
         history = cast("Commits | None", commits and commits.replace("-", "_"))
-        wanted = ToLand(paths=chosen or None, accept=named, force=force, partial=partial, commits=history)
+        wanted = ToLand(
+            paths=chosen or None, accept=named, force=force, partial=partial, commits=history,
+            include=tuple(client.paths(include)),
+        )  # fmt: skip
         asked = await choose(screen, client, thread_id, wanted, patch=patch, yes=yes)
         if asked is None:
             say_landed(screen, None)

@@ -96,8 +96,8 @@ async def choose(
     Args:
         patch: ask hunk by hunk. yes: ask nothing but for paths that must be accepted by name.
     """
-    plan = await client.plan(thread_id, wanted.paths)
-    entries = [row for row in plan["entries"] if not row["ignored"] or wanted.paths]
+    plan = await client.plan(thread_id, wanted.paths, wanted.include)
+    entries = [row for row in plan["entries"] if not row["ignored"]]
     if not entries and not (plan.get("commits") and wanted.commits != "never"):
         return None
     if patch and entries:
@@ -106,7 +106,7 @@ async def choose(
             return None
         accept = (*wanted.accept, *choice.accept)
         paths, hunks = choice.paths or None, choice.hunks or None
-        return replace(wanted, paths=paths, hunks=hunks, accept=accept)
+        return replace(wanted, paths=paths, hunks=hunks, accept=accept, include=())
     for line in held_lines(entries):
         screen.warn(line, "yellow")
     accept = await _accept_flagged(screen, entries, wanted.accept) if screen.can_ask else wanted.accept

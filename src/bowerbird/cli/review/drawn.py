@@ -4,8 +4,7 @@ Here: the three forms of a diff, rows of landings. Not here: whose branch it is 
 (`terminal/drawing.py`).
 """
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,7 +15,7 @@ from bowerbird.cli.terminal.drawing import coloured_diff
 from bowerbird.cli.terminal.exits import DONE
 from bowerbird.cli.terminal.pager import show_paged
 from bowerbird.cli.terminal.shell import Shell
-from bowerbird.cli.terminal.text import age, cut_path, harmless_path, plural, table
+from bowerbird.cli.terminal.text import age, cut_path, harmless_path, plural, size, table
 from bowerbird.core.timestamps import from_iso
 
 _SHORTEST_PATH = 20
@@ -33,15 +32,17 @@ async def write_diff(
     """
     paths: Sequence[str] | None = chosen or None
     if json:
-        return shell.json(await client.diff(thread_id, paths))
-    entries: list[dict[str, Any]] = (await client.plan(thread_id, paths))["entries"]
+        found = await client.diff(thread_id, paths)
+        return shell.json(found if paths else found | {"folded": (await client.plan(thread_id))["folded"]})
+    plan = await client.plan(thread_id, paths)
+    entries: list[dict[str, Any]] = plan["entries"]
     folded: set[str] = set() if paths else {row["path"] for row in entries if row["ignored"]}
     said = taint_line([row for row in entries if row["path"] not in folded])
     if said:
         shell.terminal.warn(said, "yellow")
     if folded:
         paths = [path for path in await client.changed(thread_id) if path not in folded]
-        for line in folded_lines(folded):
+        for line in folded_lines(plan["folded"]):
             shell.terminal.note(line)
     told = [] if chosen else git_lines(await client.git(thread_id))
     if stat:
@@ -63,17 +64,17 @@ async def write_diff(
     return DONE
 
 
-def folded_lines(paths: Iterable[str]) -> list[str]:
+def folded_lines(folded: Iterable[Mapping[str, Any]]) -> list[str]:
     """Return one line for each top directory of what stays on the branch.
 
-    >>> folded_lines(["/build/a", "/build/b"])
-    ['build/: 2 ignored files stay on the branch; name a path to see or land it']
+    >>> folded_lines([{"path": "/build/", "files": 8000, "bytes": 32_500_000}])
+    ['build/  8,000 files, 31.0 MiB, stays on the branch; --include build lands it']
     """
-    counts = Counter(path.lstrip("/").partition("/")[0] + "/" * ("/" in path[1:]) for path in paths)
     return [
-        f"{harmless_path(top)}: {plural(count, 'ignored file')} stay{'s' * (count == 1)} on the branch; "
-        "name a path to see or land it"
-        for top, count in sorted(counts.items())
+        f"{harmless_path(top)}  {row['files']:,} file{'s' * (row['files'] != 1)}, {size(row['bytes'])}, "
+        f"stays on the branch; --include {harmless_path(top.rstrip('/'))} lands it"
+        for row in folded
+        for top in [row["path"].lstrip("/")]
     ]
 
 
@@ -85,9 +86,9 @@ def stat_lines(data: dict[str, Any], *, width: int) -> list[str]:
         plus, minus = int(row.get("added") or 0), int(row.get("removed") or 0)
         added, removed = added + plus, removed + minus
         mark = "A" if row["kind"] == "create" else "M"
-        size = "binary" if row.get("binary") else f"+{plus} -{minus}"
+        lines = "binary" if row.get("binary") else f"+{plus} -{minus}"
         flags = f"  [{', '.join(row['flags'])}]" if row.get("flags") else ""
-        rows.append([mark, harmless_path(row["path"].lstrip("/")), size + flags])
+        rows.append([mark, harmless_path(row["path"].lstrip("/")), lines + flags])
     marks: dict[str, Any] = data.get("marks") or {}
     for path in data["deleted"]:
         flags = f"[{', '.join(marks[path]['flags'])}]" if path in marks else ""

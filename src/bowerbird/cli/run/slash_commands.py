@@ -4,6 +4,7 @@ Here: one function per command. Not here: reading lines, drawing of turns.
 """
 
 from collections.abc import Awaitable, Callable
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from bowerbird.cli.review.dialogue import discard, land, say_discarded, say_landed, say_undone, undo
@@ -159,8 +160,10 @@ class ChatReview:
 async def _land(chat: "Chat", argument: str) -> None:
     words = argument.split()
     session = await chat.ensure_session()
-    paths = chat.client.paths([word for word in words if word != "--patch"]) or None
-    screen, wanted = ChatReview(chat), ToLand(paths=paths)
+    given = [word for word in words if word not in ("--patch", "--include")]
+    included = {word for before, word in pairwise(words) if before == "--include"}
+    paths = chat.client.paths([word for word in given if word not in included]) or None
+    screen, wanted = ChatReview(chat), ToLand(paths=paths, include=chat.client.paths(sorted(included)))
     outcome = await land(screen, chat.client, session["id"], wanted, patch="--patch" in words)
     await chat.refresh()
     say_landed(screen, outcome)

@@ -15,7 +15,7 @@ COMMANDS: dict[str, str] = {
     "resume": "continue the last unfinished turn",
     "cost": "tokens and money of this session",
     "diff": "[paths] what the branch changes",
-    "land": "[paths] [--patch] write the changes into the directory",
+    "land": "[paths] [--patch] [--include path] write the changes into the directory",
     "undo": "[landing] [--force] take the last landing back",
     "discard": "throw the branch's changes away",
     "fork": "[turn] go on in a copy of this session",

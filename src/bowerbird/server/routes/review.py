@@ -75,6 +75,10 @@ class Land(StrictBody):
     paths: Paths | None = None
     hunks: Hunks | None = None
     accept: Paths = Field(default_factory=list)
+    include: Paths = Field(
+        default_factory=list,
+        description="Ignored paths that land with the rest; a directory takes all that it holds.",
+    )
     force: bool = False
     partial: bool = False
     commits: Literal["fetch", "fast_forward", "never"] | None = Field(
@@ -139,14 +143,24 @@ class PlanRow(Shown):
     tainted: bool
     taint: list[str]
     hunks: list[str]
+    size: int | None = Field(default=None, description="Bytes of what stays on the branch.")
+
+
+class FoldedRow(Shown):
+    """What stays on the branch below one name at the top: caches, and what git ignores."""
+
+    path: str
+    files: int
+    bytes: int
 
 
 class Plan(Shown):
-    """What a landing would do."""
+    """What a landing would do; `folded`: the ignored entries, one row for each top directory."""
 
     plan: str
     entries: list[PlanRow]
     commits: bool
+    folded: list[FoldedRow]
 
 
 class LandingShown(Shown):
@@ -252,12 +266,19 @@ async def patch(
 
 @router.get("/conversations/{conversation_id}/landing-plan", response_model=Plan, summary="What would land")
 async def landing_plan(
-    conversation_id: ConversationId, context: Context, caller: Viewer, path: PathsQuery
+    conversation_id: ConversationId,
+    context: Context,
+    caller: Viewer,
+    path: PathsQuery,
+    include: Annotated[
+        list[str], Query(default_factory=list, description="Ignored paths that are to land with the rest.")
+    ],
 ) -> Response:
     """With the drift of each path against the workspace; changes nothing."""
     row = await owned_session(context, caller, conversation_id)
     require_branch(row)
-    return answer((await context.sessions.review.plan(row.thread_id, virtual_paths(path))).record())
+    named, included = virtual_paths(path), virtual_paths(include) or ()
+    return answer((await context.sessions.review.plan(row.thread_id, named, included)).record())
 
 
 @router.post("/conversations/{conversation_id}/land", response_model=LandingShown, summary="Land changes")
@@ -277,6 +298,7 @@ async def land(
         partial=given.partial,
         plan=given.plan,
         commits=given.commits,
+        include=virtual_paths(given.include) or (),
     )
     landing = await context.sessions.review.land(row.thread_id, asked, actor=caller.user_id, door=DOOR)
     if not landing.entries and not landing.history:

@@ -5,6 +5,7 @@ here: how they come about (`diff.py`, `merge.py`, `landing/plan.py`), landings
 (`landing/record.py`, `landing/landings.py`).
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -153,7 +154,7 @@ class PlannedPath(PathMarks):
         base, current, new: the version that the change started from, the workspace's, and the branch's:
             `sha256:…` of a file, `symlink:TARGET` or `dir`; None = there is none.
         drift: what the user's edits since then mean for it.
-        ignored: a cache, or what git ignores.
+        ignored: a cache, or what git ignores and does not track: it stays on the branch. size: its bytes.
         hunks: ids of those that land. links: names that the workspace's file has.
     """
 
@@ -164,6 +165,7 @@ class PlannedPath(PathMarks):
     new: str | None
     drift: Drift
     ignored: bool = False
+    size: int = 0
     hunks: tuple[str, ...] = ()
     links: int = 1
     path_b64: str | None = None
@@ -180,8 +182,22 @@ class PlannedPath(PathMarks):
             **PathMarks.record(self),
             "ignored": self.ignored,
             "hunks": list(self.hunks),
+            **({"size": self.size} if self.ignored else {}),
             **({"links": self.links} if self.links > 1 else {}),
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """What stays on the branch below one name at the top of the workspace, as one row (GI-7)."""
+
+    path: str
+    files: int
+    size: int
+
+    def record(self) -> dict[str, Any]:
+        """Return plain data."""
+        return {"path": self.path, "files": self.files, "bytes": self.size}
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,12 +213,25 @@ class LandingPlan:
     entries: tuple[PlannedPath, ...] = ()
     commits: bool = False
 
+    @property
+    def folded(self) -> tuple[Folded, ...]:
+        """What stays on the branch, one row for each top directory; those end with a slash."""
+        files: Counter[str] = Counter()
+        sizes: Counter[str] = Counter()
+        for entry in self.entries:
+            if entry.ignored:
+                top, slash, _ = entry.path.lstrip("/").partition("/")
+                files[f"/{top}{slash}"] += 1
+                sizes[f"/{top}{slash}"] += entry.size
+        return tuple(Folded(top, files[top], sizes[top]) for top in sorted(files))
+
     def record(self) -> dict[str, Any]:
         """Return the form of WS-49."""
         return {
             "plan": self.id,
             "entries": [entry.record() for entry in self.entries],
             "commits": self.commits,
+            "folded": [row.record() for row in self.folded],
         }
 
 

@@ -29,13 +29,15 @@ class Ignored:
         """Whether settings or git's ignore files name a path, itself or a directory above it."""
         return self._is_cache(path) or self._by_git(path)
 
-    def staying(self, named: Collection[str]) -> Callable[[Change], bool]:
+    def staying(self, named: Collection[str], include: Collection[str] = ()) -> Callable[[Change], bool]:
         """Return the test for what stays on the branch.
 
         Args:
             named: the paths given to a landing; naming a directory around an ignored path does not name it.
+            include: ignored paths that land with the rest; a directory takes all that it holds.
         """
-        exact, tops = frozenset(named), [path for path in named if path != "/" and self(path)]
+        exact = frozenset(named)
+        tops = [*include, *(path for path in named if path != "/" and self(path))]
         known: dict[str, bool] = {}
 
         def stays(change: Change) -> bool:

@@ -44,7 +44,7 @@ from bowerbird.workspace.landing.record import LandingEntry, LandingFolder, Land
 from bowerbird.workspace.marks.flags import FlagRules
 from bowerbird.workspace.marks.surroundings import around_changes
 from bowerbird.workspace.tree import presence
-from bowerbird.workspace.tree.changes import Change, base_side, side_of
+from bowerbird.workspace.tree.changes import Change, base_side, covers, side_of
 from bowerbird.workspace.tree.nodes import Entry
 from bowerbird.workspace.tree.paths import path_b64, shown
 from bowerbird.workspace.tree.real_directory import Beneath, Version, landed_form, version_of
@@ -64,6 +64,7 @@ class LandRequest:
         plan: the plan the person saw.
         automatic: no person looks; what is held stays on the branch.
         history: what becomes of commits, None = they stay.
+        include: paths that stay on the branch by themselves (GI-7), to land with the rest.
         actor, door: who asks, through what.
     """
 
@@ -77,6 +78,7 @@ class LandRequest:
     door: str = ""
     automatic: bool = False
     history: Bringing | None = None
+    include: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +109,14 @@ def plan_landing(
 ) -> tuple[list[PlanEntry], list[str]]:
     """Return the plan's entries, and given paths without a change; changes nothing."""
     ignored = Ignored(ground.rules.is_cache, ground.ignored_of, ground.stack.ground.root)
-    stays = ignored.staying(request.paths or ())
+    stays = ignored.staying(request.paths or (), request.include)
     around = around_changes(ground.stack, ground.changes)
     parts = apart(ground.changes, around)
     changes = [*parts.files, *parts.settings]
-    chosen, unknown = choose(changes, request.paths, request.hunks, stays)
+    wanted = None if request.paths is None else (*request.paths, *request.include)
+    chosen, unknown = choose(changes, wanted, request.hunks, stays)
+    if wanted is None:
+        unknown = [p for p in request.include if not any(covers(p, change.path) for change in changes)]
     chosen = with_git_units(changes, chosen, around)
     given = PlanInput(
         rules=ground.rules,

@@ -52,6 +52,7 @@ class PlanEntry:
         taint: what the turn that wrote it had read from outside.
         refused: why it does not land, None when it does.
         links: how many names the workspace's file has; the others keep the old bytes.
+        size: bytes of what is left out.
     """
 
     chosen: Chosen
@@ -70,6 +71,7 @@ class PlanEntry:
     unit: str | None = None
     taint: tuple[str, ...] = ()
     aside: bool = False
+    size: int = 0
 
     @property
     def grade(self) -> Grade:
@@ -102,7 +104,8 @@ class PlanEntry:
             reasons=self.reasons,
             tainted=self.tainted,
             taint=self.taint,
-            ignored=self.ignored,
+            ignored=self.left_out,
+            size=self.size,
             hunks=self.chosen.hunks,
             links=self.links,
         )
@@ -219,6 +222,7 @@ def _staying(item: Chosen, given: PlanInput) -> PlanEntry:
     return PlanEntry(
         replace(item, change=replace(change, base=None, new=None)), op, "none", None, None, merged=False,
         flags=(), ignored=True, tainted=tainted, left_out=True, taint=given.tainted.get(change.path, ()),
+        size=change.new.content.size if change.new is not None and change.new.content is not None else 0,
     )  # fmt: skip
 
 
