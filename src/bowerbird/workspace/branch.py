@@ -16,7 +16,7 @@ from bowerbird.workspace.compare.results import LandingPlan, MergeResult
 from bowerbird.workspace.files.file_branch import BranchFiles
 from bowerbird.workspace.find.gitignored import GitIgnored
 from bowerbird.workspace.fork_and_merge import fork, merge, pending
-from bowerbird.workspace.git.arrival import Bringing
+from bowerbird.workspace.git.arrival import Bringing, has_new_commits
 from bowerbird.workspace.git.landed_history import Commits
 from bowerbird.workspace.history.branch_journal import step_to
 from bowerbird.workspace.history.history import Snapshot
@@ -258,9 +258,11 @@ class Branch(BranchFiles, ChangesOfBranch):
         """
         chosen = None if hunks is None else tuple(hunks)
         request = LandRequest(self._paths(paths), chosen, include=self._paths(include) or ())
+        ground = self._ground(None)
         with Beneath(self._root()) as tree:
-            plan = shown_plan(plan_landing(self._ground(None), tree, request)[0])
-        return replace(plan, commits=paths is None and self.has_new_commits)
+            plan = shown_plan(plan_landing(ground, tree, request)[0])
+        commits = paths is None and has_new_commits(ground.stack, ground.changes, self._state.directory)
+        return replace(plan, commits=commits)
 
     @said_plainly()
     def land(

@@ -75,10 +75,7 @@ class Land(StrictBody):
     paths: Paths | None = None
     hunks: Hunks | None = None
     accept: Paths = Field(default_factory=list)
-    include: Paths = Field(
-        default_factory=list,
-        description="Ignored paths that land with the rest; a directory takes all that it holds.",
-    )
+    include: Paths = Field(default_factory=list, description="Ignored paths to land, with all they hold.")
     force: bool = False
     partial: bool = False
     commits: Literal["fetch", "fast_forward", "never"] | None = Field(
