@@ -1,6 +1,7 @@
 """Issue 12, bad input: whatever is wrong with a repository is named, and files land all the same."""
 
 import asyncio
+import errno
 import os
 import time
 from collections.abc import Iterator
@@ -154,7 +155,24 @@ def test_what_a_killed_landing_left_of_a_quarantine_goes_at_the_next_start(
     (left / "objects/info").mkdir(parents=True)
     project.workspace.close()
     Workspace(project.root, data_dir=project.base / "data").close()
+    assert left.exists()  # so young, it may be another process's, about to be locked
+    os.utime(left, (0, 0))
+    Workspace(project.root, data_dir=project.base / "data").close()
     assert not left.exists()
+
+
+async def test_a_note_that_cannot_be_kept_fails_no_landing(
+    branch: Branch, project: GitProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """GI-6: it has landed; an error would say that it has not."""
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "no room")
+
+    monkeypatch.setattr("bowerbird.workspace.git.landed_history.write_history", full)
+    project.git("config", "filter.x.clean", "cat")
+    assert branch.land().state == "done"
+    assert (project.root / "a.txt").read_text() == "A\n"
 
 
 async def test_a_broken_index_of_the_user_keeps_the_branch_where_it_is(

@@ -4,6 +4,7 @@ Here: frozen values and their file `history.json`, written before any ref of the
 moving refs (`moving.py`), making them (`arrival.py`).
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -104,7 +105,9 @@ def write_history(folder: Path, found: tuple[LandedHistory, ...]) -> None:
 
 def note_left_out(folder: Path, why: str) -> None:
     """Add to what a landing's folder says why git's index was left as it is; "" = it was not."""
-    if why:
+    if not why:
+        return
+    with suppress(OSError):  # it has landed: a full disk takes the note, and must not take the word for it
         found = read_history(folder) or (LandedHistory("/.git"),)
         first = msgspec.structs.replace(found[0], notes=(*found[0].notes, why))
         write_history(folder, (first, *found[1:]))

@@ -13,6 +13,7 @@ import os
 import re
 import shutil
 import tempfile
+import time
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -26,6 +27,7 @@ from bowerbird.workspace.tree.content import Content
 _LOOSE = re.compile(r"objects/([0-9a-f]{2})/([0-9a-f]{38}|[0-9a-f]{62})")
 _PACK = re.compile(r"objects/pack/(pack-[0-9a-f]{40,64})\.pack")
 _PREFIX = "quarantine-"
+_YOUNG_S = 60.0
 _MOST_KNOWN = 5_000
 _MOST_SUBJECTS = 50
 
@@ -171,9 +173,14 @@ class Quarantine:
 
 
 def sweep(place: Path) -> None:
-    """Remove the repositories that a killed process left in a branch's directory; those in use are locked."""
+    """Remove the repositories that a killed process left in a branch's directory.
+
+    Those in use are locked; a young one may be about to be.
+    """
     for left in place.glob(f"{_PREFIX}*"):
         with suppress(OSError):  # in use, or gone meanwhile
+            if time.time() - left.stat().st_mtime < _YOUNG_S:
+                continue
             lock = _locked(left)
             shutil.rmtree(left, ignore_errors=True)
             os.close(lock)
