@@ -12,7 +12,7 @@ from support.fake_models import FakeModels
 from support.patience import HANG_S
 
 from bowerbird.app import Application, open_application
-from bowerbird.app.sandboxes import git_identity, sandbox_settings
+from bowerbird.app.sandboxes import sandbox_settings
 from bowerbird.config import load_settings
 from bowerbird.core.events import BackgroundResult, Egress
 from bowerbird.sessions import NewSession
@@ -201,9 +201,7 @@ async def test_below_the_minimum_a_command_is_refused_with_the_reason(tmp_path, 
         assert "sandbox.minimum" in result_of(results(fake.requests[1])[0])
 
 
-def test_settings_become_values_of_the_sandbox(tmp_path, monkeypatch):
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
-    (tmp_path / "gitconfig").write_text("[user]\n  name = Ada\n  email = a@b.test\n[core]\n  editor = x\n")
+def test_settings_become_values_of_the_sandbox(tmp_path):
     env = {
         "BOWERBIRD_SANDBOX__NETWORK__ALLOW": '["a.test"]',
         "BOWERBIRD_SANDBOX__MEMORY_BYTES": "123456789",
@@ -212,4 +210,3 @@ def test_settings_become_values_of_the_sandbox(tmp_path, monkeypatch):
     made = sandbox_settings(load_settings({}, env=env, cwd=str(tmp_path), home=str(tmp_path)).settings)
     assert made.allow == (), "a list without its mode opens nothing"
     assert (made.limits.memory_bytes, made.copy_max_files) == (123456789, 7)
-    assert made.git_identity == {"user.name": "Ada", "user.email": "a@b.test"} == git_identity()

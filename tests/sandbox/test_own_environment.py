@@ -111,7 +111,7 @@ async def test_settings_choose_which_tools_are_shown(tmp_path, home: Path):
         ran = await desk.run("node-tool; conda-tool; volta-tool 2>/dev/null || echo not shown")
         assert ran.output == "node-tool\nconda-tool\nnot shown\n"
     with pytest.raises(ConfigError, match=r"toolchains: 'pyenw'.*pyenv"):
-        host_facts(toolchains=("pyenw",), git_identity={})
+        host_facts(toolchains=("pyenw",))
 
 
 async def test_an_environment_made_in_a_home_does_not_show_the_home(tmp_path, monkeypatch):

@@ -5,7 +5,6 @@ sandbox does, what tools run in it.
 """
 
 import logging
-import subprocess
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -34,12 +33,9 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-_GIT_S = 5.0
-_IDENTITY = ("user.name", "user.email")
-
 
 def sandbox_settings(settings: Settings, files: Sequence[Path] = ()) -> SandboxSettings:
-    """Return what `sandbox` needs. Reads the user's Git identity. Blocks.
+    """Return what `sandbox` needs.
 
     Args:
         files: settings files in use, which no command may see.
@@ -63,7 +59,6 @@ def sandbox_settings(settings: Settings, files: Sequence[Path] = ()) -> SandboxS
         read_only=section.read_only,
         env={name: value.reveal() for name, value in section.env.items()},
         env_secrets=section.env_secrets,
-        git_identity=git_identity(),
         copy_max_files=section.copying.max_files,
         copy_max_bytes=section.copying.max_bytes,
         kept_out=(str(Path.home() / ".bowerbird"), *map(str, files)),
@@ -78,19 +73,6 @@ def process_settings(settings: Settings) -> ProcessSettings:
         background_timeout_s=tools.background_timeout,
         allowed_commands=tools.allowed_commands,
     )
-
-
-def git_identity() -> dict[str, str]:
-    """Return the user's own `user.name` and `user.email`, as far as set; nothing without Git. Blocks."""
-    try:
-        done = subprocess.run(
-            ["git", "config", "--global", "--null", "--get-regexp", r"^user\.(name|email)$"],
-            capture_output=True, text=True, timeout=_GIT_S, check=False, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired):
-        return {}
-    pairs = (entry.partition("\n") for entry in done.stdout.split("\0"))
-    return {key: value for key, _, value in pairs if key in _IDENTITY and value}
 
 
 async def session_processes(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from bowerbird.core.errors import LimitExceeded, SandboxUnavailable
 from bowerbird.core.threads import to_thread
 from bowerbird.sandbox.projection import make_home
+from bowerbird.sandbox.run.git_config import write_git_config
 from bowerbird.sandbox.run.profile import OWN_ETC, HostFacts, Standing, in_branch
 from bowerbird.sandbox.run.seccomp import filter_program
 from bowerbird.sandbox.run.shown_trees import is_below
@@ -66,7 +67,7 @@ class CopyProjection:
         self._programs = tuple(place for place in places if place is not None)
         self.stands = Standing(
             self.root, view.workspace, str(view.directory / "home"), str(view.directory / "tmp"),
-            first=(str(self._shims),) if self._programs else (),
+            first=(str(self._shims),) if self._programs else (), git=str(view.directory / "git"),
         )  # fmt: skip
         self._warm: WarmSandbox | None = None
         self._live = contextlib.ExitStack()
@@ -131,8 +132,11 @@ class CopyProjection:
         # The workspace itself is not among them (D-7): commands would read and run what the branch has
         # changed since, and could lock what its user locks.
         facts = await self._host.facts_for(self._view.workspace)
+        await to_thread(write_git_config, Path(self.stands.git), self.stands.git, self._view.workspace)
         write = [self.root, self.stands.home, self.stands.tmp]
-        rules = landlock_rules(facts, write=write, read=[self.spill_prefix, *self.stands.first])
+        rules = landlock_rules(
+            facts, write=write, read=[self.spill_prefix, self.stands.git, *self.stands.first]
+        )
         program = filter_program(copy_tier=True)
         return await WarmSandbox.start_confined(program, rules, self._host.settings.limits.pids)
 

@@ -90,9 +90,7 @@ class SandboxHost:
         """Facts about this host, read once."""
         if self._facts is None:
             chosen = self.settings
-            self._facts = host_facts(
-                toolchains=chosen.toolchains, read_only=chosen.read_only, git_identity=chosen.git_identity
-            )
+            self._facts = host_facts(toolchains=chosen.toolchains, read_only=chosen.read_only)
         return self._facts
 
     async def facts_for(self, workspace: Path | None) -> HostFacts:

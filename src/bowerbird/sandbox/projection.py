@@ -12,8 +12,17 @@ from typing import TYPE_CHECKING, Protocol
 
 from bowerbird.core.errors import SandboxUnavailable
 from bowerbird.core.threads import in_thread, to_thread
+from bowerbird.sandbox.run.git_config import write_git_config
 from bowerbird.sandbox.run.git_shown import git_shown
-from bowerbird.sandbox.run.profile import BRANCH_OF_NOTHING, SPILLS, HostFacts, Places, Standing, bubblewrap
+from bowerbird.sandbox.run.profile import (
+    BRANCH_OF_NOTHING,
+    GIT,
+    SPILLS,
+    HostFacts,
+    Places,
+    Standing,
+    bubblewrap,
+)
 from bowerbird.sandbox.run.seccomp import filter_program
 from bowerbird.sandbox.run.status import Tier
 from bowerbird.sandbox.run.warden import PACKAGE, Mounted, Overlay
@@ -160,10 +169,12 @@ class OverlayProjection:
         await to_thread(make_home, home, facts)
         for directory in (self.spills, net):
             directory.mkdir(mode=0o700, exist_ok=True)
+        git = self._view.directory / "git"
+        await to_thread(write_git_config, git, GIT, self._view.workspace)
         self._tmp = tmp = await to_thread(self._view.empty_tmp)
         places = Places(
             self.root, str(home), str(self.spills), str(host.accounts), str(PACKAGE / "inside"), str(net),
-            tmp=str(tmp), git=await to_thread(self._git),
+            tmp=str(tmp), git=((str(git), GIT), *await to_thread(self._git)),
         )  # fmt: skip
         limits = host.settings.limits
         words = bubblewrap(host.bubblewrap, facts, places, limits.memory_bytes // 2)

@@ -35,7 +35,6 @@ class SandboxSettings:
     read_only: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     env_secrets: tuple[str, ...] = ()
-    git_identity: Mapping[str, str] = field(default_factory=dict[str, str])
     copy_max_files: int = 200_000
     copy_max_bytes: int = 4 << 30
     warm_s: float = 300.0

@@ -61,7 +61,7 @@ async def test_the_probe_notices_a_visible_data_directory_and_names_the_tree(tmp
     """Finding security 9: the copy tier's self-check read a file without a line's end and noticed nothing."""
     data = tmp_path / "opt/data"
     data.mkdir(parents=True)
-    facts = host_facts(read_only=[str(tmp_path / "opt")], git_identity={})
+    facts = host_facts(read_only=[str(tmp_path / "opt")])
     if tier == "copy":
         reason = await probe_copy(facts, data)
     else:

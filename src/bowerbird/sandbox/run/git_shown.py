@@ -7,25 +7,15 @@ needs is shown, with a configuration of values about content: no credentials, UR
 Here: finding and naming it. Not here: mounting (`profile`), repositories inside the workspace.
 """
 
-import re
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from bowerbird.sandbox.run.git_config import config_text, repository_values
 from bowerbird.sandbox.run.shown_trees import is_below
 
 _HISTORY = ("objects", "refs", "packed-refs", "HEAD", "info", "logs", "shallow")
 _OWN = (*_HISTORY, "index", "ORIG_HEAD")
 _LONGEST_POINTER = 4096
-_LOOK_S = 10.0
-_ABOUT_CONTENT = re.compile(
-    r"core\.(repositoryformatversion|filemode|symlinks|ignorecase|precomposeunicode|autocrlf|eol|safecrlf|abbrev"
-    r"|quotepath|whitespace|commentchar|sparsecheckout|sparsecheckoutcone|worktree)"
-    r"|extensions\.(objectformat|compatobjectformat|refstorage|partialclone)|user\.(name|email)"
-    r"|init\.defaultbranch|branch\..+\.(remote|merge|rebase)|diff\.[^.]+|diff\..+\.(xfuncname|binary)|merge\.[^.]+"
-    r"|merge\..+\.name|pull\.(rebase|ff)|rebase\.[^.]+|rerere\.enabled"
-)
-_RUNS_PROGRAMS = frozenset(("diff.external", "diff.tool", "diff.guitool", "merge.tool", "merge.guitool"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +52,7 @@ def git_shown(workspace: Path, kept: Path) -> GitShown | None:
             return None
         found = [*(common / name for name in _HISTORY), own]
         masked = [own / "config.worktree"]
-    rows = _configuration(common / "config")
+    rows = repository_values(common / "config")
     named = dict(rows).get("core.worktree")
     if own == common and (named is None or (own / named).resolve() != workspace.resolve()):
         return None
@@ -72,7 +62,7 @@ def git_shown(workspace: Path, kept: Path) -> GitShown | None:
         tuple(str(path) for path in found if path.exists() and not path.is_symlink()),
         str(common / "config"),
         tuple(str(path) for path in masked if path.exists()),
-        _text(rows),
+        config_text(rows),
     )
 
 
@@ -87,33 +77,3 @@ def _pointed(file: Path, before: str) -> Path | None:
     if not text.startswith(before) or len(text) == len(before):
         return None
     return Path((file.parent / text[len(before) :]).resolve())
-
-
-def _configuration(file: Path) -> list[tuple[str, str]]:
-    """Return the values about content; nothing where Git cannot read it."""
-    words = ["git", "config", "--file", str(file), "--no-includes", "--null", "--list"]
-    try:
-        listed = subprocess.run(words, capture_output=True, timeout=_LOOK_S, check=True).stdout
-    except (OSError, subprocess.SubprocessError):
-        return []
-    pairs = [row.partition("\n") for row in listed.decode("utf-8", "surrogateescape").split("\0") if row]
-    return [
-        (key, value)
-        for key, _, value in pairs
-        if _ABOUT_CONTENT.fullmatch(key) and key not in _RUNS_PROGRAMS and "://" not in value
-    ]
-
-
-def _text(rows: list[tuple[str, str]]) -> str:
-    lines: list[str] = []
-    for key, value in rows:
-        section, _, name = key.rpartition(".")
-        first, dot, rest = section.partition(".")
-        lines.append(f"[{first} {_quoted(rest)}]" if dot else f"[{first}]")
-        lines.append(f"\t{name} = {_quoted(value)}")
-    return "\n".join([*lines, ""])
-
-
-def _quoted(value: str) -> str:
-    escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
-    return f'"{escaped}"'

@@ -18,6 +18,7 @@ HOME = "/home/agent"
 HOST_NAME = "bowerbird"
 SPILLS = "/run/bowerbird/out"
 INSIDE = "/run/bowerbird/lib/inside"
+GIT = "/run/bowerbird/git"
 BRANCH_OF_NOTHING = "/workspace"
 _SMALL_BYTES = 64 << 20
 _SYSTEM_LINKS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
@@ -43,7 +44,6 @@ class HostFacts:
         etc: names below `/etc` that exist and may be shown.
         read_only: directories shown read-only at their own path: toolchains, the interpreter.
         tools: the developer's own environment: PATH and variables, as outside.
-        git_identity: the user's `user.name` and `user.email` for commits, as far as set.
         system: `/usr`, or its parts where something in it is not for commands.
         tree_links: links of directories that are shown in parts, with their targets.
         left_out: what of these trees is not shown, for people.
@@ -55,7 +55,6 @@ class HostFacts:
     read_only: tuple[str, ...]
     tools: Toolchains
     interpreter: str
-    git_identity: Mapping[str, str]
     system: tuple[str, ...] = ("/usr",)
     tree_links: tuple[tuple[str, str], ...] = ()
     left_out: tuple[str, ...] = ()
@@ -139,9 +138,7 @@ def _lies_in(tree: str, directory: Path) -> bool:
     return is_below(tree, str(directory)) or is_below(os.path.realpath(tree), os.path.realpath(directory))
 
 
-def host_facts(
-    *, toolchains: Collection[str] = ("auto",), read_only: Sequence[str] = (), git_identity: Mapping[str, str]
-) -> HostFacts:
+def host_facts(*, toolchains: Collection[str] = ("auto",), read_only: Sequence[str] = ()) -> HostFacts:
     """Read the host once: which system directories, toolchains and PATH entries exist.
 
     Args:
@@ -167,7 +164,6 @@ def host_facts(
         read_only=tuple(visible),
         tools=tools,
         interpreter=str(Path(sys.executable).resolve()),
-        git_identity=dict(git_identity),
         named=tuple(read_only),
     )
 
@@ -182,6 +178,7 @@ class Standing:
 
     Attributes:
         first: directories before all others on PATH.
+        git: directory of what they see of the user's Git configuration.
     """
 
     root: str
@@ -189,6 +186,7 @@ class Standing:
     home: str = HOME
     tmp: str = "/tmp"
     first: tuple[str, ...] = ()
+    git: str = GIT
 
 
 def environment(
@@ -218,13 +216,9 @@ def environment(
         **facts.variables(stands.workspace, stands.root), **_language(),
         "PATH": ":".join((*stands.first, *facts.path(stands.workspace, stands.root))),
         "TERM": "dumb", "PWD": stands.root,
-        "GIT_CONFIG_NOSYSTEM": "1",  # the host's is not shown, and one that may not be read stops Git
+        "GIT_CONFIG_SYSTEM": f"{stands.git}/config",  # what is shown of the user's own, in the host's place
+        "GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*",
     }  # fmt: skip
-    git = {"safe.directory": "*", **facts.git_identity}
-    env["GIT_CONFIG_COUNT"] = str(len(git))
-    for number, (key, value) in enumerate(git.items()):
-        env[f"GIT_CONFIG_KEY_{number}"] = key
-        env[f"GIT_CONFIG_VALUE_{number}"] = value
     if proxy:
         for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
             env[name] = env[name.lower()] = proxy
