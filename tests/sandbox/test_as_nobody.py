@@ -19,7 +19,7 @@ pytestmark = [
 ]
 # Files, and which of their cases; few processes, because each starts an interpreter and probes the host.
 SELECTED = {
-    "environment": ("own_environment", ""),
+    "environment": ("own_environment git_config git_elsewhere", ""),
     "reads-writes-kernel": ("abuse_reads abuse_writes abuse_kernel", ""),
     "bombs": (
         "bombs shown_trees",

@@ -183,8 +183,8 @@ async def test_the_command_sees_the_specified_environment_and_files(tmp_path, mo
         others = {n for n in names if n not in wanted and not n.startswith("LC_")}
         assert wanted <= set(names) and others <= {
             "TZ", "LANGUAGE", *TOLD,
-            "GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_0", "GIT_CONFIG_VALUE_0", "GIT_CONFIG_KEY_1", "GIT_CONFIG_NOSYSTEM",
-            "GIT_CONFIG_VALUE_1", "GIT_CONFIG_KEY_2", "GIT_CONFIG_VALUE_2", "SHLVL", "_", "OLDPWD",
+            "GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_0", "GIT_CONFIG_VALUE_0", "GIT_CONFIG_SYSTEM",
+            "GIT_DISCOVERY_ACROSS_FILESYSTEM", "SHLVL", "_", "OLDPWD",
         }  # fmt: skip
         assert descriptors == "4", "three, and the one that looks"
         etc = (await desk.run("ls -A /etc; cat /etc/passwd; ls -A / /home /run")).output

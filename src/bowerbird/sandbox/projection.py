@@ -189,6 +189,11 @@ class OverlayProjection:
         config = self._view.directory / "git-config"
         config.write_text(found.text, encoding="utf-8", errors="surrogateescape")
         masks = [("/dev/null", path) for path in found.masked]
+        if found.index is not None:
+            index = self._view.directory / "git-index"
+            if not found.write_index(index):
+                return ()
+            masks.append((str(index), found.index))
         return (*((path, path) for path in found.trees), (str(config), found.config), *masks)
 
     async def _mount(self, warm: WarmSandbox, dirs: OverlayDirs) -> Mounted:

@@ -61,6 +61,56 @@ async def test_a_submodule_reads_its_history(tmp_path: Path):
         ).output == "first of all\n"
 
 
+async def test_a_package_reads_the_history_of_its_repository_and_sees_no_other_file(tmp_path: Path):
+    """GI-10: a package below the top of a monorepo."""
+    top = repository(tmp_path / "top")
+    (top / "pkg").mkdir()
+    (top / "pkg" / "a.txt").write_text("one\n")
+    (top / ".env").write_text("s3cret")
+    git(top, "add", "pkg")
+    git(top, "commit", "-qm", "package")
+    before = (top / ".git" / "index").read_bytes()
+    (tmp_path / "ws").symlink_to(top / "pkg")
+    async with bench_of(tmp_path) as bench:
+        ran = await bench.sandbox.run(
+            "git log --format=%s -- .; git status --short; echo two >> a.txt; git status --short; "
+            "git diff | tail -1; git blame a.txt | wc -l; git rev-parse --show-prefix; git show HEAD:f.txt"
+        )
+        assert ran.output == "package\n M a.txt\n+two\n2\npkg/\none\n", ran.output
+        secret = await bench.sandbox.run(f"git config -l; grep -rs s3cret {top}; ls -A {top} {top}/.git")
+        assert "s3cret" not in secret.output and ".env" not in secret.output, secret.output
+        assert "hooks" not in secret.output and "f.txt" not in secret.output
+        commit = await bench.sandbox.run("git commit -qam two")
+        assert commit.exit_code != 0 and commit.note is not None and "shown read-only" in commit.note, commit
+        assert bench.branch.changes().written == ("/a.txt",)
+    assert (top / ".git" / "index").read_bytes() == before
+
+
+@pytest.mark.parametrize("kind", ["untracked", "home", "data", "link", "damaged"])
+def test_a_repository_above_is_shown_only_to_what_it_tracks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+):
+    """A repository of a whole home, of dotfiles for one, is nothing to show to a project in it."""
+    top = repository(tmp_path / "top")
+    ws, data = top / "pkg", tmp_path / "data"
+    ws.mkdir()
+    (ws / "a.txt").write_text("one\n")
+    if kind != "untracked":
+        git(top, "add", "pkg")
+        git(top, "commit", "-qm", "package")
+        assert git_shown(ws, data) is not None
+    if kind == "home":
+        monkeypatch.setenv("HOME", str(top))
+    elif kind == "data":
+        data = tmp_path
+    elif kind == "link":
+        (top / ".git").rename(tmp_path / "moved")
+        (top / ".git").symlink_to(tmp_path / "moved")
+    elif kind == "damaged":
+        (top / ".git" / "index").write_bytes(b"no index")
+    assert git_shown(ws, data) is None
+
+
 async def test_a_package_of_a_repository_is_told_where_git_works(tmp_path: Path):
     (tmp_path / ".git").mkdir()
     async with bench_of(tmp_path, {"a": "1"}) as bench:

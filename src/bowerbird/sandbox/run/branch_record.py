@@ -69,6 +69,7 @@ def git_note(request: CommandRequest, finished: Finished) -> str:
     if exit_code(finished.ending) == 0 or request.root is None:
         return ""
     pointed = Path(request.root, ".git").is_file()
+    elsewhere = not Path(request.root, ".git").is_dir()
     if "not a git repository" in said and pointed:
         return (
             "the repository of this worktree or submodule lies outside the workspace, and commands are "
@@ -81,9 +82,10 @@ def git_note(request: CommandRequest, finished: Finished) -> str:
                 f"the repository at {above} lies above the workspace, and commands are not shown it; "
                 f"Git works in sessions that are started in {above}"
             )
-    elif "Read-only file system" in said and pointed:
+    elif "Read-only file system" in said and elsewhere:
         return (
-            "the repository of this worktree or submodule lies outside the workspace and is shown read-only: "
+            "the repository of this worktree, submodule or package lies outside the workspace and is shown "
+            "read-only: "
             "status, log, diff and blame work, commits do not; the user makes them after landing the files"
         )
     return ""

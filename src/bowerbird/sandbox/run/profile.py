@@ -217,6 +217,7 @@ def environment(
         "PATH": ":".join((*stands.first, *facts.path(stands.workspace, stands.root))),
         "TERM": "dumb", "PWD": stands.root,
         "GIT_CONFIG_SYSTEM": f"{stands.git}/config",  # what is shown of the user's own, in the host's place
+        "GIT_DISCOVERY_ACROSS_FILESYSTEM": "1",  # a package's repository lies above the branch's mount
         "GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*",
     }  # fmt: skip
     if proxy:
