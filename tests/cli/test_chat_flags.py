@@ -74,3 +74,31 @@ def test_a_question_answered_at_another_door_leaves_the_chat(
         chat.wait_for("1 file changed: /diff")
         chat.send("\x04")
         assert chat.wait() == 0
+
+
+def test_a_declined_path_stays_and_the_rest_lands(
+    desk: Desk, written: Callable[[str, str], dict[str, Any]]
+) -> None:
+    """UI-44: one `n` refused the whole landing."""
+    project, flagged = desk.project, ".github/workflows/ci.yml"
+    desk.edit(written(flagged, "on: push\n"), written("b.txt", "hi\n"))
+    with desk.terminal(columns=100) as chat:
+        chat.wait_for("lists commands")
+        chat.send("change it\r")
+        chat.wait_for("2 files changed: /diff")
+        chat.send("/land\r")
+        chat.wait_for("Land it? [y/N]")
+        chat.send("n\r")
+        chat.wait_for(f"stays on the branch: {flagged}")
+        chat.wait_for("Land 1 change? [y/N]")
+        chat.send("y\r")
+        chat.wait_for("landed 1 change as l_")
+        assert (project / "b.txt").read_text() == "hi\n" and not (project / flagged).exists()
+        chat.send("/land\r")
+        chat.wait_for("Land it? [y/N]")
+        chat.send("n\r")
+        chat.wait_for("nothing was chosen; nothing landed")
+        chat.send("\x04")
+        assert chat.wait() == 0
+    code, _, err = desk.run("land", "--yes")
+    assert code == 4 and "--accept PATH" in err and not (project / flagged).exists()

@@ -121,6 +121,8 @@ def test_what_subagents_ask_is_answered_at_the_command_line(desk, written):
     (result,) = [event for event in events if event["type"] == "tool_approval_result"]
     assert (result["request_id"], result["decision"]) == (request["request_id"], "approved")
     assert [event["status"] for event in events if event["type"] == "subagent_end"] == ["finished"]
+    session = request["subagent_id"].removesuffix(".sub0")
+    assert session in desk.ok("show", session[:6]), "UI-42: its subagents, whose ids begin so, are not meant"
 
 
 def test_the_stream_has_the_lines_that_the_socket_sends(desk, written):

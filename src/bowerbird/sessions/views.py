@@ -20,7 +20,7 @@ LEAST_PREFIX = 4
 
 
 def session_by_prefix(connection: Connection, prefix: str) -> SessionRow:
-    """Return the session with this id, or the only one whose id begins so.
+    """Return the session with this id, or the only one whose id begins so, whatever subagents it has.
 
     Raises:
         UnknownSession: none, several (they are named), or fewer than 4 characters.
@@ -30,7 +30,7 @@ def session_by_prefix(connection: Connection, prefix: str) -> SessionRow:
         return exact
     if len(prefix) < LEAST_PREFIX:
         raise UnknownSession(f"no session {prefix!r}; a prefix needs at least {LEAST_PREFIX} characters")
-    found = sessions_like(connection, prefix)
+    found = sessions_like(connection, prefix, below=False) or sessions_like(connection, prefix)
     if not found:
         raise UnknownSession(f"no session {prefix!r}")
     if len(found) > 1:

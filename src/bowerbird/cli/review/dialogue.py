@@ -111,6 +111,16 @@ async def choose(
         screen.warn(line, "yellow")
     accept = await _accept_flagged(screen, entries, wanted.accept) if screen.can_ask else wanted.accept
     entries = without_unnamed(entries, accept)
+    declined = [path for path, _ in to_accept(entries, accept)] if screen.can_ask else []
+    rest = [str(row["path"]).lstrip("/") for row in entries]
+    rest = [path for path in rest if path not in declined]
+    if declined and (rest or not plan.get("commits")):  # what was declined stays, the rest lands
+        for path in declined:
+            screen.warn(f"stays on the branch: {harmless_path(path)}", "yellow")
+        if not rest:
+            return None
+        chosen = replace(wanted, paths=rest, accept=accept)
+        return await choose(screen, client, thread_id, chosen, patch=False, yes=yes)
     if entries and not yes and screen.can_ask and not await _confirm(screen, entries):
         return None
     return replace(wanted, accept=accept, plan=plan["plan"])
@@ -206,6 +216,8 @@ def say_landed(screen: Screen, outcome: Outcome) -> None:
     if isinstance(outcome, LandingRefused):
         screen.warn("nothing landed:", "red")
         _say_refused(screen, outcome.refused)
+        if screen.prefix != "/" and any(row["reason"].startswith("flagged") for row in outcome.refused):
+            screen.note("land such a path with --accept PATH, or the others without it with --partial")
         return
     landed = plural(files_of(outcome["entries"]), "change")
     screen.tell(f"landed {landed} as {outcome['id']}", "green")

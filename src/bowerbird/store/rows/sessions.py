@@ -100,11 +100,16 @@ def lock_session(connection: Connection, thread_id: str) -> SessionRow:
     return _row(row)
 
 
-def sessions_like(connection: Connection, prefix: str) -> list[SessionRow]:
-    """Return the living sessions whose id starts with `prefix`, newest first."""
+def sessions_like(connection: Connection, prefix: str, *, below: bool = True) -> list[SessionRow]:
+    """Return the living sessions whose id starts with `prefix`, newest first.
+
+    Args:
+        below: subagents and teammates too, whose ids begin with their session's.
+    """
+    is_meant = sessions.c.thread_id.startswith(prefix, autoescape=True) & sessions.c.deleted_at.is_(None)
     statement = (
         select(sessions)
-        .where(sessions.c.thread_id.startswith(prefix, autoescape=True), sessions.c.deleted_at.is_(None))
+        .where(is_meant if below else is_meant & sessions.c.kind.not_in(("subagent", "teammate")))
         .order_by(sessions.c.updated_at.desc())
         .limit(50)
     )
