@@ -102,3 +102,25 @@ def test_a_declined_path_stays_and_the_rest_lands(
         assert chat.wait() == 0
     code, _, err = desk.run("land", "--yes")
     assert code == 4 and "--accept PATH" in err and not (project / flagged).exists()
+
+
+def test_a_declined_path_of_what_is_included_is_asked_about_once(
+    desk: Desk, written: Callable[[str, str], dict[str, Any]]
+) -> None:
+    """UI-44, GI-7: what is included beside it lands."""
+    (desk.project / ".gitignore").write_text("out/\n")
+    desk.edit(written("out/.envrc", "x\n"), written("out/log", "1\n"))
+    with desk.terminal(columns=100) as chat:
+        chat.wait_for("lists commands")
+        chat.send("change it\r")
+        chat.wait_for("2 files changed: /diff")
+        chat.send("/land --include out\r")
+        chat.wait_for("Land it? [y/N]")
+        chat.send("n\r")
+        chat.wait_for("stays on the branch: out/.envrc")
+        chat.wait_for("Land 1 change? [y/N]")
+        chat.send("y\r")
+        chat.wait_for("landed 1 change as l_")
+        assert (desk.project / "out/log").exists() and not (desk.project / "out/.envrc").exists()
+        chat.send("\x04")
+        assert chat.wait() == 0

@@ -30,6 +30,15 @@ def test_one_word_is_a_line_for_the_shell_and_diff_shows_the_changes(sandboxed):
     assert code == 0 and out.startswith("42\n") and "+42" in out
 
 
+def test_what_git_ignores_is_one_line(sandboxed):
+    """GI-7: 501 lines for a build with one change."""
+    (sandboxed.project / ".gitignore").write_text("build/\n")
+    line = "mkdir build; for n in 1 2 3; do echo $n > build/$n; done; echo four >> a.txt"
+    _, out, err = sandboxed.run("sandbox", "run", "--diff", line)
+    assert "build/  3 files, 6 B" in err and "1 file, +1 -0" in err and "build/1" not in err + out
+    assert "+four" in out
+
+
 def test_json_holds_the_record_and_the_changes(sandboxed):
     code, out, _ = sandboxed.run("sandbox", "run", "--json", "--timeout", "0.3", "echo x > y; sleep 60")
     record = json.loads(out)

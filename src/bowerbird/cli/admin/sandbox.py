@@ -5,17 +5,17 @@ Here: the command's steps and what is shown. Not here: running, isolation.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from bowerbird.cli.review.drawn import stat_lines
+from bowerbird.cli.review.drawn import folded_count, stat_lines
 from bowerbird.cli.terminal.drawing import coloured_diff
 from bowerbird.cli.terminal.exits import LIMIT, USAGE, CliExit
 from bowerbird.cli.terminal.gutter import Gutter
 from bowerbird.cli.terminal.shell import Shell, directory_of
 from bowerbird.cli.terminal.shell import run as run_async
-from bowerbird.cli.terminal.text import duration
+from bowerbird.cli.terminal.text import duration, harmless_path
 from bowerbird.core.threads import to_thread
 
 if TYPE_CHECKING:
@@ -114,16 +114,23 @@ def _code(result: "CommandResult") -> int:
     return LIMIT if result.exit_code == 0 and result.reason is not None else result.exit_code
 
 
-async def _show_changes(shell: Shell, branch: "Branch", changes: dict[str, object], *, diff: bool) -> None:
-    lines = stat_lines(changes, width=shell.terminal.width)
+async def _show_changes(shell: Shell, branch: "Branch", changes: dict[str, Any], *, diff: bool) -> None:
+    plan = (await to_thread(branch.plan_landing)).record()
+    folded = {row["path"] for row in plan["entries"] if row["ignored"]}
+    changes = {
+        "written": [row for row in changes["written"] if row["path"] not in folded],
+        "deleted": [path for path in changes["deleted"] if path not in folded],
+    }
+    lines = [f"{harmless_path(row['path'].lstrip('/'))}  {folded_count(row)}" for row in plan["folded"]]
+    lines += stat_lines(changes, width=shell.terminal.width)
     if not lines:
         shell.terminal.note("it changed nothing")
         return
     shell.terminal.note("changed on the branch (nothing landed):")
     for line in lines:
         shell.terminal.note(line)
-    if diff:
-        patch = await to_thread(branch.unified)
+    if diff and (shown := [row["path"] for row in changes["written"]] + changes["deleted"]):
+        patch = await to_thread(branch.unified, shown)
         shell.terminal.write(coloured_diff(patch, shell.terminal.out))
 
 

@@ -119,7 +119,7 @@ async def choose(
             screen.warn(f"stays on the branch: {harmless_path(path)}", "yellow")
         if not rest:
             return None
-        chosen = replace(wanted, paths=rest, accept=accept)
+        chosen = replace(wanted, paths=rest, accept=accept, include=())  # the rest names what was included
         return await choose(screen, client, thread_id, chosen, patch=False, yes=yes)
     if entries and not yes and screen.can_ask and not await _confirm(screen, entries):
         return None

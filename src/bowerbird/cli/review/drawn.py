@@ -71,11 +71,16 @@ def folded_lines(folded: Iterable[Mapping[str, Any]]) -> list[str]:
     ['build/  8,000 files, 31.0 MiB, stays on the branch; --include build lands it']
     """
     return [
-        f"{harmless_path(top)}  {row['files']:,} file{'s' * (row['files'] != 1)}, {size(row['bytes'])}, "
+        f"{harmless_path(top)}  {folded_count(row)}, "
         f"stays on the branch; --include {harmless_path(top.rstrip('/'))} lands it"
         for row in folded
         for top in [row["path"].lstrip("/")]
     ]
+
+
+def folded_count(row: Mapping[str, Any]) -> str:
+    """Return how much is folded into one line."""
+    return f"{row['files']:,} file{'s' * (row['files'] != 1)}, {size(row['bytes'])}"
 
 
 def stat_lines(data: dict[str, Any], *, width: int) -> list[str]:
