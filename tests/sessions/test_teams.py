@@ -139,7 +139,7 @@ async def test_names_are_checked_and_the_team_is_bounded(fake: FakeModels, tmp_p
             await do(app, lead, "spawn_teammate", name=name, role="r", prompt="rest")
         for name, why in (
             ("t6", "MAX_TEAMMATES 5"), ("t1", "active teammate called"), ("lead", "choose another"),
-            ("../x", "no name"), ("Ann", "no name"), ("", "no name"), ("a" * 33, "no name"),
+            ("../x", "teammate's name"), ("Ann", "teammate's name"), ("", "teammate's name"), ("a" * 33, "teammate's name"),
         ):  # fmt: skip
             await ask(app, lead, order(("spawn_teammate", {"name": name, "role": "r", "prompt": "p"})))
             found = (await outcomes(app, lead, "spawn_teammate"))[-1]
