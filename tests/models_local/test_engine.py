@@ -201,7 +201,7 @@ def test_a_name_that_is_no_weights_file_is_refused(name: str):
 def test_a_file_that_is_no_gguf_is_refused(tmp_path: Path):
     path = tmp_path / "x.gguf"
     path.write_text("hello")
-    with pytest.raises(ConfigError, match="no GGUF"):
+    with pytest.raises(ConfigError, match="not a GGUF"):
         open_local(str(path), LocalSettings())
 
 

@@ -35,8 +35,10 @@ async def test_a_fork_bomb_fails_to_fork_and_ends_with_its_command(tmp_path, tie
         bomb = f"bomb() {{ bomb {word} | bomb {word} & }}; bomb {word}; sleep {word}"
         async with pulse():
             result = await desk.run(bomb, timeout=1.5)
-            assert result.exit_code != 0 and (result.timed_out or result.reason == "pids"), result
-            assert await gone(word, 1)
+            # Whichever limit is seen first: a shell that forked counts what it shares with its children.
+            assert result.exit_code != 0, result
+            assert result.timed_out or result.reason in ("pids", "memory"), result
+            assert await gone(word, patience(1))
         await desk.assert_usable()
 
 
