@@ -5,12 +5,13 @@
 PYTHON ?= python3
 BIN := .venv/bin
 MODEL ?=
+WEB ?=
 
 .PHONY: demo test check format bench drills docs web lock clean
 
 demo: .venv/base.ok
 	scripts/debian-packages sandbox
-	$(BIN)/python examples/demo.py $(if $(MODEL),--model $(MODEL))
+	$(BIN)/python examples/demo.py $(if $(MODEL),--model $(MODEL)) $(if $(WEB),--web)
 
 test: .venv/dev.ok
 	scripts/debian-packages

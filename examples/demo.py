@@ -1,11 +1,12 @@
 """What `make demo` runs: the embedded model does three real jobs on a small project, runs the project's tests
-on its branch, and one change lands.
+on its branch, and one change lands once it is judged right; where it is not, three attempts compete.
 
 Every step is a `bowerbird` command that is printed before it runs, so each can be tried by hand. Nothing is
 scripted: the answers are the model's, and `jobs.py` checks each against the project's files.
 
     python examples/demo.py                                  # the embedded model; no key, no account
     python examples/demo.py --model anthropic:claude-sonnet-4-5
+    python examples/demo.py --web                            # afterwards, serve the page with the session
 """
 
 import argparse
@@ -18,13 +19,15 @@ import sys
 import time
 from pathlib import Path
 
-from jobs import JOBS, PRICES, PROJECT, Job
+from jobs import DELIVERY_CHECK, JOBS, PRICES, PROJECT, Job, wrong_patch
 
 ROOT = Path(__file__).resolve().parent.parent
 PLACE = ROOT / ".demo"
 WORK = PLACE / "bakery"
 DATA = PLACE / "data"
 TESTS = "Run the tests with `python3 -m unittest` and say whether they pass."
+TEST_COMMAND = "python3 -m unittest"
+WINNER = re.compile(r"^winner: \S+ merged into the branch of session (\S+)$", re.MULTILINE)
 # As a command's own output is shown: indented, which no words of the model are.
 TESTS_PASSED = re.compile(r"^ +Ran [1-9]\d* tests? in [\d.]+s\s+OK$", re.MULTILINE)
 
@@ -34,11 +37,12 @@ def say(text: str = "") -> None:
     print(text, flush=True)
 
 
-def bowerbird(*words: str, show: bool = True, steps: bool = False) -> str:
+def bowerbird(*words: str, show: bool = True, steps: bool = False, may_fail: bool = False) -> str:
     """Run one command in the copy of the project; return its standard output, shown as it comes.
 
     Args:
         steps: return what it tells of its steps, too (standard error).
+        may_fail: go on when it exits with an error.
     """
     if show:
         say(f"\n$ bowerbird {shlex.join(words)}")
@@ -53,7 +57,7 @@ def bowerbird(*words: str, show: bool = True, steps: bool = False) -> str:
             lines.append(line)
             if show:
                 print(line, end="", flush=True)
-    if process.returncode not in (0, 5) and words[0] != "doctor":
+    if process.returncode not in (0, 5) and not may_fail:
         say(f"\nThat command ended with exit code {process.returncode}; the demo stops here.")
         sys.exit(1)
     return "".join(lines)
@@ -72,12 +76,6 @@ def do_job(job: Job, model: list[str]) -> str | None:
 
 def run_tests(model: list[str]) -> str | None:
     """Let the agent run the project's own tests on the branch, before anything lands."""
-    sandbox = next(
-        c for c in json.loads(bowerbird("doctor", "--json", show=False))["checks"] if c["name"] == "sandbox"
-    )
-    if sandbox["found"].startswith("tier none"):
-        say(f"\n─── tests: left out, no process may run on this host ({sandbox['found']})")
-        return None
     say(f"\n─── tests: {TESTS}")
     started = time.monotonic()
     told = bowerbird("run", *model, "--no-memory", "--resume", "--", TESTS, steps=True)
@@ -87,17 +85,44 @@ def run_tests(model: list[str]) -> str | None:
     return None if passed else "the tests did not pass on the branch"
 
 
-def review_and_land(job: Job) -> str | None:
-    """Show the change, land it, look at the real file, take it back; return what went wrong."""
-    before = (WORK / PRICES).read_bytes()
+def sandbox_tier() -> str:
+    """Return what keeps processes in on this host, as `bowerbird doctor` tells it."""
+    say("\nLooking at what this host offers for running commands …")
+    checks = json.loads(bowerbird("doctor", "--json", show=False, may_fail=True))["checks"]
+    return next(check["found"] for check in checks if check["name"] == "sandbox")
+
+
+def judged(job: Job, model: list[str]) -> tuple[list[str], str | None]:
+    """Judge the change on its branch; where it is wrong, let three attempts compete.
+
+    Returns:
+        The session to land, as words of a command line (none: the newest), and what is wrong with it.
+    """
+    tier = sandbox_tier()
     say("\n─── The agent worked on a branch; the project itself is unchanged. What the branch changes:")
-    bowerbird("diff")
-    if (WORK / PRICES).read_bytes() != before:
+    wrong = wrong_patch(bowerbird("diff"))
+    if tier.startswith("tier none"):
+        say(f"\n─── tests: left out, no process may run on this host ({tier})")
+        return [], wrong
+    wrong = wrong or run_tests(model)
+    if wrong is None:
+        return [], None
+    say(f"    [not good enough to land: {wrong}]")
+    say("\n─── Three attempts compete; the project's tests and one look at the price decide:")
+    checks = ["--check", TEST_COMMAND, "--check", DELIVERY_CHECK]
+    told = bowerbird("attempt", *model, *checks, "--merge", job.prompt, may_fail=True)
+    winner = WINNER.search(told)
+    if winner is None:
+        return [], "no attempt passed the checks"
+    return [winner[1]], wrong_patch(bowerbird("diff", winner[1]))
+
+
+def land_and_undo(job: Job, session: list[str]) -> str | None:
+    """Land the judged change, look at the real file, take it back; return what went wrong."""
+    before = (WORK / PRICES).read_bytes()
+    if before != (PROJECT / PRICES).read_bytes():
         return "the project changed before the landing"
-    changed = json.loads(bowerbird("diff", "--json", show=False))
-    if not changed.get("written"):
-        return "the agent changed nothing"
-    bowerbird("land", "--yes")
+    bowerbird("land", "--yes", *session)
     wrong = job.check(PROJECT, WORK, "")
     say(f"    [{PRICES} in the project: {f'wrong: {wrong}' if wrong else 'changed as asked'}]")
     bowerbird("undo")
@@ -107,11 +132,23 @@ def review_and_land(job: Job) -> str | None:
     return wrong
 
 
+def next_commands() -> None:
+    """Say how to go on."""
+    place = f"--data-dir {DATA.relative_to(ROOT)}"
+    work = WORK.relative_to(ROOT)
+    say("\nGo on with one of these:")
+    say(f"  .venv/bin/bowerbird {place} run -w {work}     # talk to the agent about the bakery")
+    say(f"  .venv/bin/bowerbird {place} serve -w {work}   # the same sessions in the browser")
+    say(f"  cd ~/my-project && {ROOT}/.venv/bin/bowerbird     # your own project")
+
+
 def main() -> int:
     """Run the demo; exit code 1 when the model got something wrong."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--model", help="provider:model; needs that provider's key in the environment")
-    chosen = parser.parse_args().model
+    parser.add_argument("--web", action="store_true", help="afterwards, serve the page with the session")
+    options = parser.parse_args()
+    chosen = options.model
     started = time.monotonic()
     shutil.rmtree(WORK, ignore_errors=True)
     shutil.copytree(PROJECT, WORK)
@@ -119,16 +156,20 @@ def main() -> int:
     if chosen is None:
         bowerbird("model", "fetch")
     wrong = [do_job(job, model) for job in JOBS]
-    wrong.append(run_tests(model))
-    wrong.append(review_and_land(JOBS[-1]))
+    session, unfit = judged(JOBS[-1], model)
+    if unfit:
+        say(f"\nNothing landed: {unfit}.")
+    wrong.append(unfit or land_and_undo(JOBS[-1], session))
     failures = [text for text in wrong if text]
-    say(f"\nDone in {time.monotonic() - started:.0f} s; {WORK.relative_to(ROOT)} is yours to play with:")
-    say(f"  cd {WORK.relative_to(ROOT)} && ../../.venv/bin/bowerbird --data-dir ../data")
+    say(f"\nDone in {time.monotonic() - started:.0f} s.")
     if failures:
-        say(f"\nThe model got {len(failures)} of {len(wrong)} steps wrong: " + "; ".join(failures))
-        return 1
-    say("\nAll steps came out right.")
-    return 0
+        say(f"The model got {len(failures)} of {len(wrong)} steps wrong: " + "; ".join(failures))
+    else:
+        say("All steps came out right.")
+    next_commands()
+    if options.web:
+        bowerbird("serve", may_fail=True)
+    return 1 if failures else 0
 
 
 if __name__ == "__main__":

@@ -16,6 +16,8 @@ PROJECT = Path(__file__).resolve().parent / "bakery"
 PRODUCT = "Croissant"
 PRICES = "bakery/prices.py"
 NEW_LIMIT = "50.00"
+DELIVERY_LINE = f'FREE_DELIVERY_FROM = Decimal("{NEW_LIMIT}")'
+DELIVERY_CHECK = f"grep -qx '{DELIVERY_LINE}' {PRICES}"
 
 
 @dataclass(frozen=True)
@@ -80,12 +82,23 @@ def check_delivery(before: Path, after: Path, _answer: str) -> str | None:
     """The limit is the new one, and nothing else in the file changed."""
     old = (before / PRICES).read_text(encoding="utf-8").splitlines()
     new = (after / PRICES).read_text(encoding="utf-8").splitlines()
-    wanted = f'FREE_DELIVERY_FROM = Decimal("{NEW_LIMIT}")'
-    expected = [wanted if line.startswith("FREE_DELIVERY_FROM = ") else line for line in old]
+    expected = [DELIVERY_LINE if line.startswith("FREE_DELIVERY_FROM = ") else line for line in old]
     if new == old:
         return f"{PRICES} is unchanged"
     changed = [line for line in new if line not in old]
     return None if new == expected else f"{PRICES} does not read as asked; it now has {changed}"
+
+
+def wrong_patch(patch: str) -> str | None:
+    """Say what is wrong with a patch that should change the limit and nothing else; None when it is right."""
+    lines = patch.splitlines()
+    old = [line[1:] for line in lines if line.startswith("-") and not line.startswith("--- ")]
+    new = [line[1:] for line in lines if line.startswith("+") and not line.startswith("+++ ")]
+    if not old and not new:
+        return "the agent changed nothing"
+    if new == [DELIVERY_LINE] and len(old) == 1 and old[0].startswith("FREE_DELIVERY_FROM = "):
+        return None
+    return f"the change is not what was asked: {old} became {new}"
 
 
 JOBS = (
