@@ -17,9 +17,11 @@ from bowerbird.workspace import Workspace
 
 
 @asynccontextmanager
-async def owners(tmp_path: Path, tier: str) -> AsyncIterator[tuple[Bench, Bench]]:
+async def owners(tmp_path: Path, tier: str, hide: tuple[str, ...] = ()) -> AsyncIterator[tuple[Bench, Bench]]:
     settings = SandboxSettings(tier="copy", minimum="copy") if tier == "copy" else SandboxSettings()
-    async with bench_of(tmp_path, {"log": "", "d/kept": "1"}, settings=settings, needs=tier) as first:
+    async with bench_of(
+        tmp_path, {"log": "", "d/kept": "1"}, settings=settings, needs=tier, hide=hide
+    ) as first:
         data_dir = first.host.data_dir
         host = SandboxHost(data_dir, settings)
         with Workspace(first.root, data_dir=data_dir) as workspace:
@@ -73,3 +75,22 @@ async def test_each_sees_what_the_other_did_with_tools_and_commands(tmp_path: Pa
         assert done.output == expected
         landed.undo()
         assert (tmp_path / "ws" / "log").read_text() == ""
+
+
+async def test_none_takes_away_what_hides_files_from_the_others_commands(tmp_path: Path) -> None:
+    """Each has its own mask: one for both was removed under the other's mount (WS-9, SB-8; issue 10, point 5).
+
+    It ended with files shown that are hidden, or with no command at all. Any landing could begin it: its
+    directory in the workspace is a hidden name that comes and goes.
+    """
+    async with owners(tmp_path, "overlay", (".env",)) as pair:
+        root = tmp_path / "ws"
+        (root / ".env").write_text("KEY=1")
+        for number, turn in enumerate((0, 0, 1, 0, 1, 1, 0)):
+            bench = pair[turn]
+            if number in {0, 1, 5}:  # the first has made a mask more than the other
+                (root / f"d{number}").mkdir()
+                (root / f"d{number}/.env").write_text("KEY=2")
+            done = await bench.sandbox.run("cat .env d*/.env; find . -name .env; echo done")
+            assert done.exit_code == 0 and done.output.endswith("done\n")
+            assert "KEY" not in done.output and "\n./" not in done.output, done.output

@@ -144,8 +144,8 @@ def test_looking_for_hidden_names_costs_little(tmp_path: Path) -> None:
     (root / "d1/.env").write_text(SECRET)
     with Workspace(root, data_dir=tmp_path / "data", hide=HIDE) as workspace:
         branch = workspace.branch()
-        mask = Mask(tmp_path / "mask", branch.ground)
-        first = mask.layer()
+        mask = Mask(branch.ground)
+        first = mask.layer(tmp_path / "mask")
         looked: list[int] = []
         scandir = os.scandir
 
@@ -155,6 +155,6 @@ def test_looking_for_hidden_names_costs_little(tmp_path: Path) -> None:
 
         os.scandir = counted  # type: ignore[assignment]
         try:
-            assert mask.layer() == first and not looked
+            assert mask.layer(tmp_path / "mask") == first and not looked
         finally:
             os.scandir = scandir

@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from bowerbird.core.atomic import replace_file
 from bowerbird.core.errors import SandboxUnavailable
 from bowerbird.core.threads import in_thread, to_thread
 from bowerbird.sandbox.run.git_config import write_git_config
@@ -187,7 +188,7 @@ class OverlayProjection:
         if found is None:
             return ()
         config = self._view.directory / "git-config"
-        config.write_text(found.text, encoding="utf-8", errors="surrogateescape")
+        replace_file(config, found.text.encode("utf-8", "surrogateescape"))
         masks = [("/dev/null", path) for path in found.masked]
         if found.index is not None:
             index = self._view.directory / "git-index"

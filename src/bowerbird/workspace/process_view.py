@@ -22,7 +22,8 @@ from bowerbird.workspace.processes.mask import Mask
 from bowerbird.workspace.processes.mirror import Mirror
 from bowerbird.workspace.processes.mounts import submounts
 from bowerbird.workspace.registry.state import BranchState
-from bowerbird.workspace.tree import owned
+from bowerbird.workspace.tree import owned, presence
+from bowerbird.workspace.tree.open_layer import discard
 from bowerbird.workspace.tree.stack import Stack
 
 _AT_WORK = "runs commands on it"
@@ -91,7 +92,8 @@ class ProcessView:
         self._writes = 0
         self._in_use: dict[Path, int] = {}  # directory of temporary files → its lock
         self._told: tuple[tuple[int, ...], Told] = ((), {})
-        self._mask = Mask(state.directory / "mask", state.ground)
+        self._sandbox: str | None = None  # the name of its directory of temporary files
+        self._mask = Mask(state.ground)
 
     @property
     def directory(self) -> Path:
@@ -127,7 +129,8 @@ class ProcessView:
         empty = self.directory / "empty"
         empty.mkdir(mode=0o755, exist_ok=True)
         if self._state.ground.root is not None and self.hides:
-            lower.insert(len(lower) - 1, self._mask.layer())
+            name = self._sandbox or self.empty_tmp().parent.name
+            lower.insert(len(lower) - 1, self._mask.layer(self.directory / "mask" / name))
             if self._state.ground.masked is not None:
                 ground = lower.pop()
         if not lower:
@@ -224,9 +227,18 @@ class ProcessView:
         place.mkdir(mode=0o700, exist_ok=True)
         for left in place.iterdir():
             self.remove_tmp(left / "tmp")
-        made = place / new_id("t") / "tmp"
-        made.parent.mkdir()
-        self._in_use[made] = _locked(made.parent)
+        self._remove_masks()
+        while True:
+            made = place / new_id("t") / "tmp"
+            made.parent.mkdir()
+            # Before it is locked, who cleans up for another sandbox takes it for one that was left.
+            with suppress(BlockingIOError, FileNotFoundError):
+                lock = _locked(made.parent)
+                if presence.is_directory(made.parent):
+                    break
+                os.close(lock)
+        self._in_use[made] = lock
+        self._sandbox = made.parent.name
         made.mkdir()
         made.chmod(0o1777)  # as everywhere, which programs check; the branch's own directory is closed
         return made
@@ -234,6 +246,8 @@ class ProcessView:
     def remove_tmp(self, tmp: Path) -> None:
         """Delete what `empty_tmp` made, and all that commands left in it, unless another process uses it."""
         lock = self._in_use.pop(tmp, None)
+        if tmp.parent.name == self._sandbox:
+            self._sandbox = None
         # It may be gone with its branch, or the last process writes it yet: the next sandbox does the rest.
         with suppress(OSError):
             lock = _locked(tmp.parent) if lock is None else lock
@@ -242,8 +256,17 @@ class ProcessView:
                 owned.remove_tree(fd, tmp.parent.name)
             finally:
                 os.close(fd)
+            self._remove_masks()
         if lock is not None:
             os.close(lock)
+
+    def _remove_masks(self) -> None:
+        """Delete masks of sandboxes that are gone; one that lives has its directory of temporary files."""
+        masks = self.directory / "mask"
+        if presence.is_directory(masks):
+            for left in list(masks.iterdir()):
+                if not presence.exists(self.directory / "tmp" / left.name):
+                    discard(left)
 
     # ------------------------------------------------------------ taking a call back
 

@@ -13,6 +13,8 @@ import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from bowerbird.core.atomic import replace_file
+
 _LOOK_S = 10.0
 _MOST_IGNORED = 1 << 20
 _CONTENT = (
@@ -47,9 +49,10 @@ def write_git_config(directory: Path, shown_at: str, workspace: Path | None) -> 
     directory.mkdir(mode=0o700, exist_ok=True)
     rows, ignore = _of_user(workspace or Path("/"))
     if ignore:
-        (directory / "ignore").write_bytes(ignore)
+        replace_file(directory / "ignore", ignore)
         rows.append(("core.excludesfile", f"{shown_at}/ignore"))
-    (directory / "config").write_text(config_text(rows), encoding="utf-8", errors="surrogateescape")
+    text = config_text(rows)  # another server's commands may be reading it
+    replace_file(directory / "config", text.encode("utf-8", "surrogateescape"))
 
 
 def repository_values(file: Path) -> Rows:

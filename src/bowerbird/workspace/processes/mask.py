@@ -7,6 +7,7 @@ Here: finding the topmost hidden paths, keeping a layer that hides them. Not her
 import os
 import stat
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from bowerbird.workspace.tree import handles, presence
@@ -23,40 +24,46 @@ Sign = tuple[int, int, int]
 
 
 class Mask:
-    """The mask of one branch, made anew when other paths are hidden than before.
+    """The mask of one branch for one sandbox, made anew when other paths are hidden than before.
 
     Args:
-        directory: `…/branches/<id>/mask`; it holds one layer after the other.
         ground: the workspace and what of it the branch shows.
     """
 
-    def __init__(self, directory: Path, ground: Ground) -> None:
-        self._directory = directory
+    def __init__(self, ground: Ground) -> None:
         self._ground = ground
+        self._directory: Path | None = None
         self._seen: dict[str, tuple[Sign, tuple[str, ...], tuple[str, ...]]] = {}
         self._hidden: tuple[str, ...] | None = None
         self._made = 0
         self._next_s = 0.0  # when many directories are looked at again, `time.monotonic()`
 
-    def layer(self) -> Path:
+    def layer(self, directory: Path) -> Path:
         """Return the layer to mount right above the workspace; another path when other things are hidden.
 
         Looks at every directory of the workspace, and into those that changed since the last call. In a large
         workspace that is done only now and then: what gets a hidden name meanwhile is hidden a little later.
+
+        Args:
+            directory: of the sandbox alone: who takes a mask away that another one has mounted, shows what
+                it hid. It holds one layer after the other.
         """
-        if self._hidden is not None and time.monotonic() < self._next_s:
-            return self._directory / str(self._made)
+        if directory != self._directory:
+            self._directory, self._hidden = directory, None
+        elif self._hidden is not None and time.monotonic() < self._next_s:
+            return directory / str(self._made)
         start = time.monotonic()
         hidden = tuple(sorted(self._find(), key=os.fsencode))
         if len(self._seen) > _FEW:
             now = time.monotonic()
             self._next_s = now + (now - start) / _SHARE
         if hidden != self._hidden:
-            discard(self._directory)
+            self._hidden = None  # nothing is hidden before all of it is
+            discard(directory)
             self._made += 1
+            self._build(directory / str(self._made), hidden)
             self._hidden = hidden
-            self._build(self._directory / str(self._made))
-        return self._directory / str(self._made)
+        return directory / str(self._made)
 
     def _find(self) -> list[str]:
         """Return the topmost workspace paths that no view shows."""
@@ -99,11 +106,11 @@ class Mask:
                     inner.append(path)
         return sign, tuple(hidden), tuple(inner)
 
-    def _build(self, layer: Path) -> None:
+    def _build(self, layer: Path, hidden: Sequence[str]) -> None:
         layer.mkdir(mode=0o755, parents=True)
         root = self._ground.open_root()
         try:
-            for path in self._hidden or ():
+            for path in hidden:
                 self._make_way(root, layer, path.rpartition("/")[0])
                 make_whiteout(f"{layer}{path}")
             self._take_mode(root, layer, "")
