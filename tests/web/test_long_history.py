@@ -14,13 +14,13 @@ pytestmark = pytest.mark.timeout(patience(60))
 
 CALLS = 40
 STEPS = 18
-TOP_OF_FIRST = """() => {
+TOP_OF_ROW = """(name) => {
   const list = document.querySelector("[data-virtuoso-scroller]");
   const edge = list.getBoundingClientRect().top;
   const rows = [...list.querySelectorAll("details.tool")];
-  const first = rows.find((row) => row.getBoundingClientRect().top > edge + 40);
-  if (!first) return ["", 1 << 20];
-  return [first.innerText.trim(), Math.round(first.getBoundingClientRect().top)];
+  const found = rows.find((row) => name ? row.innerText.trim() === name : row.getBoundingClientRect().top > edge + 40);
+  if (!found) return ["", 1 << 20];
+  return [found.innerText.trim(), Math.round(found.getBoundingClientRect().top)];
 }"""
 
 
@@ -48,12 +48,12 @@ async def long_conversation(server: LiveServer, fake: FakeModels) -> str:
     return conversation
 
 
-async def at_rest(page: Page) -> tuple[str, int]:
-    """Return the first row that is read and where it stands, as soon as the list has drawn what is in view."""
+async def at_rest(page: Page, row: str = "") -> tuple[str, int]:
+    """Return a row, the first that is read, and where it stands, as soon as the list has drawn what is in view."""
     seen: list[str | int] = []
     async with asyncio.timeout(HANG_S):
         while True:
-            now = await page.evaluate(TOP_OF_FIRST)
+            now = await page.evaluate(TOP_OF_ROW, row)
             if now == seen and now[1] < page.viewport_size["height"]:
                 return now[0], now[1]
             seen = now
@@ -84,8 +84,9 @@ async def test_the_end_of_a_long_history_comes_first_and_reading_it_is_not_distu
 
     may_come.set()
     await expect(page.get_by_text("Earlier messages are being loaded")).to_have_count(0)
-    name, top = await at_rest(page)
-    assert name == before[0] and abs(top - before[1]) < 60, (before, name, top)
+    # A few pixels more may put another row first: what is read is where it was.
+    _, top = await at_rest(page, before[0])
+    assert abs(top - before[1]) < 60, (before, top)
     await scroller.evaluate("list => { list.scrollTop = 0 }")
     await expect(log(page).get_by_text("Begin, please.")).to_be_visible()
     shown = await log(page).inner_text()
