@@ -298,7 +298,7 @@ class BranchSandbox:
                 raise
             if first:
                 self._before = self._view.before_call(mark) if mark is not None else None
-            if await self.network.open():
+            if await self.network.open(self._projection.net):
                 await warm.open_bridge()
             running = RunningCommand(
                 warm,
@@ -375,8 +375,8 @@ class BranchSandbox:
         """End the processes; the branch and the next command lose nothing."""
         async with self._preparing:
             if not self._running:
-                self._projection.close()
                 await self.network.close()
+                self._projection.close()
 
     async def close(self) -> None:
         """End everything that runs, keep what it changed."""

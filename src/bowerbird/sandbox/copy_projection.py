@@ -61,6 +61,7 @@ class CopyProjection:
         self._mirror = view.mirror()
         self.root = str(self._mirror.tree)
         self.spill_prefix = str(view.directory / "out")
+        self.net = view.directory / "net"
         self._shims = view.directory / "shims"
         self._shimmed: dict[str, int] = {}  # directory of programs → when it was changed last
         places = (in_branch(entry, view.workspace, self.root) for entry in host.facts.tools.path)

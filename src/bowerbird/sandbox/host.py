@@ -20,7 +20,6 @@ from bowerbird.sandbox.network.egress_proxy import Resolver, system_resolver
 from bowerbird.sandbox.network.network import BranchNetwork, NetworkRules, rules_of
 from bowerbird.sandbox.network.registries import package_hosts
 from bowerbird.sandbox.probe import Bubblewrap, find_bubblewrap, probe_copy, probe_overlay, write_accounts
-from bowerbird.sandbox.projection import NET
 from bowerbird.sandbox.remembered import Remembered
 from bowerbird.sandbox.run.profile import HostFacts, host_facts
 from bowerbird.sandbox.run.shown_trees import Workspaces
@@ -200,7 +199,6 @@ class SandboxHost:
             tier = await self._instead(view.unavailable)
         allow = self.settings.allow if tier == "overlay" else ()
         network = BranchNetwork(
-            view.directory / NET,
             await self.network_rules(allow),
             lambda event: self._tell(branch.id, event),
             resolve=self._resolve,

@@ -34,21 +34,19 @@ if TYPE_CHECKING:
     from bowerbird.sandbox.host import SandboxHost
 
 
-NET = "net"
-"""Directory of a branch in which its proxy, if it has one, listens."""
-
-
 class Projection(Protocol):
     """One branch as processes see it; used by one `BranchSandbox`, which orders the calls.
 
     Attributes:
         tier: how it is done. root: the branch's path for processes. stands: that, with their homes.
         spill_prefix: directory under which commands and file tools find whole outputs.
+        net: directory that the sandbox now running shows as its proxy's.
     """
 
     tier: Tier
     root: str
     spill_prefix: str
+    net: Path
 
     @property
     def stands(self) -> Standing:
@@ -116,6 +114,7 @@ class OverlayProjection:
         self._mounted: Mounted | None = None
         self._dirs: OverlayDirs | None = None
         self._tmp: Path | None = None
+        self.net = view.directory / "net"
         self._live = contextlib.ExitStack()
         self.stands = Standing(self.root, view.workspace)
 
@@ -165,17 +164,17 @@ class OverlayProjection:
         if self._view.unavailable is not None:
             raise SandboxUnavailable(f"this branch cannot be mounted: {self._view.unavailable}")
         home = self._view.directory / "home"
-        net = self._view.directory / NET
         facts = await host.facts_for(self._view.workspace)
         await to_thread(make_home, home, facts)
-        for directory in (self.spills, net):
-            directory.mkdir(mode=0o700, exist_ok=True)
+        self.spills.mkdir(mode=0o700, exist_ok=True)
         git = self._view.directory / "git"
         await to_thread(write_git_config, git, GIT, self._view.workspace)
         self._tmp = tmp = await to_thread(self._view.empty_tmp)
+        self.net = self._view.own_place("net")
+        self.net.mkdir(mode=0o700, parents=True)
         places = Places(
-            self.root, str(home), str(self.spills), str(host.accounts), str(PACKAGE / "inside"), str(net),
-            tmp=str(tmp), git=((str(git), GIT), *await to_thread(self._git)),
+            self.root, str(home), str(self.spills), str(host.accounts), str(PACKAGE / "inside"),
+            str(self.net), tmp=str(tmp), git=((str(git), GIT), *await to_thread(self._git)),
         )  # fmt: skip
         limits = host.settings.limits
         words = bubblewrap(host.bubblewrap, facts, places, limits.memory_bytes // 2)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 from bowerbird.core.errors import Stale
 from bowerbird.core.ids import new_id
@@ -129,8 +129,7 @@ class ProcessView:
         empty = self.directory / "empty"
         empty.mkdir(mode=0o755, exist_ok=True)
         if self._state.ground.root is not None and self.hides:
-            name = self._sandbox or self.empty_tmp().parent.name
-            lower.insert(len(lower) - 1, self._mask.layer(self.directory / "mask" / name))
+            lower.insert(len(lower) - 1, self._mask.layer(self.own_place("mask")))
             if self._state.ground.masked is not None:
                 ground = lower.pop()
         if not lower:
@@ -227,7 +226,7 @@ class ProcessView:
         place.mkdir(mode=0o700, exist_ok=True)
         for left in place.iterdir():
             self.remove_tmp(left / "tmp")
-        self._remove_masks()
+        self._remove_left()
         while True:
             made = place / new_id("t") / "tmp"
             made.parent.mkdir()
@@ -256,15 +255,22 @@ class ProcessView:
                 owned.remove_tree(fd, tmp.parent.name)
             finally:
                 os.close(fd)
-            self._remove_masks()
+            self._remove_left()
         if lock is not None:
             os.close(lock)
 
-    def _remove_masks(self) -> None:
-        """Delete masks of sandboxes that are gone; one that lives has its directory of temporary files."""
-        masks = self.directory / "mask"
-        if presence.is_directory(masks):
-            for left in list(masks.iterdir()):
+    def own_place(self, kind: Literal["mask", "net"]) -> Path:
+        """Return a directory of this sandbox alone, not made yet; it ends with its temporary files.
+
+        Another server's sandbox may stand on the same branch: what is mounted there, or answers there, stays.
+        """
+        return self.directory / kind / (self._sandbox or self.empty_tmp().parent.name)
+
+    def _remove_left(self) -> None:
+        """Delete what is of sandboxes that are gone; one that lives has its directory of temporary files."""
+        for kind in ("mask", "net"):
+            place = self.directory / kind
+            for left in list(place.iterdir()) if presence.is_directory(place) else ():
                 if not presence.exists(self.directory / "tmp" / left.name):
                     discard(left)
 

@@ -14,8 +14,10 @@ from support.sandboxes import Bench, bench_of
 
 from bowerbird.core.errors import ConfigError, InvalidArgument
 from bowerbird.core.events import Egress
+from bowerbird.sandbox.host import SandboxHost
 from bowerbird.sandbox.network.network import NetworkRules
 from bowerbird.sandbox.settings import SandboxSettings
+from bowerbird.workspace import Workspace
 
 SECRET = "only-for-the-host"
 
@@ -322,10 +324,31 @@ async def test_the_proxy_is_gone_when_the_session_has_ended(tmp_path):
     async with web_server() as web, open_bench(tmp_path, "none.test") as bench:
         await bench.sandbox.network.change(only(web))
         await bench.sandbox.run("true")
+        assert bench.sandbox.network.directory is not None
         place = bench.sandbox.network.directory / "proxy.sock"
         assert place.is_socket()
         await bench.host.release(bench.branch.id)
         assert not place.exists()
+
+
+async def test_what_another_server_allows_on_the_branch_is_its_own(tmp_path: Path) -> None:
+    """Two servers on one data directory had one socket: the last to start decided for both (D-4, SB-27)."""
+    async with web_server() as web, open_bench(tmp_path, "none.test") as first:
+        host = SandboxHost(first.host.data_dir, first.host.settings)
+        with Workspace(first.root, data_dir=first.host.data_dir) as workspace:
+            second = Bench(first.root, workspace.open(first.branch.id), host)
+            try:
+                second.opened = await host.sandbox(second.branch)
+                await first.sandbox.network.change(only(web))
+                asked = f"http://good.test:{web.port}/"
+                assert await curl(first, asked) == f"{SECRET} [200]"
+                assert "[403]" in await curl(second, asked)
+                assert await curl(first, asked) == f"{SECRET} [200]"
+                assert "[403]" in await curl(second, asked)
+            finally:
+                await host.close()
+            assert await curl(first, asked) == f"{SECRET} [200]"
+        assert len(web.hosts) == 3
 
 
 async def test_a_command_cannot_choose_its_network(tmp_path):

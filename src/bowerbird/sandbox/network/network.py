@@ -43,8 +43,10 @@ class NetworkRules:
 class BranchNetwork:
     """The network of one branch's sandbox; belongs to one event loop.
 
+    Attributes:
+        directory: host directory that the sandbox shows as the proxy's, once there is one.
+
     Args:
-        directory: host directory that the sandbox shows as the proxy's; made when needed.
         rules: what applies from the first command on.
         on_egress: hears of every request.
         resolve: finds addresses of hosts.
@@ -52,13 +54,12 @@ class BranchNetwork:
 
     def __init__(
         self,
-        directory: Path,
         rules: NetworkRules,
         on_egress: Callable[[Egress], None],
         *,
         resolve: Resolver = system_resolver,
     ) -> None:
-        self.directory = directory
+        self.directory: Path | None = None
         self._rules = rules
         self._policy = EgressPolicy.parse(rules.allow, rules.packages)
         self._on_egress = on_egress
@@ -101,12 +102,19 @@ class BranchNetwork:
         elif self._proxy is not None:
             self._proxy.policy = policy
 
-    async def open(self) -> bool:
-        """Start the proxy when the mode needs one; return whether there is one."""
+    async def open(self, directory: Path) -> bool:
+        """Start the proxy when the mode needs one; return whether there is one.
+
+        Args:
+            directory: of the sandbox that runs now; for another one than before, the proxy starts again.
+        """
         if not self._rules.allow:
             return False
+        if directory != self.directory:
+            await self.close()
         async with self._opening:
             if self._proxy is None:
+                self.directory = directory
                 limits = ProxyLimits(total_bytes=max(0, self._rules.max_bytes - self._moved))
                 proxy = EgressProxy(
                     self._policy,
@@ -115,7 +123,7 @@ class BranchNetwork:
                     private_hosts=self._rules.private_hosts,
                     resolve=self._resolve,
                 )
-                await proxy.start(_listen(self.directory))
+                await proxy.start(_listen(directory))
                 self._proxy = proxy
         return True
 
@@ -126,8 +134,8 @@ class BranchNetwork:
             if proxy is not None:
                 self._moved += proxy.bytes_moved
                 await proxy.close()
-                with contextlib.suppress(FileNotFoundError):
-                    (self.directory / _SOCKET).unlink()
+                if self.directory is not None:
+                    (self.directory / _SOCKET).unlink(missing_ok=True)
 
 
 def rules_of(
