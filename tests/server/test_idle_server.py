@@ -30,7 +30,7 @@ NEEDED_LATER = (
     "obstore openai opentelemetry.sdk prompt_toolkit pydantic_monty pygit2 pygments pypdf rich ruamel "
     "sqlalchemy.orm telegram tokenizers trafilatura tree_sitter"
 )
-"""What a server that serves nobody has not imported; Alembic only where the database was made before."""
+"""What a server that serves nobody has not imported, with a new database, too."""
 
 
 def told_by_a_server(place: Path) -> dict[str, Any]:
@@ -62,10 +62,8 @@ def told_by_a_server(place: Path) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What a server tells whose database was there already."""
-    place = tmp_path_factory.mktemp("idle")
-    told_by_a_server(place)
-    return told_by_a_server(place)
+    """What a server tells that has made its database."""
+    return told_by_a_server(tmp_path_factory.mktemp("idle"))
 
 
 def test_threads_that_compute_let_the_event_loop_in_soon(told: dict[str, Any]) -> None:

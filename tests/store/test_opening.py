@@ -3,17 +3,21 @@
 import hashlib
 import shutil
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import create_engine
+from sqlalchemy import Connection, create_engine, inspect, text
+from sqlalchemy.ext.asyncio import create_async_engine
 from support.stores import THREAD, URL, opened
 
 from bowerbird.core.errors import ConfigError, StoreCorrupt, StoreTooNew
 from bowerbird.store import Store, StoreOptions
+from bowerbird.store.migrate import run_revisions, upgrade
 from bowerbird.store.migrations import HEAD, REVISIONS
+from bowerbird.store.sql.postgres_url import postgres_url
 from bowerbird.store.sql.sqlite import database_file, filesystem_of, refuse_unusable
 from bowerbird.store.sql.tables import metadata
 
@@ -40,6 +44,48 @@ async def test_a_new_database_has_every_table_of_the_chapter(tmp_path: Path) -> 
     with engine.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []
     engine.dispose()
+
+
+def described(connection: Connection) -> dict[str, object]:
+    """Return what a database says of each of its tables, with nothing depending on the order of making."""
+    seen = inspect(connection)
+    return {
+        table: [
+            sorted(map(repr, found))
+            for found in (
+                [{**column, "type": str(column["type"])} for column in seen.get_columns(table)],
+                [seen.get_pk_constraint(table)],
+                seen.get_foreign_keys(table),
+                seen.get_unique_constraints(table),
+                seen.get_indexes(table),
+                seen.get_check_constraints(table),
+            )
+        ]
+        for table in seen.get_table_names()
+    }
+
+
+def made(connection: Connection, way: Callable[[Connection], None]) -> dict[str, object]:
+    way(connection)
+    version = connection.execute(text("SELECT version_num FROM alembic_version")).scalars().all()
+    return {**described(connection), "version": version}
+
+
+async def test_a_new_database_is_what_all_revisions_make(database_url: str) -> None:
+    """SE-6: new ones are made without Alembic (D-14)."""
+    found: list[dict[str, object]] = []
+    for way in (upgrade, run_revisions):
+        if database_url.startswith("sqlite"):
+            with create_engine("sqlite://").begin() as connection:
+                found.append(made(connection, way))
+            continue
+        engine = create_async_engine(postgres_url(database_url))
+        async with engine.connect() as connection, connection.begin() as all_of_it:
+            found.append(await connection.run_sync(made, way))
+            await all_of_it.rollback()
+        await engine.dispose()
+    at_once, by_revisions = found
+    assert at_once == by_revisions and len(at_once) > 20
 
 
 async def test_every_foreign_key_has_an_index(tmp_path: Path) -> None:

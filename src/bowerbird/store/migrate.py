@@ -2,9 +2,12 @@
 
 Here: which revision a database has, what follows from it, and running Alembic. Not here:
 the revisions themselves, opening files, PostgreSQL or SQLite peculiarities.
+
+A new database gets today's tables at once: that they are what the revisions make is a test
+(`tests/store/test_opening.py`), and Alembic is for databases that were made before.
 """
 
-from sqlalchemy import Connection, inspect, text
+from sqlalchemy import Column, Connection, MetaData, String, Table, inspect, text
 
 from bowerbird.core.errors import ConfigError, StoreTooNew
 from bowerbird.core.timestamps import now_iso
@@ -48,6 +51,7 @@ def upgrade(connection: Connection, *, adopt: bool = False) -> None:
     revision = revision_of(connection)
     if revision == HEAD:
         return
+    is_new = not inspect(connection).has_table(_VERSION_TABLE)
     if revision is None:
         _refuse_foreign(connection, adopt)
     elif revision not in REVISIONS:
@@ -55,7 +59,10 @@ def upgrade(connection: Connection, *, adopt: bool = False) -> None:
             f"the database has revision {revision}, this program knows up to {HEAD}; nothing was changed. "
             "Start the newer program, or point store.url at another database"
         )
-    _run(connection)
+    if is_new:
+        _create(connection)
+    else:
+        run_revisions(connection)
     if revision is None:
         connection.execute(metadata.tables["meta"].insert(), {"key": "created_at", "value": now_iso()})
 
@@ -75,7 +82,16 @@ def _refuse_foreign(connection: Connection, adopt: bool) -> None:
         )
 
 
-def _run(connection: Connection) -> None:
+def _create(connection: Connection) -> None:
+    metadata.create_all(connection, checkfirst=False)  # a foreign table of the same name is an error
+    name = Column("version_num", String(32), primary_key=True)
+    version = Table(_VERSION_TABLE, MetaData(naming_convention={"pk": f"{_VERSION_TABLE}_pkc"}), name)
+    version.create(connection)
+    connection.execute(version.insert(), {"version_num": HEAD})
+
+
+def run_revisions(connection: Connection) -> None:
+    """Run every missing revision; a database without any gets all of them."""
     from alembic import command
     from alembic.config import Config
 
