@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, cast
 from bowerbird.cli.client.protocol import Contest, Row
 from bowerbird.cli.terminal.exits import USAGE, CliExit
 from bowerbird.cli.terminal.text import one_line
+from bowerbird.core.threads import to_thread
 from bowerbird.core.timestamps import to_iso
 from bowerbird.sessions import shown
+from bowerbird.sessions.file_text import shown_file
 from bowerbird.sessions.live.hub import Published
 
 if TYPE_CHECKING:
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from bowerbird.sessions.subagents.runner import Children
     from bowerbird.sessions.upkeep.memory_rewriting import Remembering
     from bowerbird.subagents.calls import Calls
+
+MOST_NAMES = 200_000
 
 
 class LocalRest:
@@ -127,6 +131,21 @@ class LocalRest:
         flags = dict((await self._sessions.get(thread_id)).flags)
         policy, limits = turn_policy(settings, flags), turn_limits(settings, flags, "")
         return await self._children.on_behalf(thread_id, policy, limits, emit=emit)
+
+    # ------------------------------------------------------------ what a message is made of
+
+    async def names(self, thread_id: str | None) -> list[str]:
+        """See `Client`."""
+        if thread_id is not None:
+            browse = (await self._sessions.branch(thread_id)).browse()
+        else:
+            browse = (await self._application.branches.workspace(str(self._directory))).browse()
+        return (await to_thread(browse.names, MOST_NAMES))[0]
+
+    async def file(self, thread_id: str, path: str) -> Row:
+        """See `Client`."""
+        browse = (await self._sessions.branch(thread_id)).browse()
+        return await to_thread(lambda: shown_file(browse.open(f"/{path}")))
 
     # ------------------------------------------------------------ the rest
 

@@ -173,6 +173,20 @@ class Client(Protocol):
         """
         ...
 
+    # ------------------------------------------------------------ what a message is made of
+
+    async def names(self, thread_id: str | None) -> list[str]:
+        """Return the paths of a branch's files but ignored ones; without a session, of the directory."""
+        ...
+
+    async def file(self, thread_id: str, path: str) -> Row:
+        """Return a branch's file: `path`, `size`, `content` (None for a binary one), `truncated`.
+
+        Raises:
+            BowerbirdError: there is no such file, or it is a directory.
+        """
+        ...
+
     # ------------------------------------------------------------ review
 
     async def changed(self, thread_id: str) -> list[str]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from bowerbird.cli.client.protocol import Contest, Fix, News, Preferences, Row
+from bowerbird.cli.client.server_rest import ServerRest
 from bowerbird.cli.terminal.exits import USAGE, CliExit, Refused
 from bowerbird.cli.terminal.picking import branch_paths
 from bowerbird.cli.terminal.text import harmless, one_line
@@ -37,7 +38,7 @@ _OF_THE_CONNECTION = (wire.Hello, wire.BranchUpdate)
 """Frames that greet a viewer and keep a page's list of files: no events of the session."""
 
 
-class ServerClient:
+class ServerClient(ServerRest):
     """Works with the conversations of one server.
 
     Args:
@@ -51,7 +52,7 @@ class ServerClient:
     def __init__(
         self, requests: "Requests", preferences: Preferences, liked: "CliSection | None" = None
     ) -> None:
-        self._requests = requests
+        super().__init__(requests)
         self.where = harmless(requests.address.url)
         self.preferences = preferences
         self._liked = liked

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from bowerbird.cli.client.protocol import Client, News, Row
+from bowerbird.cli.run.completer import LineCompleter
+from bowerbird.cli.run.mentions import BranchNames, attached
 from bowerbird.cli.run.prompt_screen import ChatScreen, Leave
-from bowerbird.cli.run.slash_lines import Refused, Said, Slash, read_line
+from bowerbird.cli.run.slash_lines import COMMANDS, Refused, Said, Slash, read_line
 from bowerbird.cli.run.watching import Watch
 from bowerbird.cli.terminal.drawing import MarkdownPainter
 from bowerbird.cli.terminal.exits import DONE, CliExit
@@ -56,13 +58,14 @@ class Chat:
         self.session: Row | None = None
         self.story = Story()
         self.changed: list[str] = []
+        self.names = BranchNames(lambda: client.names(None if self.session is None else self.session["id"]))
         liked = client.preferences
         self.screen = ChatScreen(
             shell.terminal,
             history_file=liked.history_file,
             vi_mode=liked.vi_mode,
             on_stop=self._stop_key,
-            paths=lambda: self.changed,
+            completer=LineCompleter(lambda: COMMANDS, lambda: self.changed, self.names.get),
         )
         self.screen.status = self._status
         self._markdown = MarkdownPainter(colour=shell.terminal.out.colour, theme=liked.theme)
@@ -172,7 +175,10 @@ class Chat:
     async def send(self, text: str) -> None:
         """Send a message: it starts a turn, or waits for the one that runs."""
         session = await self.ensure_session()
-        receipt = await self.client.send(session["id"], text)
+        message = await attached(self.client, session["id"], self.names, text)
+        if message.said:
+            self.screen.line(f"goes along: {', '.join(message.said)}", "dim")
+        receipt = await self.client.send(session["id"], message.text)
         turn_id = str(receipt["turn_id"])
         self._inbox[turn_id] = str(receipt["inbox_id"])
         if self.screen.mode == "running":
@@ -267,6 +273,7 @@ class Chat:
 
     async def refresh(self) -> None:
         """Read the session and its changed paths anew."""
+        self.names.forget()
         if self.session is None:
             return
         self.session = await self.client.show(self.session["id"], messages=False)

@@ -8,15 +8,15 @@ import asyncio
 import sys
 import termios
 import time
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Literal
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import in_terminal, run_in_terminal
-from prompt_toolkit.completion import CompleteEvent, Completer, Completion
-from prompt_toolkit.document import Document
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.input.vt100 import Vt100Input, cooked_mode
@@ -25,7 +25,7 @@ from prompt_toolkit.key_binding.key_processor import KeyPressEvent
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.patch_stdout import patch_stdout
 
-from bowerbird.cli.run.slash_lines import COMMANDS
+from bowerbird.cli.run.completer import LineCompleter
 from bowerbird.cli.terminal.terminal import Spinner, Terminal
 from bowerbird.cli.terminal.text import cut, harmless, plural, width_of, wrapped
 
@@ -48,7 +48,7 @@ class ChatScreen:
         terminal: streams and colours.
         history_file: typed lines are kept here, 0600; None = only in memory.
         on_stop: called for Ctrl+C while a turn runs.
-        paths: returns paths that `/diff` and `/land` complete.
+        completer: of what is typed.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class ChatScreen:
         history_file: Path | None,
         vi_mode: bool,
         on_stop: Callable[[], None],
-        paths: Callable[[], Iterable[str]],
+        completer: LineCompleter,
     ) -> None:
         self.mode: Mode = "idle"
         self.question = ""
@@ -80,7 +80,7 @@ class ChatScreen:
             multiline=True,
             history=_history(history_file),
             vi_mode=vi_mode,
-            completer=_SlashCompleter(paths),
+            completer=completer,
             complete_while_typing=False,
             key_bindings=self._keys(),
             bottom_toolbar=self._toolbar,
@@ -88,6 +88,11 @@ class ChatScreen:
             prompt_continuation=lambda width, _line, _wrapped: " " * max(width - 2, 0) + "… ",
             enable_history_search=True,
             erase_when_done=True,  # what was typed is printed by `echo`, without what stood above it
+        )
+        buffer = self._prompt.default_buffer
+        # Of its own, because the searching of the history turns the session's off.
+        buffer.complete_while_typing = Condition(
+            lambda: self.mode != "asking" and completer.opens(buffer.document)
         )
         # A terminal that cannot report its cursor works all the same; a warning would only be in the way.
         self._prompt.app.renderer.cpr_not_supported_callback = None
@@ -256,7 +261,8 @@ class ChatScreen:
 
         @keys.add("enter")
         def accept(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction] - registered
-            event.current_buffer.validate_and_handle()
+            if not _takes_choice(event.current_buffer):
+                event.current_buffer.validate_and_handle()
 
         @keys.add("escape", "enter")
         def newline(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction] - registered
@@ -299,26 +305,18 @@ class _Keyboard(Vt100Input):
         return nullcontext()
 
 
-class _SlashCompleter(Completer):
-    """Names of slash commands, and paths after those that take them."""
-
-    def __init__(self, paths: Callable[[], Iterable[str]]) -> None:
-        self._paths = paths
-
-    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        text = document.text_before_cursor
-        if not text.startswith("/") or "\n" in text:
-            return
-        name, space, argument = text[1:].partition(" ")
-        if not space:
-            for command, meaning in COMMANDS.items():
-                if command.startswith(name):
-                    yield Completion(command, start_position=-len(name), display_meta=meaning)
-        elif name in ("diff", "land"):
-            word = argument.rsplit(" ", 1)[-1]
-            for path in self._paths():
-                if path.startswith(word):
-                    yield Completion(path, start_position=-len(word))
+def _takes_choice(buffer: Buffer) -> bool:
+    """Whether Enter takes the name that is chosen in the menu; a chosen command runs at once."""
+    state = buffer.complete_state
+    chosen = state.current_completion if state is not None else None
+    if chosen is None or not chosen.text.startswith("@"):
+        return False
+    buffer.complete_state = None
+    if chosen.text.endswith("/"):
+        buffer.start_completion(select_first=False)  # what is in the directory
+    else:
+        buffer.insert_text(" ")
+    return True
 
 
 def _history(file: Path | None) -> History:

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from bowerbird.core.threads import to_thread
 from bowerbird.server.common.json_answers import answer
 from bowerbird.server.common.ownership import owned_session
-from bowerbird.server.conversations.files import list_files, open_file, shown_file, virtual
+from bowerbird.server.conversations.files import list_files, list_names, open_file, virtual
 from bowerbird.server.conversations.review import branch_of
 from bowerbird.server.conversations.uploads import (
     land_upload,
@@ -26,6 +26,7 @@ from bowerbird.server.conversations.uploads import (
 from bowerbird.server.http.downloads import file_answer, is_known, validators
 from bowerbird.server.http.multipart import receive_files
 from bowerbird.server.routes.common import Context, ConversationId, Shown, User, Viewer
+from bowerbird.sessions.file_text import shown_file
 
 
 class _Anything(PathConvertor):
@@ -59,6 +60,13 @@ class FileRow(Shown):
     size: int
     conversation_id: str | None
     state: str
+
+
+class NamesShown(Shown):
+    """Paths of files without a leading slash, those that git ignores left out."""
+
+    names: list[str]
+    truncated: bool
 
 
 class FileShown(Shown):
@@ -125,6 +133,19 @@ async def files(
     """
     rows, more = await list_files(context, caller, conversation, limit, at)
     return answer(rows, headers={"X-Truncated": "true"} if more else None)
+
+
+@router.get("/workspace/names", response_model=NamesShown, summary="Names to complete from")
+async def names(
+    context: Context,
+    caller: Viewer,
+    conversation: Annotated[
+        str | None, Query(max_length=200, description="Its branch; the default workspace without one.")
+    ] = None,
+    limit: Annotated[int, Query(ge=1, le=200_000)] = 200_000,
+) -> Response:
+    """What `@` completes while a message is typed: no ignored files, no sizes."""
+    return answer(await list_names(context, caller, conversation, limit))
 
 
 @router.get("/workspace/file/{path:anything}", response_model=FileShown, summary="One file's text")

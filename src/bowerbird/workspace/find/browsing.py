@@ -103,6 +103,15 @@ class Browse:
                 rows.append(FileFacts(shown(path), stat.st_size, stat.st_mtime_ns, path in changed))
         return rows, len(found.files) >= most
 
+    def names(self, most: int) -> tuple[list[str], bool]:
+        """Return paths of files that no ignore rule leaves out, at most `most`, and whether there are more.
+
+        What a person types names from: no sizes, no leading slash; names that cannot be typed are left out.
+        """
+        found = Walker(self._view, compile_glob("**/*")).run()
+        paths = [path[1:] for path in (*found.files, *found.links) if path.isprintable()]
+        return sorted(paths)[:most], len(paths) > most
+
     def changes(self) -> dict[str, FileFacts | None]:
         """Return the files that the branch has its own version of, None for what it deleted."""
         found: dict[str, FileFacts | None] = {}

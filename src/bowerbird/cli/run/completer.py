@@ -1,0 +1,72 @@
+"""The menu of the prompt: slash commands, paths after those that take them, names after an @ (UI-52, 73, 74).
+
+Here: which words are offered where. Not here: how names fit (`names.py`), keys (`prompt_screen.py`).
+"""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+
+from bowerbird.cli.run.mentions import mention_of, typed_mention
+from bowerbird.cli.run.names import Names
+from bowerbird.cli.terminal.text import harmless
+
+
+class LineCompleter(Completer):
+    """Completes a line.
+
+    Args:
+        commands: slash commands there are now, with what they do. paths: that the branch changes.
+        names: of the branch's files.
+    """
+
+    def __init__(
+        self,
+        commands: Callable[[], Mapping[str, str]],
+        paths: Callable[[], Iterable[str]],
+        names: Callable[[], Awaitable[Names]],
+    ) -> None:
+        self._commands = commands
+        self._paths = paths
+        self._names = names
+
+    @staticmethod
+    def opens(document: Document) -> bool:
+        """Whether the menu opens by itself while this is typed."""
+        before = document.text_before_cursor
+        return (_is_command(before) and " " not in before) or typed_mention(before) is not None
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        """Return what needs no waiting: commands, and the paths of the branch's changes."""
+        before = document.text_before_cursor
+        if not _is_command(before):
+            return
+        name, space, argument = before[1:].partition(" ")
+        if not space:
+            for command, meaning in self._commands().items():
+                if command.startswith(name):
+                    yield Completion(command, start_position=-len(name), display_meta=harmless(meaning))
+        elif name in ("diff", "land"):
+            word = argument.rsplit(" ", 1)[-1]
+            for path in self._paths():
+                if path.startswith(word):
+                    yield Completion(path, start_position=-len(word))
+
+    async def get_completions_async(
+        self, document: Document, complete_event: CompleteEvent
+    ) -> AsyncGenerator[Completion, None]:
+        """Return those, or names after an @."""
+        before = document.text_before_cursor
+        typed = typed_mention(before)
+        if typed is None:
+            for completion in self.get_completions(document, complete_event):
+                yield completion
+            return
+        start = len(before) - before.rindex("@")
+        for name in (await self._names()).find(typed):
+            yield Completion(mention_of(name), start_position=-start, display=name)
+
+
+def _is_command(before: str) -> bool:
+    return before.startswith("/") and "\n" not in before
