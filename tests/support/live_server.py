@@ -85,7 +85,9 @@ async def live_server(
         with patch.object(listening, "capture_signals", contextlib.nullcontext):
             task = asyncio.create_task(listening.serve([bound]))
             try:
-                async with httpx.AsyncClient(base_url=address, timeout=WAIT_S, trust_env=False) as http:
+                async with httpx.AsyncClient(
+                    base_url=address, timeout=WAIT_S, trust_env=False, verify=False
+                ) as http:
                     yield LiveServer(serving, address, fake, http)
             finally:
                 listening.should_exit = True

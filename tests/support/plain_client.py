@@ -109,7 +109,7 @@ class PlainClient:
 
     def __init__(self, address: str) -> None:
         self._address = address
-        self.http = httpx.AsyncClient(base_url=address, timeout=WAIT_S, trust_env=False)
+        self.http = httpx.AsyncClient(base_url=address, timeout=WAIT_S, trust_env=False, verify=False)
 
     async def __aenter__(self) -> PlainClient:
         return self

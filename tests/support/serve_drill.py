@@ -17,6 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 from support.serve_peers import EXTERNAL, MODEL, Peers
@@ -197,13 +198,16 @@ class ServeDrill:
         async with asyncio.timeout(WAIT_S):
             while _lives(pid):
                 try:
+                    # Asked cheaply: who starts up needs the processor.
+                    _, writer = await asyncio.open_connection("127.0.0.1", urlsplit(self.address).port)
+                    writer.close()
                     async with httpx.AsyncClient(
-                        base_url=self.address, timeout=WAIT_S, trust_env=False
+                        base_url=self.address, timeout=WAIT_S, trust_env=False, verify=False
                     ) as client:
                         await work(client)
                     return
                 except _GONE:
-                    await asyncio.sleep(0.005)
+                    await asyncio.sleep(0.01)
 
     async def everybody_speaks(self, client: httpx.AsyncClient) -> None:
         """Each conversation is sent its next message; returns when all are answered."""
