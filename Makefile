@@ -6,6 +6,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 MODEL ?=
 WEB ?=
+# One more than there are cores, up to eight: many tests wait for something.
+WORKERS ?= $(shell n=$$(nproc); echo $$((n < 7 ? n + 1 : 8)))
 
 .PHONY: demo test check format bench drills docs web lock clean
 
@@ -16,7 +18,7 @@ demo: .venv/base.ok
 test: .venv/dev.ok
 	scripts/debian-packages
 	$(MAKE) --no-print-directory check
-	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not embedded"
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not embedded"
 
 check: .venv/dev.ok
 	$(BIN)/ruff check .
