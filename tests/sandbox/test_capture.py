@@ -1,6 +1,7 @@
 """SB-10 … SB-13, acceptance 6, 7, 8, 10: what commands and file tools do is one and the same."""
 
 import asyncio
+import os
 import stat
 
 import pytest
@@ -8,6 +9,7 @@ from support.abuse import TIERS, desk_of, tree_of
 from support.patience import HANG_S
 from support.places import memory_place
 from support.random_changes import run_trial
+from support.trees import read_tree
 
 from bowerbird.core.errors import Hidden, NotFound, PathEscape
 
@@ -235,3 +237,47 @@ async def test_a_directory_to_start_in_is_one_of_the_branch(tier: str, tmp_path)
         assert await desk.branch.stat("ran") is None
         assert (await desk.branch.read_file(f"{desk.sandbox.root}/f"))["content"] == "2"
         await desk.assert_usable()
+
+
+@pytest.mark.parametrize("tier", TIERS)
+async def test_what_a_command_closed_to_everybody_is_compared_and_landed(tier: str):
+    """A file without a right to read ended diffs with an error and kept everything else from landing (WS-20)."""
+    with memory_place() as place:
+        async with desk_of(place, tier, {"a": "1", "b": "2"}) as desk:
+            line = "echo 3 > a; chmod 0 a; echo 4 > b; chmod 200 b; mkdir d; echo 5 > d/e; chmod 0 d/e d"
+            assert (await desk.run(line)).exit_code == 0
+            text = desk.branch.unified()
+            assert all(row in text for row in ("+3", "+4", "+5"))
+            await desk.branch.write_file("c", "6")
+            desk.branch.land(accept=["a", "b", "d/e", "d"])
+            for name, mode in (("d", 0o700), ("d/e", 0o600), ("a", 0o600), ("b", 0o600)):
+                (desk.root / name).chmod(mode)
+            found = {
+                name: content for name, (kind, _, content) in read_tree(desk.root).items() if kind == "file"
+            }
+            assert found == {"/a": b"3\n", "/b": b"4\n", "/c": b"6", "/d/e": b"5\n"}
+
+
+@pytest.mark.parametrize("tier", TIERS)
+async def test_commands_run_beside_what_the_user_closed_and_leave_it_as_it_is(tier: str):
+    """One directory of another program's, as a database's, kept every command of the copy tier from starting."""
+    with memory_place() as place:
+        async with desk_of(place, tier, {"a": "1", "closed/f": "2", "shut": "3"}) as desk:
+            for name in ("closed", "shut"):
+                (desk.root / name).chmod(0)
+            for number in range(3):
+                done = await desk.run(
+                    f"ls; echo {number} > a; ls closed; cat shut; mkdir -p new; echo > new/f{number}"
+                )
+                assert "a\n" in done.output and "/a" in done.written
+            if os.geteuid() != 0:
+                await desk.run("mkdir closed; echo 1 > closed/f; rm -f shut; echo 1 > shut")
+                assert {
+                    path for path in desk.branch.changes().written if path in {"/closed", "/closed/f"}
+                } == set()
+            desk.branch.land(["a", "new"])
+            assert (desk.root / "a").read_text() == "2\n"
+            for name in ("closed", "shut"):
+                assert (desk.root / name).stat().st_mode & 0o777 == 0
+                (desk.root / name).chmod(0o700)
+            assert (desk.root / "closed/f").read_text() == "2" and (desk.root / "shut").read_text() == "3"

@@ -81,7 +81,7 @@ class Capture:
             for path, fd, name, status in owned.every(root):
                 if self._hides and not stack.ground.shows(path):
                     continue  # what `hide` names exists for no branch
-                self._look(path, fd, name, status, below, beneath)
+                self._look(path, fd, name, _readable(fd, name, status), below, beneath)
         finally:
             os.close(root)
             below.close()
@@ -203,6 +203,17 @@ class Capture:
             if presence.is_absence(error) or isinstance(error, PermissionError):
                 return False
             raise
+
+
+def _readable(fd: int, name: str, status: os.stat_result) -> os.stat_result:
+    """Make a file readable for who keeps it, or no diff, landing or fork could read it; return its stat."""
+    if not stat.S_ISREG(status.st_mode) or status.st_mode & stat.S_IRUSR:
+        return status
+    owned.make_accessible(fd, name, stat.S_IRUSR)
+    try:
+        return os.stat(name, dir_fd=fd, follow_symlinks=False)
+    except FileNotFoundError:
+        return status
 
 
 class _Below:

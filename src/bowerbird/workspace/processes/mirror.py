@@ -19,28 +19,20 @@ import msgspec
 from bowerbird.core.atomic import replace_file
 from bowerbird.core.errors import LimitExceeded, NotFound, SpecialFile, WorkspaceError
 from bowerbird.workspace.processes.adopt_directory import adopt
+from bowerbird.workspace.processes.copy_row import (
+    UNKNOWN,
+    Row,
+    Sign,
+    branch_sign_of,
+    digest_at,
+    is_unchanged,
+    sign_of,
+)
 from bowerbird.workspace.tree import handles, owned, presence
 from bowerbird.workspace.tree.merged_view import open_regular
 from bowerbird.workspace.tree.nodes import Entry, kind_of
 from bowerbird.workspace.tree.open_layer import discard
 from bowerbird.workspace.tree.stack import Stack
-
-Sign = tuple[str, int, int, int, int, int]
-_UNKNOWN: Sign = ("", 0, 0, 0, 0, 0)
-
-
-class Row(msgspec.Struct, array_like=True):
-    """One path as it was when branch and copy last agreed.
-
-    Attributes:
-        copy: kind, size, mtime_ns, ctime_ns, inode, mode of the copy's entry.
-        branch: kind, size, mtime_ns, ctime_ns, layer (-1 = workspace), mode of the branch's entry.
-        digest: of a file that had just been changed: it may change again without `copy` showing it.
-    """
-
-    copy: Sign
-    branch: Sign
-    digest: bytes = b""
 
 
 class Mirror:
@@ -56,6 +48,7 @@ class Mirror:
         self._manifest = directory / "manifest"
         self._unsure = directory / "unsure"
         self._rows: dict[str, Row] = {}
+        self._closed: dict[str, Sign] = {}  # files that this user may not read
         self._read: tuple[int, int] | None = None  # the manifest that `_rows` is from
         self._written, self._deleted, self._special = set[str](), set[str](), set[str]()
         self._catch_up()
@@ -81,7 +74,7 @@ class Mirror:
 
     def check(self, stack: Stack, most_files: int, most_bytes: int) -> None:
         """Refuse a branch that is too large to copy; LimitExceeded names both counts and both settings."""
-        entries = stack.view.subtree("/").values()
+        entries = stack.view.subtree("/", readable=True).values()
         files, size = len(entries), sum(e.size for e in entries if e.kind == "file")
         if files > most_files or size > most_bytes:
             raise LimitExceeded(
@@ -96,7 +89,8 @@ class Mirror:
         self.tree.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._catch_up()
         unsure = self._read_unsure()
-        wanted = {p: e for p, e in stack.view.subtree("/").items() if e.kind != "special"}
+        entries = stack.view.subtree("/", readable=True)
+        wanted = {p: e for p, e in entries.items() if e.kind != "special"}
         gone = sorted((self._rows.keys() | unsure) - wanted.keys(), key=os.fsencode, reverse=True)
         changed = [path for path, entry in wanted.items() if self._differs(path, entry)]
         if not gone and not changed and self.exists:
@@ -111,12 +105,12 @@ class Mirror:
         self._unsure.unlink(missing_ok=True)
 
     def _differs(self, path: str, entry: Entry) -> bool:
-        row = self._rows.get(path)
-        return row is None or row.branch != _branch_sign(entry)
+        row, sign = self._rows.get(path), branch_sign_of(entry)
+        return self._closed.get(path) != sign if row is None else row.branch != sign
 
     def _put(self, stack: Stack, root: int, path: str, entry: Entry) -> None:
-        """Put one entry in; the row says what the copy then has, `_UNKNOWN` where a process was faster."""
-        sign = _branch_sign(entry)
+        """Put one entry in; the row says what the copy then has, `UNKNOWN` where a process was faster."""
+        sign = branch_sign_of(entry)
         try:
             with _parent(root, path) as (above, name):
                 is_dir = entry.kind == "dir"
@@ -124,10 +118,15 @@ class Mirror:
                 self._rows[path] = made or self._switch(stack, above, name, path, entry)
         except (NotFound, SpecialFile):  # the user took it away meanwhile
             self._remove(root, path)
+        except (
+            PermissionError
+        ):  # a file that only its owner reads: as a directory of that kind, it is left out
+            self._remove(root, path)
+            self._closed[path] = sign
         except OSError as error:
             if error.errno not in handles.SWAPPED:
                 raise
-            self._rows[path] = Row(_UNKNOWN, sign)  # a process swapped something; `take_back` will say so
+            self._rows[path] = Row(UNKNOWN, sign)  # a process swapped something; `take_back` will say so
 
     def _switch(self, stack: Stack, above: int, name: str, path: str, entry: Entry) -> Row:
         self._staging.mkdir(mode=0o700, exist_ok=True)
@@ -136,7 +135,7 @@ class Mirror:
         if entry.kind == "symlink":
             staged.symlink_to(entry.target or "")
             _replace(staged, above, name)
-            return Row(_sign(os.stat(name, dir_fd=above, follow_symlinks=False)), _branch_sign(entry))
+            return Row(sign_of(os.stat(name, dir_fd=above, follow_symlinks=False)), branch_sign_of(entry))
         source = open_regular(stack.view, path, entry)
         try:
             target = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -153,7 +152,7 @@ class Mirror:
         finally:
             os.close(source)
         untouched = (seen.st_mtime_ns, seen.st_size) == (before.st_mtime_ns, before.st_size)
-        return Row(_sign(seen) if untouched else _UNKNOWN, _branch_sign(entry), digest)
+        return Row(sign_of(seen) if untouched else UNKNOWN, branch_sign_of(entry), digest)
 
     def _remove(self, root: int, path: str) -> None:
         self._rows.pop(path, None)
@@ -183,7 +182,7 @@ class Mirror:
         deleted: set[str] = set()
         seen: set[str] = set()
         special: set[str] = set()
-        adopted: set[str] = set()  # directories taken with all that is in them
+        adopted: set[str] = set()  # directories of which nothing is looked at any more
         renewed = False
         self._catch_up()
         unsure = self._read_unsure()
@@ -195,29 +194,23 @@ class Mirror:
                         adopted.add(path)
                     continue
                 row = self._rows.get(path)
-                if path in unsure or (row is not None and _unchanged(row, above, name, status)):
+                if path in unsure or (row is not None and is_unchanged(row, above, name, status)):
                     continue
                 if not stack.ground.shows(path):
                     continue  # what `hide` names exists for no branch
                 renewed = True
-                if kind_of(status.st_mode) == "special":
+                # A special file's row is found missing below: something took its place. What the user
+                # closed is not in the copy: what stands there now cannot replace it, nor what lies in that.
+                if kind_of(status.st_mode) == "special" or (row is None and _is_closed(stack, path)):
                     special.add(path)
-                    continue  # a row there is found missing below: something took its place
-                try:
-                    if row is None and stat.S_ISDIR(status.st_mode) and stack.lookup(path) is None:
-                        written |= self._adopt(stack, path, above, name)
+                    if stat.S_ISDIR(status.st_mode):
                         adopted.add(path)
-                        continue
-                    digest = _digest_at(above, name, status)
-                    if self._take(stack, path, above, name, status):
-                        written.add(path)
+                    continue
+                try:
+                    written |= self._taken(stack, path, above, name, status, adopted)
                 except OSError as error:
                     if error.errno not in handles.ABSENT:
-                        raise
-                    continue  # it is another thing by now, or gone: the next look tells
-                entry = stack.lookup(path)
-                if entry is not None:
-                    self._rows[path] = Row(_sign(status), _branch_sign(entry), digest)
+                        raise  # else it is another thing by now, or gone: the next look tells
         gone = (self._rows.keys() - seen) | (self._rows.keys() & special)
         for path in sorted(gone - unsure, key=os.fsencode):
             del self._rows[path]
@@ -230,6 +223,21 @@ class Mirror:
         if renewed or deleted:
             self._save()
 
+    def _taken(
+        self, stack: Stack, path: str, above: int, name: str, status: os.stat_result, adopted: set[str]
+    ) -> set[str]:
+        """Take one entry of the copy; return what it changed in the branch."""
+        if path not in self._rows and stat.S_ISDIR(status.st_mode) and stack.lookup(path) is None:
+            taken = self._adopt(stack, path, above, name)
+            adopted.add(path)
+            return taken
+        digest = digest_at(above, name, status)
+        written = {path} if self._take(stack, path, above, name, status) else set[str]()
+        entry = stack.lookup(path)
+        if entry is not None:
+            self._rows[path] = Row(sign_of(status), branch_sign_of(entry), digest)
+        return written
+
     def _adopt(self, stack: Stack, path: str, above: int, name: str) -> set[str]:
         """Take a directory that the branch does not have, with all that is in it; return the paths."""
         taken = adopt(stack, path, above, name)
@@ -238,14 +246,14 @@ class Mirror:
             status = taken.statuses.get(inner)
             if status is not None:
                 digest = taken.digests.get(inner, b"")
-                self._rows[inner] = Row(_sign(status), _branch_sign(entry), digest)
+                self._rows[inner] = Row(sign_of(status), branch_sign_of(entry), digest)
         return set(taken.entries)
 
     def _take(self, stack: Stack, path: str, above: int, name: str, status: os.stat_result) -> bool:
         """Put one entry of the copy into the branch; False when it says the same."""
         old, mode = stack.lookup(path), stat.S_IMODE(status.st_mode)
         row = self._rows.get(path)
-        if row is not None and old is not None and old.layer is None and _branch_sign(old) != row.branch:
+        if row is not None and old is not None and old.layer is None and branch_sign_of(old) != row.branch:
             # The user saved the file after it was copied: what the process changed is based on the older one.
             stack.save_base(path, uncertain=True)
         if stat.S_ISDIR(status.st_mode):
@@ -261,7 +269,7 @@ class Mirror:
             return True
         fd = owned.open_file(above, name)
         try:
-            mode &= 0o777
+            mode = stat.S_IMODE(os.fstat(fd).st_mode) & 0o777  # readable for its owner by now
             if _same_file(stack, path, old, fd, mode):
                 return False
             stack.put_file(path, fd, mode, mtime_ns=status.st_mtime_ns)
@@ -293,7 +301,7 @@ class Mirror:
         for path in found:
             row = self._rows.get(path)
             if row is not None:
-                row.branch = _UNKNOWN  # `bring_in` puts it in again
+                row.branch = UNKNOWN  # `bring_in` puts it in again
         return found
 
     def _save(self) -> None:
@@ -318,6 +326,20 @@ def _parent(root: int, path: str) -> Generator[tuple[int, str]]:
         os.close(fd)
 
 
+def _is_closed(stack: Stack, path: str) -> bool:
+    """Whether the workspace has something at `path` that this user may not look into."""
+    entry = stack.lookup(path)
+    if entry is None or entry.layer is not None or entry.kind not in ("dir", "file"):
+        return False
+    try:
+        os.close(stack.ground.open(path, handles.DIRECTORY if entry.kind == "dir" else handles.FILE))
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
 def _make_directory(above: int, name: str, mode: int) -> Sign:
     try:
         fd = owned.open_directory(above, name)
@@ -327,7 +349,7 @@ def _make_directory(above: int, name: str, mode: int) -> Sign:
         fd = owned.replaced_by_directory(above, name)
     try:
         os.fchmod(fd, mode)
-        return _sign(os.fstat(fd))
+        return sign_of(os.fstat(fd))
     finally:
         os.close(fd)
 
@@ -351,43 +373,3 @@ def _same_file(stack: Stack, path: str, old: Entry | None, fd: int, mode: int) -
         return handles.equal_bytes(fd, theirs)
     finally:
         os.close(theirs)
-
-
-def _sign(status: os.stat_result) -> Sign:
-    kind = kind_of(status.st_mode)
-    mode = stat.S_IMODE(status.st_mode)
-    if kind == "dir":
-        # Times of a directory change with every entry in it; its entries are looked at anyway.
-        return (kind, 0, 0, 0, status.st_ino, mode)
-    return (kind, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, mode)
-
-
-def _unchanged(row: Row, above: int, name: str, status: os.stat_result) -> bool:
-    if row.copy != _sign(status):
-        return False
-    if row.digest:
-        try:
-            if _digest_at(above, name, status, always=True) != row.digest:
-                return False
-        except OSError as error:
-            return error.errno in handles.ABSENT  # something else by now: the next look tells
-        row.digest = row.digest if owned.is_fresh(status.st_ctime_ns) else b""
-    return True
-
-
-def _digest_at(above: int, name: str, status: os.stat_result, *, always: bool = False) -> bytes:
-    """Return the digest of a file that was changed just now, nothing for others."""
-    if not stat.S_ISREG(status.st_mode) or not (always or owned.is_fresh(status.st_ctime_ns)):
-        return b""
-    fd = owned.open_file(above, name)
-    try:
-        return owned.digest(fd)
-    finally:
-        os.close(fd)
-
-
-def _branch_sign(entry: Entry) -> Sign:
-    layer = -1 if entry.layer is None else entry.layer
-    if entry.kind == "dir":
-        return ("dir", 0, 0, 0, 0, entry.mode)
-    return (entry.kind, entry.size, entry.mtime_ns, entry.ctime_ns, layer, entry.mode)

@@ -96,10 +96,13 @@ class MergedView:
                 found[name] = inner.entry
         return found
 
-    def subtree(self, path: str) -> dict[str, Entry]:
+    def subtree(self, path: str, *, readable: bool = False) -> dict[str, Entry]:
         """Return every entry below the directory `path`, parents first; links are not entered.
 
         Cost grows with the entries, however deep they lie.
+
+        Args:
+            readable: leave out directories that this user may not look into; else they raise PermissionError.
         """
         found: dict[str, Entry] = {}
         entry = self.lookup(path)
@@ -109,7 +112,14 @@ class MergedView:
         while todo:
             here, node = todo.pop()
             above = "" if here == "/" else here
-            for name, inner in self._children(here, node).items():
+            try:
+                children = self._children(here, node)
+            except PermissionError:
+                if not readable or here == path:
+                    raise
+                del found[here]
+                continue
+            for name, inner in children.items():
                 found[f"{above}/{name}"] = inner
                 if inner.kind == "dir":
                     below = node.children.get(name, EMPTY)
