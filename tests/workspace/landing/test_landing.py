@@ -1,5 +1,6 @@
 """Landing and undo through `Branch` and `Workspace` (WS-49 … WS-58, acceptance 2, 3, 4, 9, 10, 12)."""
 
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -111,6 +112,23 @@ async def test_what_the_workspace_has_already_counts_as_landed(branch: Branch, r
     assert branch.plan_landing().entries[0].drift == "same"
     branch.land()
     assert branch.changes().record() == {"written": [], "deleted": []}
+
+
+async def test_a_pipe_that_a_command_left_stays_behind_and_the_rest_lands(branch: Branch, root: Path) -> None:
+    """WS-15: a test suite's socket kept everything from landing."""
+    view = branch.processes()
+    started = view.now()
+    os.mkfifo(view.dirs().upper / "pipe")
+    (view.dirs().upper / "b.txt").write_bytes(b"new\n")
+    view.capture(started)
+    with pytest.raises(LandingRefused) as caught:
+        branch.land(["pipe", "b.txt"])
+    assert reasons(caught.value) == {"/pipe": "special"}
+    landing = branch.land()
+    assert [(row.path, row.reason) for row in landing.refused] == [("/pipe", "special")]
+    assert (root / "b.txt").read_bytes() == b"new\n" and not (root / "pipe").exists()
+    with pytest.raises(LandingRefused):
+        branch.land()
 
 
 async def test_an_uncertain_base_is_always_a_conflict(branch: Branch, root: Path) -> None:

@@ -48,7 +48,8 @@ class PlanEntry:
             is neither looked into nor flagged nor refused.
         reasons: a sentence for each flag.
         unit: the git directory that it lands with, whole or not at all.
-        aside: it lies in a git directory that nobody named: whatever becomes of it, files land (GI-1).
+        aside: it lies in a git directory that nobody named (GI-1), or is a device, socket or pipe that a
+            program left (WS-15): whatever becomes of it, the other files land.
         taint: what the turn that wrote it had read from outside.
         refused: why it does not land, None when it does.
         links: how many names the workspace's file has; the others keep the old bytes.
@@ -255,7 +256,7 @@ def _entry(item: Planned, chosen: Chosen, given: PlanInput, clashes: Collection[
         marks.reasons,
         _unit(marks),
         given.tainted.get(item.path, ()),
-        in_git(item.path) and not _named(item.path, marks, given),
+        (in_git(item.path) or decision.reason == "special") and not _named(item.path, marks, given),
     )
 
 
