@@ -113,7 +113,7 @@ def test_a_declined_path_of_what_is_included_is_asked_about_once(
     with desk.terminal(columns=100) as chat:
         chat.wait_for("lists commands")
         chat.send("change it\r")
-        chat.wait_for("2 files changed: /diff")
+        chat.wait_for("ctx · 0 files changed")
         chat.send("/land --include out\r")
         chat.wait_for("Land it? [y/N]")
         chat.send("n\r")

@@ -104,10 +104,16 @@ class Review:
     async def diff(
         self, thread_id: str, paths: Sequence[str] | None = None, since: str | None = None
     ) -> dict[str, Any]:
-        """Return the changes as plain data; those of everything with what happened in git (`git`)."""
+        """Return the changes as plain data.
+
+        Those of everything come with what happened in git (`git`), and without what stays on the branch by
+        itself (`folded`).
+        """
         branch = await self._sessions.branch(thread_id)
-        found = (await to_thread(branch.diff, paths or None, since)).record()
-        return found | {"git": [] if paths or since else (await self.git(thread_id)).record()}
+        if paths or since:
+            return (await to_thread(branch.diff, paths or None, since)).record() | {"git": []}
+        found, git = await to_thread(branch.reviewed)
+        return found.record() | {"git": git.record()}
 
     async def git(self, thread_id: str) -> "GitStory":
         """Return what happened in git on a session's branch."""
@@ -298,7 +304,7 @@ class Review:
 
 def land_by_policy(branch: "Branch", told: Told, thread_id: str) -> str | None:
     """Land everything that needs nobody's word; return what to tell people, None for nothing. Blocks."""
-    if not branch.changes().paths and not branch.has_new_commits:
+    if not branch.changes(ignored=False).paths and not branch.has_new_commits:
         return None
     # What was written after something from outside was read arrives nowhere by itself (D-6).
     commits: Commits | None = "never" if branch.is_tainted else None

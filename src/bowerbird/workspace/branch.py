@@ -14,8 +14,7 @@ from bowerbird.core.errors import InvalidArgument, InvalidWorkspace
 from bowerbird.workspace.changes_of_branch import ChangesOfBranch
 from bowerbird.workspace.compare.results import LandingPlan, MergeResult
 from bowerbird.workspace.files.file_branch import BranchFiles
-from bowerbird.workspace.find.gitignored import GitIgnored
-from bowerbird.workspace.fork_and_merge import fork, merge, pending
+from bowerbird.workspace.fork_and_merge import fork, merge
 from bowerbird.workspace.git.arrival import Bringing, has_new_commits
 from bowerbird.workspace.git.landed_history import Commits
 from bowerbird.workspace.history.branch_journal import step_to
@@ -241,7 +240,7 @@ class Branch(BranchFiles, ChangesOfBranch):
         with state.writing() as stack, Beneath(root) as tree:
             followed = follow(stack, self._history(), landed, tree)
             if git:
-                followed += follow_refs(stack, self._history(), pending(state), tree)
+                followed += follow_refs(stack, self._history(), self._divided().changes, tree)
                 state.git_refs.forget()
             return [shown(path) for path in followed]
 
@@ -258,9 +257,9 @@ class Branch(BranchFiles, ChangesOfBranch):
         """
         chosen = None if hunks is None else tuple(hunks)
         request = LandRequest(self._paths(paths), chosen, include=self._paths(include) or ())
-        ground = self._ground(None)
+        ground = self._ground(None, request)
         with Beneath(self._root()) as tree:
-            plan = shown_plan(plan_landing(ground, tree, request)[0])
+            plan = shown_plan(plan_landing(ground, tree, request)[0], ground.staying)
         commits = paths is None and has_new_commits(ground.stack, ground.changes, self._state.directory)
         return replace(plan, commits=commits)
 
@@ -313,7 +312,7 @@ class Branch(BranchFiles, ChangesOfBranch):
         self._shared.landings.recover(self.id)
         with self._state.writing():
             point = self._history().freeze_live() if self._is_held() else self._history().freeze()
-            record, folder = land(self._ground(point.id, told), root, request)
+            record, folder = land(self._ground(point.id, request, told), root, request)
             self._state.account.forget()
         return self._shared.landings.made_one(folder, record)
 
@@ -328,17 +327,17 @@ class Branch(BranchFiles, ChangesOfBranch):
             raise InvalidWorkspace("this branch has no workspace to land in; export it, or rebind it")
         return self._state.workspace
 
-    def _ground(self, snapshot: str | None, told: Told | None = None) -> LandingContext:
-        changes = pending(self._state)
+    def _ground(self, snapshot: str | None, request: LandRequest, told: Told | None = None) -> LandingContext:
+        found = self._divided(request.paths or (), request.include)
         stack = self._state.stack
         return LandingContext(
             branch=self.id,
             stack=stack,
             history=self._history(),
-            changes=changes,
+            changes=found.changes,
+            staying=found.staying,
             snapshot=snapshot,
             rules=self._shared.rules,
-            ignored_of=GitIgnored(stack.view),
             tainted=tainted_paths(self._state),
             checkpoint=self._shared.landings.checkpoint,
             told=told,

@@ -4,22 +4,27 @@ Here: those calls. Not here: how they work (`tree/changes.py`, `compare/diff.py`
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from bowerbird.core.errors import InvalidArgument
 from bowerbird.workspace.compare.diff import PathPatch, branch_diff, path_patches, unified_patch
-from bowerbird.workspace.compare.results import Changes, Diff, Exported
+from bowerbird.workspace.compare.results import Changes, Diff, Exported, folded_rows
 from bowerbird.workspace.export import Format, export_branch
+from bowerbird.workspace.files.earlier import look
+from bowerbird.workspace.find.browsing import Browse
+from bowerbird.workspace.find.gitignored import GitIgnored
 from bowerbird.workspace.fork_and_merge import history_of, pending
-from bowerbird.workspace.git.apart import comparable, files_of
+from bowerbird.workspace.git.apart import comparable, files_of, in_git
 from bowerbird.workspace.git.arrival import has_new_commits
 from bowerbird.workspace.git.landed_refs import LandedRefs
 from bowerbird.workspace.git.story import GitStory, story_of
 from bowerbird.workspace.history.history import History
+from bowerbird.workspace.landing.ignored import Ignored
 from bowerbird.workspace.registry.state import BranchState
 from bowerbird.workspace.registry.taint import tainted_paths
 from bowerbird.workspace.shared import Shared
-from bowerbird.workspace.tree.changes import Change, changes_since, select
+from bowerbird.workspace.tree.changes import Change, Divided, changes_since, divided, select
 from bowerbird.workspace.tree.paths import PathInput, chosen_path, shown
 
 
@@ -29,36 +34,59 @@ class ChangesOfBranch:
     _state: BranchState
     _shared: Shared
 
-    def changes(self) -> Changes:
-        """Return the changed paths, net against the fork point."""
-        found = files_of(pending(self._state))
+    def changes(self, *, ignored: bool = True) -> Changes:
+        """Return the changed paths, net against the fork point.
+
+        Args:
+            ignored: with what stays on the branch by itself: caches, and what git ignores.
+        """
+        found = files_of(pending(self._state) if ignored else self._divided().changes)
         return Changes(
             tuple(shown(c.path) for c in found if c.new is not None),
             tuple(shown(c.path) for c in found if c.new is None),
         )
 
-    def diff(self, paths: Sequence[PathInput] | None = None, since: str | None = None) -> Diff:
+    def browse(self, at: str | None = None) -> Browse:
+        """Return a look for people, at the present state or a snapshot's; its calls block.
+
+        What stays on the branch by itself is listed, but not as changed.
+        """
+        return look(self._state, at, lambda: self._divided().changes)
+
+    def diff(
+        self, paths: Sequence[PathInput] | None = None, since: str | None = None, *, ignored: bool = True
+    ) -> Diff:
         """Return the changes with their hunks.
 
         Args:
             paths: files or directories, None = all.
             since: a snapshot to compare with instead of the fork point.
+            ignored: False folds what stays on the branch by itself, of a diff of everything (`Diff.folded`).
 
         Raises:
             NotFound: there is no such snapshot.
         """
-        return branch_diff(self._state, self._selected(paths, since), self._shared.rules)
+        if ignored or paths is not None or since is not None:
+            return branch_diff(self._state, self._selected(paths, since), self._shared.rules)
+        return self._shown_diff(self._divided())
 
     def unified(
-        self, paths: Sequence[PathInput] | None = None, context: int = 3, since: str | None = None
+        self,
+        paths: Sequence[PathInput] | None = None,
+        context: int = 3,
+        since: str | None = None,
+        *,
+        ignored: bool = True,
     ) -> str:
         """Return the changes as a patch for `git apply`, with `context` unchanged lines around each.
 
-        `since` is that of `diff`.
+        `since` and `ignored` are those of `diff`.
         """
         if context < 0:
             raise InvalidArgument(f"context is {context}; use 0 or more lines")
-        return unified_patch(self._selected(paths, since), context)
+        if ignored or paths is not None or since is not None:
+            return unified_patch(self._selected(paths, since), context)
+        return unified_patch(files_of(self._divided().changes), context)
 
     def patches(self, paths: Sequence[PathInput] | None = None) -> list[PathPatch]:
         """Return `unified` path by path; each patch is made when it is asked for."""
@@ -75,7 +103,7 @@ class ChangesOfBranch:
     @property
     def has_new_commits(self) -> bool:
         """Whether a landing would bring commits into the user's repository; no git is asked."""
-        changes = pending(self._state)
+        changes = self._divided().changes
         return has_new_commits(self._state.stack, changes, self._state.directory)
 
     @property
@@ -88,10 +116,33 @@ class ChangesOfBranch:
 
         What lies in git directories is in no diff; this stands there instead.
         """
-        changes, landed = pending(self._state), LandedRefs(self._state.directory).newest()
-        return story_of(self._state.stack, changes, self._shared.rules, self._state.directory, landed)[0]
+        return self._story(self._divided())
+
+    def reviewed(self) -> tuple[Diff, GitStory]:
+        """Return `diff(ignored=False)` and `git_story`, of one look at the branch."""
+        found = self._divided()
+        return self._shown_diff(found), self._story(found)
+
+    def _shown_diff(self, found: Divided) -> Diff:
+        diff = branch_diff(self._state, files_of(found.changes), self._shared.rules)
+        return replace(diff, folded=folded_rows(found.staying))
+
+    def _story(self, found: Divided) -> GitStory:
+        landed = LandedRefs(self._state.directory).newest()
+        rules, directory = self._shared.rules, self._state.directory
+        return story_of(self._state.stack, found.changes, rules, directory, landed)[0]
+
+    def _divided(self, named: Sequence[str] = (), include: Sequence[str] = ()) -> Divided:
+        """Return the changes, and apart from them what stays by itself; arguments as of `Ignored.staying`."""
+        stack = self._state.reading()
+        by_git = GitIgnored(stack.view)
+        rule = Ignored(self._shared.rules.is_cache, by_git, stack.ground.root)
+        return divided(stack, lambda path: not stack.ground.shows(path), rule.staying(named, include))
 
     def _selected(self, paths: Sequence[PathInput] | None, since: str | None) -> list[Change]:
+        named = self._paths(paths)
+        if since is None and named and not any(in_git(path) for path in named):
+            return files_of(pending(self._state, named))  # what is not named is not compared
         if since is None:
             changes = pending(self._state)
         else:
@@ -100,7 +151,6 @@ class ChangesOfBranch:
             changes = changes_since(
                 stack, history.view_at(since), history.own_at(since), lambda p: not stack.ground.shows(p)
             )
-        named = self._paths(paths)
         return select(comparable(self._state.stack, changes, named), named)[0]
 
     def _paths(self, paths: Sequence[PathInput] | None) -> tuple[str, ...] | None:

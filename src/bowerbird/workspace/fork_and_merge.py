@@ -23,7 +23,7 @@ from bowerbird.workspace.history.history import History
 from bowerbird.workspace.registry.registry import BranchRegistry
 from bowerbird.workspace.registry.state import BranchState
 from bowerbird.workspace.registry.taint import tainted_paths, take_taint
-from bowerbird.workspace.tree.changes import Change, changes_of, select
+from bowerbird.workspace.tree.changes import Change, changes_of, covering, select
 from bowerbird.workspace.tree.manifest import ManifestFile
 from bowerbird.workspace.tree.merged_view import MergedView
 from bowerbird.workspace.tree.nodes import Entry
@@ -35,10 +35,15 @@ def history_of(state: BranchState, registry: BranchRegistry) -> History:
     return History(state.stack, state.manifest, state.storage, lambda: registry.referenced(state.id))
 
 
-def pending(state: BranchState) -> list[Change]:
-    """Return all changes of a branch, without hidden and private paths."""
+def pending(state: BranchState, paths: Collection[str] | None = None) -> list[Change]:
+    """Return all changes of a branch, or those at and below some paths, without hidden and private ones."""
     stack = state.reading()
-    return changes_of(stack, lambda path: not stack.ground.shows(path))
+    named = frozenset(paths or ())
+
+    def hidden(path: str) -> bool:
+        return not stack.ground.shows(path) or (bool(named) and named.isdisjoint(covering(path)))
+
+    return changes_of(stack, hidden)
 
 
 def fork(

@@ -42,6 +42,27 @@ async def test_memory_over_the_limit_ends_the_tree(tmp_path, tier: str, kind: st
         await desk.assert_usable()
 
 
+FORKS = """
+import os, time
+kept = bytearray(b'x') * (300 << 20)
+for _ in range(4):
+    if not os.fork():
+        time.sleep(3)
+        os._exit(kept[-1] != 120)
+print('ENDED', [os.wait()[1] for _ in range(4)])
+"""
+
+
+@pytest.mark.parametrize("tier", TIERS)
+async def test_pages_that_forks_only_read_count_once(tmp_path, tier: str):
+    """SB-32: a parent of 300 MiB and 4 forks take 300 MiB, not 1,500: multiprocessing was killed for them."""
+    limits = RunLimits(memory_bytes=800 * MIB, pids=64, disk_bytes=64 * MIB)
+    async with desk_of(tmp_path, tier, limits=limits) as desk:
+        result = await desk.python(FORKS, timeout=60)
+        assert (result.exit_code, result.reason) == (0, None), result
+        assert "ENDED [0, 0, 0, 0]" in result.output
+
+
 # ---------------------------------------------------------------- disk
 
 

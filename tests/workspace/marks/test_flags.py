@@ -6,12 +6,19 @@ from bowerbird.core.errors import InvalidArgument
 from bowerbird.workspace.landing.ignored import Ignored
 from bowerbird.workspace.marks.flags import FlagRules, grade_of
 from bowerbird.workspace.policy import lands_at, policy_of
-from bowerbird.workspace.tree.changes import Change
 from bowerbird.workspace.tree.content import Content
 from bowerbird.workspace.tree.threeway import Side
 
 PLAIN = Side("file", 0o644, Content(b"x"))
 RUNNABLE = Side("file", 0o755, Content(b"x"))
+
+
+class _BuildIsIgnored:
+    def __call__(self, path: str) -> bool:
+        return path.startswith("/build")
+
+    def whole(self, directory: str) -> bool:
+        return directory.startswith("/build")
 
 
 @pytest.mark.parametrize(
@@ -107,8 +114,8 @@ def test_caches_and_ignored_files_land_only_when_named(
     path: str, named: list[str], ignored: bool, stays: bool
 ) -> None:
     """WS-65, GI-7."""
-    rule = Ignored(FlagRules().is_cache, lambda p: p.startswith("/build"), None)
-    assert (rule(path), rule.staying(named)(Change(path, None, None))) == (ignored, stays)
+    rule = Ignored(FlagRules().is_cache, _BuildIsIgnored(), None)
+    assert (rule(path), rule.staying(named)(path, True)) == (ignored, stays)
 
 
 def test_a_failed_turn_lands_nothing_and_review_lands_only_on_request() -> None:

@@ -162,11 +162,10 @@ export const api = {
     call<Diff>("GET", `/api/conversations/${id(conversation)}/diff?path=${id(path)}`),
   patchOf: async (conversation: string, path: string) =>
     (await send("GET", `/api/conversations/${id(conversation)}/diff?format=unified&path=${id(path)}`)).text(),
-  landingPlan: (conversation: string, paths: readonly string[] = []) =>
-    call<LandingPlan>(
-      "GET",
-      `/api/conversations/${id(conversation)}/landing-plan?${paths.map((path) => `path=${id(path)}`).join("&")}`,
-    ),
+  landingPlan: (conversation: string, paths: readonly string[] = [], include: readonly string[] = []) => {
+    const query = [...paths.map((path) => `path=${id(path)}`), ...include.map((path) => `include=${id(path)}`)];
+    return call<LandingPlan>("GET", `/api/conversations/${id(conversation)}/landing-plan?${query.join("&")}`);
+  },
   check: (conversation: string) => call<LandingCheck>("GET", `/api/conversations/${id(conversation)}/check`),
   beginCheck: (conversation: string) => call<LandingCheck>("POST", `/api/conversations/${id(conversation)}/check`),
   land: (conversation: string, wanted: LandRequest) =>

@@ -74,11 +74,13 @@ export interface WrittenFile {
 
 export type GitRepository = Known<Schemas["GitRepository"]>;
 export type GitRef = Known<Schemas["GitRef"]>;
+export type FoldedRow = Known<Schemas["FoldedRow"]>;
 
 export interface Diff {
   written: WrittenFile[];
   deleted: string[];
   git?: GitRepository[];
+  folded?: FoldedRow[];
 }
 
 export type PlanEntry = Known<Schemas["PlanRow"]>;
@@ -108,7 +110,11 @@ export interface Landing {
   undoes?: string | null;
   entries: { path: string; op: string; hunks?: string[]; merged?: boolean }[];
   refused: Refused[];
+  history?: LandedRepository[];
 }
+
+/** What a landing did in one repository. */
+export type LandedRepository = Known<Schemas["LandedRepository"]>;
 
 export interface UsageRow {
   key: string;

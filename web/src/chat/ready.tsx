@@ -28,7 +28,7 @@ export function ReadyCard({ conversation, version, running }: { conversation: st
   useEffect(() => {
     let here = true;
     Promise.all([api.diff(conversation), api.landingPlan(conversation)]).then(([diff, plan]) => {
-      if (here) setFiles(gravestFirst(changedFiles(diff, plan).filter((file) => !file.ignored)));
+      if (here) setFiles(gravestFirst(changedFiles(diff, plan)));
     }, complain);
     return () => {
       here = false;

@@ -2,6 +2,7 @@
 
 import { GitBranch } from "lucide-react";
 import type { GitRef, GitRepository } from "../api/types.ts";
+import { toggled } from "../state/review.ts";
 import { t } from "../text.ts";
 import type { Review } from "./use_review.ts";
 
@@ -31,13 +32,33 @@ function RefPart({ told }: { told: GitRef }) {
   );
 }
 
-function RepositoryPart({ told }: { told: GitRepository }) {
+/** What lands only when it is accepted by name: ticking it names it (GI-2). */
+function Accept({ path, review }: { path: string; review: Review }) {
+  const { beside, setBeside } = review;
+  return (
+    <label className="check">
+      <input
+        type="checkbox"
+        aria-label={t.choose(path.slice(1))}
+        checked={beside.settings.includes(path)}
+        onChange={() => setBeside({ ...beside, settings: toggled(beside.settings, path) })}
+      />
+      <span className="mono">{path.slice(1)}</span>
+    </label>
+  );
+}
+
+function RepositoryPart({ told, review }: { told: GitRepository; review: Review }) {
   const above = told.path.replace(/\/?\.git$/, "").slice(1);
   return (
     <>
       <strong>{above ? t.gitIn(above) : t.git}</strong>
       <ul>
-        {told.is_new && <li>{t.newRepository}</li>}
+        {told.is_new && (
+          <li>
+            <Accept path={told.path} review={review} /> {t.newRepository}
+          </li>
+        )}
         {told.is_removed && <li>{t.removedRepository}</li>}
         {told.refs.map((one) => (
           <RefPart key={one.ref} told={one} />
@@ -47,7 +68,7 @@ function RepositoryPart({ told }: { told: GitRepository }) {
         ))}
         {told.settings.map((one) => (
           <li key={one.path}>
-            <span className="mono">{one.path.slice(1)}</span>: {one.reasons.join(" ")} {t.staysUnlessAccepted}
+            <Accept path={one.path} review={review} /> {one.reasons.join(" ")} {t.staysUnlessAccepted}
           </li>
         ))}
         {told.troubles.map((one) => (
@@ -65,7 +86,7 @@ export function GitStory({ review, files }: { review: Review; files: number }) {
       <GitBranch size={16} aria-hidden="true" />
       <div>
         {review.git.map((one) => (
-          <RepositoryPart key={one.path} told={one} />
+          <RepositoryPart key={one.path} told={one} review={review} />
         ))}
         {review.commits && files === 0 && (
           <button type="button" className="button" disabled={review.busy} onClick={() => void review.landCommits()}>

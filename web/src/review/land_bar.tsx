@@ -2,7 +2,7 @@
 
 import { useState } from "react";
 import type { LandingProgress } from "../api/frames.ts";
-import type { Refused } from "../api/types.ts";
+import type { Landing, Refused } from "../api/types.ts";
 import { useFace } from "../app/place.tsx";
 import { pathsOf, refusalReason, summary, type ChangedFile } from "../state/review.ts";
 import { count } from "../state/words.ts";
@@ -39,6 +39,7 @@ export function LandBar({ conversation, review, files, drafts, running, landing,
   const face = useFace();
   const [asking, setAsking] = useState(false);
   const chosen = summary(files, review.choice);
+  const more = review.beside.include.length + review.beside.settings.length;
   const chosenPaths = files.filter((file) => review.choice[file.path] !== undefined).flatMap(pathsOf);
   return (
     <footer className="land-bar">
@@ -47,6 +48,7 @@ export function LandBar({ conversation, review, files, drafts, running, landing,
         <b>{t.willLand(chosen.files, chosen.of)}</b>
         {chosen.hunks > 0 && `, ${(face === "dev" ? count(chosen.hunks, t.hunk, t.hunks) : count(chosen.hunks, t.place, t.places))}`}
         {chosen.red > 0 && <span className="badge danger" style={{ marginLeft: 8 }}>{t.redChosen(chosen.red)}</span>}
+        {more > 0 && `, ${t.andBeside([...review.beside.include, ...review.beside.settings].map((path) => path.slice(1)).join(", "))}`}
         {running && <span className="muted"> – {t.stillWorking}</span>}
       </p>
       <LandingCheckPart conversation={conversation} plan={review.plan} />
@@ -58,7 +60,7 @@ export function LandBar({ conversation, review, files, drafts, running, landing,
       <button type="button" className="button danger" disabled={review.busy || running || files.length === 0} onClick={() => setAsking(true)}>
         {t.discard}
       </button>
-      <button type="button" className="button primary" disabled={review.busy || chosen.files === 0} onClick={() => void review.land()}>
+      <button type="button" className="button primary" disabled={review.busy || chosen.files + more === 0} onClick={() => void review.land()}>
         {face === "dev" ? t.land(chosen.files) : chosen.files === 0 ? t.keepNothing : t.keep(count(chosen.files, t.fileWord, t.filesWord))}
       </button>
       {asking && (
@@ -99,6 +101,27 @@ export function LandBar({ conversation, review, files, drafts, running, landing,
         </Dialog>
       )}
     </footer>
+  );
+}
+
+/** What a landing says of git: refs that did not follow, with ways to bring them in, and what was left out (GI-3, GI-6). */
+function LandedHistory({ landed }: { landed: Landing }) {
+  const refs = (landed.history ?? []).flatMap((one) => one.refs.filter((ref) => ref.state !== "moved"));
+  const notes = (landed.history ?? []).flatMap((one) => [...one.troubles, ...one.notes]);
+  if (refs.length + notes.length === 0) return null;
+  return (
+    <ul data-testid="landed-history">
+      {refs.map((ref) => (
+        <li key={ref.kept_as}>
+          <span className="mono">{ref.kept_as}</span>
+          {ref.said && `: ${ref.said}`}
+          {ref.commands.length > 0 && <> {t.bringIn} <code>{ref.commands[0]}</code></>}
+        </li>
+      ))}
+      {notes.map((note) => (
+        <li key={note}>{note}</li>
+      ))}
+    </ul>
   );
 }
 
@@ -159,6 +182,7 @@ export function Outcome({ conversation, review, files }: { conversation: string;
           <p>
             {face === "dev" ? t.landedText(landed.entries.length) : t.keptText(landed.entries.length)} {face === "dev" && <code>{landed.id}</code>}
           </p>
+          <LandedHistory landed={landed} />
         </Problem>
       )}
       {open && (

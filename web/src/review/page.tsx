@@ -19,6 +19,7 @@ import { useContents } from "./contents.ts";
 import { DiffList, formAt, type Form } from "./diff_list.tsx";
 import { useKeys, type Place } from "./keys.ts";
 import { Elsewhere } from "./elsewhere.tsx";
+import { Folded } from "./folded.tsx";
 import { GitStory } from "./git_story.tsx";
 import { HowFar, LandBar, Outcome } from "./land_bar.tsx";
 import { ChangeTree, inReviewOrder } from "./tree.tsx";
@@ -53,7 +54,7 @@ function useFiles(conversation: string, all: readonly ChangedFile[] | null) {
       }),
     [ordered, known],
   );
-  return { files, known, contents, ignored: (all?.length ?? 0) - ordered.length };
+  return { files, known, contents };
 }
 
 /** Go once to the place that the address names: `#/src/a.py:12`. */
@@ -87,7 +88,7 @@ export default function ReviewPage({ id }: { id: string }) {
   const [tree, setTree] = useState(false);
   const [form, setForm] = useState<Form | null>(null);
   const list = useRef<ListHandle>(null);
-  const { files, known, contents, ignored } = useFiles(id, review.files);
+  const { files, known, contents } = useFiles(id, review.files);
   const show = useCallback((place: Place): void => {
     requestAnimationFrame(() => list.current?.show(place.path, place.hunk ? `hunk:${place.hunk}` : null));
   }, []);
@@ -100,6 +101,7 @@ export default function ReviewPage({ id }: { id: string }) {
   );
   const keys = useKeys({ files, choice: review.choice, onChoice: review.setChoice, show, onComment: commentAt });
   useAddressedPlace(files, keys.go);
+  const isBeside = review.beside.include.length + review.beside.settings.length > 0;
   const drafts = comments.all.filter((comment) => !comment.sent);
   const send = async (): Promise<void> => {
     const asked = await api.comment(
@@ -143,7 +145,6 @@ export default function ReviewPage({ id }: { id: string }) {
           {files.length > 0 && (
             <ChangeTree
               files={files}
-              ignored={ignored}
               choice={review.choice}
               current={keys.place?.path ?? null}
               open={tree}
@@ -157,10 +158,11 @@ export default function ReviewPage({ id }: { id: string }) {
             <Elsewhere entries={state.entries} ready={ready} review={review} />
             <Outcome conversation={id} review={review} files={files} />
             <GitStory review={review} files={files.length} />
+            <Folded review={review} />
             {files.length === 0 && drafts.length === 0 && <HowFar landing={state.landing} />}
             {files.length === 0 ? (
               <Empty icon={PartyPopper} title={t.nothingToReview}>
-                <p>{ignored > 0 ? t.ignoredFiles(ignored) : (face === "dev" ? t.nothingToReviewText : t.nothingToLookAt)}</p>
+                <p>{face === "dev" ? t.nothingToReviewText : t.nothingToLookAt}</p>
                 <Link className="button" href={links.chat(id)}>
                   {t.toChat}
                 </Link>
@@ -182,7 +184,7 @@ export default function ReviewPage({ id }: { id: string }) {
                 handle={list}
               />
             )}
-            {(files.length > 0 || drafts.length > 0) && (
+            {(files.length > 0 || drafts.length > 0 || isBeside) && (
               <LandBar conversation={id} review={review} files={files} drafts={drafts.length} running={running} landing={state.landing} onSendComments={() => void send().catch(complain)} />
             )}
           </div>

@@ -16,7 +16,7 @@ const FILTER_FROM = 8;
 
 /** Return files in the order of the page: ordinary ones by directory, then the red lane. */
 export function inReviewOrder(files: readonly ChangedFile[]): ChangedFile[] {
-  return [...files.filter((file) => !file.isRed && !file.ignored), ...files.filter((file) => file.isRed)];
+  return [...files.filter((file) => !file.isRed), ...files.filter((file) => file.isRed)];
 }
 
 export function treeRows(files: readonly ChangedFile[], shut: ReadonlySet<string> = new Set()): TreeRow[] {
@@ -76,7 +76,6 @@ export function FileMark({ file, choice, onChoice }: MarkProps) {
 
 interface TreeProps {
   files: readonly ChangedFile[];
-  ignored: number;
   choice: Choice;
   current: string | null;
   open: boolean;
@@ -85,7 +84,7 @@ interface TreeProps {
   onClose: () => void;
 }
 
-export function ChangeTree({ files, ignored, choice, current, open, onChoice, onPick, onClose }: TreeProps) {
+export function ChangeTree({ files, choice, current, open, onChoice, onPick, onClose }: TreeProps) {
   const [query, setQuery] = useState("");
   const [shut, setShut] = useState<ReadonlySet<string>>(new Set());
   const list = useRef<VirtuosoHandle>(null);
@@ -168,7 +167,6 @@ export function ChangeTree({ files, ignored, choice, current, open, onChoice, on
         </div>
       )}
       <Virtuoso ref={list} style={{ flex: 1 }} data={rows} computeItemKey={(_, row) => row.key} itemContent={(_, row) => draw(row)} />
-      {ignored > 0 && <div className="file-foot">{t.ignoredFiles(ignored)}</div>}
     </aside>
   );
 }

@@ -2,13 +2,16 @@
 
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { api, ApiError } from "../api/client.ts";
-import type { GitRepository, Landing, LandingPlan, Refused } from "../api/types.ts";
+import type { FoldedRow, GitRepository, Landing, LandingPlan, Refused } from "../api/types.ts";
 import {
   changedFiles,
   firstChoice,
+  keptBeside,
   keptChoice,
   landRequest,
   movedSince,
+  NOTHING_BESIDE,
+  type Beside,
   type ChangedFile,
   type Choice,
 } from "../state/review.ts";
@@ -18,6 +21,7 @@ import { complain, toast } from "../ui/toasts.tsx";
 /** More paths than this are not asked about one by one before a landing: an address has an end. */
 const MOST_PATHS = 60;
 const NO_GIT: readonly GitRepository[] = [];
+const NONE_FOLDED: readonly FoldedRow[] = [];
 
 export interface Review {
   files: readonly ChangedFile[] | null;
@@ -29,6 +33,10 @@ export interface Review {
   /** What happened in git, by repository; whether a landing brings commits. */
   git: readonly GitRepository[];
   commits: boolean;
+  /** What stays on the branch by itself; and what of it, and of git's settings, is ticked to land. */
+  folded: readonly FoldedRow[];
+  beside: Beside;
+  setBeside: (next: Beside) => void;
   landCommits: () => Promise<void>;
   /** Changed since it was looked at; empty when nothing did. */
   moved: readonly string[];
@@ -46,6 +54,7 @@ interface Loaded {
   files: readonly ChangedFile[];
   plan: LandingPlan;
   git: readonly GitRepository[];
+  folded: readonly FoldedRow[];
   /** What the server said, to know whether it says the same again. */
   said: string;
 }
@@ -53,6 +62,7 @@ interface Loaded {
 export function useReview(conversation: string, version: number): Review {
   const [loaded, setLoaded] = useState<Loaded | null>(null);
   const [choice, setChoice] = useState<Choice>({});
+  const [beside, setBeside] = useState<Beside>(NOTHING_BESIDE);
   const [problem, setProblem] = useState<string | null>(null);
   const [moved, setMoved] = useState<readonly string[]>([]);
   const [refused, setRefused] = useState<readonly Refused[]>([]);
@@ -69,8 +79,9 @@ export function useReview(conversation: string, version: number): Review {
       setProblem(null);
       // The same again: what was loaded for it, file by file, stays.
       if (old?.said === said) return;
-      before.current = { files, plan, git: diff.git ?? [], said };
+      before.current = { files, plan, git: diff.git ?? [], folded: diff.folded ?? [], said };
       setLoaded(before.current);
+      setBeside((now) => keptBeside(now, diff));
       setChoice((now) => (old ? keptChoice(now, old.files, files) : firstChoice(files)));
     } catch (error) {
       setProblem(error instanceof Error ? error.message : String(error));
@@ -100,9 +111,9 @@ export function useReview(conversation: string, version: number): Review {
   const land = (): Promise<void> =>
     work(async () => {
       if (!loaded) return;
-      const wanted = landRequest(loaded.files, choice);
+      const wanted = landRequest(loaded.files, choice, beside);
       const asked = wanted.paths.length <= MOST_PATHS ? wanted.paths : [];
-      const now = await api.landingPlan(conversation, asked);
+      const now = await api.landingPlan(conversation, asked, wanted.include);
       const chosen = new Set(wanted.paths);
       const changed = movedSince(loaded.plan, now).filter((path) => chosen.has(path));
       if (changed.length > 0) return setMoved(changed);
@@ -139,6 +150,7 @@ export function useReview(conversation: string, version: number): Review {
   const files = useMemo(() => loaded?.files ?? null, [loaded]);
   const plan = loaded?.plan.plan ?? null;
   const git = loaded?.git ?? NO_GIT;
+  const folded = loaded?.folded ?? NONE_FOLDED;
   const commits = loaded?.plan.commits ?? false;
-  return { files, choice, setChoice, problem, plan, git, commits, landCommits, moved, refused, landed, busy, land, force, undo, discard, leaveOut };
+  return { files, choice, setChoice, problem, plan, git, commits, folded, beside, setBeside, landCommits, moved, refused, landed, busy, land, force, undo, discard, leaveOut };
 }

@@ -37,9 +37,10 @@ export interface ChangedFile {
   tainted: boolean;
   /** What had been read from outside. */
   taint: readonly string[];
-  ignored: boolean;
   drift: PlanEntry["drift"];
 }
+
+export const NOTHING_BESIDE = { include: [], settings: [] } as const;
 
 export type Grade = PlanEntry["grade"];
 
@@ -101,7 +102,7 @@ export function changedFiles(diff: Diff, plan: LandingPlan | null): ChangedFile[
   return [...written, ...deleted].sort(byPlace);
 }
 
-type Bare = Omit<ChangedFile, "isRed" | "isMarked" | "tainted" | "taint" | "ignored" | "drift">;
+type Bare = Omit<ChangedFile, "isRed" | "isMarked" | "tainted" | "taint" | "drift">;
 
 function withPlan(file: Bare, entry: PlanEntry | undefined, source?: PlanEntry): ChangedFile {
   const both = [entry, source];
@@ -117,7 +118,6 @@ function withPlan(file: Bare, entry: PlanEntry | undefined, source?: PlanEntry):
     taint: [...new Set(both.flatMap((one) => one?.taint ?? []))],
     isRed: grade === "needs_accept",
     isMarked: grade === "held",
-    ignored: entry?.ignored ?? false,
     drift: source?.drift === "conflict" ? "conflict" : (entry?.drift ?? "none"),
   };
 }
@@ -138,9 +138,9 @@ function byPlace(a: ChangedFile, b: ChangedFile): number {
 /** By path: "all", or the ids of chosen hunks; a path that is missing does not land. */
 export type Choice = Readonly<Record<string, "all" | readonly string[]>>;
 
-/** Return the choice a review begins with: everything that is neither red nor ignored nor in conflict. */
+/** Return the choice a review begins with: everything that is neither red nor in conflict. */
 export function firstChoice(files: readonly ChangedFile[]): Choice {
-  const ordinary = files.filter((file) => !file.isRed && !file.ignored && file.drift !== "conflict");
+  const ordinary = files.filter((file) => !file.isRed && file.drift !== "conflict");
   return Object.fromEntries(ordinary.map((file) => [file.path, "all" as const]));
 }
 
@@ -209,7 +209,7 @@ export function setHunk(choice: Choice, file: ChangedFile, hunk: string, on: boo
 /** Choose or leave all ordinary files; red ones stay as they are. */
 export function setAll(choice: Choice, files: readonly ChangedFile[], on: boolean): Choice {
   let next = choice;
-  for (const file of files) if (!file.isRed && !file.ignored) next = setFile(next, file, on);
+  for (const file of files) if (!file.isRed) next = setFile(next, file, on);
   return next;
 }
 
@@ -236,17 +236,36 @@ export function pathsOf(file: ChangedFile): string[] {
   return file.renamedFrom ? [file.renamedFrom, file.path] : [file.path];
 }
 
+/** What is ticked beside the files: folded rows that land with the rest, and git settings accepted by name. */
+export interface Beside {
+  include: readonly string[];
+  settings: readonly string[];
+}
+
+/** Return `rows` with one more, or without it. */
+export function toggled(rows: readonly string[], one: string): string[] {
+  return rows.includes(one) ? rows.filter((row) => row !== one) : [...rows, one];
+}
+
+/** Return what is ticked of what is still there. */
+export function keptBeside(beside: Beside, diff: Diff): Beside {
+  const folded = new Set((diff.folded ?? []).map((row) => row.path));
+  const settings = new Set((diff.git ?? []).flatMap((one) => [...one.settings.map((row) => row.path), ...(one.is_new ? [one.path] : [])]));
+  return { include: beside.include.filter((path) => folded.has(path)), settings: beside.settings.filter((path) => settings.has(path)) };
+}
+
 /** Return what to ask of `POST …/land`; a red file that is chosen was ticked by itself, so it is accepted. */
-export function landRequest(files: readonly ChangedFile[], choice: Choice): LandRequest & { paths: string[] } {
+export function landRequest(files: readonly ChangedFile[], choice: Choice, beside: Beside = NOTHING_BESIDE): LandRequest & { paths: string[]; include: string[] } {
   const chosen = files.filter((file) => choice[file.path] !== undefined);
   const hunks = chosen.flatMap((file) => {
     const mark = choice[file.path];
     return mark === undefined || mark === "all" ? [] : mark;
   });
   return {
-    paths: chosen.flatMap(pathsOf),
+    paths: [...chosen.flatMap(pathsOf), ...beside.settings],
     ...(hunks.length > 0 ? { hunks: [...hunks] } : {}),
-    accept: chosen.filter((file) => file.isRed).flatMap(pathsOf),
+    accept: [...chosen.filter((file) => file.isRed).flatMap(pathsOf), ...beside.settings],
+    include: [...beside.include],
   };
 }
 

@@ -93,7 +93,8 @@ async def _run(
             max_output_bytes=MAX_OUTPUT_BYTES,
             on_output=show if live else None,
         )
-        changes = (await to_thread(branch.diff)).record()
+        changes: dict[str, Any] = {"folded": []}
+        changes |= (await to_thread(branch.diff, ignored=False)).record()
         if json:
             record = {**msgspec.to_builtins(result), "changes": changes}
             shell.json(record)
@@ -115,13 +116,7 @@ def _code(result: "CommandResult") -> int:
 
 
 async def _show_changes(shell: Shell, branch: "Branch", changes: dict[str, Any], *, diff: bool) -> None:
-    plan = (await to_thread(branch.plan_landing)).record()
-    folded = {row["path"] for row in plan["entries"] if row["ignored"]}
-    changes = {
-        "written": [row for row in changes["written"] if row["path"] not in folded],
-        "deleted": [path for path in changes["deleted"] if path not in folded],
-    }
-    lines = [f"{harmless_path(row['path'].lstrip('/'))}  {folded_count(row)}" for row in plan["folded"]]
+    lines = [f"{harmless_path(row['path'].lstrip('/'))}  {folded_count(row)}" for row in changes["folded"]]
     lines += stat_lines(changes, width=shell.terminal.width)
     if not lines:
         shell.terminal.note("it changed nothing")

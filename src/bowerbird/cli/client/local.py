@@ -237,7 +237,7 @@ class LocalClient(LocalRest):
 
     async def changed(self, thread_id: str) -> list[str]:
         """See `Client`."""
-        changes = await to_thread((await self.branch(thread_id)).changes)
+        changes = await to_thread((await self.branch(thread_id)).changes, ignored=False)
         return list(changes.paths)
 
     async def diff(self, thread_id: str, paths: Sequence[str] | None = None) -> Row:
@@ -250,7 +250,7 @@ class LocalClient(LocalRest):
 
     async def patch(self, thread_id: str, paths: Sequence[str] | None = None) -> str:
         """See `Client`."""
-        return await to_thread((await self.branch(thread_id)).unified, paths)
+        return await to_thread((await self.branch(thread_id)).unified, paths, ignored=False)
 
     async def plan(
         self, thread_id: str, paths: Sequence[str] | None = None, include: Sequence[str] = ()

@@ -300,11 +300,12 @@ async def discard(screen: Screen, client: Client, thread_id: str, *, yes: bool) 
     Raises:
         CliExit: it was not confirmed.
     """
-    changed = await client.changed(thread_id)
+    plan = await client.plan(thread_id)
+    changed = len(plan["entries"]) + sum(row["files"] for row in plan["folded"])
     if not changed:
         screen.note(f"session {thread_id} has nothing to discard")
         return None
-    question = f"Discard {plural(len(changed), 'change')} of session {thread_id}?"
+    question = f"Discard {plural(changed, 'change')} of session {thread_id}?"
     if not yes and not await confirmed(screen, question):
         raise CliExit(USAGE, "nothing was discarded; --yes discards without asking")
     return await client.discard(thread_id)

@@ -31,34 +31,25 @@ async def write_diff(
             (WS-65).
     """
     paths: Sequence[str] | None = chosen or None
+    found = await client.diff(thread_id, paths)
     if json:
-        found = await client.diff(thread_id, paths)
-        return shell.json(found if paths else found | {"folded": (await client.plan(thread_id))["folded"]})
-    plan = await client.plan(thread_id, paths)
-    entries: list[dict[str, Any]] = plan["entries"]
-    folded: set[str] = set() if paths else {row["path"] for row in entries if row["ignored"]}
-    said = taint_line([row for row in entries if row["path"] not in folded])
+        return shell.json({"folded": [], **found})
+    said = taint_line([*found["written"], *found.get("marks", {}).values()])
     if said:
         shell.terminal.warn(said, "yellow")
-    if folded:
-        paths = [path for path in await client.changed(thread_id) if path not in folded]
-        for line in folded_lines(plan["folded"]):
-            shell.terminal.note(line)
-    told = [] if chosen else git_lines(await client.git(thread_id))
+    folded = folded_lines(found.get("folded", ()))
+    for line in folded:
+        shell.terminal.note(line)
+    told = git_lines(found.get("git", ()))
     if stat:
-        lines: list[str] = []
-        if paths or not folded:
-            lines = stat_lines(await client.diff(thread_id, paths), width=shell.terminal.width)
-        for line in [*lines, *told]:
+        for line in [*stat_lines(found, width=shell.terminal.width), *told]:
             shell.terminal.line(line)
         return DONE
     for line in told:
         shell.terminal.note(line)
-    if folded and not paths:
-        return DONE
     patch = await client.patch(thread_id, paths)
     show_paged(shell.terminal, coloured_diff(patch, shell.terminal.out), patch)
-    if not patch and not told:
+    if not patch and not told and not folded:
         where = f" at {', '.join(map(harmless_path, chosen))}" if chosen else ""
         shell.terminal.note(f"session {thread_id} changes nothing{where}")
     return DONE

@@ -25,22 +25,28 @@ _WORTH_A_LOOK = 64 << 20  # shared memory is counted exactly from here on; that 
 
 
 def of_processes(
-    pids: "list[int]", *, deep: bool = False, ask: bool = False, own_ipc: bool = False
+    pids: "list[int]",
+    *,
+    deep: bool = False,
+    ask: bool = False,
+    own_ipc: bool = False,
+    exact_above: int | None = None,
 ) -> "Message":
     """Return the number of the processes that live and the bytes they take together.
 
     Args:
         deep: look at every open descriptor and mapping, too. ask: then also ask each socket what it holds,
             which takes twice as long. own_ipc: System V objects are theirs alone.
+        exact_above: bytes from which pages that forks have in common count once; telling them takes
+            the kernel a walk through all pages.
     """
     page = resource.getpagesize()
-    processes = alone = 0
+    own: dict[int, int] = {}
     sharing: list[int] = []
     for pid in pids:
         with contextlib.suppress(OSError), open(f"/proc/{pid}/statm", encoding="ascii") as file:
             _, resident, shared, *_ = file.read().split()
-            processes += 1
-            alone += (int(resident) - int(shared)) * page
+            own[pid] = (int(resident) - int(shared)) * page
             if int(shared) * page > _WORTH_A_LOOK:
                 sharing.append(pid)
     together = sum(_shared(pid) for pid in sharing)
@@ -55,7 +61,11 @@ def of_processes(
             "nameless_bytes": held.nameless, "in_flight": held.in_flight, "holders": held.holders,
             "socket_bytes": held.socket_bytes,
         }  # fmt: skip
-    return {"processes": processes, "memory_bytes": alone + together, "shared_bytes": together, **found}
+    alone = sum(own.values())
+    # Where one process is over it, nothing of the kind can excuse it.
+    if exact_above is not None and alone + together > exact_above >= max(own.values(), default=0) + together:
+        alone = sum(min(each, _part(pid, "Pss_Anon:", each)) for pid, each in own.items())
+    return {"processes": len(own), "memory_bytes": alone + together, "shared_bytes": together, **found}
 
 
 def cpu_ms(top: int, below: "list[int]") -> int:
@@ -85,6 +95,15 @@ def _shared(pid: int) -> int:
                 if line.startswith(key):
                     return int(line.split()[1]) * 1024
     return 0
+
+
+def _part(pid: int, key: str, otherwise: int) -> int:
+    """Return a process's part of the pages it has in common with others; `otherwise` where that is not told."""
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/smaps_rollup", encoding="latin-1") as file:
+        for line in file:
+            if line.startswith(key):
+                return int(line.split()[1]) * 1024
+    return otherwise
 
 
 def _system_shared() -> int:

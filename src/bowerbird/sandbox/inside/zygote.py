@@ -88,9 +88,7 @@ class Zygote:
                 self.open_bridge()
                 self.send({"op": "bridged", "n": number})
             elif operation == "usage":
-                self.send(
-                    {"op": "usage", "n": number, **self.usage(deep=message["deep"], ask=message["ask"])}
-                )
+                self.send({"op": "usage", "n": number, **self.usage(**message["how"])})
         except OSError as error:
             command = message["id"] if operation == "run" else None
             told = {"id": command, "n": number, "errno": error.errno, "error": str(error)}
@@ -187,7 +185,7 @@ class Zygote:
         found = [*self.ending, *(each.pid for _, each in self.commands.values())]
         return [*found, self.spare.pid] if self.spare is not None else found
 
-    def usage(self, *, deep: bool, ask: bool) -> "Message":
+    def usage(self, *, deep: bool, ask: bool, exact_above: int | None) -> "Message":
         """Memory and process count of all that commands run, and each one's processor time."""
         if self.world is None:
             return {"processes": 0, "memory_bytes": 0, "cpu_ms": {}}
@@ -203,7 +201,7 @@ class Zygote:
         }
         own_ipc = isinstance(self.world, Namespaced)
         pids = [pid for pid in pids if pid != self.bridge]
-        found = usage.of_processes(pids, deep=deep, ask=ask, own_ipc=own_ipc)
+        found = usage.of_processes(pids, deep=deep, ask=ask, own_ipc=own_ipc, exact_above=exact_above)
         return {**found, "cpu_ms": spent}
 
 

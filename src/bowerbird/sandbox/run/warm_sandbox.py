@@ -194,9 +194,10 @@ class WarmSandbox:
             await self._ask({"op": "bridge"})
             self.bridged = True
 
-    async def usage(self, *, deep: bool = False, ask: bool = False) -> Usage:
-        """Return what runs inside takes; `deep`: by open descriptors, too; `ask`: in sockets' own words."""
-        answer = await self._ask({"op": "usage", "deep": deep, "ask": ask})
+    async def usage(self, *, deep: bool = False, ask: bool = False, exact_above: int | None = None) -> Usage:
+        """Return what runs inside takes; arguments as of `inside/usage.py: of_processes`."""
+        how = {"deep": deep, "ask": ask, "exact_above": exact_above}
+        answer = await self._ask({"op": "usage", "how": how})
         found = {name: int(answer.get(name, 0)) for name in _FIGURES}
         return Usage(cpu_ms=answer["cpu_ms"], **found)
 

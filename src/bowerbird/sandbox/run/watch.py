@@ -112,7 +112,7 @@ class LimitWatch:
         grown = now.shared - then.shared > worth or now.kernel - then.kernel > worth
         began = time.monotonic()
         ask = began - self._asked_at > max(_ASK_S, 16 * self._ask_cost)
-        used = await self._sandbox.usage(deep=grown or ask, ask=ask)
+        used = await self._sandbox.usage(deep=grown or ask, ask=ask, exact_above=self._limits.memory_bytes)
         if ask:
             self._asked_at = time.monotonic()
             self._ask_cost = self._asked_at - began

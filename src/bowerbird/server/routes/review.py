@@ -36,6 +36,7 @@ from bowerbird.server.routes.common import (
 )
 from bowerbird.server.routes.shapes import (
     Diff,
+    FoldedRow,
     GitRepository,
     LandedPath,
     LandedRepository,
@@ -140,19 +141,10 @@ class PlanRow(Shown):
     tainted: bool
     taint: list[str]
     hunks: list[str]
-    size: int | None = Field(default=None, description="Bytes of what stays on the branch.")
-
-
-class FoldedRow(Shown):
-    """What stays on the branch below one name at the top: caches, and what git ignores."""
-
-    path: str
-    files: int
-    bytes: int
 
 
 class Plan(Shown):
-    """What a landing would do; `folded`: the ignored entries, one row for each top directory."""
+    """What a landing would do; `folded`: what stays on the branch, one row for each top directory."""
 
     plan: str
     entries: list[PlanRow]
@@ -216,8 +208,8 @@ async def diff(
 ) -> Response:
     """Against the fork point, or against an earlier state; non-empty `flags` is the red lane.
 
-    `git` tells what happened in git directories, which have no files here; empty where paths or `since` are
-    given.
+    `git` tells what happened in git directories, which have no files here; `folded` what stays on the branch
+    by itself, one row for each top directory. Both are empty where paths or `since` are given.
 
     With `format=unified` the answer is that of `GET …/patch`.
     """
@@ -256,7 +248,11 @@ async def patch(
     row = await owned_session(context, caller, conversation_id)
     branch = await branch_of(context, row)
     text = await to_thread(
-        branch.unified, virtual_paths(path) or None, 3, await snapshot_of(context, row, since)
+        branch.unified,
+        virtual_paths(path) or None,
+        3,
+        await snapshot_of(context, row, since),
+        ignored=False,
     )
     return Response(text.encode("utf-8", "surrogateescape"), media_type="text/x-diff")
 

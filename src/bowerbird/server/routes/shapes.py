@@ -170,12 +170,21 @@ class GitRepository(Shown):
     troubles: list[str]
 
 
+class FoldedRow(Shown):
+    """What stays on the branch below one name at the top: caches, and what git ignores."""
+
+    path: str
+    files: int
+    bytes: int
+
+
 class Diff(Shown):
-    """Changes with their hunks; paths begin with a slash."""
+    """Changes with their hunks; paths begin with a slash. `folded`: what stays on the branch by itself."""
 
     written: list[ChangedFile]
     deleted: list[str]
     git: list[GitRepository] = Field(default_factory=list[GitRepository])
+    folded: list[FoldedRow] = Field(default_factory=list[FoldedRow])
 
 
 class LandedRef(Shown):

@@ -250,7 +250,7 @@ class Closer:
         if branch is None or frozen is None or not self._changed:
             return frozen
         try:
-            changes = await in_thread(branch.changes)
+            changes = await in_thread(lambda: branch.changes(ignored=False))
         except (BowerbirdError, OSError, ThreadDefect) as error:
             _log.warning("turn %s: its changes were not counted: %s", self._turn.turn_id, error)
             return frozen

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from bowerbird.workspace.marks.table import Grade
 from bowerbird.workspace.tree.hunks import Hunk
+from bowerbird.workspace.tree.paths import shown
 from bowerbird.workspace.tree.threeway import Reason
 
 Op = Literal["create", "modify", "delete", "chmod", "symlink", "mkdir", "rmdir"]
@@ -124,16 +125,46 @@ class FileDiff(PathMarks):
 
 
 @dataclass(frozen=True, slots=True)
+class Folded:
+    """What stays on the branch below one name at the top of the workspace, as one row (GI-7)."""
+
+    path: str
+    files: int
+    size: int
+
+    def record(self) -> dict[str, Any]:
+        """Return plain data."""
+        return {"path": self.path, "files": self.files, "bytes": self.size}
+
+
+def folded_rows(staying: Mapping[str, int]) -> tuple[Folded, ...]:
+    """Return what stays on the branch, bytes by path, as one row for each top directory; those end with `/`.
+
+    >>> folded_rows({"/a/b": 2, "/a/c/d": 1, "/x.log": 5})
+    (Folded(path='/a/', files=2, size=3), Folded(path='/x.log', files=1, size=5))
+    """
+    files: Counter[str] = Counter()
+    sizes: Counter[str] = Counter()
+    for path, size in staying.items():
+        top, slash, _ = path[1:].partition("/")
+        files[f"/{top}{slash}"] += 1
+        sizes[f"/{top}{slash}"] += size
+    return tuple(Folded(shown(top), files[top], sizes[top]) for top in sorted(files))
+
+
+@dataclass(frozen=True, slots=True)
 class Diff:
     """The changes of a branch or a landing, with their hunks.
 
     Attributes:
         marks: of deleted paths that have flags, by path; those of written ones are their own.
+        folded: what stays on the branch by itself, where it was left out.
     """
 
     written: tuple[FileDiff, ...] = ()
     deleted: tuple[str, ...] = ()
     marks: Mapping[str, PathMarks] = field(default_factory=dict[str, PathMarks])
+    folded: tuple[Folded, ...] = ()
 
     def record(self) -> dict[str, Any]:
         """Return the form of WS-35."""
@@ -142,7 +173,8 @@ class Diff:
             "deleted": list(self.deleted),
         }
         marks = {path: mark.record() for path, mark in self.marks.items()}
-        return found | ({"marks": marks} if marks else {})
+        folded = [row.record() for row in self.folded]
+        return found | ({"marks": marks} if marks else {}) | ({"folded": folded} if folded else {})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +186,7 @@ class PlannedPath(PathMarks):
         base, current, new: the version that the change started from, the workspace's, and the branch's:
             `sha256:…` of a file, `symlink:TARGET` or `dir`; None = there is none.
         drift: what the user's edits since then mean for it.
-        ignored: a cache, or what git ignores and does not track: it stays on the branch. size: its bytes.
+        ignored: git's own leavings, which stay on the branch unless they are named.
         hunks: ids of those that land. links: names that the workspace's file has.
     """
 
@@ -165,7 +197,6 @@ class PlannedPath(PathMarks):
     new: str | None
     drift: Drift
     ignored: bool = False
-    size: int = 0
     hunks: tuple[str, ...] = ()
     links: int = 1
     path_b64: str | None = None
@@ -182,22 +213,8 @@ class PlannedPath(PathMarks):
             **PathMarks.record(self),
             "ignored": self.ignored,
             "hunks": list(self.hunks),
-            **({"size": self.size} if self.ignored else {}),
             **({"links": self.links} if self.links > 1 else {}),
         }
-
-
-@dataclass(frozen=True, slots=True)
-class Folded:
-    """What stays on the branch below one name at the top of the workspace, as one row (GI-7)."""
-
-    path: str
-    files: int
-    size: int
-
-    def record(self) -> dict[str, Any]:
-        """Return plain data."""
-        return {"path": self.path, "files": self.files, "bytes": self.size}
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,23 +224,13 @@ class LandingPlan:
     Attributes:
         id: names the plan: `land(plan=plan.id)` is refused when something changed since.
         commits: there are commits that a landing of everything brings into the user's repository.
+        folded: what stays on the branch by itself, one row for each top directory; it has no entries.
     """
 
     id: str
     entries: tuple[PlannedPath, ...] = ()
     commits: bool = False
-
-    @property
-    def folded(self) -> tuple[Folded, ...]:
-        """What stays on the branch, one row for each top directory; those end with a slash."""
-        files: Counter[str] = Counter()
-        sizes: Counter[str] = Counter()
-        for entry in self.entries:
-            if entry.ignored:
-                top, slash, _ = entry.path.lstrip("/").partition("/")
-                files[f"/{top}{slash}"] += 1
-                sizes[f"/{top}{slash}"] += entry.size
-        return tuple(Folded(top, files[top], sizes[top]) for top in sorted(files))
+    folded: tuple[Folded, ...] = ()
 
     def record(self) -> dict[str, Any]:
         """Return the form of WS-49."""

@@ -5,25 +5,29 @@ Here: those looks. Not here: what a look can do (`find/browsing.py`), diffs, goi
 """
 
 import os
+from collections.abc import Callable, Iterable
 
 from bowerbird.core.errors import NotFound
 from bowerbird.workspace.find.browsing import Browse, OpenFile
 from bowerbird.workspace.history.history import History
 from bowerbird.workspace.registry.state import BranchState
-from bowerbird.workspace.tree.changes import base_side, changes_of
+from bowerbird.workspace.tree.changes import Change, base_side
 from bowerbird.workspace.tree.content import Content
 from bowerbird.workspace.tree.nodes import Entry, walk
 from bowerbird.workspace.tree.paths import shown, shown_path
 
 
-def look(state: BranchState, at: str | None) -> Browse:
-    """Return a look at the present state, or at that of a snapshot; raises NotFound for an unknown one."""
+def look(state: BranchState, at: str | None, net: Callable[[], Iterable[Change]]) -> Browse:
+    """Return a look at the present state, or at that of a snapshot; raises NotFound for an unknown one.
+
+    Args:
+        net: the changes of the present state that people are shown.
+    """
     stack = state.reading()
 
     def changed() -> dict[str, Entry | None]:
         own = stack.changed()
-        net = changes_of(stack, lambda path: not stack.ground.shows(path))
-        return {change.path: own.get(change.path) for change in net}
+        return {change.path: own.get(change.path) for change in net()}
 
     if at is None:
         return Browse(stack.view, changed)

@@ -17,11 +17,11 @@ from bowerbird.core.errors import InvalidArgument
 from bowerbird.core.ids import new_id
 from bowerbird.core.threads import waking
 from bowerbird.workspace.files import file_reads
-from bowerbird.workspace.files.earlier import look, open_base
+from bowerbird.workspace.files.earlier import open_base
 from bowerbird.workspace.files.file_ops import FileOps, os_errors
 from bowerbird.workspace.files.private_files import sync_private
 from bowerbird.workspace.files.revert import revert
-from bowerbird.workspace.find.browsing import Browse, OpenFile
+from bowerbird.workspace.find.browsing import OpenFile
 from bowerbird.workspace.find.listing import list_files
 from bowerbird.workspace.find.search import Search, wanted_of
 from bowerbird.workspace.find.spills import is_about_spills, search_spills
@@ -225,10 +225,6 @@ class BranchFiles:
             for search in running:
                 search.cancel()
             raise
-
-    def browse(self, at: str | None = None) -> Browse:
-        """Return a look for people, at the present state or a snapshot's; its calls block."""
-        return look(self._state, at)
 
     def open_base(self, path: PathInput) -> OpenFile:
         """Open a file as it was before this branch changed it; raises NotFound. The caller closes it."""

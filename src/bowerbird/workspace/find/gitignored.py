@@ -31,6 +31,10 @@ class GitIgnored:
         entry = self._view.lookup(path) if chain else None
         return bool(chain) and ignored(chain, path, name, is_dir=entry is not None and entry.kind == "dir")
 
+    def whole(self, directory: str) -> bool:
+        """Tell whether a directory is ignored with all it holds; "" is the root."""
+        return self._chain(directory) is None
+
     def _chain(self, directory: str) -> Chain | None:
         """The rules that hold in a directory, None when it is ignored as a whole."""
         todo: list[str] = []  # no recursion: a process may nest directories deeper than Python's stack

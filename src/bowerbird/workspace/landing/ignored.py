@@ -6,8 +6,21 @@ Here: that one rule. Not here: the syntax of ignore files (`tree/ignore.py`), wh
 
 from collections.abc import Callable, Collection
 from pathlib import Path
+from typing import Literal, Protocol
 
-from bowerbird.workspace.tree.changes import Change, covers
+from bowerbird.workspace.tree.changes import covers
+
+
+class ByGit(Protocol):
+    """What git's ignore files of a view name."""
+
+    def __call__(self, path: str) -> bool:
+        """Whether they name a path, itself or a directory above it."""
+        ...
+
+    def whole(self, directory: str) -> bool:
+        """Whether they name a directory, or one above it; all that it holds is ignored then."""
+        ...
 
 
 class Ignored:
@@ -17,9 +30,7 @@ class Ignored:
         is_cache: by `landing.ignore`. by_git: by the view's ignore files. root: the workspace.
     """
 
-    def __init__(
-        self, is_cache: Callable[[str], bool], by_git: Callable[[str], bool], root: Path | None
-    ) -> None:
+    def __init__(self, is_cache: Callable[[str], bool], by_git: ByGit, root: Path | None) -> None:
         self._is_cache = is_cache
         self._by_git = by_git
         self._root = root
@@ -29,8 +40,10 @@ class Ignored:
         """Whether settings or git's ignore files name a path, itself or a directory above it."""
         return self._is_cache(path) or self._by_git(path)
 
-    def staying(self, named: Collection[str], include: Collection[str] = ()) -> Callable[[Change], bool]:
-        """Return the test for what stays on the branch.
+    def staying(self, named: Collection[str], include: Collection[str] = ()) -> Callable[[str, bool], bool]:
+        """Return the test for what stays on the branch, of a path and whether nothing stood there before.
+
+        What lies in a directory that is ignored as a whole costs next to nothing.
 
         Args:
             named: the paths given to a landing; naming a directory around an ignored path does not name it.
@@ -38,14 +51,28 @@ class Ignored:
         """
         exact = frozenset(named)
         tops = [*include, *(path for path in named if path != "/" and self(path))]
-        known: dict[str, bool] = {}
+        known: dict[str, Literal["cache", "git", ""]] = {}
 
-        def stays(change: Change) -> bool:
-            path = change.path
-            if path not in known:
-                is_named = path in exact or any(covers(top, path) for top in tops)
-                known[path] = not is_named and self._stays(path, is_new=change.base is None)
-            return known[path]
+        def whole(directory: str) -> Literal["cache", "git", ""]:
+            if any(covers(top, directory or "/") or covers(directory or "/", top) for top in tops):
+                return ""
+            if self._is_cache(directory):
+                return "cache"
+            in_git = "/.git/" in f"{directory}/"
+            return "git" if not in_git and self._by_git.whole(directory) else ""
+
+        def stays(path: str, is_new: bool) -> bool:
+            above = path.rpartition("/")[0]
+            because = known.get(above)
+            if because is None:
+                because = known[above] = whole(above)
+            if because == "cache":
+                return True
+            if because == "git" and not path.endswith("/.git"):
+                return is_new or not self._is_tracked(path)
+            if path in exact or any(covers(top, path) for top in tops):
+                return False
+            return self._stays(path, is_new=is_new)
 
         return stays
 
@@ -77,4 +104,5 @@ def tracked_in(root: Path | None) -> Callable[[str], bool]:
         above = root.resolve().relative_to(Path(repository.workdir).resolve())
     except (pygit2.GitError, OSError, ValueError):
         return lambda _: True  # it cannot be known here, and what is tracked must land
-    return lambda path: (above / path.lstrip("/")).as_posix() in index
+    start = "" if above == Path() else f"{above.as_posix()}/"
+    return lambda path: start + path.lstrip("/") in index

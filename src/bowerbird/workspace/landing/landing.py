@@ -24,7 +24,6 @@ from bowerbird.workspace.git.moving import refresh_index, settle_history
 from bowerbird.workspace.history.history import History
 from bowerbird.workspace.landing.apply import Applier, Changed, Checkpoint, file_refusal, no_checkpoint
 from bowerbird.workspace.landing.case_clashes import case_clashes
-from bowerbird.workspace.landing.ignored import Ignored
 from bowerbird.workspace.landing.landed_paths import LandedPaths, follow
 from bowerbird.workspace.landing.lock import data_dir_of, workspace_lock
 from bowerbird.workspace.landing.obstacles import Obstacles
@@ -86,8 +85,7 @@ class LandingContext:
     """What a landing needs of its branch; the branch's writer lock is held.
 
     Attributes:
-        changes: of the frozen state `snapshot`.
-        ignored_of: whether git's ignore files name a path.
+        changes: of the frozen state `snapshot`, without what stays on the branch by itself (`staying`).
         tainted: paths written with untrusted text in context, and what that was.
         checkpoint: see `Applier`. told: see `Branch.land`.
     """
@@ -98,7 +96,7 @@ class LandingContext:
     changes: Sequence[Change]
     snapshot: str | None
     rules: FlagRules
-    ignored_of: Callable[[str], bool]
+    staying: Mapping[str, int]
     tainted: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     checkpoint: Checkpoint = field(default=no_checkpoint)
     told: Told | None = None
@@ -108,13 +106,12 @@ def plan_landing(
     ground: LandingContext, tree: Beneath, request: LandRequest, meter: Meter = UNSEEN
 ) -> tuple[list[PlanEntry], list[str]]:
     """Return the plan's entries, and given paths without a change; changes nothing."""
-    ignored = Ignored(ground.rules.is_cache, ground.ignored_of, ground.stack.ground.root)
-    stays = ignored.staying(request.paths or (), request.include)
     around = around_changes(ground.stack, ground.changes)
     parts = apart(ground.changes, around)
     changes = [*parts.files, *parts.settings]
     wanted = None if request.paths is None else (*request.paths, *request.include)
-    chosen, unknown = choose(changes, wanted, request.hunks, stays)
+    chosen, unknown = choose(changes, wanted, request.hunks)
+    unknown = [p for p in unknown if not any(covers(p, path) for path in ground.staying)]
     if wanted is None:
         unknown = [p for p in request.include if not any(covers(p, change.path) for change in changes)]
     chosen = with_git_units(changes, chosen, around)
@@ -123,8 +120,6 @@ def plan_landing(
         around=around,
         current_of=meter.asked("checking", lambda path: tree.side(os.fsencode(path[1:])), len(chosen)),
         names_of=lambda path: [os.fsdecode(name) for name in tree.names(os.fsencode(path[1:]))],
-        stays=stays,
-        ignored=ignored,
         case_clashes=lambda paths: case_clashes(tree, paths),
         obstacle_of=obstacle_in(tree),
         links_of=lambda path: links_at(tree, path),
@@ -199,7 +194,7 @@ def _history(
     if request.history is None:
         return ()
     whole = {entry.path for entry in landing if entry.chosen.whole}
-    left = {c.path for c in files_of(ground.changes)} - whole
+    left = ({c.path for c in files_of(ground.changes)} | ground.staying.keys()) - whole
     how = dataclasses.replace(request.history, left=left)
     return bring(ground.stack, ground.changes, ground.stack.directory, how)
 

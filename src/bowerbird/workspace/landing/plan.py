@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from bowerbird.core.errors import Stale
 from bowerbird.workspace.compare.diff import change_hunks
 from bowerbird.workspace.compare.merge import NamesOf, Planned, SideOf, plan_merge, wins
-from bowerbird.workspace.compare.results import Drift, LandingPlan, Op, PlannedPath
+from bowerbird.workspace.compare.results import Drift, LandingPlan, Op, PlannedPath, folded_rows
 from bowerbird.workspace.git.apart import in_git
 from bowerbird.workspace.marks.flags import ALWAYS_REFUSED, FlagRules, Marks, grade_of
 from bowerbird.workspace.marks.surroundings import Surroundings
@@ -44,8 +44,7 @@ class PlanEntry:
 
     Attributes:
         result: what the workspace gets; equal to `current` for `same`.
-        left_out: a cache, or what git ignores, that the landing did not name: it stays on the branch, so it
-            is neither looked into nor flagged nor refused.
+        left_out: git's own leavings that the landing did not name: they stay on the branch.
         reasons: a sentence for each flag.
         unit: the git directory that it lands with, whole or not at all.
         aside: it lies in a git directory that nobody named (GI-1), or is a device, socket or pipe that a
@@ -53,7 +52,6 @@ class PlanEntry:
         taint: what the turn that wrote it had read from outside.
         refused: why it does not land, None when it does.
         links: how many names the workspace's file has; the others keep the old bytes.
-        size: bytes of what is left out.
     """
 
     chosen: Chosen
@@ -63,7 +61,6 @@ class PlanEntry:
     result: Side | None
     merged: bool
     flags: tuple[str, ...]
-    ignored: bool
     tainted: bool
     refused: str | None = None
     left_out: bool = False
@@ -72,7 +69,6 @@ class PlanEntry:
     unit: str | None = None
     taint: tuple[str, ...] = ()
     aside: bool = False
-    size: int = 0
 
     @property
     def grade(self) -> Grade:
@@ -106,7 +102,6 @@ class PlanEntry:
             tainted=self.tainted,
             taint=self.taint,
             ignored=self.left_out,
-            size=self.size,
             hunks=self.chosen.hunks,
             links=self.links,
         )
@@ -116,12 +111,11 @@ def choose(
     changes: Sequence[Change],
     paths: Collection[str] | None,
     hunks: Collection[str] | None,
-    stays: Callable[[Change], bool],
 ) -> tuple[list[Chosen], list[str]]:
     """Return what to land, and given paths without a change.
 
     A path lands whole unless some of its hunks are named; then only those land. With
-    `hunks` alone nothing else lands. What `stays` is not read.
+    `hunks` alone nothing else lands.
 
     Raises:
         Stale: a hunk is not a present one.
@@ -135,7 +129,7 @@ def choose(
         selected = bool(given) if paths is not None else hunks is None
         if not selected and not wanted:
             continue
-        found = change_hunks(change) or () if wanted or not stays(change) else ()
+        found = change_hunks(change) or ()
         named = tuple(h.id for h in found if h.id in wanted)
         wanted.difference_update(named)
         if named and len(named) < len(found):
@@ -175,8 +169,6 @@ class PlanInput:
 
     Attributes:
         current_of, names_of: the workspace as it is.
-        stays: whether a change stays on the branch unless it is named (GI-7).
-        ignored: whether settings or git's ignore files name a path.
         obstacle_of: why the system will refuse to change a path (path, present, planned, only the mode).
         links_of: how many names the workspace's file has; a landing splits it from the others.
         case_clashes: paths equal to another name on a case-insensitive disk.
@@ -184,14 +176,12 @@ class PlanInput:
         accept: paths whose flags a person accepted, `*` = all; a git directory that is new may be named
             for everything in it.
         automatic: nobody looks: what is held stays on the branch.
-        named: the paths given to the landing, for caches.
+        named: the paths given to the landing, for what is in git directories.
     """
 
     rules: FlagRules
     current_of: SideOf
     names_of: NamesOf
-    stays: Callable[[Change], bool]
-    ignored: Callable[[str], bool]
     case_clashes: Callable[[Collection[str]], set[str]]
     around: Surroundings
     tainted: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
@@ -205,26 +195,13 @@ class PlanInput:
 
 def make_plan(chosen: Sequence[Chosen], given: PlanInput) -> list[PlanEntry]:
     """Decide every chosen change against the workspace; changes nothing."""
-    by_path = {item.change.path: item for item in chosen if not given.stays(item.change)}
+    by_path = {item.change.path: item for item in chosen}
     planned = plan_merge(
-        [item.change for item in by_path.values()], given.current_of, given.names_of, force=given.force
+        [item.change for item in chosen], given.current_of, given.names_of, force=given.force
     )
     clashes = given.case_clashes(by_path)
     entries = {item.path: _entry(item, by_path[item.path], given, clashes) for item in planned}
-    staying = (item for item in chosen if item.change.path not in by_path)
-    entries |= {item.change.path: _staying(item, given) for item in staying}
     return _git_units([entries[item.change.path] for item in chosen], given.force)
-
-
-def _staying(item: Chosen, given: PlanInput) -> PlanEntry:
-    """Return the entry of what stays on the branch; nothing of it is read."""
-    change, tainted = item.change, item.change.path in given.tainted
-    op: Op = operation(change) if change.new is None else "create" if change.base is None else "modify"
-    return PlanEntry(
-        replace(item, change=replace(change, base=None, new=None)), op, "none", None, None, merged=False,
-        flags=(), ignored=True, tainted=tainted, left_out=True, taint=given.tainted.get(change.path, ()),
-        size=change.new.content.size if change.new is not None and change.new.content is not None else 0,
-    )  # fmt: skip
 
 
 def _entry(item: Planned, chosen: Chosen, given: PlanInput, clashes: Collection[str]) -> PlanEntry:
@@ -248,7 +225,6 @@ def _entry(item: Planned, chosen: Chosen, given: PlanInput, clashes: Collection[
         result,
         decision.merged,
         marks.flags,
-        marks.is_scrap or given.ignored(item.path),
         tainted,
         refused,
         left_out,
@@ -361,10 +337,10 @@ def _name_of(entries: Sequence[PlannedPath]) -> str:
     return "sha256:" + hashlib.sha256(data).hexdigest()
 
 
-def shown_plan(entries: Sequence[PlanEntry]) -> LandingPlan:
-    """Return the plan as callers see it."""
+def shown_plan(entries: Sequence[PlanEntry], staying: Mapping[str, int]) -> LandingPlan:
+    """Return the plan as callers see it, with what stays on the branch by itself."""
     planned = tuple(entry.planned() for entry in entries)
-    return LandingPlan(_name_of(planned), planned)
+    return LandingPlan(_name_of(planned), planned, folded=folded_rows(staying))
 
 
 def refused_rows(entries: Sequence[PlanEntry], unknown: Collection[str]) -> list[dict[str, str]]:

@@ -5,7 +5,7 @@ Not here: how changes are shown (`compare/diff.py`), merged or landed.
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -75,17 +75,58 @@ def stored_side(entry: Entry | None) -> Side | None:
     return frozen_side(entry)
 
 
+@dataclass(frozen=True, slots=True)
+class Divided:
+    """The changes of a branch, and what of them stays there by itself (GI-7).
+
+    Attributes:
+        staying: bytes by path, no directories. What is new or of another size was not read.
+    """
+
+    changes: list[Change]
+    staying: Mapping[str, int]
+
+
 def changes_of(stack: Stack, hidden: Callable[[str], bool]) -> list[Change]:
     """Return all changes of the branch, sorted by path bytes.
 
     A directory is a change of its own when it is new and empty, or was removed: otherwise
     the files in it say it. `hidden` paths (hide, private) are left out.
     """
-    found: list[Change] = []
-    changed = stack.changed()
-    for path in sorted(changed, key=os.fsencode):
+    return divided(stack, hidden, lambda path, is_new: False).changes
+
+
+def divided(stack: Stack, hidden: Callable[[str], bool], stays: Callable[[str, bool], bool]) -> Divided:
+    """Return the changes like `changes_of`, and apart from them what stays on the branch.
+
+    Args:
+        stays: tells it of a path, and whether nothing stood there before.
+    """
+    staying: dict[str, int] = {}
+    changed: dict[str, Entry | None] = {}
+    alike: dict[str, Entry | None] = {}  # it may have landed
+    for path, entry in stack.changed().items():
         if hidden(path):
             continue
+        saved = stack.orig.get(path)
+        was = saved.entry if saved is not None else stack.beneath(path)
+        if not stays(path, was is None):
+            changed[path] = entry
+        elif entry is None or was is None:
+            present = entry or was
+            if present is not None and present.kind != "dir":
+                staying[path] = entry.size if entry is not None else 0
+        elif (was.kind, was.size, was.mode) == (entry.kind, entry.size, entry.mode):
+            alike[path] = entry
+        elif "dir" not in (was.kind, entry.kind):
+            staying[path] = entry.size
+    staying |= {c.path: entry.size for c in _compared(stack, alike) if (entry := alike[c.path]) is not None}
+    return Divided(_compared(stack, changed), staying)
+
+
+def _compared(stack: Stack, changed: Mapping[str, Entry | None]) -> list[Change]:
+    found: list[Change] = []
+    for path in sorted(changed, key=os.fsencode):
         entry = changed[path]
         saved, sign = stack.orig.get(path), None
         is_open = entry is not None and stack.was_open(entry)

@@ -79,7 +79,7 @@ class OrigStore:
     def _take(self, line: bytes) -> None:
         self._lines += 1
         try:
-            path, kind, mode, size, mtime_ns, ctime_ns, target, blob, uncertain = json.loads(line)
+            path, kind, mode, size, mtime_ns, ctime_ns, target, blob, uncertain = _row_of(line)
         except ValueError:
             return  # a line cut by a kill, closed by the next writer
         if kind == "forgotten":
@@ -232,6 +232,13 @@ def _line(row: list[Any]) -> bytes:
         return msgspec.json.encode(row) + b"\n"
     except UnicodeEncodeError:  # a name that is no UTF-8
         return json.dumps(row).encode() + b"\n"
+
+
+def _row_of(line: bytes) -> list[Any]:
+    try:
+        return msgspec.json.decode(line)
+    except msgspec.DecodeError:  # a name that is no UTF-8, or a cut line
+        return json.loads(line)
 
 
 def _keep(source: int | str, kept: str) -> None:
