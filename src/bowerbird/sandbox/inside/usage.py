@@ -98,7 +98,7 @@ def _shared(pid: int) -> int:
 
 
 def _part(pid: int, key: str, otherwise: int) -> int:
-    """Return a process's part of the pages it has in common with others; `otherwise` where that is not told."""
+    """Return a process's part of the pages it has in common with others; `otherwise` where none is told."""
     with contextlib.suppress(OSError), open(f"/proc/{pid}/smaps_rollup", encoding="latin-1") as file:
         for line in file:
             if line.startswith(key):
