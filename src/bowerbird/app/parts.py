@@ -15,6 +15,7 @@ from bowerbird.app.mapping import model_settings
 from bowerbird.app.mcp import SessionMcp
 from bowerbird.app.memory import session_memory
 from bowerbird.app.own import own_workspace
+from bowerbird.app.own_commands import own_commands
 from bowerbird.app.sandboxes import Runtimes, SandboxNews
 from bowerbird.app.subagents import door_tournaments, session_children
 from bowerbird.app.teams import session_teams
@@ -59,6 +60,7 @@ def session_parts(ground: Ground, service: SessionService) -> Sequence[SessionPa
         Traces(store, live, model_settings(ground.loaded)),
         records,
         BackgroundEnds(store, host, ground.news, ground.branches, desk),
+        own_commands(ground, service.note_changes),
         SessionMcp(ground.loaded.settings, host),
         children,
         door_tournaments(ground, service, children),

@@ -3,6 +3,7 @@
 Here: those of the local client. Not here: sessions, turns, review (`local.py`).
 """
 
+import asyncio
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -146,6 +147,17 @@ class LocalRest:
         """See `Client`."""
         browse = (await self._sessions.branch(thread_id)).browse()
         return await to_thread(lambda: shown_file(browse.open(f"/{path}")))
+
+    async def run_command(self, thread_id: str, command: str, stop: asyncio.Event) -> Row:
+        """See `Client`."""
+        from bowerbird.sessions.own_commands import OwnCommands
+
+        await self._application.start()
+        return await self._sessions.part(OwnCommands).run(thread_id, command, stop)
+
+    async def remember(self, thread_id: str | None, fact: str) -> None:
+        """See `Client`."""
+        await self._memory.add("", str(self._directory), fact)
 
     # ------------------------------------------------------------ the rest
 

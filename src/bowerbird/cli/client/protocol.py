@@ -4,6 +4,7 @@ Here: the protocol and its few values; data are plain and in the form of REST, w
 answers (`local.py`, `server.py`).
 """
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -185,6 +186,21 @@ class Client(Protocol):
         Raises:
             BowerbirdError: there is no such file, or it is a directory.
         """
+        ...
+
+    async def run_command(self, thread_id: str, command: str, stop: asyncio.Event) -> Row:
+        """Run a person's command on the branch: `exit_code`, `output`, `stopped`.
+
+        Args:
+            stop: setting it ends the command.
+
+        Raises:
+            TurnRunning: the agent works. BowerbirdError: it is refused, or none can run.
+        """
+        ...
+
+    async def remember(self, thread_id: str | None, fact: str) -> None:
+        """Add a line to the memory of a session's directory, without one to that of the command's."""
         ...
 
     # ------------------------------------------------------------ review

@@ -3,6 +3,7 @@
 Here: those requests of the server's client. Not here: the others (`server.py`).
 """
 
+import asyncio
 import urllib.parse
 from typing import TYPE_CHECKING
 
@@ -26,3 +27,23 @@ class ServerRest:
         """See `Client`."""
         place = f"/api/workspace/file/{urllib.parse.quote(path)}"
         return await self._requests.get(place, conversation=thread_id)
+
+    async def run_command(self, thread_id: str, command: str, stop: asyncio.Event) -> Row:
+        """See `Client`; closing the connection stops it there."""
+        place = f"/api/conversations/{urllib.parse.quote(thread_id)}/command"
+        asking = asyncio.create_task(self._requests.ask("POST", place, {"command": command}, patient=True))
+        stopping = asyncio.create_task(stop.wait())
+        try:
+            await asyncio.wait([asking, stopping], return_when=asyncio.FIRST_COMPLETED)
+            if asking.done():
+                return asking.result()
+            return {"command": command, "exit_code": -1, "output": "[stopped]", "stopped": True}
+        finally:
+            for task in (asking, stopping):
+                task.cancel()
+            await asyncio.gather(asking, stopping, return_exceptions=True)
+
+    async def remember(self, thread_id: str | None, fact: str) -> None:
+        """See `Client`."""
+        body = {"text": fact} if thread_id is None else {"text": fact, "conversation": thread_id}
+        await self._requests.ask("POST", "/api/memory", body)

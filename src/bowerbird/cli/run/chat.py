@@ -14,8 +14,9 @@ from typing import Any
 from bowerbird.cli.client.protocol import Client, News, Row
 from bowerbird.cli.run.completer import LineCompleter
 from bowerbird.cli.run.mentions import BranchNames, attached
+from bowerbird.cli.run.own_commands import TypedCommands
 from bowerbird.cli.run.prompt_screen import ChatScreen, Leave
-from bowerbird.cli.run.slash_lines import COMMANDS, Refused, Said, Slash, read_line
+from bowerbird.cli.run.slash_lines import COMMANDS, Command, Fact, Refused, Said, Slash, read_line
 from bowerbird.cli.run.watching import Watch
 from bowerbird.cli.terminal.drawing import MarkdownPainter
 from bowerbird.cli.terminal.exits import DONE, CliExit
@@ -68,6 +69,7 @@ class Chat:
             completer=LineCompleter(lambda: COMMANDS, lambda: self.changed, self.names.get),
         )
         self.screen.status = self._status
+        self.commands = TypedCommands(client, self.screen)
         self._markdown = MarkdownPainter(colour=shell.terminal.out.colour, theme=liked.theme)
         self._painter = TurnPainter(self.screen, self.story, self._markdown, quiet=options.quiet)
         self._watch: Watch | None = None
@@ -119,7 +121,7 @@ class Chat:
         await self._end_watch()
         if self.session is not None:
             terminal = self.shell.terminal
-            if self.screen.mode in ("running", "asking"):
+            if self.screen.mode in ("running", "asking") and not self.commands.running:
                 await self.client.leave(self.session["id"], self._shown)
                 terminal.warn(f"the turn was stopped; continue with: bowerbird resume {self.session['id']}")
             else:
@@ -162,11 +164,34 @@ class Chat:
 
             # In a task of its own: it may ask, and its answer is the next line.
             self._in_background(run_slash(self, said))
+        elif isinstance(said, Command):
+            self._in_background(self._run_command(said.line))
+        elif isinstance(said, Fact):
+            self._in_background(self._remember(said.text))
+        elif self.commands.running:
+            self.commands.hold(said.text)
         elif self._plans() and is_early_answer(said.text):
             # Sent, it would be feedback to the plan and pay for another one.
             self.screen.line(f"{said.text!r} was not sent: no question is open", "yellow")
         else:
             await self.send(said.text)
+
+    async def _run_command(self, command: str) -> None:
+        if self.screen.mode == "running":
+            self.screen.line("a command has to wait for the end of what runs (Ctrl+C stops it)", "yellow")
+            return
+        await self.commands.run((await self.ensure_session())["id"], command)
+        await self.refresh()
+        self._say_changed()
+        self.screen.redraw()
+        for text in self.commands.held():
+            self.screen.line("")
+            self.screen.echo("> ", text)
+            await self.send(text)
+
+    async def _remember(self, fact: str) -> None:
+        await self.client.remember(None if self.session is None else self.session["id"], fact)
+        self.screen.line("remembered, from the next turn on (`bowerbird memory log` lists it)", "dim")
 
     def _plans(self) -> bool:
         is_planning = self.session is not None and bool(self.session["enable_plan_mode"])
@@ -178,7 +203,7 @@ class Chat:
         message = await attached(self.client, session["id"], self.names, text)
         if message.said:
             self.screen.line(f"goes along: {', '.join(message.said)}", "dim")
-        receipt = await self.client.send(session["id"], message.text)
+        receipt = await self.client.send(session["id"], self.commands.attached(message.text))
         turn_id = str(receipt["turn_id"])
         self._inbox[turn_id] = str(receipt["inbox_id"])
         if self.screen.mode == "running":
@@ -260,11 +285,14 @@ class Chat:
             self.story.usage, context=self.context_tokens, window=window, changed=len(self.changed)
         )
         self.screen.line(line, "dim")
-        if self.changed:
-            self.screen.line(f"{plural(len(self.changed), 'file')} changed: /diff · /land · /discard")
+        self._say_changed()
         self.screen.mode = "feedback" if self._stopping else "idle"
         self._stopping = False
         self.screen.redraw()
+
+    def _say_changed(self) -> None:
+        if self.changed:
+            self.screen.line(f"{plural(len(self.changed), 'file')} changed: /diff · /land · /discard")
 
     def _worker_ended(self, worker: "asyncio.Task[None]") -> None:
         if not worker.cancelled() and worker.exception() is not None:
@@ -284,6 +312,7 @@ class Chat:
         if self._waiting_answer is not None:
             waiting, self._waiting_answer = self._waiting_answer, None
             waiting.set_result("")
+        self.commands.stop()
         is_running = self._worker is not None and not self._worker.done()
         if self.session is None or self._stopping or not is_running:
             return

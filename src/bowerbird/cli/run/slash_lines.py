@@ -48,24 +48,45 @@ class Slash:
 
 
 @dataclass(frozen=True, slots=True)
+class Command:
+    """A line for the shell, on the branch."""
+
+    line: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Something to remember."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Refused:
     """A line that is neither; nothing is sent."""
 
     message: str
 
 
-def read_line(line: str) -> Said | Slash | Refused:
-    """Return what a typed line is.
+def read_line(line: str) -> Said | Slash | Command | Fact | Refused:
+    """Return what a typed line is; a doubled sign sends the text with a single one.
 
     Example:
         >>> read_line("/dif").message
         'unknown command /dif; did you mean /diff? //dif sends the text /dif'
         >>> read_line("//text")
         Said(text='/text')
+        >>> read_line("!make test"), read_line("#use tabs")
+        (Command(line='make test'), Fact(text='use tabs'))
     """
     text = line.strip()
-    if text.startswith("//"):
+    if text.startswith(("//", "!!", "##")):
         return Said(text[1:])
+    if text.startswith("!") and text[1:].strip():
+        return Command(text[1:].strip())
+    # What is pasted with headings is text.
+    if text.startswith("#") and "\n" not in text and text[1:].strip():
+        return Fact(text[1:].strip())
     if not text.startswith("/"):
         return Said(line)
     name, _, argument = text[1:].partition(" ")

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field
 from starlette.responses import Response
 
 from bowerbird.server.common.context import Caller, ServerContext
-from bowerbird.server.common.json_answers import answer
+from bowerbird.server.common.json_answers import NOT_BLANK, answer
 from bowerbird.server.common.ownership import owned_session
 from bowerbird.server.conversations.conversations import found_workspace
 from bowerbird.server.routes.common import Context, Shown, StrictBody, User, Viewer, whole
@@ -63,6 +63,22 @@ async def restore(context: Context, caller: User, wanted: Restored) -> Response:
     """It becomes the newest version; what counted before stays in the list."""
     owner, path = await _scope(context, caller, wanted.workspace, wanted.conversation)
     version = await context.sessions.part(Remembering).restore(owner, path, wanted.version)
+    return answer(memory_version(version, current=True))
+
+
+class Fact(StrictBody):
+    """Something to remember; `conversation` or `workspace` as in the list."""
+
+    text: Annotated[str, Field(min_length=1, max_length=1_000, pattern=NOT_BLANK)]
+    workspace: Annotated[str | None, Field(max_length=200)] = None
+    conversation: Annotated[str | None, Field(max_length=200)] = None
+
+
+@router.post("", response_model=VersionShown, summary="Remember something")
+async def remember(context: Context, caller: User, wanted: Fact) -> Response:
+    """It becomes the last line of a new version, which counts from the next turn on."""
+    owner, path = await _scope(context, caller, wanted.workspace, wanted.conversation)
+    version = await context.sessions.part(Remembering).add(owner, path, wanted.text)
     return answer(memory_version(version, current=True))
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection
 
 from bowerbird.agent.context.compaction import as_text
-from bowerbird.core.errors import BowerbirdError
+from bowerbird.core.errors import BowerbirdError, InvalidArgument
 from bowerbird.core.ids import new_id
 from bowerbird.core.messages import user_text
 from bowerbird.core.requests import ModelRequest
@@ -59,6 +59,7 @@ LOOKS_BACK = timedelta(days=7)  # after a longer pause of all processes, a sessi
 TRIES = 3
 LONGEST_S = 120.0
 MAX_TOKENS = 2_048
+MOST_FACT_BYTES = 1_000
 DIALOGUE_CHARS = 60_000
 SINCE = "memory_since"
 
@@ -126,6 +127,28 @@ class Remembering(SessionPart):
     async def restore(self, owner: str, workspace: str, version: int) -> MemoryVersion:
         """Make an earlier text the one that counts, as a new version; raises NotFound."""
         made = await self._store.write(lambda c: restore_memory(c, owner, workspace, version))
+        if self.rules.written is not None:
+            await self.rules.written(owner, workspace, made.body)
+        return made
+
+    async def add(self, owner: str, workspace: str, fact: str) -> MemoryVersion:
+        """Remember a fact that a person gives, as the last line of a new version.
+
+        Raises:
+            InvalidArgument: it is empty or too long, or no memory is kept.
+        """
+        line = " ".join(fact.split())
+        if not self.rules.is_on:
+            raise InvalidArgument("memory is off (memory.enabled), so nothing would be remembered")
+        if not line or len(line.encode()) > MOST_FACT_BYTES:
+            raise InvalidArgument(f"a fact has 1 to {MOST_FACT_BYTES} bytes; put longer texts into a file")
+
+        def commit(connection: Connection) -> MemoryVersion:
+            present = newest_memory(connection, owner, workspace)
+            body = f"{present.body}\n{line}" if present is not None and present.body else line
+            return add_memory(connection, owner, workspace, fitted(body))
+
+        made = await self._store.write(commit)
         if self.rules.written is not None:
             await self.rules.written(owner, workspace, made.body)
         return made

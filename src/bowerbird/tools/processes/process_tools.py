@@ -127,7 +127,7 @@ class _Processes:
                 command: The command line.
                 timeout: Seconds after which it is killed.
             """
-            words = self._checked(command, context.files)
+            words = checked_command(self.host, self.settings.allowed_commands, command, context.files)
             sandbox = await self._sandbox(context)
             work = sandbox.run(
                 words,
@@ -203,7 +203,7 @@ class _Processes:
                 command: The command line.
                 notify: Whether its end starts a turn when the conversation is idle.
             """
-            words = self._checked(command, context.files)
+            words = checked_command(self.host, self.settings.allowed_commands, command, context.files)
             sandbox = await self._sandbox(context)
             task = await _said(
                 sandbox.background.start(
@@ -253,24 +253,30 @@ class _Processes:
     async def _sandbox(self, context: ToolContext) -> "BranchSandbox":
         return await _said(self.host.sandbox(context.files))
 
-    def _checked(self, command: str, branch: "Branch") -> str | list[str]:
-        """Return what to run: the line for a shell, or the words that the list of names lets through."""
-        reason = refusal(command)
-        if reason is not None:
-            raise ToolError(f"refused: {reason}")
-        allowed = self.settings.allowed_commands
-        if not allowed:
-            return command
-        root = str(branch.root) if branch.root is not None else None
 
-        def find(name: str) -> str | None:
-            return find_program(name, self.host.facts.own_path, root)
+def checked_command(
+    host: "SandboxHost", allowed: tuple[str, ...], command: str, branch: "Branch"
+) -> str | list[str]:
+    """Return what to run: the line for a shell, or the words that the list of names lets through.
 
-        checked = check_allowed(command, allowed, find, same=same_file)
-        if isinstance(checked, Refused):
-            raise ToolError(f"refused: {checked.reason} (ALLOWED_COMMANDS)")
-        first, *rest = checked.words
-        return [find(first.rsplit("/", 1)[-1]) or first, *rest]
+    Raises:
+        ToolError: it is refused, with the reason.
+    """
+    reason = refusal(command)
+    if reason is not None:
+        raise ToolError(f"refused: {reason}")
+    if not allowed:
+        return command
+    root = str(branch.root) if branch.root is not None else None
+
+    def find(name: str) -> str | None:
+        return find_program(name, host.facts.own_path, root)
+
+    checked = check_allowed(command, allowed, find, same=same_file)
+    if isinstance(checked, Refused):
+        raise ToolError(f"refused: {checked.reason} (ALLOWED_COMMANDS)")
+    first, *rest = checked.words
+    return [find(first.rsplit("/", 1)[-1]) or first, *rest]
 
 
 def shown(result: CommandResult, hidden: str = "") -> ToolResult:
