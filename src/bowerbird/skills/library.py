@@ -71,7 +71,7 @@ class SkillLibrary:
 
     def body(self, skill: Skill) -> str:
         """Return the text of SKILL.md after its front matter; raises SkillProblem when it is gone."""
-        _, body = split_front_matter(_read_file(skill.directory, "SKILL.md", _WHOLE))
+        _, body = split_front_matter(read_inside(skill.directory, "SKILL.md", _WHOLE))
         return body.decode("utf-8", "replace")
 
     def files(self, skill: Skill) -> list[str]:
@@ -92,7 +92,7 @@ class SkillLibrary:
         Raises:
             SkillProblem: it is missing, no regular file, or lies outside the skill.
         """
-        return _read_file(skill.directory, path, MAX_BODY_BYTES)
+        return read_inside(skill.directory, path, MAX_BODY_BYTES)
 
     @property
     def _own_root(self) -> Path | None:
@@ -117,7 +117,7 @@ def _shipped() -> tuple[Skill, ...]:
 
 def _load(directory: Path, bundled: bool) -> Skill:
     try:
-        return parse_skill(_read_file(directory, "SKILL.md", _WHOLE), directory, bundled=bundled)
+        return parse_skill(read_inside(directory, "SKILL.md", _WHOLE), directory, bundled=bundled)
     except SkillProblem as problem:
         return Skill(directory.name, "", directory, bundled=bundled, hidden=str(problem))
 
@@ -136,7 +136,7 @@ def _directories(root: Path | None) -> Iterable[Path]:
     return [root / name for name in names[:MAX_SKILLS]]
 
 
-def _read_file(directory: Path, path: str, limit: int) -> bytes:
+def read_inside(directory: Path, path: str, limit: int) -> bytes:
     """Read a regular file inside `directory`; links may lead anywhere inside it, never out."""
     if not path or "\0" in path:
         raise SkillProblem(f"{path!r} is not a file name")

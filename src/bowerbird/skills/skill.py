@@ -69,7 +69,7 @@ def parse_skill(data: bytes, directory: Path, *, bundled: bool = False) -> Skill
         SkillProblem: the front matter does not parse or breaks a rule; nothing is repaired.
     """
     front, _ = split_front_matter(data)
-    fields = _yaml(front)
+    fields = front_fields(front)
     name, description = fields.pop("name", None), fields.pop("description", None)
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise SkillProblem(f"name is {name!r}; use lower-case letters, digits and '-', at most 64")
@@ -120,7 +120,12 @@ def prompt_lines(skills: Iterable[Skill]) -> str:
     return "\n".join(lines)
 
 
-def _yaml(front: bytes) -> dict[str, Any]:
+def front_fields(front: bytes) -> dict[str, Any]:
+    """Return what front matter says.
+
+    Raises:
+        SkillProblem: it does not parse.
+    """
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 

@@ -17,6 +17,7 @@ from bowerbird.core.timestamps import to_iso
 from bowerbird.sessions import shown
 from bowerbird.sessions.file_text import shown_file
 from bowerbird.sessions.live.hub import Published
+from bowerbird.skills.commands import custom_commands
 
 if TYPE_CHECKING:
     from bowerbird.app.application import Application
@@ -147,6 +148,11 @@ class LocalRest:
         """See `Client`."""
         browse = (await self._sessions.branch(thread_id)).browse()
         return await to_thread(lambda: shown_file(browse.open(f"/{path}")))
+
+    async def custom_commands(self, thread_id: str | None) -> list[Row]:
+        """See `Client`."""
+        found = await to_thread(custom_commands, self._directory, Path.home())
+        return [command.record() for command in found]
 
     async def run_command(self, thread_id: str, command: str, stop: asyncio.Event) -> Row:
         """See `Client`."""

@@ -188,6 +188,10 @@ class Client(Protocol):
         """
         ...
 
+    async def custom_commands(self, thread_id: str | None) -> list[Row]:
+        """Return the commands of a session's directory and of this person: `name`, `body` and the like."""
+        ...
+
     async def run_command(self, thread_id: str, command: str, stop: asyncio.Event) -> Row:
         """Run a person's command on the branch: `exit_code`, `output`, `stopped`.
 

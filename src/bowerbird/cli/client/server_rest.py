@@ -5,9 +5,12 @@ Here: those requests of the server's client. Not here: the others (`server.py`).
 
 import asyncio
 import urllib.parse
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bowerbird.cli.client.protocol import Row
+from bowerbird.core.threads import to_thread
+from bowerbird.skills.commands import custom_commands
 
 if TYPE_CHECKING:
     from bowerbird.cli.client.http import Requests
@@ -27,6 +30,13 @@ class ServerRest:
         """See `Client`."""
         place = f"/api/workspace/file/{urllib.parse.quote(path)}"
         return await self._requests.get(place, conversation=thread_id)
+
+    async def custom_commands(self, thread_id: str | None) -> list[Row]:
+        """See `Client`; the person's own are those of this machine."""
+        found: list[Row] = await self._requests.get("/api/commands", conversation=thread_id)
+        mine = await to_thread(custom_commands, None, Path.home())
+        by_name = {row["name"]: row for row in (*found, *(command.record() for command in mine))}
+        return sorted(by_name.values(), key=lambda row: str(row["name"]))
 
     async def run_command(self, thread_id: str, command: str, stop: asyncio.Event) -> Row:
         """See `Client`; closing the connection stops it there."""

@@ -13,10 +13,12 @@ from typing import Any
 
 from bowerbird.cli.client.protocol import Client, News, Row
 from bowerbird.cli.run.completer import LineCompleter
+from bowerbird.cli.run.custom import CustomCommands
 from bowerbird.cli.run.mentions import BranchNames, attached
 from bowerbird.cli.run.own_commands import TypedCommands
 from bowerbird.cli.run.prompt_screen import ChatScreen, Leave
-from bowerbird.cli.run.slash_lines import COMMANDS, Command, Fact, Refused, Said, Slash, read_line
+from bowerbird.cli.run.sessions import status_line
+from bowerbird.cli.run.slash_lines import Command, Fact, Refused, Said, Slash, read_line
 from bowerbird.cli.run.watching import Watch
 from bowerbird.cli.terminal.drawing import MarkdownPainter
 from bowerbird.cli.terminal.exits import DONE, CliExit
@@ -60,13 +62,14 @@ class Chat:
         self.story = Story()
         self.changed: list[str] = []
         self.names = BranchNames(lambda: client.names(None if self.session is None else self.session["id"]))
+        self.custom = CustomCommands(self)
         liked = client.preferences
         self.screen = ChatScreen(
             shell.terminal,
             history_file=liked.history_file,
             vi_mode=liked.vi_mode,
             on_stop=self._stop_key,
-            completer=LineCompleter(lambda: COMMANDS, lambda: self.changed, self.names.get),
+            completer=LineCompleter(lambda: self.custom.menu, lambda: self.changed, self.names.get),
         )
         self.screen.status = self._status
         self.commands = TypedCommands(client, self.screen)
@@ -102,6 +105,7 @@ class Chat:
         said = [f"bowerbird {__version__}", self.model, where]
         self.screen.line(" · ".join(filter(None, said)), "bold")
         self.screen.line("Changes stay on a branch until you /land them. /help lists commands.", "dim")
+        self._in_background(self.custom.read())
         with self.screen.held():
             while True:
                 try:
@@ -143,7 +147,7 @@ class Chat:
     # ------------------------------------------------------------ lines
 
     async def _line(self, prompt: str, line: str) -> None:
-        is_message = self.screen.mode == "running" and isinstance(read_line(line), Said)
+        is_message = self.screen.mode == "running" and isinstance(self._read(line), Said)
         if line.strip() and not is_message:  # a message that waits is shown as queued, then above its answer
             if self.screen.mode == "idle":
                 self.screen.line("")
@@ -156,9 +160,14 @@ class Chat:
             if self.screen.mode == "feedback":
                 self.screen.mode = "idle"
             return
-        said = read_line(line)
+        said = self._read(line)
+        if isinstance(said, Refused):
+            await self.custom.read()  # it may be a file that was written just now
+            said = self._read(line)
         if isinstance(said, Refused):
             self.screen.line(said.message, "yellow")
+        elif isinstance(said, Slash) and said.name in self.custom:
+            self._in_background(self.custom.send(said))
         elif isinstance(said, Slash):
             from bowerbird.cli.run.slash_commands import run_slash
 
@@ -175,6 +184,9 @@ class Chat:
             self.screen.line(f"{said.text!r} was not sent: no question is open", "yellow")
         else:
             await self.send(said.text)
+
+    def _read(self, line: str) -> Said | Slash | Command | Fact | Refused:
+        return read_line(line, self.custom.menu.keys())
 
     async def _run_command(self, command: str) -> None:
         if self.screen.mode == "running":
@@ -197,10 +209,14 @@ class Chat:
         is_planning = self.session is not None and bool(self.session["enable_plan_mode"])
         return self.screen.mode == "running" and is_planning
 
-    async def send(self, text: str) -> None:
-        """Send a message: it starts a turn, or waits for the one that runs."""
+    async def send(self, text: str, *, named_in: str | None = None) -> str:
+        """Send a message: it starts a turn, or waits for the one that runs; return the turn.
+
+        Args:
+            named_in: what the person typed of it, where names after an @ count; None = all.
+        """
         session = await self.ensure_session()
-        message = await attached(self.client, session["id"], self.names, text)
+        message = await attached(self.client, session["id"], self.names, text, named_in)
         if message.said:
             self.screen.line(f"goes along: {', '.join(message.said)}", "dim")
         receipt = await self.client.send(session["id"], self.commands.attached(message.text))
@@ -210,6 +226,7 @@ class Chat:
             self.screen.queued.append(one_line(text, 100))
             self._queued[turn_id] = text
         self.watch_turn(turn_id)
+        return turn_id
 
     async def ensure_session(self) -> Row:
         """Return the session, made now when there is none yet."""
@@ -253,6 +270,7 @@ class Chat:
             turn = await self._watch.turn(turn_id, self._show, self._ask)
             self._inbox.pop(turn_id, None)
             self.screen.doing("")
+            await self.custom.ended(turn_id)
             await self._ended(turn)
             following = await self._watch.following(turn)
             if following is not None and self._turns.empty():
@@ -377,10 +395,4 @@ class Chat:
         return None
 
     def _status(self) -> str:
-        small = " · local, small model" if self.model.startswith("local:") else ""
-        session = self.session
-        if session is None:
-            return f" new session · {self.model}{small}"
-        model = str(session["model"] or self.model)
-        mode = " · plan mode" if session["enable_plan_mode"] else ""
-        return f" {session['id']} · {model}{small}{mode} · {plural(len(self.changed), 'file')} changed"
+        return status_line(self.session, self.model, len(self.changed))

@@ -107,12 +107,18 @@ class BranchNames:
         return await to_thread(Names, await self._read())
 
 
-async def attached(client: Client, thread_id: str, names: BranchNames, text: str) -> Attached:
-    """Return a message with what it names; a word after an @ that names nothing is left as it is."""
+async def attached(
+    client: Client, thread_id: str, names: BranchNames, text: str, named_in: str | None = None
+) -> Attached:
+    """Return a message with what it names; a word after an @ that names nothing is left as it is.
+
+    Args:
+        named_in: the part that a person typed; None = all of it.
+    """
     parts: list[str] = []
     said: list[str] = []
     room = TOGETHER_CHARS
-    for word in mentioned(text):
+    for word in mentioned(text if named_in is None else named_in):
         found = await _found(client, thread_id, names, word)
         if found is None:
             continue

@@ -150,3 +150,12 @@ async def turn_id_of(client: Client, thread_id: str, number: int | None) -> str 
         numbers = ", ".join(str(turn["n"]) for turn in turns) or "none"
         raise CliExit(USAGE, f"session {thread_id} has no turn {number}; there are: {numbers}")
     return str(found["turn_id"])
+
+
+def status_line(session: Row | None, model: str, changed: int) -> str:
+    """Return the line under the prompt: which session, on which model, how much it changed."""
+    small = " · local, small model" if model.startswith("local:") else ""
+    if session is None:
+        return f" new session · {model}{small}"
+    mode = " · plan mode" if session["enable_plan_mode"] else ""
+    return f" {session['id']} · {session['model'] or model}{small}{mode} · {plural(changed, 'file')} changed"

@@ -33,10 +33,11 @@ async def run_slash(chat: "Chat", command: Slash) -> None:
 
 
 async def _help(chat: "Chat", _: str) -> None:
+    await chat.custom.read()
     indent = max(map(len, COMMANDS)) + 3
-    for name, text in COMMANDS.items():
+    for name, text in chat.custom.menu.items():
         first, *more = wrapped(text, max(chat.screen.width - indent, 10))
-        chat.screen.line(f"/{name}".ljust(indent) + first)
+        chat.screen.line(f"/{name} ".ljust(indent) + first)
         for line in more:
             chat.screen.line(" " * indent + line)
     chat.screen.line(

@@ -4,6 +4,7 @@ Here: names, arguments, what a typed line is. Not here: what the commands do.
 """
 
 import difflib
+from collections.abc import Collection
 from dataclasses import dataclass
 
 COMMANDS: dict[str, str] = {
@@ -68,8 +69,11 @@ class Refused:
     message: str
 
 
-def read_line(line: str) -> Said | Slash | Command | Fact | Refused:
+def read_line(line: str, known: Collection[str] = COMMANDS.keys()) -> Said | Slash | Command | Fact | Refused:
     """Return what a typed line is; a doubled sign sends the text with a single one.
+
+    Args:
+        known: names of commands, custom ones too.
 
     Example:
         >>> read_line("/dif").message
@@ -90,8 +94,8 @@ def read_line(line: str) -> Said | Slash | Command | Fact | Refused:
     if not text.startswith("/"):
         return Said(line)
     name, _, argument = text[1:].partition(" ")
-    if name in COMMANDS:
+    if name in known:
         return Slash(name, argument.strip())
-    near = difflib.get_close_matches(name, COMMANDS, n=1, cutoff=0.5)
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     hint = f"; did you mean /{near[0]}?" if near else "; /help lists them."
     return Refused(f"unknown command /{name}{hint} //{name} sends the text /{name}")

@@ -4,6 +4,7 @@ Here: those lists, and writing skills. Not here: how they are chosen for a turn 
 (`skills/`).
 """
 
+from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -18,6 +19,7 @@ from bowerbird.server.common.ownership import owned_session
 from bowerbird.server.conversations.skill_files import NAME, delete_skill, write_skill
 from bowerbird.server.routes.common import Admin, Body, Context, Shown, StatusShown, Viewer
 from bowerbird.sessions.shown import tool_row
+from bowerbird.skills.commands import custom_commands
 
 router = APIRouter(prefix="/api", tags=["catalogue"])
 
@@ -42,6 +44,15 @@ class ToolShown(NamedShown):
 class SkillShown(NamedShown):
     """A skill with its text."""
 
+    body: str
+
+
+class CommandShown(NamedShown):
+    """A custom command; `$ARGUMENTS` in `body` stands for what is typed after its name."""
+
+    arguments: str
+    model: str
+    tools: list[str]
     body: str
 
 
@@ -107,6 +118,18 @@ async def workspaces(context: Context, caller: Viewer) -> Response:
     return answer(
         [{"name": name, "path": path, "landing": settings.landing} for name, path in rows if path is not None]
     )
+
+
+@router.get("/commands", response_model=list[CommandShown], summary="Commands of the workspace")
+async def commands(
+    context: Context, caller: Viewer, conversation: Annotated[str | None, Query(max_length=200)] = None
+) -> Response:
+    """Of `.bowerbird/commands` in the conversation's workspace, else in the default one; texts to send."""
+    place = context.settings.workspace
+    if conversation is not None:
+        place = (await owned_session(context, caller, conversation)).workspace
+    found = await to_thread(custom_commands, Path(place), None) if place is not None else []
+    return answer([command.record() for command in found])
 
 
 @router.get("/skills", response_model=list[NamedShown], summary="Skills that agents see")
