@@ -4,6 +4,8 @@ import errno
 import json
 import os
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -78,6 +80,26 @@ def test_a_closed_pipe_ends_quietly(desk: Desk) -> None:
         os.close(write)
         _, err = process.communicate(timeout=HANG_S)
     assert process.returncode == 141 and err == b""
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_without_standard_streams_nothing_is_written_into_other_files(desk: Desk, closed: str) -> None:
+    """A database opened as descriptor 1 would take what is printed; it ended in a traceback before that."""
+    desk.fake.script({"text": "An answer."})
+    line = f'"$0" -m bowerbird.cli.main hi {closed}'
+    done = subprocess.run(
+        ["sh", "-c", line, sys.executable], cwd=desk.project, env=desk.environment,
+        capture_output=True, timeout=HANG_S, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0 and b"Traceback" not in done.stderr
+    assert "An answer." in desk.ok("show")
+
+
+def test_a_full_device_is_said_once(desk: Desk) -> None:
+    """The interpreter said it again, with an exit code of its own."""
+    with Path("/dev/full").open("wb") as full, desk.start("tools", "--json", stdout=full) as process:
+        _, err = process.communicate(timeout=HANG_S)
+    assert process.returncode == 1 and err.count(b"No space left") == 1
 
 
 def test_a_full_disk_is_told_with_the_room_that_is_left(tmp_path: Path) -> None:

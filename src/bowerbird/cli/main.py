@@ -23,9 +23,28 @@ def main() -> None:
     # What is imported makes some 100,000 objects that live as long as the process: looking through them
     # again and again, and once more at the exit, was a third of a one-turn run's time.
     gc.set_threshold(YOUNG_OBJECTS)
+    _open_what_is_closed()
     code = run_command(sys.argv[1:])
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _pipe_closed()  # it was said, and the interpreter would say it once more
     gc.freeze()
     sys.exit(code)
+
+
+def _open_what_is_closed() -> None:
+    """Give a process that was started without standard streams empty ones.
+
+    Else the next file, a database for one, gets the number, and what is printed goes into it.
+    """
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free: this one
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
+            os.set_inheritable(number, True)
 
 
 def run_command(arguments: Sequence[str]) -> int:
