@@ -185,13 +185,18 @@ def _add_review(application: typer.Typer, call: Call) -> None:
             Literal["fetch", "fast-forward", "never"] | None,
             Option("--commits", help="What becomes of commits; default: git.land."),
         ] = None,
+        commit: Annotated[bool, Option("--commit", help="Commit what lands, with your own git.")] = False,
+        message: Annotated[
+            str | None, Option("-m", "--message", metavar="TEXT", help="The commit's; implies --commit.")
+        ] = None,
         json: Json = False,
         workspace: Where = None,
     ) -> int:
         """Write a branch's changes into the directory; `undo` takes them back."""
         return call("review.commands", "land", session=session, paths=paths or [], patch=patch, yes=yes,
                     accept=accept or [], include=include or [], force=force, partial=partial, check=check,
-                    commits=commits, json=json, workspace=workspace)  # fmt: skip
+                    commits=commits, commit=commit, message=message, json=json,
+                    workspace=workspace)  # fmt: skip
 
 
 def _add_discard(application: typer.Typer, call: Call) -> None:

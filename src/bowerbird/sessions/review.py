@@ -9,7 +9,7 @@ session.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -23,14 +23,16 @@ from bowerbird.sessions.live.hub import Live, Published
 from bowerbird.sessions.live.landing_watch import Told, watched
 from bowerbird.sessions.settings import SessionSettings
 from bowerbird.store.rows.owners import sessions_of_branches
+from bowerbird.store.rows.sessions import find_session
 
 if TYPE_CHECKING:
     from bowerbird.sessions.branches.branches import Branches
     from bowerbird.sessions.branches.landing_checks import Checking
     from bowerbird.store.store import Store
-    from bowerbird.workspace import Branch, GitStory, Landing, LandingPlan
+    from bowerbird.workspace import Branch, Committing, GitStory, Landing, LandingPlan
 
 Commits = Literal["fetch", "fast_forward", "never"]
+LONGEST_SUBJECT = 72
 NO_CHECK = "no check is configured: set landing.check to a shell command, such as pytest -q"
 
 
@@ -46,6 +48,20 @@ class ToLand:
     plan: str | None = None
     commits: Commits | None = None
     include: Sequence[str] = ()
+    commit: "CommitWish | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class CommitWish:
+    """What lands is to be one commit of the user's, too.
+
+    Attributes:
+        message: None = proposed from the session's title.
+        own_git: the user's own git makes it, with hooks and signature; only where they sit at this machine.
+    """
+
+    message: str | None = None
+    own_git: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,10 +154,14 @@ class Review:
         """
         branch = await self._sessions.branch(thread_id)
         await self._branches.require_quiet(branch.id)
+        making = await self._committing(thread_id, wanted.commit)
         chosen = asdict(wanted)
+        del chosen["commit"]
         async with watched(self._sessions.live, thread_id, also=told) as heard:
             landing = await in_thread(
-                lambda: branch.land(**chosen, session=thread_id, actor=actor, door=door, told=heard)
+                lambda: branch.land(
+                    **chosen, commit=making, session=thread_id, actor=actor, door=door, told=heard
+                )
             )
         if landing.refused and not landing.entries and not landing.history:
             # By `partial`: nothing was done, no landing is kept.
@@ -197,11 +217,12 @@ class Review:
         actor: str,
         door: str,
         told: Told | None = None,
+        commit: CommitWish | None = None,
     ) -> "Landing":
         """Take a landing back; see `Landing.undo`.
 
         Args:
-            told: as of `land`.
+            told, commit: as of `land`.
 
         Raises:
             NotFound: there is no such landing. LandingRefused: files were edited since; nothing changed.
@@ -212,12 +233,30 @@ class Review:
         landing = await in_thread(workspace.landing, landing_id)
         found = await self._sessions.store.read(lambda c: sessions_of_branches(c, [landing.branch]))
         thread_id = found[landing.branch][0] if landing.branch in found else None
+        if commit is not None and commit.message is None:
+            made = next((one.commit for one in landing.history if one.commit is not None), None)
+            subject = made.subject if made is not None and made.id else f"landing {landing_id}"
+            body = f"\n\nThis reverts commit {made.id}." if made is not None and made.id else ""
+            commit = replace(commit, message=f'Revert "{subject}"{body}')
+        making = await self._committing(thread_id or landing.branch, commit)
         async with watched(self._sessions.live, thread_id, also=told) as heard:
             undone = await in_thread(
-                lambda: landing.undo(some, force, parts, actor=actor, door=door, told=heard)
+                lambda: landing.undo(some, force, parts, actor=actor, door=door, told=heard, commit=making)
             )
         await self._tell(undone.branch, f"took {landing_id} back as {undone.id}")
         return undone
+
+    async def _committing(self, thread_id: str, wish: CommitWish | None) -> "Committing | None":
+        from bowerbird.workspace import Committing  # few landings are commits
+
+        if wish is None:
+            return None
+        message = (wish.message or "").strip()
+        if not message:
+            row = await self._sessions.store.read(lambda c: find_session(c, thread_id))
+            message = " ".join(((row.title if row is not None else None) or "Work of an agent").split())
+            message = message if len(message) <= LONGEST_SUBJECT else message[: LONGEST_SUBJECT - 1] + "…"
+        return Committing(message, thread_id, own=wish.own_git)
 
     async def fix(
         self, directory: str, landing_id: str, how: Literal["retry", "take_back", "give_up"]

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         PathMarks,
         PlannedPath,
     )
+    from bowerbird.workspace.git.committing import Committing
     from bowerbird.workspace.git.landed_history import HistoryRules
     from bowerbird.workspace.git.story import GitStory
     from bowerbird.workspace.history.history import Snapshot
@@ -35,7 +36,8 @@ if TYPE_CHECKING:
     from bowerbird.workspace.workspace import Workspace
 
 __all__ = [
-    "BeforeCall", "Branch", "BranchInfo", "Captured", "Changes", "Diff", "Exported", "FileDiff", "FlagRules",
+    "BeforeCall", "Branch", "BranchInfo", "Captured", "Changes", "Committing", "Diff", "Exported", "FileDiff",
+    "FlagRules",
     "GitStory", "HistoryRules", "Hunk", "Landing", "LandingEntry", "LandingPlan", "MergeConflict",
     "MergeResult", "OverlayDirs", "PathMarks", "PlannedPath", "ProcessView", "Refused", "Snapshot",
     "ViewChanged", "Workspace", "WorkspaceLimits",
@@ -47,6 +49,7 @@ __getattr__, __dir__ = lazy(
         "branch": "Branch",
         "compare.results": "Changes Diff Exported FileDiff LandingPlan MergeConflict MergeResult "
         "PathMarks PlannedPath",
+        "git.committing": "Committing",
         "git.landed_history": "HistoryRules",
         "git.story": "GitStory",
         "history.history": "Snapshot",

@@ -16,7 +16,8 @@ from bowerbird.workspace.compare.results import LandingPlan, MergeResult
 from bowerbird.workspace.files.file_branch import BranchFiles
 from bowerbird.workspace.fork_and_merge import fork, merge
 from bowerbird.workspace.git.arrival import Bringing, has_new_commits
-from bowerbird.workspace.git.landed_history import Commits
+from bowerbird.workspace.git.committing import Committing
+from bowerbird.workspace.git.landed_history import Commits, note_commit
 from bowerbird.workspace.history.branch_journal import step_to
 from bowerbird.workspace.history.history import Snapshot
 from bowerbird.workspace.landing.apply import said_plainly
@@ -276,6 +277,7 @@ class Branch(BranchFiles, ChangesOfBranch):
         include: Sequence[PathInput] = (),
         automatic: bool = False,
         commits: Commits | None = None,
+        commit: Committing | None = None,
         session: str = "",
         actor: str = "",
         door: str = "",
@@ -293,6 +295,7 @@ class Branch(BranchFiles, ChangesOfBranch):
             automatic: nobody looks: what is `held` stays. actor, door: for the record.
             commits: `fetch` brings them to `refs/bowerbird/SESSION/`, `fast_forward` moves branches of the
                 user, too, where they can follow; None = as the workspace was opened. session: names it.
+            commit: makes what lands one commit of the user's, too; then no branch of theirs moves.
             told: called after each file of each phase, for a progress bar; of this thread.
 
         Raises:
@@ -304,16 +307,22 @@ class Branch(BranchFiles, ChangesOfBranch):
         accepted = tuple("*" if path == "*" else chosen_path(path, self._state.workspace) for path in accept)
         chosen = None if hunks is None else tuple(hunks)
         rules = self._shared.git
-        history = Bringing(commits or rules.land, session or self.id, rules.most_bytes)
+        if commit is not None and commits == "fast_forward":
+            raise InvalidArgument("either --commit or --commits fast-forward: both would move your branch")
+        wish = commits or rules.land
+        wish = "fetch" if commit is not None and wish == "fast_forward" else wish
+        history = Bringing(wish, session or self.id, rules.most_bytes)
         request = LandRequest(
             named, chosen, accepted, force, partial, plan, actor, door, automatic, history,
-            include=self._paths(include) or (),
+            include=self._paths(include) or (), commit=commit,
         )  # fmt: skip
         self._shared.landings.recover(self.id)
         with self._state.writing():
             point = self._history().freeze_live() if self._is_held() else self._history().freeze()
             record, folder = land(self._ground(point.id, request, told), root, request)
             self._state.account.forget()
+        if commit is not None and record.entries:
+            note_commit(folder.path, commit.make())
         return self._shared.landings.made_one(folder, record)
 
     def taint(self, turn: str | None = None, source: str = "") -> None:

@@ -6,6 +6,7 @@ memory, usage and tools (`local_rest.py`), what commands do with it.
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from bowerbird.core.errors import ConfigError, InvalidWorkspace, NoModel, TurnRu
 from bowerbird.core.threads import to_thread
 from bowerbird.sessions import shown
 from bowerbird.sessions.live.hub import Published, TurnMark
-from bowerbird.sessions.review import NO_CHECK, ToLand
+from bowerbird.sessions.review import NO_CHECK, CommitWish, ToLand
 from bowerbird.sessions.values import NewSession
 
 if TYPE_CHECKING:
@@ -260,6 +261,8 @@ class LocalClient(LocalRest):
 
     async def land(self, thread_id: str, wanted: ToLand, told: "Told | None" = None) -> Row:
         """See `Client`."""
+        if wanted.commit is not None:  # whoever runs this sits here
+            wanted = replace(wanted, commit=CommitWish(wanted.commit.message, own_git=True))
         return _landing(await self._review.land(thread_id, wanted, actor=DOOR, door=DOOR, told=told))
 
     async def check(self, thread_id: str, begun: Callable[[str], None]) -> Row:
@@ -274,10 +277,13 @@ class LocalClient(LocalRest):
         """See `Client`."""
         return [_landing(each) for each in reversed(await self._review.landings(self.where))]
 
-    async def undo(self, landing_id: str, *, force: bool, told: "Told | None" = None) -> Row:
+    async def undo(
+        self, landing_id: str, *, force: bool, commit: bool = False, told: "Told | None" = None
+    ) -> Row:
         """See `Client`."""
+        wish = CommitWish(own_git=True) if commit else None
         undone = await self._review.undo(
-            self.where, landing_id, force=force, actor=DOOR, door=DOOR, told=told
+            self.where, landing_id, force=force, actor=DOOR, door=DOOR, told=told, commit=wish
         )
         return _landing(undone)
 

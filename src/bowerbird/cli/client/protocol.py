@@ -251,8 +251,10 @@ class Client(Protocol):
         """Return the records of landings, the newest first."""
         ...
 
-    async def undo(self, landing_id: str, *, force: bool, told: "Told | None" = None) -> Row:
-        """Take a landing back; return the record. Raises LandingRefused: edited since."""
+    async def undo(
+        self, landing_id: str, *, force: bool, commit: bool = False, told: "Told | None" = None
+    ) -> Row:
+        """Take a landing back, as a commit, too; return the record. Raises LandingRefused: edited since."""
         ...
 
     async def fix(self, landing_id: str, how: Fix) -> Row:

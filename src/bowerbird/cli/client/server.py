@@ -253,6 +253,8 @@ class ServerClient(ServerRest):
     async def land(self, thread_id: str, wanted: ToLand, told: "Told | None" = None) -> Row:
         """See `Client`; who and from where is what the server knows of us."""
         body = {name: value for name, value in asdict(wanted).items() if value is not None}
+        if wanted.commit is not None:
+            body["commit"] = {"message": wanted.commit.message}  # whose git makes it is the server's to say
         asking = self._requests.ask("POST", _place(thread_id, "/land"), body, patient=True)
         return await self._landing(asking, told, {"kind": "land", "conversation_id": thread_id})
 
@@ -272,10 +274,13 @@ class ServerClient(ServerRest):
         """See `Client`."""
         return await self._requests.get("/api/landings")
 
-    async def undo(self, landing_id: str, *, force: bool, told: "Told | None" = None) -> Row:
+    async def undo(
+        self, landing_id: str, *, force: bool, commit: bool = False, told: "Told | None" = None
+    ) -> Row:
         """See `Client`."""
         place = f"/api/landings/{landing_id}/undo"
-        asking = self._requests.ask("POST", place, {"force": force}, patient=True)
+        body: Row = {"force": force, **({"commit": {}} if commit else {})}
+        asking = self._requests.ask("POST", place, body, patient=True)
         return await self._landing(asking, told, {"undoes": landing_id})
 
     async def _landing(self, asking: Coroutine[Any, Any, Row], told: "Told | None", which: Row) -> Row:

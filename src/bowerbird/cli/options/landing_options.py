@@ -23,11 +23,13 @@ def add_landings(application: typer.Typer, call: Callable[..., int]) -> None:
     def undo(  # pyright: ignore[reportUnusedFunction] - registered
         landing: _Landing = None,
         force: Annotated[bool, Option("--force", help="Also where the file was edited since.")] = False,
+        commit: Annotated[bool, Option("--commit", help="Commit the revert, too.")] = False,
         json: _Json = False,
         workspace: _Where = None,
     ) -> int:
         """Take a landing back."""
-        return call("review.commands", "undo", landing=landing, force=force, json=json, workspace=workspace)
+        return call("review.commands", "undo", landing=landing, force=force, commit=commit, json=json,
+                    workspace=workspace)  # fmt: skip
 
     @application.command("landings")
     def landings(  # pyright: ignore[reportUnusedFunction] - registered

@@ -23,13 +23,14 @@ from bowerbird.cli.review.dialogue import (
 from bowerbird.cli.review.dialogue import discard as discard_asked
 from bowerbird.cli.review.dialogue import undo as undo_one
 from bowerbird.cli.review.drawn import landing_rows, write_diff
+from bowerbird.cli.review.git_lines import is_uncommitted
 from bowerbird.cli.terminal.exits import DONE, FAILED, PARTLY
 from bowerbird.cli.terminal.shell import Shell
 from bowerbird.cli.terminal.terminal import Ability
 from bowerbird.cli.terminal.text import harmless, harmless_path, table
 from bowerbird.core.errors import LandingRefused, UnknownSession
 from bowerbird.core.threads import to_thread
-from bowerbird.sessions.review import Commits, ToLand
+from bowerbird.sessions.review import Commits, CommitWish, ToLand
 
 _FIXED = {
     "done": "landed",
@@ -139,12 +140,15 @@ def land(
     workspace: str | None,
     check: bool = False,
     commits: str | None = None,
+    commit: bool = False,
+    message: str | None = None,
     include: Sequence[str] = (),
 ) -> int:
     """Write a branch's changes into its directory, all or some; nothing lands on a conflict.
 
     Args:
         commits: `fetch`, `fast-forward`, `never`; None = as `git.land` says.
+        commit, message: what lands is to be one commit, too; a message alone says so.
         include: ignored paths that land with the rest.
         check: the command of `landing.check` runs first; nothing lands when it fails.
     """
@@ -157,6 +161,7 @@ def land(
         wanted = ToLand(
             paths=chosen or None, accept=named, force=force, partial=partial, commits=history,
             include=tuple(client.paths(include)),
+            commit=CommitWish(message) if commit or message is not None else None,
         )  # fmt: skip
         asked = await choose(screen, client, thread_id, wanted, patch=patch, yes=yes)
         if asked is None:
@@ -183,18 +188,25 @@ def _refusal(refused: LandingRefused) -> dict[str, Any]:
 # ---------------------------------------------------------------- undo, landings, discard
 
 
-def undo(shell: Shell, *, landing: str | None, force: bool, json: bool, workspace: str | None) -> int:
+def undo(
+    shell: Shell,
+    *,
+    landing: str | None,
+    force: bool,
+    json: bool,
+    workspace: str | None,
+    commit: bool = False,
+) -> int:
     """Take a landing back; by default the newest of this directory that still stands."""
     screen = TerminalScreen(shell)
 
     async def work(client: Client) -> int:
-        outcome = await undo_one(screen, client, landing, force=force)
-        refused = isinstance(outcome, LandingRefused)
+        outcome = await undo_one(screen, client, landing, force=force, commit=commit)
         if json:
             shell.json(_refusal(outcome) if isinstance(outcome, LandingRefused) else outcome)
         else:
             say_undone(screen, outcome)
-        return PARTLY if refused else DONE
+        return PARTLY if isinstance(outcome, LandingRefused) or is_uncommitted(outcome) else DONE
 
     return with_client(shell, workspace, work)
 

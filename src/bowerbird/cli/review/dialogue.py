@@ -11,7 +11,7 @@ from typing import Any, Protocol, cast
 from bowerbird.cli.client.protocol import Client, Row
 from bowerbird.cli.review.choosing import HELP, Answer, Choice, Choosing, Question, questions_of
 from bowerbird.cli.review.drawn import files_of
-from bowerbird.cli.review.git_lines import history_lines
+from bowerbird.cli.review.git_lines import commit_of, history_lines, is_uncommitted
 from bowerbird.cli.review.marking import held_lines, to_accept, without_unnamed
 from bowerbird.cli.terminal.drawing import coloured_diff
 from bowerbird.cli.terminal.exits import APPROVAL, DONE, PARTLY, USAGE, CliExit
@@ -235,7 +235,7 @@ def code_of(outcome: Outcome) -> int:
         return DONE
     if isinstance(outcome, LandingRefused):
         return APPROVAL if all(row["reason"].startswith("flagged") for row in outcome.refused) else PARTLY
-    return PARTLY if outcome["refused"] else DONE
+    return PARTLY if outcome["refused"] or is_uncommitted(outcome) else DONE
 
 
 def _say_refused(screen: Screen, refused: Sequence[Mapping[str, str]]) -> None:
@@ -248,11 +248,13 @@ def _say_refused(screen: Screen, refused: Sequence[Mapping[str, str]]) -> None:
 # ---------------------------------------------------------------- undo, discard
 
 
-async def undo(screen: Screen, client: Client, wanted: str | None, *, force: bool) -> Row | LandingRefused:
+async def undo(
+    screen: Screen, client: Client, wanted: str | None, *, force: bool, commit: bool = False
+) -> Row | LandingRefused:
     """Take a landing back, by default the newest that stands.
 
     Args:
-        wanted: its id, or the beginning of it.
+        wanted: its id, or the beginning of it. commit: the revert is to be a commit; asked where it was one.
 
     Raises:
         CliExit: nothing stands, or `wanted` fits none or several.
@@ -262,9 +264,15 @@ async def undo(screen: Screen, client: Client, wanted: str | None, *, force: boo
     if not wanted and not standing:
         raise CliExit(USAGE, f"nothing has landed in {client.where} that could be taken back")
     landing = one_of([row["id"] for row in known], wanted, client.where) if wanted else standing[0]
+    made = next((commit_of(row) for row in known if row["id"] == landing), None)
+    if made and not commit:
+        what = f"{made['id'][:12]} on {harmless(made['branch'])}"
+        commit = await confirmed(screen, f"It is commit {what}. Commit the revert, too?")
+        if not commit:
+            screen.note(f"commit {what} stays; `{screen.prefix}undo --commit` also commits the revert")
     try:
         bar = LandingBar(screen.step, width=screen.width - 1)
-        return await client.undo(landing, force=force, told=bar)
+        return await client.undo(landing, force=force, commit=commit, told=bar)
     except LandingRefused as refusal:
         return refusal
     finally:

@@ -76,7 +76,28 @@ def history_lines(repositories: Sequence[Row]) -> list[str]:
             lines += [f"  {harmless(command)}" for command in ref["commands"]]
         lines += [f"commits did not land: {harmless(trouble)}" for trouble in row["troubles"]]
         lines += [harmless(note) for note in row.get("notes", ())]
+        lines += _commit(row.get("commit"))
     return lines
+
+
+def commit_of(landing: Row) -> Row | None:
+    """Return the commit that a landing made, None where it made none."""
+    made = (row.get("commit") for row in landing.get("history") or ())
+    return next((commit for commit in made if commit and commit["id"]), None)
+
+
+def is_uncommitted(landing: Row) -> bool:
+    """Whether a commit was asked for that could not be made."""
+    return any(row.get("commit") and not row["commit"]["id"] for row in landing.get("history") or ())
+
+
+def _commit(commit: Row | None) -> list[str]:
+    if not commit:
+        return []
+    said = f"nothing was committed: {harmless(commit['said'])}"
+    if commit["id"]:
+        said = f"committed {commit['id'][:12]} on {harmless(commit['branch'])}: {harmless(commit['subject'])}"
+    return [said, *(harmless(note) for note in commit["notes"])]
 
 
 def _short(ref: str) -> str:

@@ -15,7 +15,7 @@ from bowerbird.cli.terminal.drawing import coloured_diff
 from bowerbird.cli.terminal.pager import show_paged
 from bowerbird.cli.terminal.terminal import Ability
 from bowerbird.cli.terminal.text import count, harmless, money, plural, table, wrapped
-from bowerbird.sessions.review import ToLand
+from bowerbird.sessions.review import CommitWish, ToLand
 
 if TYPE_CHECKING:
     from bowerbird.cli.run.chat import Chat
@@ -159,12 +159,17 @@ class ChatReview:
 
 
 async def _land(chat: "Chat", argument: str) -> None:
-    words = argument.split()
+    given, has_message, message = f" {argument}".partition(" -m ")
+    words = given.split()
+    commit = CommitWish(message or None) if has_message or "--commit" in words else None
     session = await chat.ensure_session()
-    given = [word for word in words if word not in ("--patch", "--include")]
+    given = [word for word in words if word not in ("--patch", "--include", "--commit")]
     included = {word for before, word in pairwise(words) if before == "--include"}
     paths = chat.client.paths([word for word in given if word not in included]) or None
-    screen, wanted = ChatReview(chat), ToLand(paths=paths, include=chat.client.paths(sorted(included)))
+    screen, wanted = (
+        ChatReview(chat),
+        ToLand(paths=paths, include=chat.client.paths(sorted(included)), commit=commit),
+    )
     outcome = await land(screen, chat.client, session["id"], wanted, patch="--patch" in words)
     await chat.refresh()
     say_landed(screen, outcome)
@@ -172,9 +177,9 @@ async def _land(chat: "Chat", argument: str) -> None:
 
 async def _undo(chat: "Chat", argument: str) -> None:
     words = argument.split()
-    wanted = next((word for word in words if word != "--force"), None)
+    wanted = next((word for word in words if word not in ("--force", "--commit")), None)
     screen = ChatReview(chat)
-    outcome = await undo(screen, chat.client, wanted, force="--force" in words)
+    outcome = await undo(screen, chat.client, wanted, force="--force" in words, commit="--commit" in words)
     await chat.refresh()
     say_undone(screen, outcome)
 

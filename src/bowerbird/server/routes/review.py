@@ -35,6 +35,7 @@ from bowerbird.server.routes.common import (
     whole,
 )
 from bowerbird.server.routes.shapes import (
+    CheckShown,
     Diff,
     FoldedRow,
     GitRepository,
@@ -44,7 +45,7 @@ from bowerbird.server.routes.shapes import (
     RefusedPath,
 )
 from bowerbird.server.routes.turns import Accepted
-from bowerbird.sessions.review import NO_CHECK, ToLand
+from bowerbird.sessions.review import NO_CHECK, CommitWish, ToLand
 
 router = APIRouter(prefix="/api", tags=["review"])
 
@@ -69,6 +70,15 @@ PathsQuery = Annotated[
 ]
 
 
+class Commit(StrictBody):
+    """One commit of what lands, on the branch that is checked out. `message` null = from the title.
+
+    A server makes it without hooks and signature: those are programs of whoever owns the repository.
+    """
+
+    message: Annotated[str | None, Field(max_length=20_000)] = None
+
+
 class Land(StrictBody):
     """What lands; everything, when nothing is said."""
 
@@ -82,6 +92,7 @@ class Land(StrictBody):
     commits: Literal["fetch", "fast_forward", "never"] | None = Field(
         default=None, description="What becomes of commits; null = as the setting git.land says."
     )
+    commit: Commit | None = None
 
 
 class Undo(StrictBody):
@@ -90,6 +101,7 @@ class Undo(StrictBody):
     paths: Paths | None = None
     hunks: Hunks | None = None
     force: bool = False
+    commit: Commit | None = None
 
 
 class FixLanding(StrictBody):
@@ -169,21 +181,6 @@ class LandingRuns(LandingUnderWay):
     """A landing that runs, and where."""
 
     conversation_id: str
-
-
-class CheckShown(Shown):
-    """What `landing.check` found on the branch.
-
-    `plan` names what it was run on: another name in the landing plan now means that something changed since.
-    """
-
-    command: str
-    state: Literal["none", "running", "passed", "failed", "unable"]
-    plan: str | None
-    exit_code: int | None
-    seconds: float | None
-    output_tail: str
-    error: str | None
 
 
 class Discarded(Shown):
@@ -292,6 +289,7 @@ async def land(
         plan=given.plan,
         commits=given.commits,
         include=virtual_paths(given.include) or (),
+        commit=given.commit and CommitWish(given.commit.message),
     )
     landing = await context.sessions.review.land(row.thread_id, asked, actor=caller.user_id, door=DOOR)
     if not landing.entries and not landing.history:
@@ -350,11 +348,11 @@ async def landing_diff(landing_id: str, context: Context, caller: Viewer, path: 
 async def undo(landing_id: str, context: Context, caller: User, wanted: Undo | None = None) -> Response:
     """409 `landing_refused` where files were edited since, unless `force`."""
     directory, landing = await landing_by_id(context, caller, landing_id)
-    asked = (wanted or Undo()).model_dump()
-    asked["paths"] = virtual_paths(asked["paths"])
+    given = wanted or Undo()
     undone = await context.sessions.review.undo(
-        directory, landing.id, **asked, actor=caller.user_id, door=DOOR
-    )
+        directory, landing.id, paths=virtual_paths(given.paths), hunks=given.hunks, force=given.force,
+        commit=given.commit and CommitWish(given.commit.message), actor=caller.user_id, door=DOOR,
+    )  # fmt: skip
     return answer(shown_landing(undone))
 
 

@@ -202,6 +202,16 @@ class LandedRef(Shown):
     commands: list[str]
 
 
+class LandedCommit(Shown):
+    """The commit that was asked for; `id` null = none was made, `said` tells why."""
+
+    branch: str
+    id: str | None
+    subject: str
+    said: str
+    notes: list[str]
+
+
 class LandedRepository(Shown):
     """What a landing did in one repository; `troubles`: what git refused; `notes`: what else was left out."""
 
@@ -209,6 +219,7 @@ class LandedRepository(Shown):
     refs: list[LandedRef]
     troubles: list[str]
     notes: list[str]
+    commit: LandedCommit | None = None
 
 
 class LandedPath(Shown):
@@ -279,3 +290,18 @@ class TraceRecord(Shown):
     n: int
     at: str
     turn_id: str | None
+
+
+class CheckShown(Shown):
+    """What `landing.check` found on the branch.
+
+    `plan` names what it was run on: another name in the landing plan now means that something changed since.
+    """
+
+    command: str
+    state: Literal["none", "running", "passed", "failed", "unable"]
+    plan: str | None
+    exit_code: int | None
+    seconds: float | None
+    output_tail: str
+    error: str | None

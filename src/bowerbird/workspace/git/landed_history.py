@@ -54,6 +54,21 @@ class LandedRef(msgspec.Struct, frozen=True):
     base: str | None = None
 
 
+class LandedCommit(msgspec.Struct, frozen=True):
+    """The commit that a landing was asked to make of what landed (GI-9).
+
+    Attributes:
+        branch: on which. id: None where none was made; `said` tells why.
+        notes: what is not in it, and which rules of the user's did not apply.
+    """
+
+    branch: str
+    id: str | None = None
+    subject: str = ""
+    said: str = ""
+    notes: tuple[str, ...] = ()
+
+
 class LandedHistory(msgspec.Struct, frozen=True):
     """What landed in one repository.
 
@@ -61,12 +76,14 @@ class LandedHistory(msgspec.Struct, frozen=True):
         repository: virtual path of its git directory.
         troubles: what could not be brought in, and why: the files landed all the same.
         notes: what was left out besides, and why: refreshing the index.
+        commit: what became of the commit that was asked for, None where none was.
     """
 
     repository: str
     refs: tuple[LandedRef, ...] = ()
     troubles: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    commit: LandedCommit | None = None
 
     def to_data(self) -> dict[str, Any]:
         """Return plain data, with the commands that bring in what stands beside the user's refs."""
@@ -111,6 +128,13 @@ def note_left_out(folder: Path, why: str) -> None:
         found = read_history(folder) or (LandedHistory("/.git"),)
         first = msgspec.structs.replace(found[0], notes=(*found[0].notes, why))
         write_history(folder, (first, *found[1:]))
+
+
+def note_commit(folder: Path, made: LandedCommit) -> None:
+    """Add to what a landing's folder says what became of its commit."""
+    with suppress(OSError):  # as above: it has landed
+        found = read_history(folder) or (LandedHistory("/.git"),)
+        write_history(folder, (msgspec.structs.replace(found[0], commit=made), *found[1:]))
 
 
 def reversed_history(found: tuple[LandedHistory, ...]) -> tuple[LandedHistory, ...]:

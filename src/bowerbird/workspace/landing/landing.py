@@ -19,6 +19,7 @@ from bowerbird.core.ids import new_id
 from bowerbird.core.timestamps import now_iso
 from bowerbird.workspace.git.apart import apart, files_of
 from bowerbird.workspace.git.arrival import Bringing, bring
+from bowerbird.workspace.git.committing import Committing, LandedFile
 from bowerbird.workspace.git.landed_history import LandedHistory, note_left_out, write_history
 from bowerbird.workspace.git.moving import refresh_index, settle_history
 from bowerbird.workspace.history.history import History
@@ -64,6 +65,7 @@ class LandRequest:
         automatic: no person looks; what is held stays on the branch.
         history: what becomes of commits, None = they stay.
         include: paths that stay on the branch by themselves (GI-7), to land with the rest.
+        commit: prepared here, made by the caller when no lock is held: hooks may take their time.
         actor, door: who asks, through what.
     """
 
@@ -78,6 +80,7 @@ class LandRequest:
     automatic: bool = False
     history: Bringing | None = None
     include: tuple[str, ...] = ()
+    commit: Committing | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +171,8 @@ def land(ground: LandingContext, root: Path, request: LandRequest) -> tuple[Land
         landing = [e for e in entries if e.refused is None and not e.left_out]
         if is_blocked(entries, unknown) and not request.partial:
             raise refusal(refused)
+        if request.commit is not None:
+            request.commit.prepare(root, [LandedFile(e.path, e.current, e.result) for e in landing])
         history = _history(ground, request, landing)
         if refused and not request.partial and not landing and not history:
             raise refusal(refused)

@@ -19,7 +19,8 @@ from bowerbird.core.errors import InvalidArgument, InvalidWorkspace, NotFound, W
 from bowerbird.core.ids import new_id
 from bowerbird.workspace.compare.diff import diff_of
 from bowerbird.workspace.compare.results import Diff
-from bowerbird.workspace.git.landed_history import LandedHistory, read_history
+from bowerbird.workspace.git.committing import Committing
+from bowerbird.workspace.git.landed_history import LandedHistory, note_commit, read_history
 from bowerbird.workspace.landing.apply import Checkpoint, no_checkpoint, said_plainly
 from bowerbird.workspace.landing.fix import Fix, fix
 from bowerbird.workspace.landing.lock import workspace_lock
@@ -162,6 +163,7 @@ class Landing:
         actor: str = "",
         door: str = "",
         told: Told | None = None,
+        commit: Committing | None = None,
     ) -> "Landing":
         """Take this landing back, keeping what the user edited elsewhere since.
 
@@ -170,7 +172,7 @@ class Landing:
             force: restore also where later edits overlap; those can be brought back by undoing
                 the undo.
             hunks: ids of its hunks, None = all.
-            told: called as by `Branch.land`.
+            told: called as by `Branch.land`. commit: makes the undo a commit, too.
 
         Returns:
             The undo, a landing of its own.
@@ -184,7 +186,9 @@ class Landing:
         ):  # a landing of nothing was not kept; taking it back is nothing, too
             nothing = msgspec.structs.replace(self._record, id=new_id("l"), kind="undo", undoes=self.id)
             return self._landings.of(self._folder, nothing)
-        undone = self._landings.undo(self.id, paths, force, hunks, actor=actor, door=door, told=told)
+        undone = self._landings.undo(
+            self.id, paths, force, hunks, actor=actor, door=door, told=told, commit=commit
+        )
         with contextlib.suppress(WorkspaceError):  # it is taken back, whether that can be read now or not
             self._record = self._folder.record()
         return undone
@@ -239,10 +243,11 @@ class Landings:
         actor: str = "",
         door: str = "",
         told: Told | None = None,
+        commit: Committing | None = None,
     ) -> Landing:
         """See `Landing.undo`; paths are virtual or relative."""
         given = None if paths is None else tuple("/" + path.strip("/").removeprefix("./") for path in paths)
-        request = UndoRequest(given, None if hunks is None else tuple(hunks), force, actor, door)
+        request = UndoRequest(given, None if hunks is None else tuple(hunks), force, actor, door, commit)
         with said_plainly():
             return self._undo(landing, request, told)
 
@@ -253,6 +258,8 @@ class Landings:
                 raise InvalidWorkspace("the branch of this landing has no workspace")
             record, target = undo(folder, state.workspace, request, stack, self.checkpoint, told)
             state.account.forget()
+        if request.commit is not None and record.entries:
+            note_commit(target.path, request.commit.make())
         return self.made_one(target, record)
 
     # ------------------------------------------------------------ after a crash

@@ -17,6 +17,7 @@ from bowerbird.core.timestamps import now_iso
 from bowerbird.workspace.compare.diff import change_hunks
 from bowerbird.workspace.compare.merge import Planned, plan_merge, wins
 from bowerbird.workspace.git.apart import in_git
+from bowerbird.workspace.git.committing import Committing, LandedFile
 from bowerbird.workspace.git.landed_history import (
     note_left_out,
     read_history,
@@ -59,6 +60,7 @@ class UndoRequest:
         paths: files or directories of the landing, None = all.
         hunks: ids of hunks between what was there before and what landed, None = all.
         force: restore even over later edits of the user.
+        commit: prepared here, as of a landing.
     """
 
     paths: tuple[str, ...] | None = None
@@ -66,6 +68,7 @@ class UndoRequest:
     force: bool = False
     actor: str = ""
     door: str = ""
+    commit: Committing | None = None
 
 
 def undo(
@@ -108,6 +111,9 @@ def undo(
                 rows.append({"path": shown(item.path), "reason": reason})
         if rows:
             raise refusal(rows)
+        if request.commit is not None:
+            files = [LandedFile(item.path, item.ours, item.decision.result) for item in planned]
+            request.commit.prepare(root, files)
         whole = request.paths is None and request.hunks is None
         history = reversed_history(read_history(folder.path)) if whole else ()
         if not planned and not history:
