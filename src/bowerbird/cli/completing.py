@@ -39,7 +39,7 @@ complete -c bowerbird -a '(__bowerbird_words)'
 """,
 }
 _GROUPS = {"config": ("check", "show", "explain", "init", "schema", "reload"), "model": ("fetch",)}
-_SESSION_FIRST = ("diff", "land", "discard", "show", "rename", "delete", "resume", "fork")
+_SESSION_FIRST = ("diff", "land", "discard", "show", "rename", "delete", "resume", "fork", "export")
 _PATHS_AFTER = ("diff", "land")
 _ANYWHERE = ("--config", "--env-file", "--data-dir", "--no-color", "--help")
 

@@ -16,6 +16,8 @@ from bowerbird.core.errors import WorkspaceError
 from bowerbird.core.threads import to_thread
 
 MEMORY_FILES = ("IDENTITY.md", "AGENT.md", "MEMORY.md", "AGENTS.md")
+INSTEAD = ("CLAUDE.md", "GEMINI.md", ".cursorrules")
+"""Instructions written for other agents: the first that exists is read where there is no AGENTS.md."""
 PROTECTED = ("IDENTITY.md", "AGENT.md", "AGENTS.md", "skills/**")
 MAX_MEMORY_BYTES = 32 * 1024
 
@@ -56,20 +58,26 @@ async def read_memory(
         >>> async def names(branch: ReadsBytes) -> list[str]:
         ...     return [file.name for file in await read_memory(branch)]
     """
-    found: list[MemoryFile] = []
-    for name in names:
-        if name in protected:
-            data = await to_thread(_landed, branch.root, name)
-        else:
-            data = await _through(branch, name)
-        if data is None or not data.strip():
-            continue
-        cut = len(data) > MAX_MEMORY_BYTES
-        kept = data[:MAX_MEMORY_BYTES]
-        # A character cut in two by the limit is left out, other bad bytes are shown as such.
-        text = kept.decode("utf-8", "ignore" if cut else "replace")
-        found.append(MemoryFile(name, text.removeprefix("\ufeff").strip(), cut))
+    found = [
+        file
+        for name in names
+        if (file := await _file(branch, name, is_protected=name in protected)) is not None
+    ]
+    if "AGENTS.md" in names and all(file.name != "AGENTS.md" for file in found):
+        for name in INSTEAD:
+            if (file := await _file(branch, name, is_protected=True)) is not None:
+                return [*found, file]
     return found
+
+
+async def _file(branch: ReadsBytes, name: str, *, is_protected: bool) -> MemoryFile | None:
+    data = await to_thread(_landed, branch.root, name) if is_protected else await _through(branch, name)
+    if data is None or not data.strip():
+        return None
+    cut = len(data) > MAX_MEMORY_BYTES
+    # A character cut in two by the limit is left out, other bad bytes are shown as such.
+    text = data[:MAX_MEMORY_BYTES].decode("utf-8", "ignore" if cut else "replace")
+    return MemoryFile(name, text.removeprefix("\ufeff").strip(), cut)
 
 
 async def _through(branch: ReadsBytes, name: str) -> bytes | None:

@@ -35,8 +35,8 @@ LOCAL = frozenset(
 SERVER_COMMANDS = frozenset(
     {
         "approve", "attempt", "cancel", "comment", "config reload", "delete", "deny", "diff", "discard",
-        "fork", "land", "landings", "landings fix", "memory log", "memory restore", "rename", "resume", "run",
-        "send", "sessions", "show", "subagents discard", "subagents list", "subagents merge",
+        "export", "fork", "land", "landings", "landings fix", "memory log", "memory restore", "rename",
+        "resume", "run", "send", "sessions", "show", "subagents discard", "subagents list", "subagents merge",
         "subagents show", "tail", "tools", "undo", "usage",
     }
 )  # fmt: skip

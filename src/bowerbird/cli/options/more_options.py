@@ -1,4 +1,4 @@
-"""The options of `comment`, `agents`, `usage`, `backup`, `restore`, `disk` and `trash …` (UI-45, D-21, D-22).
+"""The options of `comment`, `agents`, `usage`, `export`, `backup`, `restore`, `disk` and `trash …` (UI-45).
 
 Here: names, types and help. Not here: what the commands do.
 """
@@ -10,6 +10,25 @@ import typer
 from typer import Argument, Option
 
 Json = Annotated[bool, Option("--json", help="Write JSON.")]
+
+
+def add_export_command(application: typer.Typer, call: Callable[..., int]) -> None:
+    """Register `export`."""
+
+    @application.command("export")
+    def export(  # pyright: ignore[reportUnusedFunction] - registered
+        session: Annotated[str | None, Argument(metavar="[ID]", help="Session; the newest here.")] = None,
+        md: Annotated[bool, Option("--md", help="As Markdown, the default.")] = False,
+        html: Annotated[bool, Option("--html", help="As one page that needs nothing else.")] = False,
+        json: Json = False,
+        out: Annotated[str | None, Option("-o", "--out", metavar="FILE", help="Write a new file.")] = None,
+        workspace: Annotated[
+            str | None, Option("-w", "--workspace", help="Directory; the current one.")
+        ] = None,
+    ) -> int:
+        """Write a whole conversation as one self-contained file."""
+        options = {"md": md, "html": html, "json": json, "out": out, "workspace": workspace}
+        return call("run.export", "export", session=session, **options)
 
 
 def add_upkeep_commands(application: typer.Typer, call: Callable[..., int]) -> None:
@@ -135,4 +154,5 @@ def add_more_commands(application: typer.Typer, call: Callable[..., int]) -> Non
         """Show tokens and money that were used."""
         return call("admin.usage", "usage", by=by, since=since, until=until, json=json)
 
+    add_export_command(application, call)
     add_upkeep_commands(application, call)

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from bowerbird.cli.review.dialogue import discard, land, say_discarded, say_landed, say_undone, undo
+from bowerbird.cli.run.export import exported, form_of, write_new
 from bowerbird.cli.run.prompt_screen import Leave
 from bowerbird.cli.run.sessions import history_lines, session_row, turn_id_of
 from bowerbird.cli.run.slash_lines import COMMANDS, Slash
@@ -22,6 +23,15 @@ if TYPE_CHECKING:
 
 # What may be done while a turn runs; the rest waits for its end.
 _ALWAYS = frozenset({"help", "cost", "context", "diff", "history", "show", "sessions", "quit", "exit"})
+
+INIT = (
+    "Look through this project and write AGENTS.md at its top, for coding agents that begin here: what it "
+    "is in two sentences, where things are, the exact commands that build, test and check it, and the "
+    "conventions that the files themselves show. At most 60 lines, nothing that is true of every project. "
+    "Improve an AGENTS.md that is there already; take over what still holds from CLAUDE.md, GEMINI.md or "
+    ".cursorrules."
+)
+"""What `/init` sends; the file is written on the branch."""
 
 
 async def run_slash(chat: "Chat", command: Slash) -> None:
@@ -259,6 +269,20 @@ async def _show(chat: "Chat", argument: str) -> None:
     await chat.screen.lend(lambda: show_paged(chat.shell.terminal, drawn, drawn))
 
 
+async def _export(chat: "Chat", argument: str) -> None:
+    if chat.session is None:
+        chat.screen.line("nothing was said yet", "dim")
+        return
+    thread_id = str(chat.session["id"])
+    name = argument or f"conversation-{thread_id}.md"
+    write_new(name, await exported(chat.client, thread_id, form_of(name)))
+    chat.screen.line(f"written: {name}")
+
+
+async def _init(chat: "Chat", _: str) -> None:
+    await chat.send(INIT)
+
+
 async def _set(chat: "Chat", changes: dict[str, Any], said: str) -> None:
     session = await chat.ensure_session()
     await chat.client.change(session["id"], changes)
@@ -274,6 +298,7 @@ _COMMANDS: dict[str, Callable[["Chat", str], Awaitable[None]]] = {
     "help": _help, "clear": _clear, "compact": _compact, "model": _model, "history": _history,
     "resume": _resume, "cost": _cost, "diff": _diff, "land": _land, "undo": _undo, "discard": _discard,
     "fork": _fork, "sessions": _sessions, "plan": _plan, "execute": _execute, "teams": _teams,
-    "approval": _approval, "thinking": _thinking, "context": _context, "show": _show, "quit": _leave,
+    "approval": _approval, "thinking": _thinking, "context": _context, "export": _export,
+    "init": _init, "show": _show, "quit": _leave,
     "exit": _leave,
 }  # fmt: skip

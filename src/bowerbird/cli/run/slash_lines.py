@@ -26,6 +26,8 @@ COMMANDS: dict[str, str] = {
     "teams": "on|off teammates",
     "approval": "on|off ask before every unsafe tool",
     "thinking": "[on|off|high|max] show or change thinking",
+    "export": "[file] write this conversation as .md, .html or .json",
+    "init": "have the agent write AGENTS.md",
     "context": "how full the context is",
     "show": "N the whole result of tool call N",
     "quit": "leave; everything is kept",

@@ -16,7 +16,7 @@ COMMANDS = (
     "run", "diff", "land", "undo", "landings", "discard", "sessions", "show", "rename", "delete", "resume",
     "fork", "doctor", "config", "model", "sandbox", "serve", "tail", "send", "cancel", "approve", "deny",
     "comment", "usage", "token", "mcp", "memory", "state", "attempt", "subagents", "tools", "skills",
-    "agents", "completion", "complete-words", "backup", "restore", "disk", "trash",
+    "agents", "completion", "complete-words", "backup", "restore", "disk", "trash", "export",
 )  # fmt: skip
 _VALUED = ("--config", "--env-file", "--data-dir", "--server")
 _PLAIN = ("--no-color",)
