@@ -286,9 +286,9 @@ def test_tool_lines_name_what_matters():
 
 def test_long_results_are_cut_at_six_lines():
     """UI-53."""
-    lines = result_lines("\n".join(map(str, range(20))), 4, width=40)
+    lines = result_lines("\n".join(map(str, range(20))), "/show 4", width=40)
     assert [line.strip() for line in lines] == ["0", "1", "… 15 more lines: /show 4", "17", "18", "19"]
-    assert result_lines("  \n", 1, width=40) == []
+    assert result_lines("  \n", "", width=40) == []
 
 
 @given(st.integers(0, 1000), st.integers(0, 1000), st.integers(10, 120))

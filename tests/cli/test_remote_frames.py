@@ -56,6 +56,9 @@ class Sheet:
     def pending(self, text: str) -> None:
         pass
 
+    def running(self, call: str, what: str, last: str = "") -> None:
+        self.drawn.append(f"{call}: {what} {last}")
+
     def worker(self, handle: str, doing: str) -> None:
         self.drawn.append(f"{handle}: {doing}")
 

@@ -182,9 +182,16 @@ export interface ToolResult {
   status: string;
   truncated: boolean;
   tainted: boolean;
+  diff?: ToolDiff;
   replay?: boolean;
   cursor: number;
   turn_id: string | null;
+}
+
+export interface ToolDiff {
+  added: number;
+  removed: number;
+  text: string;
 }
 
 export interface LlmRequest {

@@ -97,6 +97,20 @@ class ToolOutcome(Tagged, frozen=True, tag="tool_outcome"):
         return self.ms
 
     @property
+    def shown_status(self) -> OutcomeStatus:
+        """`status` as people see it: a command that exited with another code than 0 has failed."""
+        data = self.data or {}
+        # Looking at a background command, which has a name, is no failure when that one failed.
+        failed = bool(data.get("exit_code")) and "task_id" not in data
+        return "error" if failed and self.status == "ok" else self.status
+
+    @property
+    def diff(self) -> dict[str, Any] | None:
+        """What the call changed in text files, for people: `text`, `added`, `removed`; None = nothing."""
+        diff: Any = (self.data or {}).get("diff")
+        return diff if isinstance(diff, dict) and {"text", "added", "removed"} <= diff.keys() else None
+
+    @property
     def is_error(self) -> bool:
         """Whether the model is told that the call failed."""
         return self.status != "ok"

@@ -106,6 +106,10 @@ class Frames:
         return TurnMark(state, stop_reason=str(frame.stop_reason), usage=usage, error=error)
 
 
+def _data(frame: wire.ToolResult) -> dict[str, Any] | None:
+    return {"diff": frame.diff} if isinstance(frame.diff, dict) else None
+
+
 def _approval(_: Frames, frame: wire.ToolApprovalRequest) -> ApprovalRequest:
     kind: Any = frame.kind or "approval"
     tools: Any = tuple(frame.tools)
@@ -138,7 +142,7 @@ MAKERS: dict[type[wire.ServerFrame], Callable[[Frames, Any], SessionEvent | None
     wire.ThinkingDelta: lambda _, f: ThinkingLive(f.content, f.message_id, f.offset),
     wire.ToolCall: Frames.call,
     wire.MessageEnd: Frames.message,
-    wire.ToolResult: lambda _, f: ToolOutcome(f.id, f.tool, f.status, f.result),
+    wire.ToolResult: lambda _, f: ToolOutcome(f.id, f.tool, f.status, f.result, _data(f)),
     wire.ToolProgress: lambda _, f: ToolProgress(f.id, f.text),
     wire.TurnQueued: _joined,
     wire.TurnStarted: lambda _, __: TurnMark("running"),

@@ -81,7 +81,7 @@ async def _watched(shell: Shell, attempts: int) -> AsyncGenerator["Callable[[Pub
     from bowerbird.cli.turn.story import Story
 
     sink = OneShotSink(shell.terminal)
-    painter = TurnPainter(sink, Story(), None, quiet=shell.terminal.quiet)
+    painter = TurnPainter(sink, Story(), None, quiet=shell.terminal.quiet, has_show=False)
     sink.doing(f"{attempts} attempts")
     animation = asyncio.create_task(sink.animate())
     try:

@@ -17,7 +17,7 @@ from bowerbird.cli.run.custom import CustomCommands
 from bowerbird.cli.run.mentions import BranchNames, attached
 from bowerbird.cli.run.own_commands import TypedCommands
 from bowerbird.cli.run.prompt_screen import ChatScreen, Leave
-from bowerbird.cli.run.sessions import status_line
+from bowerbird.cli.run.sessions import show_past, status_line
 from bowerbird.cli.run.slash_lines import Command, Fact, Refused, Said, Slash, read_line
 from bowerbird.cli.run.watching import Watch
 from bowerbird.cli.terminal.drawing import MarkdownPainter
@@ -105,6 +105,7 @@ class Chat:
         said = [f"bowerbird {__version__}", self.model, where]
         self.screen.line(" · ".join(filter(None, said)), "bold")
         self.screen.line("Changes stay on a branch until you /land them. /help lists commands.", "dim")
+        await show_past(self)
         self._in_background(self.custom.read())
         with self.screen.held():
             while True:

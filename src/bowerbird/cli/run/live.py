@@ -33,7 +33,7 @@ def tail(shell: Shell, *, session: str | None, after: int | None, json: bool, wo
         if after is not None and not 0 <= after <= cursor:
             raise CliExit(USAGE, f"--after {after}: session {thread_id} has {cursor} records")
         markdown = MarkdownPainter(colour=terminal.out.colour, theme=client.preferences.theme)
-        painter = TurnPainter(OneShotSink(terminal), Story(), markdown)
+        painter = TurnPainter(OneShotSink(terminal), Story(), markdown, has_show=False)
         there = f" on {client.where}" if client.is_server else ""
         first = f"following {thread_id}{there}; Ctrl+C ends that, and stops no turn"
         if not client.is_server:

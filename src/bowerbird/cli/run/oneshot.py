@@ -51,6 +51,7 @@ class OneShotSink:
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
         self._spinner: Spinner | None = None
+        self._calls: dict[str, tuple[Spinner, str]] = {}
 
     @property
     def width(self) -> int:
@@ -69,12 +70,21 @@ class OneShotSink:
         """Set the status."""
         if not action:
             self._spinner = None
+            self._calls.clear()
             self._terminal.clear_status()
         elif self._spinner is None or self._spinner.action != action:
             self._spinner = Spinner.of(action)
 
     def pending(self, text: str) -> None:
         """An unfinished block is shown when it is finished."""
+
+    def running(self, call: str, what: str, last: str = "") -> None:
+        """Show a call that runs in the status line, with the last line of its output."""
+        if what:
+            began = self._calls[call][0] if call in self._calls else Spinner.of(what)
+            self._calls[call] = (began, last)
+        else:
+            self._calls.pop(call, None)
 
     def worker(self, handle: str, doing: str) -> None:
         """Say that a subagent begins; its end is a line of its own."""
@@ -86,7 +96,12 @@ class OneShotSink:
     async def animate(self) -> None:
         """Move the spinner until cancelled."""
         while True:
-            if self._spinner is not None:
+            if self._calls:
+                spinner, last = next(iter(self._calls.values()))
+                room = self.width - 1
+                frame = spinner.frame(width=room * 2 // 3 if last else room)
+                self._terminal.status(f"{frame} · {last}" if last else frame)
+            elif self._spinner is not None:
                 self._terminal.status(self._spinner.frame())
             await asyncio.sleep(_FRAME_S)
 
@@ -217,7 +232,7 @@ class OneShot:
         drawn = terminal.out.is_terminal and self._options.form == "text"
         theme = self._client.preferences.theme
         markdown = MarkdownPainter(colour=terminal.out.colour, theme=theme) if drawn else None
-        painter = TurnPainter(self._sink, self._story, markdown, quiet=self._options.quiet)
+        painter = TurnPainter(self._sink, self._story, markdown, quiet=self._options.quiet, has_show=False)
 
         def show(news: News) -> None:
             self._usage = news.usage or self._usage

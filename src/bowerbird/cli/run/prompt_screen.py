@@ -32,6 +32,7 @@ from bowerbird.cli.terminal.text import cut, harmless, plural, width_of, wrapped
 Mode = Literal["idle", "running", "feedback", "asking"]
 
 PENDING_LINES = 4
+CALL_LINES = 5
 ECHO_LINES = 20
 TWICE_S = 1.0
 _PROMPTS: dict[Mode, str] = {"idle": "> ", "running": "> ", "feedback": "feedback> ", "asking": "answer> "}
@@ -68,6 +69,7 @@ class ChatScreen:
         self._on_stop = on_stop
         self._spinner: Spinner | None = None
         self._workers: dict[str, Spinner] = {}
+        self._calls: dict[str, tuple[Spinner, str]] = {}
         self._pending = ""
         self._step = ""
         self._aside = ""
@@ -188,6 +190,7 @@ class ChatScreen:
         if not action:
             self._spinner = None
             self._workers.clear()
+            self._calls.clear()
         elif self._spinner is None or self._spinner.action != action:
             self._spinner = Spinner.of(action)
         self.redraw()
@@ -195,6 +198,15 @@ class ChatScreen:
     def pending(self, text: str) -> None:
         """Show the beginning of an unfinished block above the prompt."""
         self._pending = text
+
+    def running(self, call: str, what: str, last: str = "") -> None:
+        """Show a call that runs, with the last line of its output, until it has ended."""
+        if what:
+            began = self._calls[call][0] if call in self._calls else Spinner.of(what)
+            self._calls[call] = (began, last)
+        else:
+            self._calls.pop(call, None)
+        self.redraw()
 
     def worker(self, handle: str, doing: str) -> None:
         """Keep one line for a subagent, updated in place, until it has ended."""
@@ -246,13 +258,17 @@ class ChatScreen:
             tail = [line for line in harmless(self._pending).expandtabs(4).split("\n") if line.strip()]
             lines += [Terminal.styled(cut(line, width), "dim", dim) for line in tail[-PENDING_LINES:]]
             lines += [cut(f"    {worker.frame()}", width) for worker in self._workers.values()]
-            if self._spinner is not None:
+            for spinner, last in list(self._calls.values())[:CALL_LINES]:
+                lines.append(Terminal.styled(spinner.frame(width=width), "cyan", dim))
+                lines += [Terminal.styled(cut(f"    {last}", width), "dim", dim)] if last else []
+            if self._spinner is not None and not self._calls:
                 lines.append(Terminal.styled(cut(self._spinner.frame(), width), "cyan", dim))
             lines += [Terminal.styled(cut(f"queued: {text}", width), "dim", dim) for text in self.queued[-3:]]
         return ANSI("\n".join([*lines, Terminal.styled(self.prompt, "bold", dim)]))
 
     def _toolbar(self) -> ANSI:
-        return ANSI(cut(self._step or self.status(), max(self.width - 1, 10)))
+        stop = " Ctrl+C stops ·" if self.mode == "running" else ""
+        return ANSI(cut(self._step or stop + self.status(), max(self.width - 1, 10)))
 
     # ------------------------------------------------------------ keys
 

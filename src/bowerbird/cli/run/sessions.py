@@ -6,6 +6,8 @@ they are (`sessions`).
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from shutil import get_terminal_size
+from typing import TYPE_CHECKING
 
 from bowerbird.cli.client.opening import with_client
 from bowerbird.cli.client.protocol import Client, Row
@@ -14,10 +16,15 @@ from bowerbird.cli.review.dialogue import confirmed
 from bowerbird.cli.terminal.drawing import key_parameter
 from bowerbird.cli.terminal.exits import DONE, USAGE, CliExit
 from bowerbird.cli.terminal.shell import Shell
-from bowerbird.cli.terminal.text import age, cut, harmless, money, one_line, plural, table
+from bowerbird.cli.terminal.text import age, cut, harmless, money, one_line, plural, table, wrapped
 from bowerbird.core.timestamps import from_iso
 
+if TYPE_CHECKING:
+    from bowerbird.cli.run.chat import Chat
+
 LONGEST_TITLE = 500
+ROOM_FOR_PROMPT = 6
+"""Lines of a screen that a transcript leaves: two of the head, the changed files, the prompt, the status."""
 
 
 def sessions(shell: Shell, *, every: bool, json: bool, workspace: str | None) -> int:
@@ -93,6 +100,26 @@ def history_lines(messages: Sequence[Row], *, width: int, limit: int | None = No
         ]
         blocks.append([*(f"  {line}" for line in lines), *(cut(call, width) for call in calls)])
     return [line for block in blocks for line in block]
+
+
+def last_lines(messages: Sequence[Row], *, width: int, height: int) -> list[str]:
+    """Return the end of a dialogue as far as it fits a screen, with the way to the rest. Pure."""
+    lines = [part for line in history_lines(messages, width=width) for part in wrapped(line, width) or [""]]
+    if len(lines) <= height:
+        return lines
+    return ["… what was said before: /history all", *lines[len(lines) - height + 1 :]]
+
+
+async def show_past(chat: "Chat") -> None:
+    """Show where a session that is resumed stands: a screen of what was said last (UI-72)."""
+    if chat.session is None:
+        return
+    height = max(get_terminal_size().lines - ROOM_FOR_PROMPT, 5)
+    messages = await chat.client.messages(chat.session["id"])
+    for line in last_lines(messages, width=chat.screen.width, height=height):
+        chat.screen.line(line)
+    if chat.changed:
+        chat.screen.line(f"{plural(len(chat.changed), 'file')} changed: /diff · /land · /discard")
 
 
 def rename(shell: Shell, *, session: str, title: str) -> int:

@@ -12,9 +12,9 @@ from bowerbird.cli.run.export import exported, form_of, write_new
 from bowerbird.cli.run.prompt_screen import Leave
 from bowerbird.cli.run.sessions import history_lines, session_row, turn_id_of
 from bowerbird.cli.run.slash_lines import COMMANDS, Slash
-from bowerbird.cli.terminal.drawing import coloured_diff
+from bowerbird.cli.terminal.drawing import coloured_diff, diff_lines
 from bowerbird.cli.terminal.pager import show_paged
-from bowerbird.cli.terminal.terminal import Ability
+from bowerbird.cli.terminal.terminal import Ability, Terminal
 from bowerbird.cli.terminal.text import count, harmless, money, plural, table, wrapped
 from bowerbird.sessions.review import CommitWish, ToLand
 
@@ -86,7 +86,8 @@ async def _history(chat: "Chat", argument: str) -> None:
     if chat.session is None:
         chat.screen.line("nothing was said yet", "dim")
         return
-    number = int(argument.removeprefix("n=")) if argument.removeprefix("n=").isdigit() else 20
+    word = argument.removeprefix("n=")
+    number = None if word == "all" else int(word) if word.isdigit() else 20
     messages = await chat.client.messages(chat.session["id"])
     for line in history_lines(messages, width=chat.screen.width, limit=number):
         chat.screen.line(line)
@@ -265,7 +266,12 @@ async def _show(chat: "Chat", argument: str) -> None:
     if text is None:
         chat.screen.line(f"there is no result {argument!r}; results are numbered from 1", "yellow")
         return
-    drawn = harmless(text) + "\n"
+    diff, width = chat.story.diffs.get(int(argument)), chat.screen.width
+    if diff is None:
+        drawn = harmless(text) + "\n"
+    else:
+        lines = diff_lines(diff, width=width, rest="/diff", limit=None)
+        drawn = "".join(Terminal.styled(line, style, chat.shell.terminal.out) + "\n" for line, style in lines)
     await chat.screen.lend(lambda: show_paged(chat.shell.terminal, drawn, drawn))
 
 

@@ -12,7 +12,7 @@ COMMANDS: dict[str, str] = {
     "clear": "start a new session here",
     "compact": "[focus] summarise the history now",
     "model": "[name] show or change the model",
-    "history": "[n=20] the last messages",
+    "history": "[n=20|all] the last messages",
     "resume": "continue the last unfinished turn",
     "cost": "tokens and money of this session",
     "diff": "[paths] what the branch changes",

@@ -14,9 +14,11 @@ from bowerbird.cli.terminal.text import cut, harmless, one_line, plural
 from bowerbird.core.lines import lines_of, whole_lines
 
 RESULT_LINES = 6
+DIFF_LINES = 12
 _MOST_COMPARED = 10_000  # pairs of lines: comparing a hundred with a hundred is quick in the worst case too
 _INDEX = re.compile(r"index ([0-9a-f]{40})\.\.([0-9a-f]{40})(.*)")
 _HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
+_HUNK_START = re.compile(r"@@ -(\d+),(\d+) \+(\d+),(\d+) @@")
 _LINE_STYLES = {"+": "green", "-": "red"}
 _KEY_PARAMETERS = (
     "path", "pattern", "command", "query", "url", "src", "skill", "task", "prompt", "question", "tier",
@@ -75,7 +77,53 @@ def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def result_note(tool: str, arguments: Mapping[str, Any], content: str) -> str:
+def diff_lines(
+    diff: Mapping[str, Any], *, width: int, rest: str, limit: int | None = DIFF_LINES
+) -> list[tuple[str, str]]:
+    """Return the lines that a call changed, each with its style: a number, a sign, the text.
+
+    Args:
+        diff: of a tool's result: `text`, `added`, `removed`.
+        rest: the command that shows all. limit: most changed lines; None = all there are.
+
+    Example:
+        >>> diff = {"text": "@@ -4,1 +4,1 @@\\n-a\\n+b\\n", "added": 1, "removed": 1}
+        >>> [line for line, _ in diff_lines(diff, width=60, rest="/show 1")]
+        ['         4 - a', '         4 + b']
+    """
+    shown: list[tuple[str, str]] = []
+    old = new = changed = 0
+    left = [0, 0]
+    for line in str(diff.get("text", "")).split("\n")[:-1]:
+        sign, text = line[:1], harmless(line[1:]).expandtabs(4)
+        if max(left) <= 0:
+            if found := _HUNK_START.match(line):
+                old, new = int(found[1]), int(found[3])
+                left = [int(found[2]), int(found[4])]
+                shown += [("         ⋮", "dim")] if changed else []
+            elif line.startswith("+++ "):
+                shown.append((cut(f"      {harmless(line[4:])}", width), "bold"))
+            continue
+        if sign in ("+", "-"):
+            if changed == limit:
+                break
+            changed += 1
+        number = old if sign == "-" else new
+        left = [left[0] - (sign in " -"), left[1] - (sign in " +")] if sign != "\\" else left
+        old, new = old + (sign in ("-", " ")), new + (sign in ("+", " "))
+        if sign != "\\":
+            shown.append(
+                (cut(f"    {number:6} {sign} {text}".rstrip(), width), _LINE_STYLES.get(sign, "dim"))
+            )
+    more = int(diff.get("added", 0)) + int(diff.get("removed", 0)) - changed
+    if more > 0:
+        shown.append((cut(f"      … {plural(more, 'more changed line')}: {rest}", width), "dim"))
+    return shown
+
+
+def result_note(
+    tool: str, arguments: Mapping[str, Any], content: str, diff: Mapping[str, Any] | None = None
+) -> str:
     """Return what a folded result is worth saying beside its call: lines changed, else lines to read.
 
     Example:
@@ -84,6 +132,8 @@ def result_note(tool: str, arguments: Mapping[str, Any], content: str) -> str:
         >>> result_note("ls", {}, "a\\nb")
         '2 lines'
     """
+    if diff is not None:
+        return f"+{diff['added']} -{diff['removed']}"
     if tool == "write_file":
         return f"+{len(lines_of(str(arguments.get('content', ''))))}"
     if tool == "edit_file":
@@ -120,12 +170,12 @@ def tool_line(number: int, tool: str, arguments: Mapping[str, Any], state: str, 
     return cut(f"{number:3} {mark} {harmless(tool)} {key_parameter(arguments)}".rstrip(), width)
 
 
-def result_lines(content: str, number: int, *, width: int, limit: int = RESULT_LINES) -> list[str]:
-    """Return at most `limit` lines of a result, its beginning and its end; the rest is on `/show N`."""
+def result_lines(content: str, rest: str, *, width: int, limit: int = RESULT_LINES) -> list[str]:
+    """Return at most `limit` lines of a result, its beginning and its end; `rest` is what shows all."""
     lines = harmless(content).rstrip("\n").expandtabs(4).split("\n")
     if len(lines) > limit:  # a long output says most at its end
         head, tail = limit // 2 - 1, limit // 2
-        left_out = f"… {len(lines) - head - tail} more lines: /show {number}"
+        left_out = f"… {len(lines) - head - tail} more lines{f': {rest}' if rest else ''}"
         lines = [*lines[:head], left_out, *lines[-tail:]]
     return [cut(f"      {line}", width) for line in lines] if content.strip() else []
 

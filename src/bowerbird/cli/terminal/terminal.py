@@ -144,11 +144,13 @@ class Spinner:
         """Start at this moment."""
         return cls(action, time.monotonic())
 
-    def frame(self, now: float | None = None) -> str:
-        """Return the present line, say `⠙ thinking 4s`."""
+    def frame(self, now: float | None = None, *, width: int | None = None) -> str:
+        """Return the present line, for example `⠙ thinking 4s`; in `width` columns its end is the time."""
         moment = time.monotonic() if now is None else now
         elapsed = moment - self.started
-        return f"{_FRAMES[int(moment * 10) % len(_FRAMES)]} {self.action} {duration(elapsed)}"
+        took = duration(elapsed)
+        action = self.action if width is None else cut(self.action, max(width - len(took) - 3, 1))
+        return f"{_FRAMES[int(moment * 10) % len(_FRAMES)]} {action} {took}"
 
 
 class LandingBar:

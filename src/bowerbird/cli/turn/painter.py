@@ -8,10 +8,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 from bowerbird.cli.terminal.blocks import Blocks
-from bowerbird.cli.terminal.drawing import MarkdownPainter, result_lines, result_note, todo_lines, tool_line
+from bowerbird.cli.terminal.drawing import (
+    MarkdownPainter,
+    diff_lines,
+    key_parameter,
+    result_lines,
+    result_note,
+    todo_lines,
+    tool_line,
+)
 from bowerbird.cli.terminal.text import cut, duration, harmless, how_far, one_line, plural
 from bowerbird.cli.turn.story import Story
 from bowerbird.core.events import (
+    ApprovalAnswer,
     AssistantStep,
     BackgroundResult,
     Compaction,
@@ -23,7 +32,6 @@ from bowerbird.core.events import (
     SubagentStart,
     TextLive,
     ThinkingLive,
-    ToolIntent,
     ToolOutcome,
     ToolProgress,
     UserStep,
@@ -64,6 +72,10 @@ class Sink(Protocol):
         """Show the beginning of a block that is not complete."""
         ...
 
+    def running(self, call: str, what: str, last: str = "") -> None:
+        """Show a call that runs, from its start, with the last line of its output; "" when it has ended."""
+        ...
+
     def worker(self, handle: str, doing: str) -> None:
         """Say what a subagent does, on a line of its own; "" when it has ended."""
         ...
@@ -75,16 +87,24 @@ class TurnPainter:
     Args:
         sink: where to. story: remembers; updated here first. markdown: draws blocks, None to
             leave answers out (they are printed at the end, whole).
-        quiet: only answers.
+        quiet: only answers. has_show: `/show N` is there for what is left out.
     """
 
     def __init__(
-        self, sink: Sink, story: Story, markdown: MarkdownPainter | None, *, quiet: bool = False
+        self,
+        sink: Sink,
+        story: Story,
+        markdown: MarkdownPainter | None,
+        *,
+        quiet: bool = False,
+        has_show: bool = True,
     ) -> None:
         self._sink = sink
         self._story = story
         self._markdown = markdown
         self._quiet = quiet
+        self._has_show = has_show
+        self._calls: dict[str, ToolOutcome | None] = {}  # of this answer, in its order; those not drawn yet
         self._blocks = Blocks()
         self._texts: dict[str, Pieces] = {}
         self._last: Literal["", "text", "line"] = ""
@@ -119,17 +139,20 @@ class TurnPainter:
                 self._note(Notice("restart", f"the answer broke off ({event.reason}); it begins again"))
             case AssistantStep():
                 self._assistant(event)
-            case ToolIntent():
-                self._sink.doing(f"{event.tool}")
             case ToolOutcome():
-                self._outcome(event)
+                self._ended(event, published.thread_id)
+            case ApprovalAnswer():
+                self._run_again()
             case LandingProgress():
                 after = "thinking" if published.turn_id is not None else ""
                 self._sink.doing(after if event.phase == "over" else how_far(event))
             case ToolProgress():
-                self._sink.doing(one_line(event.text, 60))
+                if event.call in self._calls:
+                    self._run(event.call, one_line(event.text, 200))
+                else:
+                    self._sink.doing(one_line(event.text, 60))
             case TurnMark():
-                self._mark(event)
+                self._mark(event, published.thread_id)
             case _:
                 self._note(event)
 
@@ -141,6 +164,42 @@ class TurnPainter:
         self._sink.pending("")
         if event.stop_reason == "partial" and event.message.text:
             self._line("(stopped here)", "dim")
+        for use in event.message.tool_uses:
+            self._calls[use.id] = None
+            self._run(use.id)
+
+    def _run(self, call_id: str, last: str = "") -> None:
+        call = self._story.calls.get(call_id)
+        if call is not None and call_id in self._calls:
+            what = f"{harmless(call.tool)} {key_parameter(call.arguments)}".rstrip()
+            self._sink.running(call_id, what, last)
+
+    def _run_again(self) -> None:
+        """Count from now: what was asked about begins now."""
+        for call_id, outcome in self._calls.items():
+            if outcome is None:
+                self._sink.running(call_id, "")
+                self._run(call_id)
+
+    def _ended(self, outcome: ToolOutcome, thread_id: str) -> None:
+        """Draw what ended once all before it in the answer have ended: the calls keep their order."""
+        self._sink.running(outcome.call, "")
+        self._sink.doing("thinking")
+        if outcome.call not in self._calls:
+            self._outcome(outcome, thread_id)
+            return
+        self._calls[outcome.call] = outcome
+        while self._calls and (first := next(iter(self._calls.values()))) is not None:
+            del self._calls[first.call]
+            self._outcome(first, thread_id)
+
+    def _let_go(self, thread_id: str) -> None:
+        """Draw what still waits for a call that has no end."""
+        calls, self._calls = self._calls, {}
+        for call_id, outcome in calls.items():
+            self._sink.running(call_id, "")
+            if outcome is not None:
+                self._outcome(outcome, thread_id)
 
     def _draw(self, blocks: list[str]) -> None:
         if self._markdown is None:
@@ -151,34 +210,38 @@ class TurnPainter:
                 self._sink.answer(gap + self._markdown.paint(block, self._sink.width))
                 self._last = "text"
 
-    def _outcome(self, event: ToolOutcome) -> None:
+    def _outcome(self, event: ToolOutcome, thread_id: str) -> None:
         call = self._story.calls[event.call]
-        width = self._sink.width
-        style = {"ok": "dim", "error": "red", "denied": "yellow"}.get(event.status, "yellow")
+        width, status = self._sink.width, event.shown_status
+        style = {"ok": "dim", "error": "red", "denied": "yellow"}.get(status, "yellow")
         took = f" ({duration(event.ms / 1000)})" if event.ms >= 1000 else ""
-        content = text_of(event.content)
-        is_output = event.status != "ok" or call.tool in _COMMANDS
-        note = "" if is_output or style != "dim" else result_note(call.tool, call.arguments, content)
+        content, diff = text_of(event.content), event.diff
+        is_output = status != "ok" or call.tool in _COMMANDS
+        note = "" if is_output or style != "dim" else result_note(call.tool, call.arguments, content, diff)
         end = took + (f"  {note}" if note else "")
-        line = tool_line(call.number, call.tool, call.arguments, event.status, width=width - len(end))
+        line = tool_line(call.number, call.tool, call.arguments, status, width=width - len(end))
         self._line(line + end, style)
+        show = f"/show {call.number}" if self._has_show else ""
         todos = (event.data or {}).get("todos")
         if isinstance(todos, list):
             self.todos(todos)  # pyright: ignore[reportUnknownArgumentType] - the list's own rows
+        elif diff is not None and status == "ok":
+            for text, shade in diff_lines(diff, width=width, rest=show or f"bowerbird diff {thread_id}"):
+                self._line(text, shade)
         elif is_output:
-            for text in result_lines(content, call.number, width=width):
+            for text in result_lines(content, show, width=width):
                 self._line(text, "dim")
-        self._sink.doing("thinking")
 
     def todos(self, todos: "Sequence[Mapping[str, Any]]") -> None:
         """Draw the conversation's list of tasks."""
         for text in todo_lines(todos, width=self._sink.width):
             self._line(text)
 
-    def _mark(self, mark: TurnMark) -> None:
+    def _mark(self, mark: TurnMark, thread_id: str) -> None:
         if mark.state == "running":
             self._sink.doing("thinking")
         elif mark.has_stopped and mark.stop_reason is not None:
+            self._let_go(thread_id)
             self._draw(self._blocks.finish())
             self._sink.pending("")
             self._sink.doing("")

@@ -33,6 +33,7 @@ class Story:
 
     calls: dict[str, Call] = field(default_factory=dict[str, Call])
     results: dict[int, str] = field(default_factory=dict[int, str])
+    diffs: dict[int, dict[str, Any]] = field(default_factory=dict[int, dict[str, Any]])
     denied: list[str] = field(default_factory=list[str])
     context_tokens: int = 0
     model: str = ""
@@ -63,7 +64,10 @@ class Story:
         elif isinstance(event, ToolOutcome):
             call = self.calls.get(event.call) or self._number(event.call, event.tool, {})
             self.results[call.number] = text_of(event.content)
+            if (diff := event.diff) is not None:
+                self.diffs[call.number] = diff
             self.results.pop(call.number - MOST_RESULTS, None)
+            self.diffs.pop(call.number - MOST_RESULTS, None)
             if event.status == "denied":
                 self.denied.append(event.tool)
         elif isinstance(event, ApprovalRequest) and event.kind == "plan":

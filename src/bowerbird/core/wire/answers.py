@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from bowerbird.core.wire.base import ServerFrame
-from bowerbird.core.wire.rows import CallUsage, ToolUse
+from bowerbird.core.wire.rows import CallUsage, ToolDiff, ToolUse
 
 
 class TextDelta(ServerFrame, frozen=True, tag="text_delta", gc=False):
@@ -122,8 +122,10 @@ class ToolResult(ServerFrame, frozen=True, tag="tool_result"):
 
     Attributes:
         tool: its name. result: 2,000 characters of what the model is told, then `...`.
-        id: of the call. status: `ok`, `error`, `denied`, `interrupted` or `abandoned`.
+        id: of the call. status: `ok`, `error`, `denied`, `interrupted` or `abandoned`; a command that
+            exited with another code than 0 is an `error`.
         truncated: there is more than `result` shows. tainted: it holds text of strangers.
+        diff: what the call changed in text files, where it did.
     Example:
         {"type": "tool_result", "tool": "bash", "result": "a.txt", "id": "call_1", "status": "ok", "truncated": false, "tainted": false, "cursor": 4, "turn_id": "t_01J"}
     """
@@ -136,6 +138,7 @@ class ToolResult(ServerFrame, frozen=True, tag="tool_result"):
     status: str
     truncated: bool = False
     tainted: bool = False
+    diff: ToolDiff | UnsetType = UNSET
 
 
 class LlmRequest(ServerFrame, frozen=True, tag="llm_request"):

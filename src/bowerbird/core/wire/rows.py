@@ -26,6 +26,14 @@ class ToolUse(TypedDict):
     id: str
 
 
+class ToolDiff(TypedDict):
+    """What a call changed: hunks of a unified diff, cut at 8,000 characters, and how many lines in all."""
+
+    text: str
+    added: int
+    removed: int
+
+
 class Todo(TypedDict):
     """An item of the conversation's own list; `status` is `pending`, `in_progress` or `completed`."""
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from bowerbird.core import wire
@@ -33,6 +33,7 @@ from bowerbird.core.messages import ThinkingBlock, text_of
 from bowerbird.core.pieces import Pieces
 from bowerbird.core.usage import Usage
 from bowerbird.core.wire import ServerFrame
+from bowerbird.core.wire.rows import ToolDiff
 from bowerbird.core.wire.turns import TurnState
 from bowerbird.server.socket.frames import Frame, placed, placed_at
 from bowerbird.server.socket.request_frames import DECISIONS, asked, decided, error
@@ -343,15 +344,23 @@ def tool_result(event: ToolOutcome) -> list[ServerFrame]:
     text = text_of(event.content)
     shown = text if len(text) <= RESULT_CHARS else text[:RESULT_CHARS] + "..."
     truncated = event.truncated or shown is not text
-    frames: list[ServerFrame] = [
-        wire.ToolResult(event.tool, shown, event.call, event.status, truncated, event.tainted)
-    ]
+    result = wire.ToolResult(
+        event.tool, shown, event.call, event.shown_status, truncated, event.tainted, _diff(event)
+    )
+    frames: list[ServerFrame] = [result]
     data = event.data or {}
     if event.tool.startswith("todo_") and isinstance(data.get("todos"), list):
         frames.append(wire.TodoUpdate(data["todos"]))
     if event.tool in ("task_create", "task_update") and isinstance(data.get("tasks"), list):
         frames.append(wire.TaskUpdate(data["tasks"]))
     return frames
+
+
+def _diff(event: ToolOutcome) -> ToolDiff | UnsetType:
+    diff = event.diff
+    return (
+        UNSET if diff is None else ToolDiff(text=diff["text"], added=diff["added"], removed=diff["removed"])
+    )
 
 
 def _one(event: object) -> list[ServerFrame]:

@@ -115,11 +115,14 @@ async def write_file(path: str, content: str, context: ToolContext) -> ToolResul
     """
     expected = await reads.check_write(context, path)
     note = await _new_tree(context, path)
+    before = await _bytes_of(context, path)
     record = await context.files.write_file(path, content, if_hash=expected)
     reads.saw(context, path, record["hash"])
     done = "created" if record["created"] else "replaced"
     text = f"{done} {file_text.shown(record['written'])} ({record['bytes']:,} bytes){note}"
-    return ToolResult(text, data={"written": record["written"], "bytes": record["bytes"]})
+    data = {"written": record["written"], "bytes": record["bytes"]}
+    diff = await _diff(record["written"], before, content.encode("utf-8", "replace"))
+    return ToolResult(text, data=data | diff)
 
 
 async def edit_file(
@@ -135,7 +138,7 @@ async def edit_file(
     """
     branch = context.files
     meanwhile = await reads.changed_meanwhile(context, path)
-    before = await _text_of(context, path)
+    before, old_bytes = await _text_of(context, path), await _bytes_of(context, path)
     record = await branch.edit_file(path, old, new, replace_all)
     reads.saw(context, path, record["hash"])
     after = await _text_of(context, path)
@@ -145,7 +148,9 @@ async def edit_file(
         lines.append("Note: the file had been changed by someone else since you read it.")
     if before is not None and after is not None:
         lines.append(file_text.short_diff(before, after))
-    return ToolResult("\n".join(lines), data={"path": record["path"], "replacements": count})
+    data = {"path": record["path"], "replacements": count}
+    shown = await _diff(record["path"], old_bytes, await _bytes_of(context, path))
+    return ToolResult("\n".join(lines), data=data | shown)
 
 
 async def delete_file(path: str, context: ToolContext, recursive: bool = False) -> ToolResult:
@@ -282,3 +287,15 @@ async def _text_of(context: ToolContext, path: str) -> str | None:
     except (BinaryFile, WorkspaceError):
         return None  # the edit itself says what is wrong
     return None if record["content"] is None or record["truncated"] else str(record["content"])
+
+
+async def _bytes_of(context: ToolContext, path: str) -> bytes | None:
+    """The file for the diff that people see, with one byte more than is compared; None when there is none."""
+    try:
+        return await context.files.read_bytes(path, 0, file_text.DIFF_BYTES + 1)
+    except WorkspaceError:
+        return None  # it is made now, or the change itself says what is wrong
+
+
+async def _diff(path: str, before: bytes | None, after: bytes | None) -> dict[str, Any]:
+    return await to_thread(lambda: file_text.diff_data([(path, before, after)]))

@@ -14,6 +14,7 @@ from bowerbird.core.threads import to_thread
 from bowerbird.tools.context import ToolContext
 from bowerbird.tools.files import reads
 from bowerbird.tools.files.patch_text import FilePatch, apply_hunks, parse_patch
+from bowerbird.tools.files.text import diff_data
 from bowerbird.tools.result import ToolResult
 
 if TYPE_CHECKING:
@@ -48,7 +49,9 @@ async def apply_patch(patch: str, context: ToolContext) -> ToolResult:
     lines = [_told(plan) for plan in plans]
     written = [p.patch.new for p in plans if p.patch.new is not None]
     deleted = [p.patch.old for p in plans if p.patch.new is None or p.patch.renamed]
-    return ToolResult("\n".join(lines), data={"written": written, "deleted": deleted})
+    changes = [(plan.patch.name, plan.before, plan.after) for plan in plans]
+    diff = await to_thread(lambda: diff_data(changes))
+    return ToolResult("\n".join(lines), data={"written": written, "deleted": deleted} | diff)
 
 
 def patch_keys(arguments: Mapping[str, Any]) -> tuple[str, ...]:

@@ -3,15 +3,18 @@
 Here: pure formatting of the workspace's records. Not here: branches, tools.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from bowerbird.core.errors import LimitExceeded
 from bowerbird.core.lines import whole_lines
+from bowerbird.workspace.tree.hunks import Hunk, hunks_of
 
 PAGE_CHARS = 50_000
 _PAGE_NOTE = 200
 DIFF_LINES = 60
+DIFF_CHARS = 8000
+DIFF_BYTES = 1024 * 1024  # of a file; the worst comparison of two such takes a moment, not seconds
 _CONTEXT = 2
 _PRUNED_SHOWN = 20
 
@@ -117,6 +120,35 @@ def _pruned(record: Mapping[str, Any]) -> list[str]:
         return []
     names = ", ".join(shown(p) for p in pruned[:_PRUNED_SHOWN])
     return [f"not looked into: {names}{' …' if len(pruned) > _PRUNED_SHOWN else ''}"]
+
+
+def diff_data(changes: Iterable[tuple[str, bytes | None, bytes | None]]) -> dict[str, Any]:
+    """Return what a call changed, for people: its `diff`, or {} where lines cannot show it.
+
+    Args:
+        changes: path, old and new content, None where there is no file.
+
+    Example:
+        >>> diff_data([("a", b"x\\ny\\n", b"x\\nz\\n")])["diff"]
+        {'text': '@@ -1,2 +1,2 @@\\n x\\n-y\\n+z\\n', 'added': 1, 'removed': 1}
+    """
+    parts: list[tuple[str, tuple[Hunk, ...]]] = []
+    for path, old, new in changes:
+        before, after = old or b"", new or b""
+        if any(len(side) > DIFF_BYTES or b"\0" in side[:8192] for side in (before, after)):
+            return {}
+        parts.append((path, hunks_of(path, before, after, context=1)))
+    text = ""
+    for path, hunks in parts:
+        text += f"--- {shown(path)}\n+++ {shown(path)}\n" if len(parts) > 1 else ""
+        for hunk in hunks:
+            spans = f"-{hunk.old_start},{hunk.old_lines} +{hunk.new_start},{hunk.new_lines}"
+            text += f"@@ {spans} @@\n{hunk.text}" + ("" if hunk.text.endswith("\n") else "\n")
+    if len(text) > DIFF_CHARS:
+        text = text[: text.rfind("\n", 0, DIFF_CHARS) + 1]
+    every = [hunk for _, hunks in parts for hunk in hunks]
+    added, removed = sum(h.added for h in every), sum(h.removed for h in every)
+    return {"diff": {"text": text, "added": added, "removed": removed}}
 
 
 def short_diff(before: str, after: str) -> str:
