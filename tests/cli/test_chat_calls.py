@@ -123,3 +123,26 @@ def test_a_resumed_session_shows_where_it_stands(desk, models, written):
         chat.wait_for("> The first question")
         chat.send("\x04")
         assert chat.wait() == 0
+
+
+def test_an_approval_shows_what_would_change(desk, models, written):
+    """UI-71; faces B3: "The agent asks to run: write_file a", and no line of it."""
+    models.reset()
+    (desk.project / "b.txt").write_text("one\ntwo\nthree\n")
+    with desk.terminal("--approval", columns=80) as chat:
+        chat.wait_for("lists commands")
+        edits = {"name": "edit_file", "input": {"path": "b.txt", "old": "two", "new": "zwei"}}
+        patch = "--- a/b.txt\n+++ b/b.txt\n@@ -1,1 +1,1 @@\n-one\n+eins\n"
+        calls = [written("new.txt", "hello\n"), edits, {"name": "apply_patch", "input": {"patch": patch}}]
+        desk.edit(*calls, {"name": "edit_file", "input": {"path": "b.txt", "old": "absent", "new": "x"}})
+        chat.send("change\r")
+        chat.wait_for("The agent asks to run:")
+        for part in (
+            "write_file new.txt  +1 -0", "1 + hello", "edit_file b.txt  +1 -1", "2 - two", "2 + zwei",
+            "apply_patch", "1 - one", "1 + eins", "edit_file b.txt", "y once",
+        ):  # fmt: skip
+            chat.wait_for(part)
+        chat.send("y\r")
+        chat.wait_for("2 files changed: /diff")
+        chat.send("\x04")
+        assert chat.wait() == 0

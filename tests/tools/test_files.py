@@ -262,9 +262,12 @@ async def test_link_loops_and_sparse_giants_cost_nothing(desk: Desk) -> None:
 async def test_write_file_creates_and_replaces(desk: Desk) -> None:
     """TO-15."""
     made = await desk.use("write_file", file_path="new/a.txt", content="é\n")
-    assert (made.data, made.text) == ({"written": "/new/a.txt", "bytes": 3}, "created new/a.txt (3 bytes)")
+    assert made.text == "created new/a.txt (3 bytes)"
+    diff = {"text": "@@ -0,0 +1,1 @@\n+é\n", "added": 1, "removed": 0}
+    assert made.data == {"written": "/new/a.txt", "bytes": 3, "diff": diff}
     again = await desk.use("write_file", path="new/a.txt", content="")
-    assert (again.data, again.text) == ({"written": "/new/a.txt", "bytes": 0}, "replaced new/a.txt (0 bytes)")
+    assert again.text == "replaced new/a.txt (0 bytes)"
+    assert again.data is not None and (again.data["bytes"], again.data["diff"]["removed"]) == (0, 1)
     assert not (desk.root / "new").exists()  # the user's files change by landing only
 
 
@@ -275,7 +278,9 @@ async def test_edit_file_shows_the_change(desk: Desk, old: str, new: str) -> Non
     """TO-16, acceptance 9."""
     desk.put("a.py", "one\ntwo\nthree\nfour\n")
     result = await desk.use("edit_file", path="a.py", **{old: "two\nthree", new: "TWO"})
-    assert result.data == {"path": "/a.py", "replacements": 1}
+    assert result.data is not None
+    assert (result.data["path"], result.data["replacements"]) == ("/a.py", 1)
+    assert (result.data["diff"]["added"], result.data["diff"]["removed"]) == (1, 2)
     assert result.text == "a.py: 1 replacement\n@@ -1,4 +1,3 @@\n one\n-two\n-three\n+TWO\n four"
 
 

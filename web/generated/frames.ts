@@ -231,6 +231,7 @@ export interface LlmResponse {
 }
 
 export interface ToolUse {
+  diff?: ToolDiff;
   id: string;
   input: Record<string, unknown>;
   name: string;

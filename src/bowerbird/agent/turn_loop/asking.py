@@ -7,12 +7,17 @@ long is waited and through which door (`turn.Approver`), what runs after a yes (
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from bowerbird.agent.turn import Approver
 from bowerbird.agent.turn_loop.arguments import Prepared
 from bowerbird.core.events import ApprovalAnswer, ApprovalRequest, ToolOutcome
 from bowerbird.core.ids import new_id
 from bowerbird.tools.control import AskUser
+from bowerbird.tools.files.patches import diff_before
+
+if TYPE_CHECKING:
+    from bowerbird.workspace import Branch
 
 APPROVE = frozenset(("approve", "auto_approve"))
 DENIED = "User denied this tool call"
@@ -83,13 +88,20 @@ class Questions:
             self._report(Answered(request, answer))
 
 
-def approval(asking: Sequence[Prepared]) -> ApprovalRequest:
-    """Return one request for all asking calls of a batch."""
+async def approval(asking: Sequence[Prepared], branch: "Branch | None") -> ApprovalRequest:
+    """Return one request for all asking calls of a batch; a change of files comes with its `diff`."""
+    diffs: dict[str, dict[str, Any]] = {}
+    if branch is not None:
+        for p in asking:
+            diffs[p.call.id] = await diff_before(p.name, p.arguments or {}, branch)
     return ApprovalRequest(
         id=new_id("r"),
         kind="approval",
         calls=tuple(p.call.id for p in asking),
-        tools=tuple({"name": p.name, "input": dict(p.arguments or {}), "id": p.call.id} for p in asking),
+        tools=tuple(
+            {"name": p.name, "input": dict(p.arguments or {}), "id": p.call.id, **diffs.get(p.call.id, {})}
+            for p in asking
+        ),
     )
 
 

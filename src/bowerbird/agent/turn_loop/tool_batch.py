@@ -64,7 +64,7 @@ async def run_batch(turn: Turn, calls: Sequence[ToolUseBlock]) -> Flow:
         turn.stop.check()
         batch.start()
         if batch.asking:
-            yield (request := approval(batch.asking))
+            yield (request := await turn.stop.guard(approval(batch.asking, turn.run.branch)))
             batch.questions.ask(request)
         while batch.unfinished:
             news = await turn.stop.guard(batch.runner.next_event())

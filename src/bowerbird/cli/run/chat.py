@@ -25,7 +25,7 @@ from bowerbird.cli.terminal.exits import DONE, CliExit
 from bowerbird.cli.terminal.run_options import RunOptions
 from bowerbird.cli.terminal.shell import Shell
 from bowerbird.cli.terminal.text import cost_line, harmless, one_line, plural, short_path
-from bowerbird.cli.turn.asking import details, is_early_answer, question_lines, read_answer
+from bowerbird.cli.turn.asking import details, is_early_answer, question_lines, read_answer, styled_question
 from bowerbird.cli.turn.painter import TurnPainter
 from bowerbird.cli.turn.story import Story
 from bowerbird.core.errors import BowerbirdError, SessionError
@@ -372,8 +372,8 @@ class Chat:
             self.screen.answer(self._markdown.paint(request.text, self.screen.width))
             self.screen.line(question_lines(request)[-1], "yellow")
         else:
-            for text in question_lines(request):
-                self.screen.line(text, "yellow")
+            for text, style in styled_question(request, self.screen.width):
+                self.screen.line(text, style)
         try:
             return await self._answered(request)
         finally:

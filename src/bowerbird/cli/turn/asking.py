@@ -7,7 +7,7 @@ import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
 
-from bowerbird.cli.terminal.drawing import key_parameter
+from bowerbird.cli.terminal.drawing import diff_lines, key_parameter
 from bowerbird.cli.terminal.text import harmless
 from bowerbird.core.events import ApprovalRequest
 
@@ -16,6 +16,7 @@ Read = Callable[[str], Awaitable[str]]
 Say = Callable[[str], None]
 
 COMMAND_LINES = 12
+CHANGED_LINES = 24
 _HELP = {
     "approval": "y once · n deny (n REASON) · a allow the rest of the session · d details",
     "plan": "y approve · n reject · any other text is your feedback",
@@ -27,11 +28,28 @@ _EFFECTS = {"y": "happened", "n": "did_not_happen", "r": "run_again"}
 
 def question_lines(request: ApprovalRequest) -> list[str]:
     """Return what is shown before the question."""
-    if request.kind == "approval":
-        lines = ["The agent asks to run:"]
-        for tool in request.tools:
-            lines += _call_lines(tool)
-    elif request.kind == "plan":
+    return [text for text, _ in styled_question(request)]
+
+
+def styled_question(request: ApprovalRequest, width: int = 100) -> list[tuple[str, str]]:
+    """Return what is shown before the question, each line with its style: a change with what it changes."""
+    if request.kind != "approval":
+        return [(line, "yellow") for line in _other_lines(request)]
+    lines = [("The agent asks to run:", "yellow")]
+    for tool in request.tools:
+        lines += [(line, "yellow") for line in _call_lines(tool)]
+        if (diff := _diff_of(tool)) is not None:
+            lines += diff_lines(diff, width=width, rest="d shows all", limit=CHANGED_LINES)
+    return [*lines, (_HELP["approval"], "yellow")]
+
+
+def _diff_of(tool: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    diff: object = tool.get("diff")
+    return cast("Mapping[str, Any]", diff) if isinstance(diff, Mapping) else None
+
+
+def _other_lines(request: ApprovalRequest) -> list[str]:
+    if request.kind == "plan":
         lines = ["Plan:", *(f"  {line}" for line in harmless(request.text).splitlines())]
     else:
         lines = [harmless(request.text) or "The agent asks."]
@@ -51,7 +69,9 @@ def _call_lines(tool: Mapping[str, Any]) -> list[str]:
     name, arguments = harmless(str(tool.get("name"))), cast("dict[str, Any]", tool.get("input") or {})
     command = arguments.get("command")
     if not isinstance(command, str):
-        return [f"  {name} {key_parameter(arguments)}"]
+        diff = _diff_of(tool)
+        count = "" if diff is None else f"  +{diff.get('added', 0)} -{diff.get('removed', 0)}"
+        return [f"  {name} {key_parameter(arguments)}{count}"]
     first, *more = harmless(command).expandtabs(4).split("\n")
     left_out = (
         [f"    … {len(more) - COMMAND_LINES} more lines: d shows all"] if len(more) > COMMAND_LINES else []

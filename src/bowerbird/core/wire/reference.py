@@ -17,6 +17,7 @@ from bowerbird.core.wire.rows import TurnUsage
 
 _ROWS = (
     "ToolUse",
+    "ToolDiff",
     "FileRow",
     "Sender",
     "Todo",

@@ -18,20 +18,21 @@ class FileRow(TypedDict):
     size: int
 
 
-class ToolUse(TypedDict):
-    """A call of a tool: the tool's name, its arguments, the call's id."""
-
-    name: str
-    input: dict[str, Any]
-    id: str
-
-
 class ToolDiff(TypedDict):
     """What a call changed: hunks of a unified diff, cut at 8,000 characters, and how many lines in all."""
 
     text: str
     added: int
     removed: int
+
+
+class ToolUse(TypedDict):
+    """A call of a tool: the tool's name, its arguments, the call's id; what it would change, when that is asked."""
+
+    name: str
+    input: dict[str, Any]
+    id: str
+    diff: NotRequired[ToolDiff]
 
 
 class Todo(TypedDict):

@@ -46,6 +46,7 @@ class ToolAsked(Shown):
     id: str = ""
     name: str = ""
     input: Any = None
+    diff: dict[str, Any] | None = None
 
 
 class Question(Shown):

@@ -14,7 +14,7 @@ from bowerbird.core.threads import to_thread
 from bowerbird.tools.context import ToolContext
 from bowerbird.tools.files import reads
 from bowerbird.tools.files.patch_text import FilePatch, apply_hunks, parse_patch
-from bowerbird.tools.files.text import diff_data
+from bowerbird.tools.files.text import DIFF_BYTES, diff_data
 from bowerbird.tools.result import ToolResult
 
 if TYPE_CHECKING:
@@ -52,6 +52,41 @@ async def apply_patch(patch: str, context: ToolContext) -> ToolResult:
     changes = [(plan.patch.name, plan.before, plan.after) for plan in plans]
     diff = await to_thread(lambda: diff_data(changes))
     return ToolResult("\n".join(lines), data={"written": written, "deleted": deleted} | diff)
+
+
+async def diff_before(tool: str, arguments: Mapping[str, Any], branch: "Branch") -> dict[str, Any]:
+    """Return `diff` of a change that waits for a person's word, {} where it cannot be told beforehand.
+
+    Args:
+        tool: its name; `write_file`, `edit_file` and `apply_patch` are known.
+    """
+    path = str(arguments.get("path", ""))
+    try:
+        if tool == "apply_patch":
+            files = await to_thread(parse_patch, str(arguments.get("patch", "")))
+            plans = [await _planned(branch, one) for one in files]
+            changes = [(plan.patch.name, plan.before, plan.after) for plan in plans]
+        elif tool == "write_file":
+            after = str(arguments.get("content", "")).encode("utf-8", "replace")
+            changes = [(path, await _bytes_or_none(branch, path), after)]
+        elif tool == "edit_file":
+            before = await branch.read_bytes(path, 0, DIFF_BYTES + 1)
+            old, new = (str(arguments.get(name, "")).encode("utf-8", "replace") for name in ("old", "new"))
+            if not old or old not in before:
+                return {}  # the tool will say what is wrong
+            changes = [(path, before, before.replace(old, new, -1 if arguments.get("replace_all") else 1))]
+        else:
+            return {}
+    except (ToolError, WorkspaceError):
+        return {}  # the tool will say what is wrong
+    return await to_thread(lambda: diff_data(changes))
+
+
+async def _bytes_or_none(branch: "Branch", path: str) -> bytes | None:
+    try:
+        return await branch.read_bytes(path, 0, DIFF_BYTES + 1)
+    except NotFound:
+        return None
 
 
 def patch_keys(arguments: Mapping[str, Any]) -> tuple[str, ...]:
