@@ -10,7 +10,7 @@ commits each step before going on has law 1 and the effect ledger for free.
 A *live event* is for viewers only and is never stored.
 """
 
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import msgspec
 
@@ -107,8 +107,9 @@ class ToolOutcome(Tagged, frozen=True, tag="tool_outcome"):
     @property
     def diff(self) -> dict[str, Any] | None:
         """What the call changed in text files, for people: `text`, `added`, `removed`; None = nothing."""
-        diff: Any = (self.data or {}).get("diff")
-        return diff if isinstance(diff, dict) and {"text", "added", "removed"} <= diff.keys() else None
+        said: object = (self.data or {}).get("diff")
+        diff = cast("dict[str, Any]", said) if isinstance(said, dict) else {}
+        return diff if {"text", "added", "removed"} <= diff.keys() else None
 
     @property
     def is_error(self) -> bool:
