@@ -40,13 +40,21 @@ class Sender(Shown):
     door: str | None = None
 
 
+class LineDiff(Shown):
+    """Hunks of a unified diff, cut at 8,000 characters, and how many lines in all."""
+
+    text: str = ""
+    added: int = 0
+    removed: int = 0
+
+
 class ToolAsked(Shown):
     """A tool call that waits for a decision."""
 
     id: str = ""
     name: str = ""
     input: Any = None
-    diff: dict[str, Any] | None = None
+    diff: LineDiff | None = None
 
 
 class Question(Shown):
