@@ -18,6 +18,7 @@ from bowerbird.workspace.compare.merge import (
     plan_merge,
     since_last_merge,
 )
+from bowerbird.workspace.git.merged_git import with_history
 from bowerbird.workspace.history.branch_journal import Step
 from bowerbird.workspace.history.history import History
 from bowerbird.workspace.registry.registry import BranchRegistry
@@ -129,6 +130,7 @@ def merge(
             stack.seal(turn=turn)
             view = stack.below_open_view
             planned = plan_merge(chosen, ours_of(view), names_of(view), force=force)
+            planned = with_history(planned, child.id, ours_of(view))
             report, wanted = outcome(planned, force=force)
             report.unknown.extend(unknown)
             if whole and (report.conflicts or report.skipped):
