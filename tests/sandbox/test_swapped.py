@@ -152,7 +152,9 @@ async def test_changes_that_cannot_be_taken_leave_no_process_and_no_branch_held(
 
         monkeypatch.setattr(os, "scandir", scan)
         runs = bench.sandbox.background
-        task = await runs.start("mkdir made; echo 1 > made/x; echo said; sleep 0.1")
+        task = await runs.start(
+            "mkdir made; echo 1 > made/x; echo said; sleep 0.8"
+        )  # its disk is looked at meanwhile
         await runs.finished()
         row = runs.poll(task)
         assert row["status"] == "error" and row["output"].startswith(

@@ -84,7 +84,7 @@ test("choosing all leaves the red lane out, ticking it by itself accepts it", ()
 
 test("one hunk of two is landed by its id, beside whole files", () => {
   const choice = setHunk(firstChoice(files), file("/a.py"), "h2", false);
-  assert.deepEqual(landRequest(files, choice), { paths: ["/a.py", "/old.txt"], hunks: ["h1"], accept: [] });
+  assert.deepEqual(landRequest(files, choice), { paths: ["/a.py", "/old.txt"], hunks: ["h1"], accept: [], include: [] });
   assert.deepEqual(summary(files, choice), { files: 2, of: 3, hunks: 1, red: 0 });
 });
 

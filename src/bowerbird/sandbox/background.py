@@ -191,7 +191,7 @@ class BackgroundRuns:
         failed = ""
         try:
             finished = await live.wait()
-        except BowerbirdError:
+        except (BowerbirdError, OSError):
             pass  # the sandbox died under it; what it printed is in its spill
         finally:
             del self._commands[task_id]

@@ -15,7 +15,7 @@ from bowerbird.cli.client.protocol import Client, News, Row
 from bowerbird.cli.run.completer import LineCompleter
 from bowerbird.cli.run.custom import CustomCommands
 from bowerbird.cli.run.mentions import BranchNames, attached
-from bowerbird.cli.run.own_commands import TypedCommands
+from bowerbird.cli.run.own_commands import TypedCommands, remember, run_typed
 from bowerbird.cli.run.prompt_screen import ChatScreen, Leave
 from bowerbird.cli.run.sessions import show_past, status_line
 from bowerbird.cli.run.slash_lines import Command, Fact, Refused, Said, Slash, read_line
@@ -111,7 +111,8 @@ class Chat:
             while True:
                 try:
                     line = await self.screen.read()
-                    await self._line(self.screen.prompt, line)
+                    if await self.screen.carried_out(self._line(self.screen.prompt, line)):
+                        self._stop_key()
                 except Leave:
                     await self.screen.drained()
                     return
@@ -175,9 +176,9 @@ class Chat:
             # In a task of its own: it may ask, and its answer is the next line.
             self._in_background(run_slash(self, said))
         elif isinstance(said, Command):
-            self._in_background(self._run_command(said.line))
+            self._in_background(run_typed(self, said.line))
         elif isinstance(said, Fact):
-            self._in_background(self._remember(said.text))
+            self._in_background(remember(self, said.text))
         elif self.commands.running:
             self.commands.hold(said.text)
         elif self._plans() and is_early_answer(said.text):
@@ -188,23 +189,6 @@ class Chat:
 
     def _read(self, line: str) -> Said | Slash | Command | Fact | Refused:
         return read_line(line, self.custom.menu.keys())
-
-    async def _run_command(self, command: str) -> None:
-        if self.screen.mode == "running":
-            self.screen.line("a command has to wait for the end of what runs (Ctrl+C stops it)", "yellow")
-            return
-        await self.commands.run((await self.ensure_session())["id"], command)
-        await self.refresh()
-        self._say_changed()
-        self.screen.redraw()
-        for text in self.commands.held():
-            self.screen.line("")
-            self.screen.echo("> ", text)
-            await self.send(text)
-
-    async def _remember(self, fact: str) -> None:
-        await self.client.remember(None if self.session is None else self.session["id"], fact)
-        self.screen.line("remembered, from the next turn on (`bowerbird memory log` lists it)", "dim")
 
     def _plans(self) -> bool:
         is_planning = self.session is not None and bool(self.session["enable_plan_mode"])
@@ -304,12 +288,13 @@ class Chat:
             self.story.usage, context=self.context_tokens, window=window, changed=len(self.changed)
         )
         self.screen.line(line, "dim")
-        self._say_changed()
+        self.say_changed()
         self.screen.mode = "feedback" if self._stopping else "idle"
         self._stopping = False
         self.screen.redraw()
 
-    def _say_changed(self) -> None:
+    def say_changed(self) -> None:
+        """Say how many files the branch has changed."""
         if self.changed:
             self.screen.line(f"{plural(len(self.changed), 'file')} changed: /diff · /land · /discard")
 

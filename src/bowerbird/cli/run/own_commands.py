@@ -1,15 +1,19 @@
 """`!command`: a person's command on the branch, and its output for the conversation (UI-74).
 
-Here: running one while the prompt stays, what is typed meanwhile, what the next message takes along. Not
-here: where it runs (`sessions/own_commands.py`).
+Here: running one while the prompt stays, what is typed meanwhile, what the next message takes along; `#fact`.
+Not here: where it runs (`sessions/own_commands.py`).
 """
 
 import asyncio
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from bowerbird.cli.client.protocol import Client
 from bowerbird.cli.run.prompt_screen import ChatScreen
 from bowerbird.cli.terminal.text import one_line, plural
+
+if TYPE_CHECKING:
+    from bowerbird.cli.run.chat import Chat
 
 SHOWN_LINES = 100
 
@@ -75,6 +79,28 @@ class TypedCommands:
         screen.line(f"{mark} {ended}; the output goes along with your next message", style)
         name = command.replace('"', "&quot;")
         self._outputs.append(f'<attachment name="! {name}">\n{output}\n</attachment>')
+
+
+async def run_typed(chat: "Chat", command: str) -> None:
+    """Run `!command`; what was typed meanwhile is sent afterwards."""
+    screen = chat.screen
+    if screen.mode == "running":
+        screen.line("a command has to wait for the end of what runs (Ctrl+C stops it)", "yellow")
+        return
+    await chat.commands.run((await chat.ensure_session())["id"], command)
+    await chat.refresh()
+    chat.say_changed()
+    screen.redraw()
+    for text in chat.commands.held():
+        screen.line("")
+        screen.echo("> ", text)
+        await chat.send(text)
+
+
+async def remember(chat: "Chat", fact: str) -> None:
+    """Add `#fact` to the memory."""
+    await chat.client.remember(None if chat.session is None else chat.session["id"], fact)
+    chat.screen.line("remembered, from the next turn on (`bowerbird memory log` lists it)", "dim")
 
 
 def _print(output: str, line: Callable[[str], None]) -> None:

@@ -5,13 +5,15 @@ typed lines mean (`chat.py`), what events become (`turn/painter.py`).
 """
 
 import asyncio
+import signal
 import sys
 import termios
+import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Coroutine, Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import in_terminal, run_in_terminal
@@ -67,6 +69,9 @@ class ChatScreen:
         self.status: Callable[[], str] = str
         self._terminal = terminal
         self._on_stop = on_stop
+        self._work: asyncio.Future[None] | None = None
+        self._pressed = 0
+        self._takes_signals = False
         self._spinner: Spinner | None = None
         self._workers: dict[str, Spinner] = {}
         self._calls: dict[str, tuple[Spinner, str]] = {}
@@ -107,12 +112,43 @@ class ChatScreen:
                 return await self._prompt.prompt_async(pre_run=self.give_back)
             except (EOFError, KeyboardInterrupt):
                 raise Leave from None
+            finally:  # the prompt had one of its own, and took this one away
+                if self._takes_signals:
+                    asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self._signalled)
+
+    async def carried_out(self, work: Coroutine[Any, Any, None]) -> bool:
+        """Do what a line asks for; return whether Ctrl+C came meanwhile, which is for what it began.
+
+        Raises:
+            Leave: it came twice.
+        """
+        self._pressed, self._work = 0, asyncio.ensure_future(work)
+        try:
+            await self._work
+            await asyncio.sleep(0)  # what it began begins
+        except asyncio.CancelledError:
+            if self._pressed > 1:
+                raise Leave from None
+            self._work.cancel()
+            raise
+        finally:
+            self._work = None
+        return self._pressed > 0
+
+    def _signalled(self) -> None:
+        """Take Ctrl+C where no prompt takes the key: sent with a message on its way, it would end it all."""
+        if self._work is not None:
+            self._pressed += 1
+            if self._pressed > 1:
+                self._work.cancel()
+        elif self.mode in ("running", "asking"):
+            self._on_stop()
 
     @contextmanager
     def held(self) -> Generator[None]:
         """Keep what is typed between two prompts as it was typed: not echoed, not edited by the terminal.
 
-        Else Enter would arrive as another character and Ctrl+D not at all. Ctrl+C interrupts as always.
+        Else Enter would arrive as another character and Ctrl+D not at all. Ctrl+C is a signal, and taken.
         """
         try:
             before = termios.tcgetattr(sys.stdin)
@@ -123,9 +159,17 @@ class ChatScreen:
         now[0] &= ~termios.ICRNL
         now[3] &= ~(termios.ECHO | termios.ICANON)
         termios.tcsetattr(sys.stdin, termios.TCSANOW, now)
+        loop, handler = asyncio.get_running_loop(), signal.getsignal(signal.SIGINT)
+        self._takes_signals = threading.current_thread() is threading.main_thread()
+        if self._takes_signals:
+            loop.add_signal_handler(signal.SIGINT, self._signalled)
         try:
             yield
         finally:
+            if self._takes_signals:
+                self._takes_signals = False
+                loop.remove_signal_handler(signal.SIGINT)
+                signal.signal(signal.SIGINT, handler)
             with suppress(termios.error):
                 termios.tcsetattr(sys.stdin, termios.TCSANOW, before)
 

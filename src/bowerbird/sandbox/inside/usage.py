@@ -98,11 +98,19 @@ def _shared(pid: int) -> int:
 
 
 def _part(pid: int, key: str, otherwise: int) -> int:
-    """Return a process's part of the pages it has in common with others; `otherwise` where none is told."""
-    with contextlib.suppress(OSError), open(f"/proc/{pid}/smaps_rollup", encoding="latin-1") as file:
-        for line in file:
-            if line.startswith(key):
-                return int(line.split()[1]) * 1024
+    """Return a process's part of the pages it has in common with others.
+
+    `otherwise` where none is told; nothing of a process that has ended: others have its part by now.
+    """
+    try:
+        with open(f"/proc/{pid}/smaps_rollup", encoding="latin-1") as file:
+            for line in file:
+                if line.startswith(key):
+                    return int(line.split()[1]) * 1024
+    except PermissionError:
+        return otherwise
+    except OSError:
+        return 0
     return otherwise
 
 

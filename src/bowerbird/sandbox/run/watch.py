@@ -6,6 +6,7 @@ when to look and what follows. Not here: the figures themselves (`gauges`, `insi
 """
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from bowerbird.sandbox.run.limits import RunLimits
 from bowerbird.sandbox.run.warm_sandbox import Usage, WarmSandbox
 
 TICK_S, WATCH_S = 0.02, 0.25
+_LONGEST_BLIND_S = 10.0
 _ASK_S = 1.0
 """So often every descriptor is looked at, whatever the gauges say: others' coming and going hides in them."""
 _WORTH_A_LOOK = 16 << 20
@@ -68,6 +70,7 @@ class LimitWatch:
         self._disk_used: tuple[int, int] | None = None
         self._disk_first = 0
         self._disk_at, self._disk_cost = time.monotonic(), 0.0
+        self._blind_since: float | None = None
         self.left: int | None = None  # bytes that the file system had when a command was ended for them
 
     async def run(self) -> None:
@@ -79,8 +82,19 @@ class LimitWatch:
                     await self._look_at_memory()
                 if self._disk is not None and self._disk_due(self._disk):
                     await self._look_at_disk(self._disk)
+                self._blind_since = None
             except SandboxUnavailable:  # gone, or this one look failed: the next may not
                 continue
+            except OSError:  # a directory was moved meanwhile, say; without a watch there were no limits
+                self._blind()
+
+    def _blind(self) -> None:
+        """Nobody may write for long where nobody can look."""
+        now = time.monotonic()
+        if self._blind_since is None:
+            self._blind_since = now
+        elif now - self._blind_since > _LONGEST_BLIND_S:
+            self._stop("disk")
 
     async def last_look(self, written: int) -> None:
         """Look once more at what a command that ended by itself wrote: it may be faster than a tick.
@@ -94,7 +108,8 @@ class LimitWatch:
         # The gauge alone shows nothing when others give back as much at the same time.
         small = min(_WORTH_A_LOOK, self._limits.disk_bytes // 8)
         if written > small or self._disk_grew(self._disk, now) or self._filled(now):
-            await self._look_at_disk(self._disk, ended=True)
+            with contextlib.suppress(OSError):  # whoever takes the changes says it
+                await self._look_at_disk(self._disk, ended=True)
 
     # ------------------------------------------------------------ memory
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection
 
 from bowerbird.agent.context.compaction import as_text
-from bowerbird.core.errors import BowerbirdError, InvalidArgument
+from bowerbird.core.errors import BowerbirdError, InvalidArgument, SessionError
 from bowerbird.core.ids import new_id
 from bowerbird.core.messages import user_text
 from bowerbird.core.requests import ModelRequest
@@ -135,11 +135,11 @@ class Remembering(SessionPart):
         """Remember a fact that a person gives, as the last line of a new version.
 
         Raises:
-            InvalidArgument: it is empty or too long, or no memory is kept.
+            InvalidArgument: it is empty or too long. SessionError: no memory is kept.
         """
         line = " ".join(fact.split())
         if not self.rules.is_on:
-            raise InvalidArgument("memory is off (memory.enabled), so nothing would be remembered")
+            raise SessionError("memory is off (memory.enabled), so nothing would be remembered")
         if not line or len(line.encode()) > MOST_FACT_BYTES:
             raise InvalidArgument(f"a fact has 1 to {MOST_FACT_BYTES} bytes; put longer texts into a file")
 
