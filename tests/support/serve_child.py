@@ -14,6 +14,7 @@ delivered to the file `delivered`.
 """
 
 import contextlib
+import faulthandler
 import gc
 import importlib
 import json
@@ -98,6 +99,7 @@ def _become(config: dict[str, Any], *, report: bool) -> None:
     log = os.open(config["log"], os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
     for descriptor in (1, 2):
         os.dup2(log, descriptor)
+    faulthandler.enable()  # a signal of the interpreter's own says where it was, into the log
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     # The server raises the signal that ended it once more when all is closed; the drill wants the exit code.
