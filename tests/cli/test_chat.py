@@ -1,7 +1,5 @@
 """The interactive session under a pseudo-terminal, by each client (UI-52 … UI-57, UI-85)."""
 
-import os
-import signal
 import threading
 import time
 
@@ -391,16 +389,3 @@ def test_a_narrow_terminal_that_changes_its_width_stays_whole(desk):
         assert "漢字" * 10 in chat.text.replace("\r", "").replace("\n", "")
         chat.send("\x04")
         assert chat.wait() == 0
-
-
-def test_a_closed_terminal_stops_the_turn_and_keeps_everything(desk, written):
-    """UI-61, UI-68: SIGHUP; nothing landed, resumable."""
-    desk.fake.script({"tools": [written("b.txt", "hi\n")]}, {"hang": True})
-    with ready(desk) as chat:
-        chat.send("make b\r")
-        desk.fake.wait_requests(2)
-        os.kill(chat.process.pid, signal.SIGHUP)
-        assert chat.wait() == 129
-    desk.fake.script({"text": "Finished."})
-    assert desk.ok("resume") == "Finished.\n"
-    assert not (desk.project / "b.txt").exists()

@@ -1,5 +1,7 @@
 """Slash commands with their flags, through a real terminal, by each client (UI-44, UI-52, UI-85)."""
 
+import os
+import signal
 from collections.abc import Callable
 from typing import Any
 
@@ -124,3 +126,20 @@ def test_a_declined_path_of_what_is_included_is_asked_about_once(
         assert (desk.project / "out/log").exists() and not (desk.project / "out/.envrc").exists()
         chat.send("\x04")
         assert chat.wait() == 0
+
+
+def test_a_closed_terminal_stops_the_turn_and_keeps_everything(
+    desk: Desk, written: Callable[[str, str], dict[str, Any]]
+) -> None:
+    """UI-61, UI-68: SIGHUP; nothing landed, resumable."""
+    desk.fake.script({"tools": [written("b.txt", "hi\n")]}, {"hang": True})
+    with desk.terminal() as chat:
+        chat.wait_for("lists commands")
+        chat.wait_for(">")
+        chat.send("make b\r")
+        desk.fake.wait_requests(2)
+        os.kill(chat.process.pid, signal.SIGHUP)
+        assert chat.wait() == 129
+    desk.fake.script({"text": "Finished."})
+    assert desk.ok("resume") == "Finished.\n"
+    assert not (desk.project / "b.txt").exists()
