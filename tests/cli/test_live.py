@@ -17,10 +17,11 @@ def test_a_sent_message_is_queued_and_run_by_whoever_drives_next(desk):
     desk.ok("begin", "-q")
     session = only_session(desk)
     sent = json.loads(desk.ok("send", session, "go on", "--json"))
-    assert sent["turn_id"].startswith("t_") and desk.fake.request_count == 1
-    if desk.is_server:  # which drives it by itself
+    assert sent["turn_id"].startswith("t_")
+    if desk.is_server:  # which drives it by itself, perhaps before `send` has ended
         desk.fake.wait_requests(2)
     else:
+        assert desk.fake.request_count == 1
         assert "second" in desk.ok("resume", session, "-q")
     assert "go on" in json.dumps(desk.fake.requests[-1]["messages"][-1])
 
