@@ -46,6 +46,7 @@ LONG: dict[str, tuple[str, ...]] = SHORT | {
     "guards": (),
     "subagents": (),
     "real_project": (),
+    "ignored_files": (),
 }
 DRILLS: dict[str, tuple[str, ...]] = {
     "landing_errors": (),
@@ -57,7 +58,7 @@ DRILLS: dict[str, tuple[str, ...]] = {
     "capture_trials": LONG["capture_trials"],
     "histories": LONG["histories"],
     "time_lines": LONG["time_lines"],
-    "git_histories": ("--histories", "5000"),
+    "git_histories": ("--count", "5000"),
     "kill_run": LONG["kill_run"],
     "kill_drill": LONG["kill_drill"],
 }

@@ -1,11 +1,33 @@
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import react from "@vitejs/plugin-react";
-import { defineConfig } from "vite";
+import { defineConfig, type Plugin } from "vite";
+
+/** Scripts and styles lie beside their compressed forms, which the server sends to whoever takes them (UI-93). */
+function compressed(): Plugin {
+  let out = "";
+  return {
+    name: "compressed",
+    apply: "build",
+    configResolved: (config) => void (out = resolve(config.root, config.build.outDir, "assets")),
+    closeBundle() {
+      for (const name of readdirSync(out)) {
+        if (!/\.(js|css|svg)$/.test(name)) continue;
+        const data = readFileSync(join(out, name));
+        const small = brotliCompressSync(data, { params: { [constants.BROTLI_PARAM_SIZE_HINT]: data.length } });
+        writeFileSync(join(out, `${name}.br`), small);
+        writeFileSync(join(out, `${name}.gz`), gzipSync(data, { level: 9 }));
+      }
+    },
+  };
+}
 
 // Relative addresses: the server may live below a path prefix (UI-2). Chunks find each other by
 // `import.meta.url`; the two addresses in index.html are made absolute by the server's pages.
 export default defineConfig({
   base: "./",
-  plugins: [react()],
+  plugins: [react(), compressed()],
   build: {
     outDir: process.env["BOWERBIRD_UI_OUT"] ?? "../src/bowerbird/ui",
     emptyOutDir: true,

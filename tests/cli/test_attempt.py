@@ -57,6 +57,18 @@ def test_nobody_wins_and_that_is_the_exit_code(desk: Desk, models: FakeModels) -
     assert "failed before too" in out
 
 
+def test_attempts_that_name_their_model_need_no_key_of_another(desk: Desk, models: FakeModels) -> None:
+    """Issue 13, point 2: `attempt --model local:…` asked for a key of the provider of the settings."""
+    answers(models)
+    named = ("--model", "anthropic:claude-sonnet-4-5", "--check", "test -e right.txt")
+    without_key = desk.environment | {"LLM_PROVIDER": "openai"}
+    code, out, err = desk.run("attempt", "make it right", "-n", "2", *named, env=without_key)
+    if "checks cannot run here" in err:
+        pytest.skip(err)
+    assert code == 0, err
+    assert "subagent_1" in out
+
+
 def test_what_cannot_be_a_tournament_is_wrong_usage(desk: Desk) -> None:
     code, _, err = desk.run("attempt", "x", "--n", "9", "--check", "true")
     assert code == 2 and "use 2 to 8" in err

@@ -36,6 +36,10 @@ PLAIN = Ability(is_terminal=False, colour=False, cursor=False)
         (["diff", "--config", "x.yaml"], ("diff",)),
         (["--config=x.yaml", "diff"], ("diff",)),
         (["run", "--", "--config", "x"], ("run", "--", "--config", "x")),
+        (["-w", "d", "land", "--yes"], ("land", "-w", "d", "--yes")),
+        (["--workspace=d", "run", "hi"], ("run", "--workspace=d", "hi")),
+        (["-w", "d", "hi", "land"], ("run", "-w", "d", "hi", "land")),
+        (["-w", "land"], ("run", "-w", "land")),
     ],
 )
 def test_a_first_word_that_is_no_command_is_a_prompt(given_, expected):

@@ -83,6 +83,9 @@ def test_land_some_then_all_then_undo_restores_every_byte(changed):
     landed = json.loads(changed.ok("land", "--yes", "--json"))
     assert landed["id"].startswith("l_") and not (changed.project / "gone.txt").exists()
     assert changed.ok("diff") == ""
+    code, out, err = changed.run("land", "dir", "--yes")
+    assert (code, out) == (0, "") and "no such path has changed; nothing landed" in err
+    assert "there are no changes to land; nothing landed" in changed.run("land", "--yes")[2]
     listed = json.loads(changed.ok("landings", "--json"))
     assert [row["state"] for row in listed] == ["done", "done"]
     changed.ok("undo")

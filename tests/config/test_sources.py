@@ -55,6 +55,12 @@ def test_the_named_file_wins_over_the_variable_and_both_over_the_current_directo
     assert place.load(env=env, config_path="b/y.yaml").settings.agent.max_turns == 3
 
 
+def test_settings_at_home_that_cannot_be_read_are_not_passed_over(errors, place):
+    """A directory of that name was taken for no settings at all."""
+    (place.home / ".bowerbird/config.yaml").mkdir(parents=True)
+    assert "config.yaml is a directory" in errors()[0]
+
+
 def test_without_a_file_here_the_one_at_home_is_read(place):
     """CF-2."""
     file = place.home / ".bowerbird/config.yaml"

@@ -13,17 +13,20 @@ from bowerbird.core.messages import Message
 from bowerbird.models.local.changing import (
     NEEDS,
     Call,
+    Choose,
     Rewrite,
     Say,
     edit_of,
     fault,
+    narrowed,
     next_move,
+    other_file,
     question,
     reading_of,
 )
-from bowerbird.models.local.choices import asks_for_change
 from bowerbird.models.local.grammar import StepGrammar
 from bowerbird.models.local.situation import Situation, read_situation
+from bowerbird.models.local.sorting import sorted_by_words
 
 TASK = "Set the port to 9000."
 FILES = "Files:\nREADME.md\napp/server.py\nlong.txt"
@@ -54,14 +57,55 @@ def rewriting(text: str, *, task: str = TASK, path: str = "app/server.py") -> Re
 def test_it_searches_for_the_tasks_words_then_chooses_a_file_then_rewrites_it_then_says_what_it_did():
     first = move()
     assert isinstance(first, Call) and first.tool == "search_files" and "port" in first.input["pattern"]
-    choice = move(*LOOKED)
-    assert isinstance(choice, StepGrammar) and choice.tools == ("read_file",)
+    assert move(*LOOKED) == Call("read_file", {"path": "app/server.py", "offset": 1, "limit": 150})
     wanted = move(*LOOKED, *READ)
     assert isinstance(wanted, Rewrite) and wanted.whole and TASK in question(wanted)
     edit = edit_of(wanted, SERVER.replace("8000", "9000").rstrip("\n").split("\n"))
     assert edit == {"path": "app/server.py", "old": "PORT = 8000", "new": "PORT = 9000"}
     end = move(*LOOKED, *READ, *called("edit_file", edit, "Edited."))
     assert end == Say("In app/server.py I changed `PORT = 8000` to `PORT = 9000`.")
+
+
+def test_which_of_several_files_is_asked_with_what_was_found_and_nothing_else():
+    rows = [{"path": f"/{name}", "line": 1, "text": "port"} for name in ("app/server.py", "README.md")]
+    choice = move(*called("search_files", {"pattern": "port"}, "…", data={"matches": rows}))
+    assert isinstance(choice, Choose) and set(choice.paths) >= {"app/server.py", "README.md"}
+    assert choice.asked.startswith("Files:\n") and f"Task: {TASK}\nWhich line" in choice.asked
+    assert "Lines:\napp/server.py:1: port\nREADME.md:1: port\n" in choice.asked
+
+
+@pytest.mark.parametrize(("task", "new", "why"), [
+    ("Remove the line that prints DEBUG.", "def last_n(n):\n    return n", "not one line is removed"),
+    ("Remove the debug output.", 'def last_n(n):\n    return n\n\n\ndef low(n):\n    print("DEBUG", n)', "DEBUG"),
+    ("last_n is wrong, fix it.", "def last_n(n):\n    return n\n\n\ndef low(n):\n    return n < 5", "near last_n"),
+])  # fmt: skip
+def test_a_rewriting_that_misses_what_the_task_names_is_none(task: str, new: str, why: str):
+    old = 'def last_n(n):\n    return n\n\n\ndef low(n):\n    print("DEBUG", n)\n    return n < 5'
+    found = fault(rewriting(old, task=task), new.split("\n"))
+    assert found is not None and why.lower() in found.lower()
+    right = {
+        "DEBUG": old.replace('    print("DEBUG", n)\n', ""),
+        "near last_n": old.replace("return n\n", "return n + 1\n"),
+    }
+    assert fault(rewriting(old, task=task), right.get(why, right["DEBUG"]).split("\n")) is None
+
+
+def test_the_second_try_is_at_the_part_that_is_named():
+    body = "\n".join(f"def f{n}_x(a):\n    b = a\n    return b\n\n" for n in range(8))
+    part = narrowed(rewriting(body, task="Let f5_x return a + 1."))
+    assert part is not None and part.lines == ("def f5_x(a):", "    b = a", "    return b")
+    assert (*part.before, *part.lines, *part.after) == tuple(body.rstrip("\n").split("\n"))
+    assert narrowed(rewriting(SERVER)) is None or len(narrowed(rewriting(SERVER)).lines) < 4
+
+
+def test_after_a_file_that_could_not_be_changed_another_is_asked_for_once():
+    one = situation(*called("search_files", {"pattern": "port"}, "…", data={"matches": [
+        {"path": "/app/server.py", "line": 2, "text": "PORT = 8000"}]}), *READ)  # fmt: skip
+    other = other_file(one, "app/server.py")
+    assert other is not None and "app/server.py" not in other.paths and "PORT" not in other.asked
+    again = situation(*LOOKED, *READ, *called("read_file", {"path": "README.md", "offset": 1}, "x"))
+    assert other_file(again, "README.md") is None
+    assert other_file(situation(*READ), "app/server.py") is None, "the task named it"
 
 
 def test_a_change_that_was_refused_is_not_said_to_be_made():
@@ -99,10 +143,17 @@ def test_other_turns_go_the_common_way(task: str):
         ("Count the words; use Python.", False),
         ("Run the tests and say whether they pass.", False),
         ("Should I set it to 5, or remove it?", False),
+        ("Children now pay 6 euros.", True),
+        ("A session should last 45 minutes.", True),
+        ("to_feet gives wrong results: 1 metre must be 3.28 feet.", True),
+        ("Tell me which tests must pass.", False),
+        ("Which ports must be open, and why.", False),
+        ("I must know what the port is.", False),
+        ("List the files that should be ignored.", False),
     ],
 )
 def test_a_clause_may_ask_for_the_change(task: str, expected: bool):
-    assert asks_for_change(task) is expected
+    assert bool(sorted_by_words(task)) is expected
 
 
 def test_a_long_file_is_read_and_rewritten_around_what_was_found():

@@ -9,13 +9,13 @@ from bowerbird.core.requests import ToolSpec
 from bowerbird.models.local.choices import (
     FINAL,
     MAX_CALLS,
-    asks_for_change,
     editable,
     next_steps,
     offered_tools,
 )
 from bowerbird.models.local.grammar import Free, OneOf, StepGrammar
 from bowerbird.models.local.situation import Known, read_situation
+from bowerbird.models.local.sorting import sorted_by_words
 
 FILES = "Files:\na.py\nb.py\ndata/c.csv"
 READ_A = called("read_file", {"path": "a.py", "offset": 1, "limit": 150}, "LIMIT = 60\nFEE = 4\n")
@@ -212,7 +212,17 @@ def test_an_edit_is_offered_the_lines_with_the_numbers_of_the_task():
     ],
 )
 def test_a_change_is_asked_for_by_a_first_word_that_says_so(task, expected):
-    assert asks_for_change(task) is expected
+    assert bool(sorted_by_words(task)) is expected
+
+
+@pytest.mark.parametrize(("task", "expected"), [
+    ("Retry at most 5 times instead of 3.", None), ("Underline the links.", None), ("Run the report at noon.", None),
+    ("Run the tests.", None), ("Hello there!", False), ("Thanks a lot, good work", False), ("Run `make test` please", False),
+    ("Compute the mean age", False), ("Check that all files parse", False), ("ok", False), ("Go on", False),
+])  # fmt: skip
+def test_what_words_leave_open_is_left_to_the_model(task, expected):
+    """D-23: a request is sorted first."""
+    assert sorted_by_words(task) is expected
 
 
 def test_a_change_is_made_by_file_tools_before_code_runs_or_an_answer_claims_it():

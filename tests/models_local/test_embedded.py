@@ -5,9 +5,11 @@
 Without the variable the 0.5B weights are fetched into a cache of pytest's, once.
 """
 
+import importlib
 import os
 import runpy
 import shutil
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -65,6 +67,24 @@ async def test_every_step_of_a_real_job_is_a_valid_call_and_the_turn_ends(
     assert result.stop_reason == "completed" and result.text
     assert calls and {call.name for call in calls} <= set(OFFERED)
     assert result.usage.cost == 0.0 and result.usage.cache_read_tokens > result.usage.input_tokens
+
+
+@pytest.mark.timeout(patience(900))
+def test_where_the_first_attempt_of_the_demo_is_wrong_three_compete_and_the_winner_lands(
+    weights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """D-23: the branch holds a wrong change, as after a failed job; all that follows is the demo's own."""
+    monkeypatch.delenv("BOWERBIRD_WEIGHTS", raising=False)
+    monkeypatch.setattr(sys, "path", [str(EXAMPLES), *sys.path])
+    demo: Any = importlib.import_module("demo")
+    work, job, model = tmp_path / "bakery", JOBS[-1], ["--model", f"local:{weights}"]
+    shutil.copytree(PROJECT, work)
+    monkeypatch.setattr(demo, "WORK", work)
+    monkeypatch.setattr(demo, "DATA", tmp_path / "data")
+    demo.bowerbird("run", *model, "--no-memory", job.prompt.replace("50.00", "5.00"))
+    session, unfit = demo.judged(job, model)
+    assert unfit is None and len(session) == 1, "no attempt won"
+    assert demo.land_and_undo(job, session) is None
 
 
 async def test_a_plain_question_without_tools_is_answered(model: LocalModel):

@@ -40,9 +40,7 @@ def test_the_beginning_depends_on_the_tools_only():
 def test_what_it_is_told_does_not_depend_on_where_the_project_lies():
     """The same job came out right or wrong by the name of the directory it ran in."""
     here = system_blocks("I", workspace="/home/ann/shop", sandbox="Commands run in tier overlay.")
-    there = system_blocks(
-        "I", workspace="/srv/work/other", sandbox="Commands run in tier copy.", hidden=[".env"]
-    )
+    there = system_blocks("I", workspace="/srv/other", sandbox="Commands run in tier copy.", hidden=[".env"])
     first, second = (
         chat(asked(task="one", system=blocks), NAMES, ["a.py"])[0].text for blocks in (here, there)
     )

@@ -89,6 +89,24 @@ async def test_an_environment_of_the_workspace_is_the_branch_s(tmp_path, monkeyp
             assert (await desk.run(f"cat {venv}/pyvenv.cfg")).exit_code != 0, "D-7: not the original"
 
 
+@pytest.mark.parametrize("tier", TIERS)
+async def test_packages_installed_in_editable_mode_are_the_branch_s(tmp_path, tier: str):
+    """GI acceptance 1: by a path, as most build tools write it, or by a finder, as setuptools does for others."""
+    root = tmp_path / "ws"
+    site = next(make_venv(root / ".venv").glob("lib/python3*/site-packages"))
+    (site / "_project.pth").write_text(f"import sys\n{root}/src\n{tmp_path}/elsewhere\n{root}/gone\n")
+    finder = f"from __future__ import annotations\nMAPPING: dict[str, str] = {{'flat': '{root}/libs/flat'}}\n"
+    (site / "__editable___flat_1_0_finder.py").write_text(finder + "MAPPINGS = broken(\n")
+    (site / "__editable__.flat.pth").write_text(f"{root}/libs\n" if tier == "overlay" else "\xff\n")
+    files = {"src/project.py": "said = 1\n", "libs/flat/__init__.py": "said = 2\n"}
+    python = [".venv/bin/python", "-c", "import project, flat; print(project.said, flat.said)"]
+    async with desk_of(tmp_path, tier, files) as desk:
+        ran = await desk.run(python)
+        assert ran.output == "1 2\n", ran
+        await desk.branch.write_file("src/project.py", "said = 'changed'\n")
+        assert (await desk.run(python)).output == "changed 2\n"
+
+
 async def test_background_runs_and_the_python_tool_have_it_too(tmp_path, home: Path):
     async with desk_of(tmp_path, "overlay", FILES) as desk:
         ran = await run_python(desk.sandbox, "import sys; print(sys.prefix)")

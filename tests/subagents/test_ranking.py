@@ -80,6 +80,7 @@ def test_only_failing_checks_that_failed_before_are_marked() -> None:
     ("/tests/deep/test_a.py", "modify", True), ("/test_a.py", "modify", True),
     ("/src/a.test.ts", "modify", True), ("/src/a.py", "modify", False),
     ("/tests/test_new.py", "create", False), ("/src/contest.py", "modify", False),
+    ("/tests/__pycache__/test_a.cpython-311.pyc", "modify", False),
 ])  # fmt: skip
 def test_changed_files_that_checks_read_are_noticed(path: str, kind: str, touched: bool) -> None:
     """DE-23."""

@@ -21,8 +21,8 @@ BRANCHES = ("main", "one", "two")
 class History:
     """One repository, two sessions, one user, and a generator of their steps."""
 
-    def __init__(self, base: Path, seed: int) -> None:
-        self.project = GitProject(base)
+    def __init__(self, base: Path, seed: int, *, linked: bool = False) -> None:
+        self.project = GitProject(base, linked=linked)
         self.random = random.Random(seed)
         self.sessions = [self.project.workspace.branch() for _ in range(2)]
         self.landings: list[Landing] = []
@@ -129,10 +129,10 @@ class History:
         self.seen = now
 
 
-def one_history(seed: int, steps: int, base: Path | None = None) -> Counter[str]:
-    """Run one history in a place of its own and return what happened."""
+def one_history(seed: int, steps: int, base: Path | None = None, *, linked: bool = False) -> Counter[str]:
+    """Run one history in a place of its own, or in a linked worktree there, and return what happened."""
     with tempfile.TemporaryDirectory(dir=base) as place:
-        history = History(Path(place), seed)
+        history = History(Path(place), seed, linked=linked)
         try:
             history.run(steps)
         finally:

@@ -17,9 +17,11 @@ TOGETHER = ["-c", "commit.gpgsign=false", "-c", "init.defaultBranch=main", "-c",
 
 
 class GitProject:
-    """A workspace that is a repository with one commit, and branches of it."""
+    """A workspace that is a repository with one commit, or a linked worktree of it, and branches of it."""
 
-    def __init__(self, base: Path, root: Path | None = None, data: Path | None = None) -> None:
+    def __init__(
+        self, base: Path, root: Path | None = None, data: Path | None = None, *, linked: bool = False
+    ) -> None:
         self.base, self.root, self.home = base, root or base / "project", base / "git-home"
         self.home.mkdir()
         self.root.mkdir(exist_ok=True)
@@ -28,6 +30,10 @@ class GitProject:
         self.write("b.txt", "b\n")
         self.git("add", ".")
         self.git("commit", "-q", "-m", "first")
+        if linked:
+            self.git("checkout", "-q", "--detach")
+            top, self.root = self.root, base / "linked"
+            self.git("worktree", "add", "-q", str(self.root), "main", at=top)
         self.workspace = Workspace(self.root, data_dir=data or base / "data")
 
     def write(self, name: str, text: str) -> None:
@@ -57,6 +63,7 @@ class GitProject:
     def agent(self, branch: Branch, *steps: "list[str] | tuple[str, str]") -> list[str]:
         """Run git commands (lists) and write files ((name, text)) on a branch; returns what git printed."""
         place = self.base / f"view-{branch.id}"
+        branch.show_git()
         shutil.rmtree(place, ignore_errors=True)
         branch.export(place, "dir")
         before = _tree(place)

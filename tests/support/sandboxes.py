@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from support.trees import write_tree
 
-from bowerbird.core.events import Egress, SandboxTier
+from bowerbird.core.events import Egress, Notice, SandboxTier
 from bowerbird.sandbox.background_record import BackgroundRun
 from bowerbird.sandbox.branch_sandbox import BranchSandbox
 from bowerbird.sandbox.host import SandboxHost
@@ -30,7 +30,7 @@ class Bench:
     root: Path
     branch: Branch
     host: SandboxHost
-    events: list[Egress | SandboxTier] = field(default_factory=list[Egress | SandboxTier])
+    events: list[Egress | Notice | SandboxTier] = field(default_factory=list[Egress | Notice | SandboxTier])
     ended: list[BackgroundRun] = field(default_factory=list[BackgroundRun])
     opened: BranchSandbox | None = None
 
@@ -71,7 +71,7 @@ async def bench_of(
         hide: `workspace.hide`.
     """
     root = write_tree(tmp_path / "ws", files or {})
-    events: list[Egress | SandboxTier] = []
+    events: list[Egress | Notice | SandboxTier] = []
     ended: list[BackgroundRun] = []
     with Workspace(root, data_dir=tmp_path / "data") as workspace:
         host = SandboxHost(

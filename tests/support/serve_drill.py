@@ -124,7 +124,9 @@ class ServeDrill:
     @property
     def log(self) -> str:
         path = self.directory / "serve.log"
-        return path.read_text()[-6000:] if path.exists() else ""
+        text = path.read_text() if path.exists() else ""
+        fatal = text.rfind("Fatal Python error")
+        return text[fatal:][:6000] if fatal >= 0 else text[-6000:]
 
     def files(self) -> dict[str, bytes]:
         """Return what the workspace holds."""

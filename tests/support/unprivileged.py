@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 NOBODY = 65534
@@ -79,18 +80,38 @@ class Unprivileged:
         self._libraries = str(base / "lib")  # an interpreter remembers where its library was
         self._path.append(str(packages))
 
-    def run(self, words: list[str], *, timeout: float = 120) -> subprocess.CompletedProcess[str]:
-        """Run this interpreter as `nobody` with these arguments."""
+    def run(
+        self,
+        words: list[str],
+        *,
+        timeout: float = 120,
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> subprocess.CompletedProcess[str]:
+        """Run this interpreter as `nobody` with these arguments.
+
+        Args:
+            cwd: None = the project. env: of its environment, what is other than here.
+        """
+        return self.run_any(
+            [self._python, "-B", *words], timeout=timeout, cwd=cwd, env=self._env() | dict(env or {})
+        )
+
+    def run_any(
+        self, words: list[str], *, timeout: float, cwd: Path | None, env: Mapping[str, str]
+    ) -> subprocess.CompletedProcess[str]:
+        """Run any program as `nobody`, with this environment and no other."""
         return subprocess.run(
-            [self._python, "-B", *words],
-            user=NOBODY, group=NOBODY, extra_groups=[], cwd=self._project,
-            env={
-                "PATH": os.environ["PATH"], "HOME": str(self.work), "PYTHONPATH": ":".join(self._path),
-                "TMPDIR": str(self.work), "LANG": "C.UTF-8",
-                **({"LD_LIBRARY_PATH": self._libraries} if self._libraries else {}),
-            },
-            capture_output=True, text=True, timeout=timeout, check=False,
+            words, user=NOBODY, group=NOBODY, extra_groups=[], cwd=cwd or self._project, env=dict(env),
+            capture_output=True, text=True, errors="replace", timeout=timeout, check=False,
         )  # fmt: skip
+
+    def _env(self) -> dict[str, str]:
+        return {
+            "PATH": os.environ["PATH"], "HOME": str(self.work), "PYTHONPATH": ":".join(self._path),
+            "TMPDIR": str(self.work), "LANG": "C.UTF-8",
+            **({"LD_LIBRARY_PATH": self._libraries} if self._libraries else {}),
+        }  # fmt: skip
 
 
 def _site_packages() -> Path:

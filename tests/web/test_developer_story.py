@@ -104,31 +104,6 @@ async def test_a_developer_approves_reviews_comments_lands_and_takes_back(
     assert not (workspace / "tests").exists()
 
 
-async def test_a_conflict_is_explained_in_three_panes_and_decided(
-    page: Page, server: LiveServer, fake: FakeModels, workspace: Path
-) -> None:
-    """UI-30: nothing lands, the reason is said, the agent's version can be taken."""
-    fake.script({"tools": [edit('"total {', '"sum {')]}, {"text": "Done."})
-    conversation = await server.conversation()
-    await page.goto(f"/dev/c/{conversation}")
-    await say(page, "Change it")
-    await expect(log(page).get_by_text("Done.")).to_be_visible()
-    mine = (workspace / "report.py").read_text().replace('"total {', '"altogether {')
-    (workspace / "report.py").write_text(mine)
-    await page.goto(f"/dev/c/{conversation}/diff")
-    await expect(page.get_by_text("You changed the same place since the agent began")).to_be_visible()
-    await page.get_by_role("checkbox", name="Accept report.py").last.check()
-    await page.get_by_role("button", name="Land 1 file").click()
-    await page.get_by_role("button", name="Decide").click()
-    dialog = page.get_by_role("dialog")
-    for title, word in (("As it was", '"total {'), ("Yours now", '"altogether {'), ("The agent's", '"sum {')):
-        await expect(dialog.get_by_label(title)).to_contain_text(word)
-    assert (workspace / "report.py").read_text() == mine
-    await dialog.get_by_role("button", name="Take the agent's").click()
-    await expect(page.get_by_test_id("outcome")).to_contain_text("Landed 1 file.")
-    assert '"sum {' in (workspace / "report.py").read_text()
-
-
 async def test_switches_follow_the_server_in_every_open_page(
     page: Page, server: LiveServer, fake: FakeModels
 ) -> None:

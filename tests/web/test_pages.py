@@ -44,6 +44,38 @@ def test_a_page_is_asked_for_each_time_and_a_hashed_file_once(built: Path) -> No
     assert "immutable" in kept["cache-control"] and kept["content-type"].startswith("text/javascript")
 
 
+@pytest.mark.parametrize(
+    ("accepted", "coding"),
+    [
+        ("gzip, deflate, br", "br"),
+        ("gzip", "gzip"),
+        ("br;q=0, gzip;q=0.5", "gzip"),
+        ("identity", None),
+        ("", None),
+    ],
+)
+def test_whoever_takes_a_compressed_script_gets_it(built: Path, accepted: str, coding: str | None) -> None:
+    """UI-93, web finding W9: 552 kB went out where 150 would do."""
+    for ending in (".br", ".gz"):
+        (built / "assets" / f"a-1.js{ending}").write_text(ending)
+    answer = asset("a-1.js", built / "assets", accepted)
+    assert answer.headers.get("content-encoding") == coding and answer.headers["vary"] == "Accept-Encoding"
+    assert answer.headers["content-type"].startswith("text/javascript")
+    (built / "assets" / "a-1.js.br").unlink()
+    assert asset("a-1.js", built / "assets", "br").headers.get("content-encoding") is None
+
+
+async def test_what_is_built_is_compressed(server: LiveServer) -> None:
+    """UI-93."""
+    start = (await server.http.get("/")).text
+    script = next(part.split('"')[0] for part in start.split('src="') if part.startswith("/assets/"))
+    async with server.http.stream("GET", script, headers={"Accept-Encoding": "br"}) as answer:
+        small = [part async for part in answer.aiter_raw()]
+        assert answer.headers["content-encoding"] == "br"
+    whole = await server.http.get(script, headers={"Accept-Encoding": "identity"})
+    assert "content-encoding" not in whole.headers and sum(map(len, small)) < len(whole.content) / 3
+
+
 @pytest.mark.parametrize("name", ["../index.html", ".built-from", "none.js", "a/b.js", ""])
 def test_only_built_files_are_served(built: Path, name: str) -> None:
     with pytest.raises(Problem) as refused:
@@ -94,7 +126,7 @@ async def test_pages_are_open_and_a_token_is_asked_for_in_them(
         assert (await guarded.http.get("/dev")).status_code == 200
         assert (await guarded.http.get("/api/conversations")).status_code == 401
         _, secret = await guarded.context.store.write(lambda c: make_token(c, "laptop", "user"), flush=True)
-        page = await browser.new_page(base_url=guarded.address)
+        page = await (await browser.new_context(base_url=guarded.address)).new_page()
         await page.goto("/")
         await page.get_by_label("Token").fill("bb_wrong")
         await page.get_by_role("button", name="Sign in").click()
@@ -103,7 +135,15 @@ async def test_pages_are_open_and_a_token_is_asked_for_in_them(
         await page.get_by_role("button", name="Sign in").click()
         await say(page, "Hello")
         await expect(log(page).get_by_text("You are in.")).to_be_visible()
-        await page.close()
+        # UI-94, web finding W12: another tab of this browser is in, too, until somebody signs out.
+        other = await page.context.new_page()
+        await other.goto("/")
+        await other.get_by_role("button", name="Signed in as laptop (user)").click()
+        assert secret not in await other.evaluate("JSON.stringify(localStorage)")  # it outlives no browser
+        await other.get_by_role("menuitem", name="Sign out").click()
+        for tab in (other, page):
+            await expect(tab.get_by_label("Token")).to_be_visible()
+        await page.context.close()
 
 
 def test_types_are_made_from_the_servers_own_description() -> None:

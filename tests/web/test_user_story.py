@@ -106,6 +106,37 @@ async def test_words_that_were_not_sent_survive_a_reload_and_a_cut_connection(
     assert fake.request_count == 2
 
 
+async def test_a_device_without_network_says_so_at_once(page: Page, fake: FakeModels) -> None:
+    """Web finding W13: frozen text and no word for ten seconds."""
+    fake.script({"text": "First answer."})
+    await page.goto("/")
+    await say(page, "First")
+    await is_idle(page)
+    await page.context.set_offline(True)
+    await expect(page.get_by_test_id("connection")).to_be_visible()
+    await page.context.set_offline(False)
+    await expect(page.get_by_test_id("connection")).to_have_count(0)
+
+
+async def test_footnotes_and_named_links_find_each_other_and_right_to_left_text_begins_right(
+    page: Page, fake: FakeModels
+) -> None:
+    """UI-92, web finding W11."""
+    fake.script(
+        {
+            "text": "It holds[^1], see [the page][p].\n\nمرحبا\n\n[^1]: Nearly always.\n\n[p]: https://example.org/page"
+        }
+    )
+    await page.goto("/")
+    await say(page, "Does it?")
+    await is_idle(page)
+    await expect(log(page).get_by_text("Nearly always.")).to_be_visible()
+    await expect(log(page).get_by_role("link", name="the page")).to_have_attribute(
+        "href", "https://example.org/page"
+    )
+    assert await log(page).get_by_text("مرحبا").evaluate("e => getComputedStyle(e).direction") == "rtl"
+
+
 async def test_a_connection_cut_in_a_word_loses_and_doubles_nothing(
     page: Page, server: LiveServer, fake: FakeModels
 ) -> None:

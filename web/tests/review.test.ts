@@ -3,7 +3,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Diff, LandingPlan, WireHunk } from "../src/api/types.ts";
-import { baseOf } from "../src/state/base.ts";
 import { gapsOf, hunkData, paired, withoutWhitespace } from "../src/state/hunks.ts";
 import {
   changedFiles,
@@ -20,7 +19,7 @@ import {
   setHunk,
   summary,
 } from "../src/state/review.ts";
-import { splitBlocks } from "../src/ui/blocks.ts";
+import { grownBlocks, splitBlocks, type Blocks } from "../src/ui/blocks.ts";
 
 const hunk = (id: string, start = 1): WireHunk => ({
   id,
@@ -143,15 +142,6 @@ test("a path has moved when its content or its place in the workspace is another
   assert.deepEqual(movedSince(plan, now), ["/a.py"]);
 });
 
-test("a file's hunks taken back give what it was", () => {
-  const hunks = [
-    { new_start: 1, new_lines: 2, text: " one\n-two\n+zwei\n" },
-    { new_start: 3, new_lines: 1, text: " three\n-four\n" },
-  ];
-  assert.equal(baseOf("one\nzwei\nthree\n", hunks), "one\ntwo\nthree\nfour\n");
-  assert.equal(baseOf("new\n", [{ new_start: 1, new_lines: 1, text: "+new\n" }]), "");
-});
-
 test("lines of a hunk carry the numbers of both sides", () => {
   const { lines } = hunkData(hunk("h", 7));
   assert.deepEqual(
@@ -173,6 +163,24 @@ test("a file that only moved is one change, which lands with both its paths", ()
   assert.equal(others.length, 0);
   assert.deepEqual([one?.kind, one?.hunks], ["rename", []]);
   assert.deepEqual(landRequest([one!], { "/new.py": "all" }).paths, ["/old.txt", "/new.py"]);
+});
+
+test("a text that grows by any pieces has the blocks of the whole", () => {
+  const lines = ["# One", "", "Two", "```", "a", "", "~~~", "- x", "  z", "1. y", "    four", "> q", "", "", "| a |"];
+  let state = 7;
+  const roll = (most: number): number => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return Math.floor((state / 2 ** 32) * most);
+  };
+  for (let round = 0; round < 400; round += 1) {
+    const text = Array.from({ length: roll(14) }, () => lines[roll(lines.length)]).join("\n");
+    let grown: Blocks | null = null;
+    for (let at = 0; at <= text.length; at += 1 + roll(6)) {
+      grown = grownBlocks(grown, text.slice(0, at));
+      assert.deepEqual([...grown.blocks], splitBlocks(text.slice(0, at)));
+    }
+    assert.deepEqual([...grownBlocks(grown, "another").blocks], ["another"]);
+  }
 });
 
 test("Markdown is cut only between blocks, and never inside a fence", () => {

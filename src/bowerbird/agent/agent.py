@@ -242,7 +242,7 @@ class Agent(AgentValue, Delegating, Generic[OutputT]):
         deadline_s: float | None = None,
         approver: Approver | None = None,
     ) -> StepResult:
-        """Run the calls of the last message, if it is the assistant's, then ask the model once (AG-35).
+        """Run the calls of the last message, if it is the assistant's, then ask the model once.
 
         Args:
             messages: chat, perhaps `StepResult.messages` of the step before, edited.

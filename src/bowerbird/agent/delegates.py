@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Approver(Protocol):
-    """Where a person can answer. A run without one denies what would ask (AG-63)."""
+    """Where a person can answer. A run without one denies what would ask."""
 
     async def ask(self, request: ApprovalRequest) -> ApprovalAnswer | None:
         """Return the answer to `request`, or None when nobody answered in time.
@@ -44,7 +44,7 @@ def untold(_event: SubagentStart | SubagentEnd) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Caller:
-    """The calling run at the moment of a call: what its children inherit, and whom they tell (DE-3).
+    """The calling run at the moment of a call: what its children inherit, and whom they tell.
 
     Args:
         branch: of the run, bound to turn and call: children fork it, merges go into it.
@@ -52,7 +52,7 @@ class Caller:
         mode, policy: as they stand, approvals given meanwhile included.
         limits, spent: of the turn: children share what is left.
         stop: setting it stops the children too. approver: answers their questions.
-        returns: after a kill -9 the same call is made again and finds its children (DE-18).
+        returns: after a kill -9 the same call is made again and finds its children.
         price: USD of a usage of the caller's model, asked where money is limited.
         emit: takes the events of the children's beginnings and ends.
     """
@@ -78,7 +78,7 @@ class Delegate(Protocol):
 
     @property
     def offers(self) -> Sequence[str]:
-        """Names of the tools that a run of this session is offered (DE-2)."""
+        """Names of the tools that a run of this session is offered."""
         ...
 
     @property

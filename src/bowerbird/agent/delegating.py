@@ -6,12 +6,11 @@ Here: the methods, and when they are refused. Not here: what they do (`bowerbird
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import msgspec
-
 from bowerbird.agent.delegates import Approver, Caller, LibraryDelegate
 from bowerbird.agent.options import AgentOptions
 from bowerbird.agent.subagent_results import Spawned, SubagentDiscard, SubagentMerge, Tournament
 from bowerbird.core.errors import InvalidArgument
+from bowerbird.core.forms import convert
 from bowerbird.core.ids import new_call_id, new_id
 
 if TYPE_CHECKING:
@@ -98,7 +97,7 @@ class Delegating:
             raise InvalidArgument("this agent runs without subagents; use bowerbird.Agent")
         caller = self._as_caller(approver)
         try:
-            return msgspec.convert(await do(delegate.calls(caller)), kind)
+            return convert(await do(delegate.calls(caller)), kind)
         finally:
             await delegate.ended(caller.turn)
 

@@ -184,7 +184,7 @@ async def run_events(
             if isinstance(event, Done):
                 if acting:
                     await to_thread(branch.end_turn, run.who.turn)
-                # A turn that failed or was stopped lands nothing (WS-57).
+                # A turn that failed or was stopped lands nothing.
                 if acting and options.landing == "turn" and event.stop_reason == "completed":
                     async for told in land_by_policy(branch):
                         yield told

@@ -32,7 +32,7 @@ __all__ = [
 
 
 class Inbox(Protocol):
-    """What arrives while the turn runs: notices, mail, steer messages (AG-39, AG-46)."""
+    """What arrives while the turn runs: notices, mail, steer messages."""
 
     async def poll(self) -> Sequence[Injected | UserStep]:
         """Return what came since the last poll, oldest first; never waits for more."""
@@ -40,7 +40,7 @@ class Inbox(Protocol):
 
 
 class Notices(Protocol):
-    """What happened beside the conversation, say background commands that ended (DE-29)."""
+    """What happened beside the conversation, say background commands that ended."""
 
     async def poll(self) -> Sequence[Injected]:
         """Return what nobody told the model yet, oldest first; never waits for more."""
@@ -67,7 +67,7 @@ class Found:
 
 
 class MoreTools(Protocol):
-    """Tools that other programs offer, known only once these run (PT-18)."""
+    """Tools that other programs offer, known only once these run."""
 
     async def gather(self) -> Found:
         """Return what is offered now; asked once, when the turn begins, and waits only so long."""
@@ -75,7 +75,7 @@ class MoreTools(Protocol):
 
 
 class Changes(Protocol):
-    """Where a change of the store and its call's outcome become one transaction (SE-25)."""
+    """Where a change of the store and its call's outcome become one transaction."""
 
     async def run(self, call: str, tool: str, change: "Callable[[Any], ToolResult]") -> "ToolResult":
         """Run `change` on the store's connection and record what it returns as the outcome of `call`.
@@ -87,7 +87,7 @@ class Changes(Protocol):
 
 
 class Transcripts(Protocol):
-    """Where the full history goes before a summary stands for it (AG-56)."""
+    """Where the full history goes before a summary stands for it."""
 
     async def save(self, messages: Sequence[Message]) -> str:
         """Store `messages` as JSON lines; return the path that `read_file` takes."""
@@ -95,7 +95,7 @@ class Transcripts(Protocol):
 
 
 class Router(Protocol):
-    """A model with tiers (MO-42): what `switch_model` needs of it."""
+    """A model with tiers: what `switch_model` needs of it."""
 
     def switch(self, tier: str) -> "Model":
         """Return the model that answers from the next call on."""
@@ -104,7 +104,7 @@ class Router(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class OutputSpec:
-    """A structured answer (AG-37).
+    """A structured answer.
 
     Args:
         schema: JSON Schema that the answer satisfies.
@@ -125,7 +125,7 @@ class Who:
         session, turn: ids. agent: its name. purpose: of its model calls, in the books.
         configurable: `channel`, `chat_id`, `user_id` of the door, for tools.
         identity: who this agent is in its team; put before what is sent while that is short, or summarised
-            (DE-60). awaiting: whether a plan of it waits for an answer, so that it may only read (DE-64).
+           . awaiting: whether a plan of it waits for an answer, so that it may only read.
     """
 
     session: str = ""
@@ -156,7 +156,7 @@ class Summaries:
 
     Args:
         model: writes them, at `temperature`; None = the run's own.
-        notes: open tasks, plan and the like by heading, for what must not be lost (AG-56).
+        notes: open tasks, plan and the like by heading, for what must not be lost.
     """
 
     model: "Model | None" = None
@@ -189,7 +189,7 @@ class TurnRun:
         model, tools, branch: who answers, what may be called, what the calls act on.
         more_tools: joins `tools` when the turn begins and stays as it is until it ends.
         system: system blocks, built anew per turn (`prompt.build_system`); the loop adds the last
-            one, which names the running model (MO-46).
+            one, which names the running model.
         history: what was said before. If it ends with calls without results, exactly these run
             first: step mode and resume after a crash are the same path.
         new: messages that begin the turn; yielded as `UserStep`s. Empty when a turn is resumed.
@@ -199,7 +199,7 @@ class TurnRun:
         stop: set it to end the run; see `StopSignal`.
         router, tier: for models with tiers; the tier active when the run begins.
         compact: summarise before the first call; the text is the focus, "" for none (a user's wish).
-        one_step: after the pending calls one model call, and its calls are left pending (AG-35).
+        one_step: after the pending calls one model call, and its calls are left pending.
         sampling, summaries, storage, who: see these.
         tail: text for the end of the newest user message of every request (say the date).
     """

@@ -39,7 +39,7 @@ class Application:
     """What commands and doors use; made by `open_application`.
 
     Attributes:
-        loaded: the settings it was made from, or that were loaded again since (CF-13).
+        loaded: the settings it was made from, or that were loaded again since.
         store: the open database. sessions: the session service over it.
         maker: models and turns. branches: open handles. sandboxes: what runs on them.
         data_dir: where everything is kept.

@@ -59,7 +59,7 @@ class _Known:
 
 
 class BoardNews:
-    """Shows each changed board to the viewers of its workspace's sessions (DE-42).
+    """Shows each changed board to the viewers of its workspace's sessions.
 
     Changes of other processes are found by looking at the boards' revisions, while anybody watches.
     """
@@ -105,7 +105,7 @@ class BoardNews:
         if state.revision <= known.state.revision:
             return
         known.state = state
-        # A call's own session is shown the board between the call's result and what follows (SV-44).
+        # A call's own session is shown the board between the call's result and what follows.
         for thread_id, viewed in list(self._viewed.items()):
             if viewed.board == key.name:
                 self._offer(thread_id, viewed)
@@ -213,7 +213,7 @@ class SessionRecords(SessionPart):
         return self._tools
 
     async def join(self, run: "TurnRun", context: "TurnContext") -> "TurnRun":
-        """Bring a session's copies up to date; give its turn the tools and what summaries keep (AG-56)."""
+        """Bring a session's copies up to date; give its turn the tools and what summaries keep."""
         thread_id = context.session.thread_id
         key = board_of(context.session)
         for warning in await self.boards.open(key):

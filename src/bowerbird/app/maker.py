@@ -76,7 +76,7 @@ class SettingsTurnMaker:
         self._attended = attended
 
     def use(self, loaded: Loaded, model: str) -> None:
-        """Make turns that begin from now on from other settings; those that run keep theirs (CF-13)."""
+        """Make turns that begin from now on from other settings; those that run keep theirs."""
         self._left.append(self.pool)
         self.settings = loaded.settings
         self.pool = ModelPool(model_settings(loaded), self._blobs)
@@ -107,13 +107,15 @@ class SettingsTurnMaker:
         name = self.model_of(session)
         await import_for(name, self.pool.settings)
         model, tier = self._open(name, context.tier or str(flags.get("tier") or ""))
-        # A teammate's tools are fixed: none of them reads skills (DE-55).
+        # A teammate's tools are fixed: none of them reads skills.
         library = self._skills(context.branch) if session.kind != "teammate" else None
         processes = await self._processes(context, flags)
         tools = self._tools(library, processes, plan=bool(flags.get("enable_plan_mode")))
         files = BranchStore(context.branch)
         provider, agent = settings.provider, settings.agent
-        temperature = agent.temperature if provider.temperature is None else provider.temperature
+        temperature = provider.temperature
+        if temperature is None:  # sampled, the steps of a small model are often not its likeliest
+            temperature = 0.0 if model.info.small else agent.temperature
         remember = _is_on(flags, "memory", self.settings.memory.enabled)
         named = await self._named_hosts(session.thread_id)
         system = await self._system(session, context.branch, library, processes.line, memory=remember)

@@ -28,6 +28,8 @@ from bowerbird.sessions.shown import Defaults
 
 if TYPE_CHECKING:
     from bowerbird.config.sections.agent import ModelEntry, ProviderEntry
+    from bowerbird.config.sections.doors import HookEntry
+    from bowerbird.sessions.hooks import EventName, Hook
     from bowerbird.store import StoreOptions
     from bowerbird.tools.web.web_tools import WebSettings
     from bowerbird.workspace import FlagRules, HistoryRules, WorkspaceLimits
@@ -41,7 +43,7 @@ def model_settings(loaded: Loaded) -> ModelSettings:
     agent, provider = settings.agent, settings.provider
     providers = {name: _provider(entry) for name, entry in settings.providers.entries.items()}
     if provider.api_key or provider.base_url:
-        # Explicit values of `provider` apply to the chosen one and win (CF-52).
+        # Explicit values of `provider` apply to the chosen one and win.
         own = providers.get(provider.name, ProviderSettings())
         providers[provider.name] = ProviderSettings(
             api_key=_revealed(provider.api_key) or own.api_key,
@@ -216,7 +218,7 @@ def web_settings(settings: Settings) -> "WebSettings":
     from bowerbird.sandbox.network.egress_policy import EgressPolicy
     from bowerbird.tools.web.web_tools import WebSettings
 
-    # Whoever lists the hosts that commands may reach means what the agent fetches, too (TO-42, D-10).
+    # Whoever lists the hosts that commands may reach means what the agent fetches, too.
     network = settings.sandbox.network
     listed = network.mode == "allowlist"
     return WebSettings(
@@ -261,3 +263,18 @@ def turn_policy(settings: Settings, flags: dict[str, Any], named: Iterable[str] 
         enable_approval=settings.approval.default == "unsafe" if approval is None else bool(approval),
         hosts=frozenset(named) | frozenset(host.lower() for host in settings.web.allow_hosts),
     )
+
+
+def hooks_of(settings: Settings) -> "list[Hook]":
+    """Return the user's hooks in their order."""
+    from bowerbird.sessions.hooks import Hook
+
+    section = settings.hooks
+    named: tuple[tuple[EventName, tuple[HookEntry, ...]], ...] = (
+        ("before_tool", section.before_tool),
+        ("after_tool", section.after_tool),
+        ("turn_end", section.turn_end),
+        ("before_land", section.before_land),
+        ("notification", section.notification),
+    )
+    return [Hook(event, each.command, each.tools, each.timeout) for event, some in named for each in some]

@@ -16,6 +16,7 @@ import msgspec
 from sqlalchemy import Connection, select
 
 from bowerbird.core.addresses import host_and_port
+from bowerbird.core.forms import decode
 from bowerbird.sessions.journal.audit_log import content_text
 from bowerbird.store.sql.tables import journal
 
@@ -81,7 +82,7 @@ def _since(connection: Connection, thread_id: str, seen: int) -> tuple[int, list
 
 def _text(body: str) -> str:
     try:
-        record: dict[str, object] = msgspec.json.decode(body, type=dict[str, object])
+        record: dict[str, object] = decode(body, dict[str, object])
     except msgspec.MsgspecError:
         return ""  # a damaged record names nobody
     return content_text(record.get("content"))

@@ -11,7 +11,7 @@ from pathlib import Path
 from bowerbird.app.background import BackgroundEnds
 from bowerbird.app.boards import SessionRecords
 from bowerbird.app.maker import SettingsTurnMaker
-from bowerbird.app.mapping import model_settings
+from bowerbird.app.mapping import hooks_of, model_settings
 from bowerbird.app.mcp import SessionMcp
 from bowerbird.app.memory import session_memory
 from bowerbird.app.own import own_workspace
@@ -23,6 +23,7 @@ from bowerbird.app.tracing import Traces
 from bowerbird.config import Loaded
 from bowerbird.sandbox.host import SandboxHost
 from bowerbird.sessions.branches.branches import Branches
+from bowerbird.sessions.hooks import Hooks
 from bowerbird.sessions.parts import SessionPart
 from bowerbird.sessions.service import SessionService
 from bowerbird.sessions.turn.background_notices import CommandNotices
@@ -66,4 +67,5 @@ def session_parts(ground: Ground, service: SessionService) -> Sequence[SessionPa
         door_tournaments(ground, service, children),
         session_teams(ground, service, records.boards),
         session_memory(ground, service),
+        Hooks(lambda: hooks_of(ground.maker.settings), live),  # last: they see the tools of all
     )

@@ -51,7 +51,7 @@ def takes_effect(info: KeyInfo) -> bool:
 
 
 def model_name(loaded: Loaded) -> str:
-    """Return what conversations run on; a missing key is said at their first model call (CF-16)."""
+    """Return what conversations run on; a missing key is said at their first model call."""
     try:
         chosen = choose_model(loaded)
     except NoModel as error:

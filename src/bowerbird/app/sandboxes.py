@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from bowerbird.app.mapping import git_rules, landing_rules, workspace_limits
 from bowerbird.config import Loaded, Settings
 from bowerbird.core.errors import SandboxUnavailable
-from bowerbird.core.events import Egress, SandboxTier
+from bowerbird.core.events import Egress, Notice, SandboxTier
 from bowerbird.core.threads import to_thread
 from bowerbird.sandbox.host import SandboxHost
 from bowerbird.sandbox.python.sessions import DumpFiles, PythonSessions
@@ -56,6 +56,7 @@ def sandbox_settings(settings: Settings, files: Sequence[Path] = ()) -> SandboxS
         allow=network.allow if network.mode == "allowlist" else (),
         max_bytes=network.max_bytes,
         toolchains=section.toolchains,
+        caches=section.caches,
         read_only=section.read_only,
         env={name: value.reveal() for name, value in section.env.items()},
         env_secrets=section.env_secrets,
@@ -159,7 +160,7 @@ class SandboxNews:
         for heard in self._listeners:
             heard(branch_id, run)
 
-    def on_event(self, branch_id: str, event: Egress | SandboxTier) -> None:
+    def on_event(self, branch_id: str, event: Egress | Notice | SandboxTier) -> None:
         """Publish a request into the network, or to all sessions another tier."""
         known = self._threads
         for thread in set(known.values()) if not branch_id else {known.get(branch_id)} - {None}:

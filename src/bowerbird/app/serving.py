@@ -64,14 +64,14 @@ UNTIL_RESTART = (
 
 
 def server_settings(settings: Settings) -> ServerSettings:
-    """Return what `server` needs (CF-65, CF-68, CF-71, CF-72)."""
+    """Return what `server` needs."""
     section, agent, limits, budgets = settings.server, settings.agent, settings.limits, settings.budgets
     token = section.metrics_token
     return ServerSettings(
         host=section.host,
         port=section.port,
         root_path=section.root_path,
-        # The client id alone turns sign-in with Google on (SV-54).
+        # The client id alone turns sign-in with Google on.
         auth="oidc" if section.auth == "none" and section.google_client_id else section.auth,
         oidc_issuer=section.oidc_issuer.reveal(),
         google_client_id=section.google_client_id,
@@ -130,7 +130,7 @@ async def open_server(
     Args:
         adjust: changes what the settings tree has no key for, say rates.
         version: of the program, shown to clients; "" is the installed one.
-        load: reads the settings again as they were read (CF-13); None = they cannot be loaded again.
+        load: reads the settings again as they were read; None = they cannot be loaded again.
         on_loaded: told of what it read.
 
     Raises:
@@ -276,7 +276,7 @@ def _url(bound: socket.socket) -> str:
 
 
 class Listening(uvicorn.Server):
-    """A server that tells its viewers and turns before it ends (SE-34, SV-50)."""
+    """A server that tells its viewers and turns before it ends."""
 
     def __init__(self, config: uvicorn.Config, serving: Serving) -> None:
         super().__init__(config)

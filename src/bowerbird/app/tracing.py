@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class TracedRouter:
-    """A router whose tiers are traced: a switch within a turn leaves no gap (SV-33, MO-43)."""
+    """A router whose tiers are traced: a switch within a turn leaves no gap."""
 
     router: "Router"
     traced: "Callable[[Model], Model]"

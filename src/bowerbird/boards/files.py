@@ -21,6 +21,7 @@ import msgspec
 
 from bowerbird.boards.rules import MAX_DESCRIPTION, MAX_OWNER, MAX_SUBJECT, MAX_TASKS, TaskData
 from bowerbird.core.atomic import replace_at
+from bowerbird.core.forms import decode
 from bowerbird.store.rows.board import Edge, TaskRow
 
 DIRECTORY = ".tasks"
@@ -176,7 +177,7 @@ def _read(directory: int, name: str, task_id: int) -> TaskFile | str:
     if content is None:
         return f"it is no regular file of at most {MAX_FILE_BYTES >> 20} MiB that can be read"
     try:
-        file = msgspec.json.decode(content, type=TaskFile)
+        file = decode(content, TaskFile)
     except msgspec.DecodeError as error:
         return str(error)
     if file.id != task_id:

@@ -180,7 +180,7 @@ def changed(task: TaskRow, change: TaskChange, blockers: Sequence[int]) -> TaskR
         named = ", ".join(str(i) for i in blockers)
         raise InvalidArgument(f"task {task.id} is blocked by {named}; complete what blocks it first")
     owner = task.owner if change.owner is None else checked_owner(change.owner)
-    # Owner and in_progress in one change is a claim (DE-41): the second of two hears of the first.
+    # Owner and in_progress in one change is a claim: the second of two hears of the first.
     if change.owner and change.status == "in_progress" and task.owner not in ("", owner):
         raise owned(task)
     return msgspec.structs.replace(

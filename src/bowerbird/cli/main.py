@@ -43,7 +43,7 @@ def _open_what_is_closed() -> None:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, os.O_RDWR)  # the lowest number that is free: this one
-            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115 - it stays open
             os.set_inheritable(number, True)
 
 
@@ -64,7 +64,7 @@ def run_command(arguments: Sequence[str]) -> int:
         return INTERRUPTED
     except (CliExit, BowerbirdError, OSError) as error:
         return _failed(error, shell)
-    except Exception as error:  # a defect: people get a line and what to do, never a traceback (UI-63)
+    except Exception as error:  # a defect: people get a line and what to do, never a traceback
         if is_debugging():
             raise
         shell.terminal.warn(

@@ -18,7 +18,7 @@ from bowerbird.config.tree import Settings
 
 _SERVER_NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
 _SECRET_PATTERNS = ("*KEY*", "*TOKEN*", "*SECRET*", "*PASSWORD*", "*CREDENTIAL*")
-# Keys that may stay null without an error: without them the feature says so when it is used (CF-16).
+# Keys that may stay null without an error: without them the feature says so when it is used.
 _SOFT = (("provider", "api_key"), ("web", "brave_api_key"))
 
 

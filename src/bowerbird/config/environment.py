@@ -24,7 +24,7 @@ from bowerbird.config.keys import (
 from bowerbird.config.layers import Finding, Leaf, Origin, flatten
 from bowerbird.config.values import Wrong, convert
 
-# A project's own variables of these names must not steer a command run in it (CF-6).
+# A project's own variables of these names must not steer a command run in it.
 PROJECT_NAMES = frozenset({"DATABASE_URL", "WORKSPACE_DIR"})
 
 

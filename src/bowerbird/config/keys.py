@@ -33,7 +33,7 @@ STRICT_SECTIONS = frozenset(
 ANY_NAME = "*"
 PREFIX = "BOWERBIRD_"
 OTHER_NAMES = frozenset({"BOWERBIRD_CONFIG", "BOWERBIRD_URL", "BOWERBIRD_TOKEN", "BOWERBIRD_DEBUG"})
-# Variables of model providers and agents (PR-1); entries are open, so these are no rows of the tree.
+# Variables of model providers and agents; entries are open, so these are no rows of the tree.
 PROVIDER_VARIABLES: Mapping[str, Path] = {
     **{p.key_variable: ("providers", p.name, "api_key") for p in PRESETS.values() if p.key_variable},
     "ANTHROPIC_BASE_URL": ("providers", "anthropic", "base_url"),

@@ -4,7 +4,7 @@ Here: the order of sources. Not here: their formats, the keys, what a door print
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -159,13 +159,14 @@ def inspect_settings(
         layers.append(layer)
     layers.append(_flag_layer(flags or {}))
     if not command and place.base == at_home / HOME_DIRECTORY:
-        # A server without settings of its own serves the directory it was started in (D-16).
+        # A server without settings of its own serves the directory it was started in.
         layers.insert(0, {("agent", "workspace"): Leaf(str(here), Origin("default"))})
     leaves = merge(layers)
     _keys_by_other_names(leaves, sources)
     more = _mcp_file(leaves, files, bases, variables, works_in)
     resolved = resolve(leaves, [*_still_missing(missing, leaves), *more], bases=bases, command=command)
     findings = [*files.findings, *resolved.findings, *_readable(files.read, from_files, dotenv)]
+    findings += _hooks_place(leaves, resolved.settings, works_in, at_home)
     if not command:
         findings += _own_workspace(place.file, config_path, environment, resolved.settings)
     return _loaded(resolved, findings, place, tuple(files.read))
@@ -281,6 +282,27 @@ def _own_workspace(
         return []
     text = f"{file} lies inside agent.workspace; name it with --config, or choose another workspace"
     return [Finding("error", ("agent", "workspace"), text)]
+
+
+def _hooks_place(
+    leaves: Mapping[KeyPath, Leaf], settings: Settings, works_in: Path | None, home: Path
+) -> Iterator[Finding]:
+    """Hooks run outside the sandbox: a file that an agent's changes can land in must not set them (UI-77)."""
+    roots = [
+        Path(settings.agent.workspace).resolve(),
+        *([works_in.resolve()] if works_in is not None else []),
+    ]
+    for path, leaf in leaves.items():
+        if path[0] != "hooks" or leaf.value is EMPTY:
+            continue
+        file = Path(leaf.origin.label).resolve()
+        if leaf.origin.kind != "file":
+            yield Finding("error", path, "is set in a settings file only", leaf.origin)
+        elif file.parent != (home / HOME_DIRECTORY).resolve() and any(
+            file.is_relative_to(root) for root in roots
+        ):
+            text = f"lies in a workspace ({file}); hooks belong in ~/{HOME_DIRECTORY}/config.yaml"
+            yield Finding("error", path, text, leaf.origin)
 
 
 def _loaded(resolved: Resolved, findings: Sequence[Finding], place: Place, read: tuple[Path, ...]) -> Loaded:

@@ -69,11 +69,14 @@ def choose_file(
     findings: tuple[Finding, ...] = ()
     if here.is_file():
         # What happens to lie there may be a stranger's, or the agent's of another day, and settings can
-        # name programs to start (D-17).
+        # name programs to start.
         if not command and cwd in initialised(home):
             return Place(here, cwd)
         text = f"{here} belongs to the project and was not read; name it with --config to use it"
         findings = (Finding("note", (), text),)
+    if os.path.lexists(own) and not own.is_file():
+        what = "is a directory" if own.is_dir() else "is not a regular file"
+        findings = (*findings, Finding("error", (), f"the settings file {own} {what}"))
     if own.is_file():
         return Place(own, own.parent, findings)
     return Place(None, own.parent, findings)

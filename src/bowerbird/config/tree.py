@@ -20,6 +20,7 @@ from bowerbird.config.sections.agent import (
     RouterSection,
 )
 from bowerbird.config.sections.doors import (
+    HooksSection,
     McpSection,
     McpServer,
     ServerSection,
@@ -99,6 +100,7 @@ class Settings(BaseSettings):
     mcp_servers: dict[Text, McpServer] = Field(
         default_factory=dict[str, McpServer], description="MCP servers by name."
     )
+    hooks: HooksSection = section(HooksSection)
     server: ServerSection = section(ServerSection)
     cli: CliSection = section(CliSection)
     logging: LoggingSection = section(LoggingSection)

@@ -10,6 +10,7 @@ from typing import Any, Literal, cast
 
 import msgspec
 
+from bowerbird.core.forms import convert
 from bowerbird.core.ids import new_id
 from bowerbird.core.timestamps import now_iso
 
@@ -167,7 +168,7 @@ def block_from_data(data: Mapping[str, Any]) -> Block:
     kind = _KNOWN.get(str(data.get("type")))
     if kind is None:
         return UnknownBlock(dict(data))
-    return msgspec.convert(dict(data), kind)
+    return convert(dict(data), kind)
 
 
 def block_to_data(block: Block) -> dict[str, Any]:

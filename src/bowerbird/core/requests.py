@@ -48,7 +48,7 @@ class ModelInfo(msgspec.Struct, frozen=True):
     thinking: bool = False
     cache: bool = False
     priced: bool = False
-    small: bool = False  # marks the embedded model in every door (MO-39)
+    small: bool = False  # marks the embedded model in every door
 
     @property
     def name(self) -> str:
@@ -57,15 +57,15 @@ class ModelInfo(msgspec.Struct, frozen=True):
 
 
 class ModelRequest(msgspec.Struct, frozen=True):
-    """One call of a model (MO-10).
+    """One call of a model.
 
     Attributes:
         system: text blocks in order; the last may change per turn, the others are the cached prefix.
         tool_choice: `auto`, `none`, `required`, or a tool's name.
-        cache_marks: indexes of `messages` after which a provider may mark its cache (MO-54).
+        cache_marks: indexes of `messages` after which a provider may mark its cache.
         session: stable id of the session, for providers that key their cache; "" when none.
-        tail: text for the end of the newest user message: date, hints; never part of the prefix (MO-53).
-        read_blob: reads files that messages name (MO-7); None = as the model was opened with.
+        tail: text for the end of the newest user message: date, hints; never part of the prefix.
+        read_blob: reads files that messages name; None = as the model was opened with.
     """
 
     messages: Sequence[Message]
@@ -118,12 +118,12 @@ class ToolCallDelta(msgspec.Struct, frozen=True, tag="tool_call_delta"):
 
 
 class End(msgspec.Struct, frozen=True, tag="end"):
-    """The complete answer; exactly one per stream (MO-11).
+    """The complete answer; exactly one per stream.
 
     Attributes:
-        repairs: what was mended in call arguments, for the trace (MO-25).
+        repairs: what was mended in call arguments, for the trace.
         model: `provider:model` that really answered.
-        invalid_calls: call id → why its arguments could not be read (MO-26); not to be run.
+        invalid_calls: call id → why its arguments could not be read; not to be run.
     """
 
     message: Message
@@ -135,10 +135,10 @@ class End(msgspec.Struct, frozen=True, tag="end"):
 
 
 class Retrying(Tagged, frozen=True, tag="retrying"):
-    """The request will be sent again after `delay_s` seconds (MO-30).
+    """The request will be sent again after `delay_s` seconds.
 
     Attributes:
-        restarts: a part of the answer was streamed already; the next one takes its place (D-13).
+        restarts: a part of the answer was streamed already; the next one takes its place.
     """
 
     attempt: int
@@ -148,7 +148,7 @@ class Retrying(Tagged, frozen=True, tag="retrying"):
 
 
 class ModelFallback(Tagged, frozen=True, tag="model_fallback"):
-    """Another model answers because the first could not (MO-33)."""
+    """Another model answers because the first could not."""
 
     from_model: str
     to_model: str
@@ -161,5 +161,5 @@ ModelEvent = (
 
 
 def is_content(event: ModelEvent) -> bool:
-    """Whether `event` shows a part of the answer: after it no other model answers (MO-33)."""
+    """Whether `event` shows a part of the answer: after it no other model answers."""
     return isinstance(event, TextDelta | ThinkingDelta | ToolCallStart | ToolCallDelta | End)

@@ -20,6 +20,7 @@ import msgspec
 
 from bowerbird.core.docstrings import parse_docstring
 from bowerbird.core.errors import ToolDefinitionError
+from bowerbird.core.forms import convert
 
 INJECTED_TYPE = "ToolContext"
 _REF = "#/$defs/{name}"
@@ -220,7 +221,7 @@ def _convert(value: Any, hint: Any, where: str) -> Any:
     try:
         if _needs_pydantic(hint):
             return _pydantic(hint).validate_python(value)
-        return msgspec.convert(value, hint)
+        return convert(value, hint)
     except (msgspec.ValidationError, ValueError) as error:  # pydantic's error is a ValueError
         text = _first_problem(error)
         raise ValueError(f"{where}: {text}" if where else text) from error

@@ -147,7 +147,7 @@ def _open_tier(tier: TierSettings, settings: ModelSettings, blobs: BlobReader | 
     name = resolve_name(f"{tier.name}:{tier.model}", settings)
     provider = settings.providers.get(name.provider, ProviderSettings())
     if tier.base_url and tier.base_url != provider.base_url:
-        # Another address: the provider's key belongs to its own host (CF-49).
+        # Another address: the provider's key belongs to its own host.
         provider = replace(provider, base_url=tier.base_url, api_key=None)
     if tier.api_key:
         provider = replace(provider, api_key=tier.api_key)

@@ -192,7 +192,7 @@ class BackgroundRuns:
         try:
             finished = await live.wait()
         except (BowerbirdError, OSError):
-            pass  # the sandbox died under it; what it printed is in its spill
+            pass  # the sandbox died under it, or could not be looked at; what it printed is in its spill
         finally:
             del self._commands[task_id]
             try:

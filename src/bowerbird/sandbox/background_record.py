@@ -11,6 +11,7 @@ from typing import Literal
 import msgspec
 
 from bowerbird.core.atomic import replace_file
+from bowerbird.core.forms import decode
 from bowerbird.sandbox.run.output import HEAD_SHARE, readable, shorten
 
 RunState = Literal["running", "completed", "timeout", "error", "killed", "lost"]
@@ -92,7 +93,7 @@ class BackgroundFile:
         """Read what an earlier or another process left."""
         self._seen = self._sign()
         try:
-            return msgspec.json.decode(self._path.read_bytes(), type=list[BackgroundRun])
+            return decode(self._path.read_bytes(), list[BackgroundRun])
         except (OSError, msgspec.DecodeError):
             return []
 

@@ -67,7 +67,7 @@ class BranchSandbox:
         self._host = host
         self._view = view
         self._facts = facts
-        self._causes = Causes(host.settings.limits, facts.shows)
+        self._causes = Causes(host.settings.limits, facts.shows, view.git_not_shown)
         kind = OverlayProjection if tier == "overlay" else CopyProjection
         self._projection: Projection = kind(host, view)
         self.last_used = time.monotonic()

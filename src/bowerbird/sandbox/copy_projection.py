@@ -6,6 +6,7 @@ Here: the projection and the rules of what a command may reach. Not here: making
 
 import contextlib
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from bowerbird.core.errors import LimitExceeded, SandboxUnavailable
 from bowerbird.core.threads import to_thread
 from bowerbird.sandbox.projection import make_home
 from bowerbird.sandbox.run.git_config import write_git_config
+from bowerbird.sandbox.run.own_packages import own_packages
 from bowerbird.sandbox.run.profile import OWN_ETC, HostFacts, Standing, in_branch
 from bowerbird.sandbox.run.seccomp import filter_program
 from bowerbird.sandbox.run.shown_trees import is_below
@@ -66,7 +68,7 @@ class CopyProjection:
         self._shimmed: dict[str, int] = {}  # directory of programs → when it was changed last
         places = (in_branch(entry, view.workspace, self.root) for entry in host.facts.tools.path)
         self._programs = tuple(place for place in places if place is not None)
-        self.stands = Standing(
+        self._stands = Standing(
             self.root, view.workspace, str(view.directory / "home"), str(view.directory / "tmp"),
             first=(str(self._shims),) if self._programs else (), git=str(view.directory / "git"),
         )  # fmt: skip
@@ -77,6 +79,18 @@ class CopyProjection:
     def alive(self) -> bool:
         """Whether its helper process is up."""
         return self._warm is not None and self._warm.alive
+
+    @property
+    def stands(self) -> Standing:
+        """Where the branch stands, with the packages that environments have from the workspace itself."""
+        workspace = self._view.workspace
+        if workspace is None:
+            return self._stands
+        active = [Path(place).parent.relative_to(self.root) for place in self._programs if place != self.root]
+        environments = dict.fromkeys((*active, Path(".venv"), Path("venv")))
+        found = own_packages([workspace / each for each in environments], workspace)
+        packages = tuple(self.root + path[len(str(workspace)) :] for path in found)
+        return replace(self._stands, packages=packages)
 
     @property
     def spills(self) -> Path:
@@ -97,10 +111,11 @@ class CopyProjection:
         return self._warm
 
     def _bring_in(self, facts: HostFacts) -> None:
-        make_home(Path(self.stands.home), facts)
-        for directory in (self.stands.tmp, self.spill_prefix):
+        make_home(Path(self._stands.home), facts)
+        for directory in (self._stands.tmp, self.spill_prefix):
             Path(directory).mkdir(mode=0o700, exist_ok=True)
         limits = self._host.settings
+        self._view.show_git()
         self._view.bring_in(self._mirror, limits.copy_max_files, limits.copy_max_bytes)
         if self._programs:
             self._make_shims()
@@ -130,14 +145,17 @@ class CopyProjection:
                 shim.chmod(0o755)
 
     async def _start(self) -> WarmSandbox:
-        # The workspace itself is not among them (D-7): commands would read and run what the branch has
+        # The workspace itself is not among them: commands would read and run what the branch has
         # changed since, and could lock what its user locks.
         facts = await self._host.facts_for(self._view.workspace)
-        await to_thread(write_git_config, Path(self.stands.git), self.stands.git, self._view.workspace)
-        write = [self.root, self.stands.home, self.stands.tmp]
-        rules = landlock_rules(
-            facts, write=write, read=[self.spill_prefix, self.stands.git, *self.stands.first]
-        )
+        await to_thread(write_git_config, Path(self._stands.git), self._stands.git, self._view.workspace)
+        write = [self.root, self._stands.home, self._stands.tmp]
+        caches = await self._host.caches_of(self._view)
+        cached = await to_thread(caches.read_where_they_are, Path(self._stands.home))
+        read = [self.spill_prefix, self._stands.git, *self._stands.first, *cached]
+        # Git looks at the top of a package's repository, and reads the objects of one that lies elsewhere.
+        read += [str(self._view.directory / "copy/tree"), *await to_thread(self._view.git_objects)]
+        rules = landlock_rules(facts, write=write, read=read)
         program = filter_program(copy_tier=True)
         return await WarmSandbox.start_confined(program, rules, self._host.settings.limits.pids)
 

@@ -4,6 +4,7 @@ Here: what is shared between branches. Not here: one branch's commands (`branch_
 """
 
 import asyncio
+import os
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bowerbird.core.errors import BranchBusy, NotFound, SandboxUnavailable
-from bowerbird.core.events import Egress, SandboxTier
+from bowerbird.core.events import Egress, Notice, SandboxTier
 from bowerbird.core.threads import to_thread
 from bowerbird.core.timestamps import now_iso
 from bowerbird.sandbox.background_record import BackgroundFile, BackgroundRun
@@ -21,6 +22,7 @@ from bowerbird.sandbox.network.network import BranchNetwork, NetworkRules, rules
 from bowerbird.sandbox.network.registries import package_hosts
 from bowerbird.sandbox.probe import Bubblewrap, find_bubblewrap, probe_copy, probe_overlay, write_accounts
 from bowerbird.sandbox.remembered import Remembered
+from bowerbird.sandbox.run.caches import BranchCaches, find_caches
 from bowerbird.sandbox.run.profile import HostFacts, host_facts
 from bowerbird.sandbox.run.shown_trees import Workspaces
 from bowerbird.sandbox.run.status import (
@@ -36,7 +38,7 @@ from bowerbird.sandbox.run.warden import Warden
 from bowerbird.sandbox.settings import SandboxSettings
 
 if TYPE_CHECKING:
-    from bowerbird.workspace import Branch
+    from bowerbird.workspace import Branch, ProcessView
 
 _SWEEP_S = 5.0
 
@@ -62,7 +64,7 @@ class SandboxHost:
         data_dir: Path,
         settings: SandboxSettings | None = None,
         *,
-        on_event: Callable[[str, Egress | SandboxTier], None] | None = None,
+        on_event: Callable[[str, Egress | Notice | SandboxTier], None] | None = None,
         on_background: Callable[[str, BackgroundRun], None] | None = None,
         resolve: Resolver = system_resolver,
         status: SandboxStatus | None = None,
@@ -106,6 +108,18 @@ class SandboxHost:
             return self.facts.apart_from(kept, every, workspace)
 
         return await to_thread(apart)
+
+    async def caches_of(self, view: "ProcessView") -> BranchCaches:
+        """Return a branch's caches: those of this user, less what would show what no command may see."""
+
+        def find() -> BranchCaches:
+            is_on = self.settings.caches != "off"
+            found = find_caches(os.environ, Path.home()) if is_on else {}
+            kept = (self.data_dir, *map(Path, self.settings.kept_out), *self._workspaces.all())
+            own = () if view.workspace is None else (view.workspace,)
+            return BranchCaches(view.directory, found, (*kept, *own))
+
+        return await to_thread(find)
 
     @property
     def bubblewrap(self) -> str:
@@ -203,6 +217,9 @@ class SandboxHost:
             lambda event: self._tell(branch.id, event),
             resolve=self._resolve,
         )
+        missing = await to_thread(view.git_not_shown)
+        if missing:
+            self._tell(branch.id, Notice("git", missing))
         return BranchSandbox(self, view, tier, network, await self.facts_for(view.workspace))
 
     async def _instead(self, reason: str) -> Tier:
@@ -225,7 +242,7 @@ class SandboxHost:
             allow, packages=packages, max_bytes=chosen.max_bytes, private_hosts=chosen.private_hosts
         )
 
-    def _tell(self, branch_id: str, event: Egress | SandboxTier) -> None:
+    def _tell(self, branch_id: str, event: Egress | Notice | SandboxTier) -> None:
         if self._on_event is not None:
             self._on_event(branch_id, event)
 

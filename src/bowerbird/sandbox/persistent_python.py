@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from bowerbird.core.forms import decode
 from bowerbird.core.ids import new_id
 from bowerbird.sandbox.python.record import RESULT_CHARS, PythonRecord, State
 from bowerbird.sandbox.run.output import HEAD_SHARE, readable, shorten
@@ -146,7 +147,7 @@ class PersistentPython:
         if not line.endswith(b"\n"):
             return "RuntimeError: the interpreter died"
         try:
-            answer = msgspec.json.decode(line, type=_Answer)
+            answer = decode(line, _Answer)
             for printed in (answer.stdout, answer.stderr):
                 _bytes(printed)
         except (msgspec.DecodeError, RecursionError, UnicodeError):

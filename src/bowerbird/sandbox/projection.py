@@ -6,15 +6,16 @@ the copy (`copy_projection`).
 
 import asyncio
 import contextlib
+import logging
 import os
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from bowerbird.core.atomic import replace_file
 from bowerbird.core.errors import SandboxUnavailable
 from bowerbird.core.threads import in_thread, to_thread
+from bowerbird.sandbox.run.caches import BranchCaches
 from bowerbird.sandbox.run.git_config import write_git_config
-from bowerbird.sandbox.run.git_shown import git_shown
 from bowerbird.sandbox.run.profile import (
     BRANCH_OF_NOTHING,
     GIT,
@@ -32,6 +33,9 @@ from bowerbird.workspace import BeforeCall, Captured, OverlayDirs, ProcessView, 
 
 if TYPE_CHECKING:
     from bowerbird.sandbox.host import SandboxHost
+
+
+_log = logging.getLogger(__name__)
 
 
 class Projection(Protocol):
@@ -133,6 +137,8 @@ class OverlayProjection:
         if self._warm is None or not self._warm.alive:
             self._drop_mount()
             self._warm = await self._start()
+        if first:
+            await to_thread(self._view.show_git)
         while first:
             dirs = await to_thread(self._view.dirs)
             if dirs != self._dirs or self._mounted is None:
@@ -165,36 +171,55 @@ class OverlayProjection:
             raise SandboxUnavailable(f"this branch cannot be mounted: {self._view.unavailable}")
         home = self._view.directory / "home"
         facts = await host.facts_for(self._view.workspace)
+        caches = await host.caches_of(self._view)
         await to_thread(make_home, home, facts)
         self.spills.mkdir(mode=0o700, exist_ok=True)
         git = self._view.directory / "git"
         await to_thread(write_git_config, git, GIT, self._view.workspace)
+        objects = await to_thread(self._view.git_objects)
         self._tmp = tmp = await to_thread(self._view.empty_tmp)
         self.net = self._view.own_place("net")
         self.net.mkdir(mode=0o700, parents=True)
         places = Places(
             self.root, str(home), str(self.spills), str(host.accounts), str(PACKAGE / "inside"),
-            str(self.net), tmp=str(tmp), git=((str(git), GIT), *await to_thread(self._git)),
+            str(self.net), tmp=str(tmp), git=((str(git), GIT), *((path, path) for path in objects)),
+            caches=tuple(await to_thread(caches.make, home)),
         )  # fmt: skip
         limits = host.settings.limits
         words = bubblewrap(host.bubblewrap, facts, places, limits.memory_bytes // 2)
-        return await WarmSandbox.start(host.warden, words, facts.interpreter, filter_program(), limits.pids)
+        warm = await WarmSandbox.start(host.warden, words, facts.interpreter, filter_program(), limits.pids)
+        try:
+            await self._show(warm, caches)
+        except BaseException:
+            warm.close()
+            raise
+        return warm
 
-    def _git(self) -> tuple[tuple[str, str], ...]:
-        """Return what is shown of a repository outside of the workspace, with its configuration written."""
-        workspace = self._view.workspace
-        found = git_shown(workspace, self._view.data_dir) if workspace is not None else None
-        if found is None:
-            return ()
-        config = self._view.directory / "git-config"
-        replace_file(config, found.text.encode("utf-8", "surrogateescape"))
-        masks = [("/dev/null", path) for path in found.masked]
-        if found.index is not None:
-            index = self._view.directory / "git-index"
-            if not found.write_index(index):
-                return ()
-            masks.append((str(index), found.index))
-        return (*((path, path) for path in found.trees), (str(config), found.config), *masks)
+    async def _show(self, warm: WarmSandbox, caches: BranchCaches) -> None:
+        """Mount the caches, for as long as the sandbox lives."""
+        wanted = await to_thread(caches.overlays, self._view.own_place("masks"))
+        mounted = await in_thread(lambda: list(self._mounted_caches([cache for _, cache in wanted])))
+        try:
+            there = [(inside, each) for (inside, _), each in zip(wanted, mounted, strict=True) if each]
+            if there:
+                await warm.attach([inside for inside, _ in there], [each for _, each in there], stays=True)
+        finally:
+            for each in mounted:
+                if each is not None:
+                    each.close()
+
+    def _mounted_caches(self, overlays: Sequence[Overlay]) -> Iterator[Mounted | None]:
+        """Yield a mount for each; None for one that the kernel refuses. Blocks."""
+        try:
+            yield from self._host.warden.mount(overlays)
+        except SandboxUnavailable as error:
+            if len(overlays) > 1:
+                for each in overlays:
+                    yield from self._mounted_caches([each])
+                return
+            # Then commands find there what they put there.
+            _log.warning("the cache %s is not shown to commands: %s", overlays[0].lower[-1], error)
+            yield None
 
     async def _mount(self, warm: WarmSandbox, dirs: OverlayDirs) -> Mounted:
         lower, ground = tuple(str(path) for path in dirs.lower), str(dirs.ground or "")

@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from bowerbird.core.atomic import replace_file
+from bowerbird.core.forms import decode
 from bowerbird.sandbox.probe import Bubblewrap
 from bowerbird.sandbox.run.status import SandboxStatus
 from bowerbird.sandbox.run.warden import PACKAGE
@@ -37,7 +38,7 @@ class Remembered:
     def load(self, bwrap: Bubblewrap) -> SandboxStatus | None:
         """Return what was found, None when nothing is kept that still holds."""
         try:
-            row = msgspec.json.decode(self._file.read_bytes(), type=_Row)
+            row = decode(self._file.read_bytes(), _Row)
             return row.status if row.key == self._key(bwrap) else None
         except (OSError, msgspec.DecodeError):
             return None  # never kept, or not whole: it is found out anew

@@ -16,6 +16,7 @@ class SandboxSettings:
         allow: entries of the network's allow-list; empty = closed.
         max_bytes: transfer limit of one session.
         toolchains: `auto`, `off`, or names of `run.toolchains.KNOWN`. read_only: further directories to show.
+        caches: `auto`: commands see the user's caches of packages; or `off`.
         env, env_secrets: further environment of commands; see `profile.environment`.
         copy_max_files, copy_max_bytes: larger branches are not copied (`sandbox.copy.*`).
         warm_s: seconds that an idle sandbox is kept. warm_most: how many are kept.
@@ -32,6 +33,7 @@ class SandboxSettings:
     allow: tuple[str, ...] = ()
     max_bytes: int = 1 << 30
     toolchains: tuple[str, ...] = ("auto",)
+    caches: str = "auto"
     read_only: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     env_secrets: tuple[str, ...] = ()

@@ -172,7 +172,7 @@ async def delete_session(context: DriverContext, thread_id: str) -> bool:
     try:
         buried = await context.store.write(bury)
     except StorageFull:
-        context.store.space.free_reserve()  # set aside for this, too: else a full disk stays full (SE-61)
+        context.store.space.free_reserve()  # set aside for this, too: else a full disk stays full
         buried = await context.store.write(bury)
     if buried is None:
         return False

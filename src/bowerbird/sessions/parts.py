@@ -89,6 +89,9 @@ class SessionPart:
     async def rolled_back(self, branch_id: str) -> None:
         """Forget what was known of a state that the branch was taken back from."""
 
+    async def landing(self, session: SessionRow, paths: Sequence[str]) -> None:
+        """Hear which changes of a session are about to land; raises LandingRefused to forbid it."""
+
     async def cancel(self, thread_id: str) -> bool:
         """End what runs for a session beside its turn, because a person cancelled; whether there was any."""
         del thread_id

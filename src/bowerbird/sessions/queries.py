@@ -8,11 +8,11 @@ from collections.abc import AsyncGenerator
 from datetime import UTC, datetime
 from typing import Any
 
-import msgspec
 from sqlalchemy import Connection
 
 from bowerbird.core.errors import UnknownSession
 from bowerbird.core.events import LandingProgress
+from bowerbird.core.forms import decode
 from bowerbird.sessions.catalogue import Catalogue
 from bowerbird.sessions.inbox.accept import positions
 from bowerbird.sessions.journal.audit_log import content_text
@@ -172,7 +172,7 @@ class Reader(Catalogue):
 
 
 def _queued(row: InboxRow, places: dict[str, int]) -> QueuedInput:
-    body = msgspec.json.decode(row.body, type=dict[str, Any])
+    body = decode(row.body, dict[str, Any])
     return QueuedInput(
         inbox_id=row.id,
         turn_id=row.turn_id or "",

@@ -8,7 +8,7 @@ counts in its own transaction (`turn/finish.py`). `sandbox/shell/shell_backend.p
 session.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -23,13 +23,15 @@ from bowerbird.sessions.live.hub import Live, Published
 from bowerbird.sessions.live.landing_watch import Told, watched
 from bowerbird.sessions.settings import SessionSettings
 from bowerbird.store.rows.owners import sessions_of_branches
-from bowerbird.store.rows.sessions import find_session
+from bowerbird.store.rows.sessions import find_session, get_session
 
 if TYPE_CHECKING:
     from bowerbird.sessions.branches.branches import Branches
     from bowerbird.sessions.branches.landing_checks import Checking
+    from bowerbird.sessions.parts import SessionPart
     from bowerbird.store.store import Store
-    from bowerbird.workspace import Branch, Committing, GitStory, Landing, LandingPlan
+    from bowerbird.workspace import Branch, Committing, Conflict, GitStory, Landing, LandingPlan
+    from bowerbird.workspace.tree.regions import Take
 
 Commits = Literal["fetch", "fast_forward", "never"]
 LONGEST_SUBJECT = 72
@@ -49,6 +51,7 @@ class ToLand:
     commits: Commits | None = None
     include: Sequence[str] = ()
     commit: "CommitWish | None" = None
+    resolved: Mapping[str, "Sequence[Take]"] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,11 @@ class Sessions(Protocol):
 
     settings: SessionSettings
     live: Live
+
+    @property
+    def parts(self) -> "Sequence[SessionPart]":
+        """The features of sessions."""
+        ...
 
     @property
     def store(self) -> "Store":
@@ -116,6 +124,10 @@ class Review:
         """Return what a landing would do; each entry says its `grade`: `needs_accept`, `held`, `free`."""
         branch = await self._sessions.branch(thread_id)
         return await to_thread(branch.plan_landing, paths or None, None, include)
+
+    async def conflict(self, thread_id: str, path: str) -> "Conflict":
+        """Return where a file conflicts with what is in the directory by now; see `Branch.conflict`."""
+        return await to_thread((await self._sessions.branch(thread_id)).conflict, path)
 
     async def diff(
         self, thread_id: str, paths: Sequence[str] | None = None, since: str | None = None
@@ -154,6 +166,10 @@ class Review:
         """
         branch = await self._sessions.branch(thread_id)
         await self._branches.require_quiet(branch.id)
+        row = await self._sessions.store.read(lambda c: get_session(c, thread_id))
+        changed = (await to_thread(lambda: branch.changes(ignored=False))).paths
+        for part in self._sessions.parts:
+            await part.landing(row, [*_below(changed, wanted.paths), *wanted.include])
         making = await self._committing(thread_id, wanted.commit)
         chosen = asdict(wanted)
         del chosen["commit"]
@@ -345,7 +361,7 @@ def land_by_policy(branch: "Branch", told: Told, thread_id: str) -> str | None:
     """Land everything that needs nobody's word; return what to tell people, None for nothing. Blocks."""
     if not branch.changes(ignored=False).paths and not branch.has_new_commits:
         return None
-    # What was written after something from outside was read arrives nowhere by itself (D-6).
+    # What was written after something from outside was read arrives nowhere by itself.
     commits: Commits | None = "never" if branch.is_tainted else None
     landing = branch.land(
         partial=True,
@@ -360,3 +376,14 @@ def land_by_policy(branch: "Branch", told: Told, thread_id: str) -> str | None:
     arrived = sum(len(one.refs) for one in landing.history)
     history = f", {arrived} refs of git arrived" if arrived else ""
     return f"{len(landing.entries)} paths landed{history}{refused}"
+
+
+def _below(changed: Sequence[str], named: Sequence[str] | None) -> list[str]:
+    """Return the changed files that are named, or lie in what is; a name without any as it is."""
+    if named is None:
+        return list(changed)
+    tops = {"/" + name.strip("/"): name for name in named}
+    found = {
+        path: top for path in changed for top in tops if top in ("/", path) or path.startswith(f"{top}/")
+    }
+    return [*found, *(name for top, name in tops.items() if top not in found.values())]

@@ -10,6 +10,7 @@ import msgspec
 from sqlalchemy import Connection
 
 from bowerbird.core.errors import UnknownSession
+from bowerbird.core.forms import decode
 from bowerbird.sessions.inbox.accept import Offered
 from bowerbird.sessions.live.hub import InputMark
 from bowerbird.sessions.values import Receipt, SessionInfo, TurnInfo
@@ -97,7 +98,7 @@ def turn_info(row: TurnRow) -> TurnInfo:
     values: dict[str, Any] = msgspec.structs.asdict(row)
     values.pop("epoch")
     for name in ("error", "usage"):
-        values[name] = None if values[name] is None else msgspec.json.decode(values[name])
+        values[name] = None if values[name] is None else decode(values[name])
     return TurnInfo(**values)
 
 

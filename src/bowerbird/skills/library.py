@@ -132,7 +132,7 @@ def _directories(root: Path | None) -> Iterable[Path]:
         with os.scandir(root) as entries:
             names = sorted(e.name for e in entries if e.is_dir() and not e.name.startswith("."))
     except OSError:
-        return []  # no such directory: bundled skills only (CF-34)
+        return []  # no such directory: bundled skills only
     return [root / name for name in names[:MAX_SKILLS]]
 
 

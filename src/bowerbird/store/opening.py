@@ -136,7 +136,7 @@ class SqliteReader:
 
 
 def _tolerant_text(raw: Any, _record: Any) -> None:
-    # One damaged text must not keep its neighbours from being read (SE-59).
+    # One damaged text must not keep its neighbours from being read.
     raw.text_factory = _text
 
 

@@ -14,6 +14,7 @@ import msgspec
 from sqlalchemy import Connection
 
 from bowerbird.core.errors import StorageFull, StoreError
+from bowerbird.core.forms import decode
 from bowerbird.core.threads import in_thread, to_thread
 from bowerbird.core.timestamps import now_iso
 from bowerbird.store.journal.blobs import Blobs
@@ -235,7 +236,7 @@ class Store:
         if len(content) <= self.options.inline_max_kb << 10:
             return body
         name = await to_thread(self.blobs.put, content)
-        whole = msgspec.json.decode(content, type=dict[str, Any])
+        whole = decode(content, dict[str, Any])
         return encode_body({**_preview(whole), "blob": name, "inline": False})
 
     def _all_whole(self, records: list[Record]) -> list[Record]:
@@ -246,7 +247,7 @@ class Store:
         if record.body.get("inline") is not False:
             return record
         try:
-            body = msgspec.json.decode(self.blobs.get(str(record.body.get("blob"))), type=dict[str, Any])
+            body = decode(self.blobs.get(str(record.body.get("blob"))), dict[str, Any])
         except (StoreError, msgspec.MsgspecError) as error:
             # The preview still tells people and the model what was there.
             return msgspec.structs.replace(record, body={**record.body, "gap": str(error)})

@@ -73,6 +73,8 @@ def touches_checks(
 ) -> bool:
     """Whether files that checks read or run were changed or deleted; new ones are nobody's yet.
 
+    What Python compiled of tests that it ran is no change of them.
+
     Args:
         globs: of files that tests live in. commands: the checks; files that they name count too.
 
@@ -80,7 +82,7 @@ def touches_checks(
     True
     """
     changed = [row["path"] for row in diff["written"] if row["kind"] == "modify"]
-    paths = [*changed, *diff["deleted"]]
+    paths = [path for path in (*changed, *diff["deleted"]) if "/__pycache__/" not in path]
     named = {name for command in commands for name in files_of(command)}
     return any(path.lstrip("/") in named or any(fits(path, glob) for glob in globs) for path in paths)
 

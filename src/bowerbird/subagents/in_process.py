@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from bowerbird.tools.processes.family import ProcessSetup
     from bowerbird.workspace import Branch
 
-# What is the caller's own affair and not inherited (DE-3).
+# What is the caller's own affair and not inherited.
 _NOT_INHERITED: dict[str, Any] = {
     "schema": None, "data_model": None, "prompt_template": None, "examples": None, "description": None,
     "final_instructions": None, "use_inputs_schema": False, "use_outputs_schema": False,

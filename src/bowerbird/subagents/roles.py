@@ -17,7 +17,7 @@ READING = frozenset((
 ))  # fmt: skip
 LOOKING = READING | {"bash", "think"}
 RESEARCHING = LOOKING | {"web_search", "web_fetch", "write_file"}
-# Nobody answers a subagent's questions but approvals, and its caller's plan is not its own (DE-3).
+# Nobody answers a subagent's questions but approvals, and its caller's plan is not its own.
 NEVER = frozenset((
     "ask_user", "enter_plan_mode", "exit_plan_mode", "spawn_teammate", "list_teammates", "send_message",
     "read_inbox", "broadcast", "shutdown_request", "check_protocol", "plan_review",

@@ -155,7 +155,7 @@ class Tree:
     async def _end(self, job: Job) -> ChildEnd:
         try:
             return await self.runner.run(job)
-        except Exception as error:  # noqa: BLE001 - a failure is its caller's message, and its siblings go on (DE-5)
+        except Exception as error:  # noqa: BLE001 - a failure is its caller's message, and its siblings go on
             return ChildEnd(stop="model_error", error=RunError(type(error).__name__, str(error)))
 
 

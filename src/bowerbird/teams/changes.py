@@ -15,6 +15,7 @@ import msgspec
 from sqlalchemy import Connection
 
 from bowerbird.core.errors import LeaseLost
+from bowerbird.core.forms import decode
 from bowerbird.core.ids import new_id
 from bowerbird.core.timestamps import now_iso
 from bowerbird.core.usage import Usage
@@ -209,7 +210,7 @@ def start_phase(connection: Connection, row: MemberRow, fork: str, text: str = "
     present = require_held(connection, row)
     mine = find_session(connection, row.thread_id)
     flags = {} if mine is None else dict(mine.flags)
-    # Permissions are those that the lead's session has now (DE-55).
+    # Permissions are those that the lead's session has now.
     flags |= {key: parent.flags.get(key) for key in _KEPT_FLAGS}
     before = phases_of(connection, row.lead, row.number)
     for phase in before:
@@ -283,5 +284,5 @@ def count_usage(connection: Connection, lead: str, turn_id: str) -> Usage | None
     count_phases(connection, lead, turn_id)
     total = Usage()
     for text in found:
-        total += msgspec.json.decode(text, type=Usage).as_subagents
+        total += decode(text, Usage).as_subagents
     return total

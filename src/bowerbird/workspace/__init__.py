@@ -11,6 +11,7 @@ from bowerbird.core.lazy import lazy
 
 if TYPE_CHECKING:
     from bowerbird.workspace.branch import Branch
+    from bowerbird.workspace.compare.conflicts import Conflict, Place
     from bowerbird.workspace.compare.results import (
         Changes,
         Diff,
@@ -36,10 +37,10 @@ if TYPE_CHECKING:
     from bowerbird.workspace.workspace import Workspace
 
 __all__ = [
-    "BeforeCall", "Branch", "BranchInfo", "Captured", "Changes", "Committing", "Diff", "Exported", "FileDiff",
-    "FlagRules",
+    "BeforeCall", "Branch", "BranchInfo", "Captured", "Changes", "Committing", "Conflict", "Diff",
+    "Exported", "FileDiff", "FlagRules",
     "GitStory", "HistoryRules", "Hunk", "Landing", "LandingEntry", "LandingPlan", "MergeConflict",
-    "MergeResult", "OverlayDirs", "PathMarks", "PlannedPath", "ProcessView", "Refused", "Snapshot",
+    "MergeResult", "OverlayDirs", "PathMarks", "Place", "PlannedPath", "ProcessView", "Refused", "Snapshot",
     "ViewChanged", "Workspace", "WorkspaceLimits",
 ]  # fmt: skip
 
@@ -47,6 +48,7 @@ __getattr__, __dir__ = lazy(
     __name__,
     {
         "branch": "Branch",
+        "compare.conflicts": "Conflict Place",
         "compare.results": "Changes Diff Exported FileDiff LandingPlan MergeConflict MergeResult "
         "PathMarks PlannedPath",
         "git.committing": "Committing",

@@ -5,36 +5,38 @@ and passes on. Not here: how a call works: `tree/changes.py`, `compare/diff.py`,
 merge), `history/history.py`, `landing/landing.py`, `export.py`.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from bowerbird.core.errors import InvalidArgument, InvalidWorkspace
+from bowerbird.core.errors import InvalidArgument, InvalidWorkspace, NotFound
 from bowerbird.workspace.changes_of_branch import ChangesOfBranch
+from bowerbird.workspace.compare.conflicts import Conflict
 from bowerbird.workspace.compare.results import LandingPlan, MergeResult
 from bowerbird.workspace.files.file_branch import BranchFiles
 from bowerbird.workspace.fork_and_merge import fork, merge
 from bowerbird.workspace.git.arrival import Bringing, has_new_commits
 from bowerbird.workspace.git.committing import Committing
 from bowerbird.workspace.git.landed_history import Commits, note_commit
+from bowerbird.workspace.git.shown_repository import follow_git, show_git
 from bowerbird.workspace.history.branch_journal import step_to
 from bowerbird.workspace.history.history import Snapshot
 from bowerbird.workspace.landing.apply import said_plainly
 from bowerbird.workspace.landing.landed_paths import LandedPaths, follow
 from bowerbird.workspace.landing.landing import LandingContext, LandRequest, land, plan_landing
 from bowerbird.workspace.landing.landings import Landing
-from bowerbird.workspace.landing.plan import shown_plan
+from bowerbird.workspace.landing.plan import plan_id, shown_plan
 from bowerbird.workspace.landing.progress import Told
 from bowerbird.workspace.policy import Policy, policy_of
 from bowerbird.workspace.process_view import ProcessView
-from bowerbird.workspace.registry.frozen_refs import follow_refs
 from bowerbird.workspace.registry.state import BranchState
 from bowerbird.workspace.registry.taint import taint, tainted_paths
 from bowerbird.workspace.shared import Held, Shared
 from bowerbird.workspace.tree import presence
 from bowerbird.workspace.tree.paths import PathInput, chosen_path, shown
 from bowerbird.workspace.tree.real_directory import Beneath
+from bowerbird.workspace.tree.regions import Take
 
 STEP_MARK = "step:"
 
@@ -115,6 +117,7 @@ class Branch(BranchFiles, ChangesOfBranch):
         Raises:
             NotFound: there is no such snapshot.
         """
+        self.show_git()  # so that both have the same one, and their histories can be merged
         state = fork(self._state, self._shared.registry, name, snapshot, live=self._is_held(), carry=carry)
         if copy_repl:
             state.manifest.update(extra={**state.manifest.value.extra, "repl_of": self.id})
@@ -155,6 +158,11 @@ class Branch(BranchFiles, ChangesOfBranch):
         """Take a mark before a process call; None while other processes write, who need the layer."""
         with self._state.writing():
             return None if self._is_held() else self._history().mark(self._turn)
+
+    def show_git(self) -> None:
+        """Give the branch a git directory where the workspace's repository lies outside of it."""
+        if not self._is_held():
+            show_git(self._state, self._history)
 
     def rollback(self, mark: str) -> None:
         """Drop everything after a mark (`m_…`), or what one call changed (`step:<call>`).
@@ -228,11 +236,7 @@ class Branch(BranchFiles, ChangesOfBranch):
     # ------------------------------------------------------------ landing
 
     def begin_turn(self) -> list[str]:
-        """Take over what the user changed at landed paths; call it when a turn starts.
-
-        Returns:
-            The paths whose view changed.
-        """
+        """Take over what the user changed at landed paths, as a turn starts; return what is different now."""
         state, root = self._state.alive(), self._state.workspace
         landed = LandedPaths(state.directory)
         git = any("/.git/" in path.lower() for path in state.reading().orig.paths())
@@ -240,9 +244,7 @@ class Branch(BranchFiles, ChangesOfBranch):
             return []
         with state.writing() as stack, Beneath(root) as tree:
             followed = follow(stack, self._history(), landed, tree)
-            if git:
-                followed += follow_refs(stack, self._history(), self._divided().changes, tree)
-                state.git_refs.forget()
+            followed += follow_git(state, self._history(), self._divided().changes, tree) if git else []
             return [shown(path) for path in followed]
 
     def plan_landing(
@@ -261,8 +263,28 @@ class Branch(BranchFiles, ChangesOfBranch):
         ground = self._ground(None, request)
         with Beneath(self._root()) as tree:
             plan = shown_plan(plan_landing(ground, tree, request)[0], ground.staying)
-        commits = paths is None and has_new_commits(ground.stack, ground.changes, self._state.directory)
-        return replace(plan, commits=commits)
+        return replace(plan, commits=paths is None and self.has_commits())
+
+    def has_commits(self) -> bool:
+        """Return whether a landing would bring commits along; no git is asked."""
+        return has_new_commits(self._state.stack, self._divided().changes, self._state.directory)
+
+    def conflict(self, path: PathInput) -> Conflict:
+        """Return where a file that the user changed, too, conflicts; `land(resolved=…)` takes the decisions.
+
+        Raises:
+            NotFound: it does not conflict. InvalidWorkspace: there is no workspace.
+        """
+        named = chosen_path(path, self._state.workspace)
+        request = LandRequest((named,))
+        with Beneath(self._root()) as tree:
+            entries = plan_landing(self._ground(None, request), tree, request)[0]
+            for entry in entries:
+                if entry.path == named and entry.drift == "conflict":
+                    return Conflict(shown(named), entry.refused or "", plan_id(entries), entry.places())
+        raise NotFound(
+            f"{shown(named).lstrip('/')} does not conflict with what is in the directory", shown(named)
+        )
 
     @said_plainly()
     def land(
@@ -275,6 +297,7 @@ class Branch(BranchFiles, ChangesOfBranch):
         plan: str | None = None,
         *,
         include: Sequence[PathInput] = (),
+        resolved: Mapping[str, Sequence[Take]] | None = None,
         automatic: bool = False,
         commits: Commits | None = None,
         commit: Committing | None = None,
@@ -292,6 +315,8 @@ class Branch(BranchFiles, ChangesOfBranch):
             partial: land the rest of what is refused. plan: the plan that the person saw.
             include: what stays by itself (caches, ignored files) and lands with the rest; a directory takes
                 all that it holds.
+            resolved: by path, what becomes of each place of `conflict(path)`, in order: `"ours"` the user's
+                lines, `"theirs"` the branch's, `"both"`, or bytes; the rest is merged. Needs `plan`.
             automatic: nobody looks: what is `held` stays. actor, door: for the record.
             commits: `fetch` brings them to `refs/bowerbird/SESSION/`, `fast_forward` moves branches of the
                 user, too, where they can follow; None = as the workspace was opened. session: names it.
@@ -306,6 +331,8 @@ class Branch(BranchFiles, ChangesOfBranch):
         root, named = self._root(), self._paths(paths)
         accepted = tuple("*" if path == "*" else chosen_path(path, self._state.workspace) for path in accept)
         chosen = None if hunks is None else tuple(hunks)
+        if resolved and plan is None:
+            raise InvalidArgument("decisions of conflicts need the plan they were made for")
         rules = self._shared.git
         if commit is not None and commits == "fast_forward":
             raise InvalidArgument("either --commit or --commits fast-forward: both would move your branch")
@@ -315,6 +342,7 @@ class Branch(BranchFiles, ChangesOfBranch):
         request = LandRequest(
             named, chosen, accepted, force, partial, plan, actor, door, automatic, history,
             include=self._paths(include) or (), commit=commit,
+            resolved={chosen_path(p, self._state.workspace): takes for p, takes in (resolved or {}).items()},
         )  # fmt: skip
         self._shared.landings.recover(self.id)
         with self._state.writing():

@@ -15,6 +15,7 @@ from typing import Literal, Protocol
 
 from bowerbird.core.errors import Stale
 from bowerbird.core.ids import new_id
+from bowerbird.workspace.marks.git_elsewhere import git_elsewhere, not_shown
 from bowerbird.workspace.processes.capture import Capture, Captured, Told
 from bowerbird.workspace.processes.copy_use import CopyUse, taken_back
 from bowerbird.workspace.processes.live_layer import LiveLayer
@@ -27,7 +28,7 @@ from bowerbird.workspace.tree.open_layer import discard
 from bowerbird.workspace.tree.stack import Stack
 
 _AT_WORK = "runs commands on it"
-_WRITTEN = ("copy", "home", "tmp")
+_WRITTEN = ("copy", "home", "tmp", "caches")
 """Directories of a branch, beside its open layer, that processes may fill."""
 _MOST_LOOSE = 32
 
@@ -70,6 +71,10 @@ class Marks(Protocol):
 
     def rollback(self, mark: str) -> None:
         """Drop everything after a mark."""
+        ...
+
+    def show_git(self) -> None:
+        """Give the branch a git directory where the workspace's repository lies outside of it."""
         ...
 
 
@@ -119,6 +124,19 @@ class ProcessView:
         if below:
             return f"{below[0]} is a mount below the workspace, which no user namespace may look behind"
         return None
+
+    def show_git(self) -> None:
+        """Give the branch a git directory where the workspace's repository lies outside; no command runs."""
+        self._history.show_git()
+
+    def git_not_shown(self) -> str:
+        """Return what of the workspace's repository commands are not shown and why, for people. Blocks."""
+        return not_shown(self.workspace, self.data_dir)
+
+    def git_objects(self) -> tuple[str, ...]:
+        """Return the directories outside the workspace that commands read objects of its repository from."""
+        found = git_elsewhere(self.workspace, self.data_dir)
+        return () if found is None else (str(found.common / "objects"),)
 
     def dirs(self) -> OverlayDirs:
         """Return the directories to mount now; another value than before asks for a new mount."""
@@ -175,7 +193,10 @@ class ProcessView:
 
     def mirror(self) -> Mirror:
         """Return the branch's copy; it is made by `bring_in`."""
-        return Mirror(self.directory / "copy")
+        where = git_elsewhere(self.workspace, self.data_dir)
+        mirror = Mirror(self.directory / "copy", where.prefix if where is not None else "")
+        self._state.ground.copy = mirror.tree
+        return mirror
 
     def bring_in(self, mirror: Mirror, most_files: int, most_bytes: int) -> None:
         """Make the copy, or make it equal to the branch again.
@@ -259,7 +280,7 @@ class ProcessView:
         if lock is not None:
             os.close(lock)
 
-    def own_place(self, kind: Literal["mask", "net"]) -> Path:
+    def own_place(self, kind: Literal["mask", "masks", "net"]) -> Path:
         """Return a directory of this sandbox alone, not made yet; it ends with its temporary files.
 
         Another server's sandbox may stand on the same branch: what is mounted there, or answers there, stays.
@@ -268,7 +289,7 @@ class ProcessView:
 
     def _remove_left(self) -> None:
         """Delete what is of sandboxes that are gone; one that lives has its directory of temporary files."""
-        for kind in ("mask", "net"):
+        for kind in ("mask", "masks", "net"):
             place = self.directory / kind
             for left in list(place.iterdir()) if presence.is_directory(place) else ():
                 if not presence.exists(self.directory / "tmp" / left.name):
@@ -299,7 +320,7 @@ class ProcessView:
             self._history.rollback(before.mark)
         except Stale:
             return False
-        for name in ("home", "tmp"):
+        for name in ("home", "tmp", "caches"):
             owned.remove_newer(self.directory / name, before.at_ns)
         return True
 

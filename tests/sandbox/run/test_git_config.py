@@ -7,8 +7,8 @@ from typing import Literal
 import pytest
 from support.sandboxes import bench_of
 
-from bowerbird.sandbox.run.git_config import about_content, config_text
 from bowerbird.sandbox.settings import SandboxSettings
+from bowerbird.workspace.git.shown_values import about_content, config_text
 
 USERS = """\
 [user]

@@ -55,6 +55,22 @@ async def test_following_from_a_cursor_has_no_gap_and_no_duplicate(home: Place) 
     assert kinds.count(ToolOutcome) == 2
 
 
+async def test_a_turn_that_began_before_somebody_looked_is_seen_to_begin(home: Place) -> None:
+    """A slow watcher read the record of the beginning and was never told: stream-json had no `turn_started`."""
+    home.fake.script({"text": "one"})
+    thread = await home.session()
+    await home.ask(thread)
+    marks: list[str] = []
+    events = home.service.follow(thread, after=0)
+    async for published in events:
+        if isinstance(published.event, TurnMark):
+            marks.append(published.event.state)
+            if published.event.has_stopped:
+                break
+    await events.aclose()
+    assert marks == ["running", "done"]
+
+
 async def test_what_another_process_commits_is_seen_too(tmp_path: Path, fake: FakeModels) -> None:
     """SE-33: on SQLite by looking every 250 ms."""
     fake.script({"text": "ok"})

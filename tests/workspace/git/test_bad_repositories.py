@@ -212,3 +212,56 @@ async def test_a_git_file_that_points_outside(project: GitProject) -> None:
     assert [entry.path for entry in landing.entries] == ["/sub/x.txt"]
     assert [(row.path, row.reason) for row in landing.refused] == [("/sub/.git", "flagged: git-dir")]
     assert not os.path.lexists(project.root / "sub/.git")
+
+
+def test_alternates_of_the_user_to_nowhere(project: GitProject) -> None:
+    """Git of the user's own repository prints an error for them at every command."""
+    info = project.root / ".git/objects/info"
+    info.mkdir(exist_ok=True)
+    (info / "alternates").write_text("/nowhere/objects\n")
+    branch = project.workspace.branch()
+    project.agent(branch, ("a.txt", "A\n"), ["commit", "-qam", "by the agent"])
+    landing = branch.land(commits="fast_forward")
+    assert [entry.path for entry in landing.entries] == ["/a.txt"]
+    assert landing.history[0].refs[0].state == "moved"
+    assert project.git("log", "-1", "--format=%s") == "by the agent"
+    assert project.git("status", "--porcelain") == ""
+
+
+def test_missing_objects_of_the_user(project: GitProject) -> None:
+    """Commits that would stand on what is not there stay on the branch, named; the user's branch does not move."""
+    head = project.git("rev-parse", "HEAD")
+    blob = project.git("rev-parse", "HEAD:b.txt")
+    branch = project.workspace.branch()
+    project.agent(branch, ("a.txt", "A\n"), ["commit", "-qam", "by the agent"])
+    (project.root / f".git/objects/{blob[:2]}/{blob[2:]}").unlink()
+    landing = branch.land(commits="fast_forward")
+    assert [entry.path for entry in landing.entries] == ["/a.txt"]
+    assert landing.history[0].refs == () and "refs/heads/main: git " in landing.history[0].troubles[0]
+    assert (project.root / "a.txt").read_text() == "A\n" and project.git("rev-parse", "main") == head
+
+
+def test_refs_of_the_user_that_point_nowhere(project: GitProject) -> None:
+    """A branch of the user's that is broken is named by where it points, and stays as it is."""
+    (project.root / ".git/refs/heads/broken").write_text("1" * 40 + "\n")
+    branch = project.workspace.branch()
+    project.agent(branch, ("a.txt", "A\n"), ["commit", "-qam", "by the agent"])
+    landing = branch.land(commits="fast_forward")
+    assert [entry.path for entry in landing.entries] == ["/a.txt"]
+    assert "1" * 40 in " ".join(landing.history[0].troubles)
+    assert (project.root / "a.txt").read_text() == "A\n"
+    assert (project.root / ".git/refs/heads/broken").read_text() == "1" * 40 + "\n"
+
+
+def test_a_hundred_thousand_refs_of_the_user(project: GitProject) -> None:
+    """They are read, not listed: only what the branch changed is told, and its commit lands."""
+    head = project.git("rev-parse", "HEAD")
+    lines = "".join(f"{head} refs/tags/n/{number:06}\n" for number in range(100_000))
+    (project.root / ".git/packed-refs").write_text("# pack-refs with: peeled fully-peeled sorted \n" + lines)
+    branch = project.workspace.branch()
+    project.agent(branch, ("a.txt", "A\n"), ["commit", "-qam", "by the agent"])
+    (told,) = branch.git_story().repositories
+    assert [ref.ref for ref in told.refs] == ["refs/heads/main"] and told.troubles == ()
+    landing = branch.land(commits="fast_forward")
+    assert landing.history[0].refs[0].state == "moved"
+    assert project.git("log", "-1", "--format=%s") == "by the agent"

@@ -74,3 +74,53 @@ def test_a_file_in_conflict_is_told_without_a_word_about_git(project: GitProject
     assert forced.conflicts == ("/a.txt",)
     (subject,) = shown_by(project, parent, ["log", "-1", "--format=%s"])
     assert subject == "of child 0"
+
+
+@pytest.mark.parametrize("packing", [["gc", "-q"], ["pack-refs", "--all"]], ids=["gc", "pack-refs"])
+def test_what_a_child_packed_arrives_too(project: GitProject, packing: list[str]) -> None:
+    """GI-4: after gc its refs are lines of one file, and its commit could be reached from nowhere."""
+    parent = project.workspace.branch()
+    children = [parent.fork(), parent.fork()]
+    for number, child in enumerate(children):
+        name = f"{'ab'[number]}.txt"
+        project.agent(
+            child, (name, f"{number}\n"), ["commit", "-qam", f"of child {number}"], ["tag", "t"], packing
+        )
+    assert [parent.merge(child).conflicts for child in children] == [(), ()]
+    own, *others, fsck = shown_by(
+        project, parent, ["log", "-1", "--format=%s"],
+        *(["log", "-1", "--format=%s", f"refs/subagents/{children[1].id}/{ref}"] for ref in ("heads/main", "tags/t")),
+        ["fsck", "--full", "--strict"],
+    )  # fmt: skip
+    assert own == "of child 0" and others == ["of child 1"] * 2 and fsck == ""
+
+
+async def test_packed_names_that_are_no_refs_become_no_files(project: GitProject) -> None:
+    """A child wrote its `packed-refs` by hand: names that leave the directory, or that stand in each other's way."""
+    parent = project.workspace.branch()
+    children = [parent.fork(), parent.fork()]
+    head = project.git("rev-parse", "HEAD")
+    names = (
+        "refs/heads/../../../../up",
+        "refs/heads/x",
+        "refs/heads/x/y",
+        "refs/heads/a//b",
+        "refs/tags/.hidden",
+    )
+    for number, child in enumerate(children):
+        await child.write_file(
+            ".git/packed-refs", "".join(f"{head} {name}\n" for name in (f"refs/tags/t{number}", *names))
+        )
+    await children[1].write_file(".git/refs/heads/l", f"{head}\n")
+    packed = await children[1].read_bytes(".git/packed-refs")
+    await children[1].write_file(".git/packed-refs", packed + f"{head} refs/heads/l/under\n".encode())
+    assert [parent.merge(child).conflicts for child in children] == [(), ()]
+    found = [
+        row["name"] for row in (await parent.ls(f".git/refs/subagents/{children[1].id}/heads"))["entries"]
+    ]
+    assert [name.rstrip("/") for name in found] == ["l", "x"]
+    inner = (await parent.ls(f".git/refs/subagents/{children[1].id}/heads/x"))["entries"]
+    assert [row["name"] for row in inner] == ["y"]
+    assert [
+        row["name"] for row in (await parent.ls(f".git/refs/subagents/{children[1].id}/tags"))["entries"]
+    ] == ["t1"]

@@ -94,6 +94,50 @@ async def test_a_rollback_survives_reopening(tmp_path):
         assert branch.changes().record() == {"written": [], "deleted": []}
 
 
+@pytest.mark.parametrize("kernel_form", [True, False])
+@pytest.mark.parametrize("inner", ["a/x", "b/z", "b/z/w", "c/d/e"])
+async def test_what_a_remade_directory_hides_stays_hidden(tmp_path, monkeypatch, kernel_form, inner):
+    """WS-41: the branch made the directory again; the call works in it, and its layer is frozen before it goes."""
+    if not kernel_form:
+        monkeypatch.setattr(
+            "bowerbird.workspace.registry.registry.probe_storage", lambda _: Storage(False, "no")
+        )
+    with branch_of(tmp_path, TREE | {"c/d/e/f": "5"}) as branch:
+        await branch.delete(inner[0], recursive=True)
+        await branch.mkdir(inner[0])
+        if inner == "c/d/e":
+            await branch.write_file(f"{inner}/mine", "6")
+        view, changes = await view_of(branch), branch.changes()
+        step = branch.bound("t", "c")
+        if inner == "c/d/e":
+            await step.delete(inner, recursive=True)
+        else:
+            await step.mkdir(inner)
+        branch.mark()
+        branch.rollback(step.call_mark())
+        assert await view_of(branch) == view
+        assert branch.changes() == changes
+
+
+@pytest.mark.parametrize("kernel_form", [True, False])
+async def test_what_the_call_put_deep_into_a_remade_directory_goes(tmp_path, monkeypatch, kernel_form):
+    """WS-41: the directory stands before and after, and so does the one in it."""
+    if not kernel_form:
+        monkeypatch.setattr(
+            "bowerbird.workspace.registry.registry.probe_storage", lambda _: Storage(False, "no")
+        )
+    with branch_of(tmp_path, TREE) as branch:
+        await branch.write_file("b/z/w", "mine")
+        view, changes = await view_of(branch), branch.changes()
+        step = branch.bound("t", "c")
+        await step.delete("b", recursive=True)
+        await step.move("a", "b/z")
+        branch.mark()
+        branch.rollback(step.call_mark())
+        assert await view_of(branch) == view
+        assert branch.changes() == changes
+
+
 _PATHS = st.sampled_from(["a", "a/x", "a/n", "b", "b/z", "b/z/w", "top", "n", "n/m", "n/m/o"])
 _OPERATIONS = st.one_of(
     st.tuples(st.just("write_file"), _PATHS, st.sampled_from(["", "text"])),

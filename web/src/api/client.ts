@@ -6,6 +6,7 @@ import type {
   Budget,
   Call,
   Comment,
+  Conflict,
   Conversation,
   ConversationRow,
   Diff,
@@ -60,7 +61,7 @@ export function whenSignedOut(listener: Listener): void {
   onSignedOut = listener;
 }
 
-/** The credential, kept for this tab only (UI-38). */
+/** The credential, kept by this tab (UI-38); tabs hand it on among themselves (`app/sign_in_elsewhere.ts`). */
 export const token = {
   get: (): string | null => sessionStorage.getItem(TOKEN_KEY),
   set: (value: string): void => sessionStorage.setItem(TOKEN_KEY, value),
@@ -166,6 +167,7 @@ export const api = {
     const query = [...paths.map((path) => `path=${id(path)}`), ...include.map((path) => `include=${id(path)}`)];
     return call<LandingPlan>("GET", `/api/conversations/${id(conversation)}/landing-plan?${query.join("&")}`);
   },
+  conflict: (conversation: string, path: string) => call<Conflict>("GET", `/api/conversations/${id(conversation)}/conflict?path=${id(path)}`),
   check: (conversation: string) => call<LandingCheck>("GET", `/api/conversations/${id(conversation)}/check`),
   beginCheck: (conversation: string) => call<LandingCheck>("POST", `/api/conversations/${id(conversation)}/check`),
   land: (conversation: string, wanted: LandRequest) =>
@@ -187,6 +189,9 @@ export const api = {
   /** Bytes of a file: as the branch has it, as it was before the branch changed it, or as of a turn. */
   download: async (conversation: string, path: string, version?: "old", at?: string | null) =>
     (await send("GET", `/api/files/${id(conversation)}/${pathOf(path)}${query({ version, at })}`)).blob(),
+  /** The first `bytes` of a file as text. */
+  beginning: async (conversation: string, path: string, bytes: number, version?: "old") =>
+    (await send("GET", `/api/files/${id(conversation)}/${pathOf(path)}${query({ version })}`, undefined, { Range: `bytes=0-${bytes - 1}` })).text(),
   /** How many bytes a file had before the branch changed it. */
   oldSize: async (conversation: string, path: string) => {
     const answer = await send("GET", `/api/files/${id(conversation)}/${pathOf(path)}?version=old`, undefined, { Range: "bytes=0-0" });

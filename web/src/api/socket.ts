@@ -17,6 +17,8 @@ export interface SocketListener {
   connection: (state: Connection, retryAt: number | null) => void;
   /** After which record to begin, or to continue; 0 = the whole history. */
   cursor: () => number | Promise<number>;
+  /** Whether frames are to come: a turn runs. */
+  expecting: () => boolean;
   /** Inputs said while there was no connection; each has an id, so that a repeat is known. */
   unsent: () => readonly ClientFrame[];
 }
@@ -25,6 +27,7 @@ const FIRST_DELAY_MS = 500;
 const LONGEST_DELAY_MS = 15_000;
 const PING_MS = 20_000;
 const DEAD_MS = 8_000;
+const SILENCE_MS = 3_000;
 const UNAUTHORIZED = 4001;
 const UNKNOWN = 4004;
 
@@ -70,12 +73,14 @@ export class ConversationSocket {
   #retry: ReturnType<typeof setTimeout> | undefined;
   #ping: ReturnType<typeof setInterval> | undefined;
   #dead: ReturnType<typeof setTimeout> | undefined;
+  #silence: ReturnType<typeof setTimeout> | undefined;
   #closed = false;
 
   constructor(conversation: string, listener: SocketListener) {
     this.#conversation = conversation;
     this.#listener = listener;
     addEventListener("online", this.#now);
+    addEventListener("offline", this.#cut);
     document.addEventListener("visibilitychange", this.#seen);
     void this.#open();
   }
@@ -91,6 +96,7 @@ export class ConversationSocket {
   close(): void {
     this.#closed = true;
     removeEventListener("online", this.#now);
+    removeEventListener("offline", this.#cut);
     document.removeEventListener("visibilitychange", this.#seen);
     this.#quiet();
     clearTimeout(this.#retry);
@@ -105,6 +111,14 @@ export class ConversationSocket {
     clearTimeout(this.#retry);
     this.#attempt = 0;
     void this.#open();
+  };
+
+  /** The device says that it has no network: waiting for the next ping to fail would show frozen text. */
+  readonly #cut = (): void => {
+    const socket = this.#socket;
+    if (!socket) return;
+    this.#left(socket, 0);
+    socket.close();
   };
 
   /** After sleep a socket may be dead without saying so: ask. */
@@ -129,6 +143,7 @@ export class ConversationSocket {
     socket.onopen = () => this.#opened();
     socket.onmessage = (event: MessageEvent<string>) => {
       clearTimeout(this.#dead);
+      this.#heard();
       const frame = parseFrame(event.data);
       if (frame) this.#listener.frame(frame, event.data.length);
     };
@@ -140,6 +155,12 @@ export class ConversationSocket {
     this.#listener.connection("open", null);
     for (const frame of this.#listener.unsent()) this.send(frame);
     this.#ping = setInterval(() => this.#ask(), PING_MS);
+  }
+
+  /** While something is to come, silence is asked about soon. */
+  #heard(): void {
+    clearTimeout(this.#silence);
+    if (this.#listener.expecting()) this.#silence = setTimeout(() => this.#ask(), SILENCE_MS);
   }
 
   #ask(): void {
@@ -180,5 +201,6 @@ export class ConversationSocket {
   #quiet(): void {
     clearInterval(this.#ping);
     clearTimeout(this.#dead);
+    clearTimeout(this.#silence);
   }
 }

@@ -70,6 +70,10 @@ export interface WrittenFile {
   reasons: string[];
   hunks: WireHunk[] | null;
   truncated?: boolean;
+  too_large?: boolean;
+  long_lines?: boolean;
+  target?: string | null;
+  old_target?: string | null;
 }
 
 export type GitRepository = Known<Schemas["GitRepository"]>;
@@ -82,6 +86,10 @@ export interface Diff {
   git?: GitRepository[];
   folded?: FoldedRow[];
 }
+
+export type Conflict = Known<Schemas["ConflictShown"]> & { places: ConflictPlace[] | null };
+export type ConflictPlace = Known<Schemas["PlaceShown"]>;
+export type Taken = Schemas["Taken"];
 
 export type PlanEntry = Known<Schemas["PlanRow"]>;
 

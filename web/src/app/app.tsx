@@ -16,6 +16,7 @@ import { MapPinOff } from "lucide-react";
 import { FaceContext, useLinks } from "./place.tsx";
 import { Shell, SidebarButton } from "./shell.tsx";
 import { SignIn } from "./sign_in.tsx";
+import { shareSignIn } from "./sign_in_elsewhere.ts";
 
 const ReviewPage = lazy(() => import("../review/page.tsx"));
 const LandingsPage = lazy(() => import("../review/landings.tsx"));
@@ -86,7 +87,10 @@ function Faced() {
   const [location] = useLocation();
   const face: Face = location === "/dev" || location.startsWith("/dev/") ? "dev" : "user";
   const [signedOut, setSignedOut] = useState(false);
-  useEffect(() => whenSignedOut(() => setSignedOut(true)), []);
+  useEffect(() => {
+    whenSignedOut(() => setSignedOut(true));
+    shareSignIn(() => setSignedOut(true));
+  }, []);
   useEffect(() => {
     // On a phone the first page asks for nothing else: without this nobody is asked to sign in before they wrote.
     api.me().then(

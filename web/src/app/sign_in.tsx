@@ -1,10 +1,11 @@
-/** Sign-in with a token or with Google, as the server is set up (UI-38); kept for this tab only. */
+/** Sign-in with a token or with Google, as the server is set up (UI-38); kept by this tab. */
 
 import { lazy, Suspense, useEffect, useState, type FormEvent } from "react";
 import { api, token } from "../api/client.ts";
 import { base } from "../api/place.ts";
 import { t } from "../text.ts";
 import { Problem } from "../ui/kit.tsx";
+import { signInElsewhere } from "./sign_in_elsewhere.ts";
 
 const GoogleButton = lazy(() => import("./google.tsx").then((module) => ({ default: module.GoogleButton })));
 
@@ -17,6 +18,19 @@ export function SignIn({ onDone }: { onDone: () => void }) {
       (config) => setGoogle(config.google_client_id),
       () => undefined, // the token field is there in any case
     );
+  }, []);
+  useEffect(() => {
+    let here = true;
+    void signInElsewhere().then(async (found) => {
+      if (!here || found === null || token.get()) return;
+      token.set(found);
+      const me = await api.me().catch(() => null);
+      if (me?.authenticated) onDone();
+      else token.clear();
+    });
+    return () => {
+      here = false;
+    };
   }, []);
   const enter = async (credential: string, refused: string): Promise<void> => {
     setProblem(null);

@@ -6,7 +6,7 @@ import { Link } from "wouter";
 import { api, ApiError } from "../api/client.ts";
 import type { Landing, Refused } from "../api/types.ts";
 import { useLinks } from "../app/place.tsx";
-import { changedFiles, gravestFirst, markReasons, pathsOf, refusalReason, type ChangedFile } from "../state/review.ts";
+import { changedFiles, gravestFirst, isByItself, markReasons, pathsOf, refusalReason, type ChangedFile } from "../state/review.ts";
 import { count } from "../state/words.ts";
 import { t } from "../text.ts";
 import { Dialog, Loading, Problem } from "../ui/kit.tsx";
@@ -46,7 +46,7 @@ export function ReadyCard({ conversation, version, running }: { conversation: st
       setBusy(false);
     }
   };
-  const ordinary = files.filter((file) => !file.isRed);
+  const ordinary = files.filter((file) => !isByItself(file));
   const red = files.length - ordinary.length;
   const marked = ordinary.filter((file) => file.isMarked).length;
   const keep = (): Promise<void> =>
@@ -72,14 +72,14 @@ export function ReadyCard({ conversation, version, running }: { conversation: st
       {files.length > 0 && (
         <ul>
           {files.slice(0, SHOWN).map((file) => {
-            const Icon = file.isRed ? TriangleAlert : file.isMarked ? ShieldAlert : ICONS[file.kind];
+            const Icon = isByItself(file) ? TriangleAlert : file.isMarked ? ShieldAlert : ICONS[file.kind];
             return (
               <li key={file.path}>
                 <Icon size={15} aria-hidden="true" />
                 <button type="button" className="name clip" title={t.beforeAfter} onClick={() => setLooking(file)}>
                   {file.path.slice(1)}
                 </button>
-                <span className="muted">{file.isRed ? t.needsLook : file.isMarked ? t.isMarked(t.kinds[file.kind]) : t.kinds[file.kind]}</span>
+                <span className="muted">{isByItself(file) ? t.needsLook : file.isMarked ? t.isMarked(t.kinds[file.kind]) : t.kinds[file.kind]}</span>
               </li>
             );
           })}

@@ -10,6 +10,7 @@ import { browseRows, type BrowseRow } from "../state/file_tree.ts";
 import { languageOf } from "../state/hunks.ts";
 import { size } from "../state/words.ts";
 import { t } from "../text.ts";
+import { saveBlob } from "../ui/browser.ts";
 import { useColours } from "../ui/code.tsx";
 import { Empty, IconButton, Loading, Problem } from "../ui/kit.tsx";
 import { Markdown } from "../ui/markdown.tsx";
@@ -23,12 +24,7 @@ function iconOf(path: string): typeof FileIcon {
 }
 
 async function save(conversation: string, path: string, at: string | null): Promise<void> {
-  const address = URL.createObjectURL(await api.download(conversation, path, undefined, at));
-  const link = document.createElement("a");
-  link.href = address;
-  link.download = path.split("/").pop() ?? "file";
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(address), 10_000);
+  saveBlob(await api.download(conversation, path, undefined, at), path.split("/").pop() ?? "file");
 }
 
 function Text({ file }: { file: FileContent }) {

@@ -10,14 +10,22 @@ import { t } from "../text.ts";
 import { IconButton } from "../ui/kit.tsx";
 import type { ReviewComment } from "./comments.ts";
 
+/** What is being typed, by the form's id: its row is drawn anew whenever the agent changes the branch. */
+const typed = new Map<string, string>();
+
+/** Return what was typed into a form and not added yet. */
+export function typedIn(id: string): string {
+  return (typed.get(id) ?? "").trim();
+}
+
 interface FormProps {
-  place: { line: number; endLine: number | null };
+  place: { id: string; line: number; endLine: number | null };
   onSave: (text: string) => void;
   onCancel: () => void;
 }
 
 export function CommentForm({ place, onSave, onCancel }: FormProps) {
-  const [text, setText] = useState("");
+  const [text, setText] = useState(typed.get(place.id) ?? "");
   const lines = place.endLine ? t.lines(place.line, place.endLine) : t.line(place.line);
   return (
     <form
@@ -34,7 +42,10 @@ export function CommentForm({ place, onSave, onCancel }: FormProps) {
     >
       <label className="field">
         <span>{t.commentOn(lines)}</span>
-        <textarea className="input" autoFocus value={text} placeholder={t.commentHint} onChange={(event) => setText(event.target.value)} />
+        <textarea className="input" autoFocus value={text} placeholder={t.commentHint} onChange={(event) => {
+            typed.set(place.id, event.target.value);
+            setText(event.target.value);
+          }} />
       </label>
       <div className="actions">
         <button type="submit" className="button primary small" disabled={!text.trim()}>

@@ -1,19 +1,21 @@
-/** A conflict in three panes: what it was, yours, the agent's; and what to do about it (UI-30). */
+/** A conflict decided place by place: yours, the agent's, both or a text; the rest is merged (UI-30, UI-89). */
 
-import { useEffect, useMemo, useRef, useState, type UIEvent } from "react";
+import { useEffect, useId, useState } from "react";
 import { api, ApiError } from "../api/client.ts";
-import type { Refused } from "../api/types.ts";
+import type { Conflict, ConflictPlace, Refused, Taken } from "../api/types.ts";
+import { bothOf, endsOf, linesOf, lostLines, takesOf, undecided, type Decisions } from "../state/conflict.ts";
+import { useFace } from "../app/place.tsx";
 import { liveConversation } from "../state/live.ts";
-import { refusalReason, type ChangedFile } from "../state/review.ts";
-import { baseOf } from "../state/base.ts";
+import { refusalReason } from "../state/review.ts";
 import { t } from "../text.ts";
-import { Dialog } from "../ui/kit.tsx";
+import { Dialog, Loading } from "../ui/kit.tsx";
 import { complain, toast } from "../ui/toasts.tsx";
 
 interface ConflictProps {
   conversation: string;
   refused: Refused;
-  file: ChangedFile | null;
+  onDecided: (conflict: Conflict, taken: Taken[]) => void;
+  /** The agent's whole file, in place of the person's. */
   onForce: () => void;
   onLeaveOut: () => void;
   onClose: () => void;
@@ -21,107 +23,185 @@ interface ConflictProps {
 
 const MOST_QUOTED = 20_000;
 
-async function textOf(path: string, conversation: string): Promise<string | null> {
-  try {
-    return (await api.file(path, conversation)).content;
-  } catch (error) {
-    if (error instanceof ApiError && error.status === 404) return null;
-    throw error;
-  }
-}
-
-/** The first hunk whose old lines are no longer in `mine`: there both sides changed something. */
-function placeOf(file: ChangedFile | null, mine: string | null): number {
-  const hunks = file?.hunks ?? [];
-  const gone = hunks.find((hunk) => mine !== null && !`\n${mine}\n`.includes(`\n${oldText(hunk.text)}\n`));
-  return (gone ?? hunks[0])?.new_start ?? 1;
-}
-
-function oldText(hunk: string): string {
-  const lines = hunk.replace(/\n$/, "").split("\n");
-  return lines.filter((line) => line.startsWith(" ") || line.startsWith("-")).map((line) => line.slice(1)).join("\n");
-}
-
-/** A text whose lines are marked where the texts it is compared with have no such line. */
-function Marked({ text, before }: { text: string; before: ReadonlySet<string> | null }) {
-  if (!before) return text;
-  return text.split("\n").map((line, at) => (
-    <span key={at} className={before.has(line) ? undefined : "differs"}>
-      {line}
-      {"\n"}
-    </span>
-  ));
-}
-
-export function ConflictDialog({ conversation, refused, file, onForce, onLeaveOut, onClose }: ConflictProps) {
-  const [mine, setMine] = useState<string | null>(null);
-  const [agents, setAgents] = useState<string | null>(null);
-  const [here, setHere] = useState(false);
-  const path = refused.path;
+/** Where a path conflicts; null where it does not, or where no lines can decide. */
+function useConflict(conversation: string, path: string): Conflict | null | undefined {
+  const [found, setFound] = useState<Conflict | null | undefined>(undefined);
   useEffect(() => {
-    Promise.all([textOf(path.slice(1), "none"), textOf(path.slice(1), conversation)]).then(([yours, theirs]) => {
-      setMine(yours);
-      setAgents(theirs);
-      setHere(true);
-    }, complain);
-  }, [path, conversation]);
-  const panes = useRef<HTMLDivElement>(null);
-  const firstLine = useMemo(() => placeOf(file, mine), [file, mine]);
-  useEffect(() => {
-    // All three begin at the place in question.
-    for (const pre of panes.current?.querySelectorAll("pre") ?? []) {
-      pre.scrollTop = Math.max(0, firstLine - 3) * Number.parseFloat(getComputedStyle(pre).lineHeight);
-    }
-  }, [here, firstLine]);
-  const together = (event: UIEvent<HTMLPreElement>): void => {
-    const { scrollTop, scrollLeft } = event.currentTarget;
-    for (const pre of panes.current?.querySelectorAll("pre") ?? []) pre.scrollTo(scrollLeft, scrollTop);
-  };
-  const base = agents !== null && file?.hunks ? baseOf(agents, file.hunks) : null;
-  const ask = (): void => {
-    liveConversation(conversation).say("message", t.resolveMessage(path.slice(1), (mine ?? "").slice(0, MOST_QUOTED)));
-    toast(t.askedAgent);
-    onClose();
-  };
-  const before = useMemo(() => new Set((base ?? "").split("\n")), [base]);
-  // Of the beginning, what one side no longer has.
-  const kept = useMemo(() => {
-    const theirs = new Set((agents ?? "").split("\n"));
-    return new Set((mine ?? "").split("\n").filter((line) => theirs.has(line)));
-  }, [mine, agents]);
-  const pane = (title: string, text: string | null, others = before) => (
-    <section>
-      <h3>{title}</h3>
-      <pre tabIndex={0} aria-label={title} onScroll={together}>
-        {here && <Marked text={text ?? t.notThere} before={text === null || base === null ? null : others} />}
-      </pre>
-    </section>
+    let here = true;
+    api.conflict(conversation, path).then(
+      (conflict) => here && setFound(conflict),
+      (error: unknown) => {
+        if (!here) return;
+        setFound(null);
+        if (!(error instanceof ApiError && error.status === 404)) complain(error);
+      },
+    );
+    return () => {
+      here = false;
+    };
+  }, [conversation, path]);
+  return found;
+}
+
+async function askAgent(conversation: string, path: string): Promise<void> {
+  const mine = await api.file(path, "none").then(
+    (file) => file.content ?? "",
+    (error: unknown) => {
+      if (error instanceof ApiError && error.status === 404) return "";
+      throw error;
+    },
   );
+  liveConversation(conversation).say("message", t.resolveMessage(path, mine.slice(0, MOST_QUOTED)));
+  toast(t.askedAgent);
+}
+
+function Merged({ place }: { place: ConflictPlace }) {
+  const [first, last] = endsOf(place);
+  const whose = place.kind === "ours" ? t.yoursKept : place.kind === "theirs" ? t.agentsMerged : place.kind === "both" ? t.bothAlike : "";
+  return (
+    <li className={`place ${place.kind}`}>
+      {whose && <span className="badge">{whose}</span>}
+      {first.length + last.length === 0 && <p className="muted">{t.linesGone}</p>}
+      {first.length > 0 && <pre>{first.join("\n")}</pre>}
+      {place.cut > 0 && <p className="cut">{t.unchangedLines(place.cut)}</p>}
+      {last.length > 0 && <pre>{last.join("\n")}</pre>}
+    </li>
+  );
+}
+
+interface ChoiceProps {
+  place: ConflictPlace;
+  number: number;
+  of: number;
+  taken: Taken | undefined;
+  onTake: (taken: Taken) => void;
+}
+
+function Choice({ place, number, of, taken, onTake }: ChoiceProps) {
+  const name = useId();
+  const radio = (take: Taken["take"], label: string) => (
+    <label>
+      <input
+        type="radio"
+        name={name}
+        checked={taken?.take === take}
+        onChange={() => onTake(take === "text" ? { take, text: bothOf(place) } : { take, text: "" })}
+      />{" "}
+      {label}
+    </label>
+  );
+  const side = (text: string) => (linesOf(text).length > 0 ? <pre tabIndex={0}>{linesOf(text).join("\n")}</pre> : <p className="muted">{t.linesGone}</p>);
+  return (
+    <li className={`place conflict ${taken ? "decided" : ""}`}>
+      <fieldset>
+        <legend>{t.conflictNumber(number, of)}</legend>
+        <div className="sides">
+          <section className={taken?.take === "ours" || taken?.take === "both" ? "taken" : ""}>
+            {radio("ours", t.yourVersion)}
+            {side(place.ours)}
+          </section>
+          <section className={taken?.take === "theirs" || taken?.take === "both" ? "taken" : ""}>
+            {radio("theirs", t.agentVersion)}
+            {side(place.theirs)}
+          </section>
+        </div>
+        <div className="more">
+          {radio("both", t.takeBoth)}
+          {radio("text", t.editPlace)}
+          {place.base !== "" && (
+            <details>
+              <summary>{t.baseVersion}</summary>
+              <pre>{linesOf(place.base).join("\n")}</pre>
+            </details>
+          )}
+        </div>
+        {taken?.take === "text" && (
+          <textarea
+            className="input"
+            aria-label={t.ownText(number)}
+            rows={Math.min(14, Math.max(3, linesOf(taken.text ?? "").length + 1))}
+            value={taken.text}
+            onChange={(event) => onTake({ take: "text", text: event.target.value })}
+          />
+        )}
+      </fieldset>
+    </li>
+  );
+}
+
+/** The whole file of the agent, behind what it would throw away. */
+function WholeFile({ places, onForce }: { places: readonly ConflictPlace[] | null; onForce: () => void }) {
+  const lost = places ? lostLines(places) : null;
+  return (
+    <details className="whole-file">
+      <summary>{t.replaceMine}</summary>
+      <p>{lost === null ? t.replaceMineText : t.linesLost(lost.length)}</p>
+      {lost && lost.length > 0 && <pre>{lost.map((line) => `− ${line}`).join("\n")}</pre>}
+      <button type="button" className="button danger small" onClick={onForce}>
+        {t.replaceMine}
+      </button>
+    </details>
+  );
+}
+
+export function ConflictDialog({ conversation, refused, onDecided, onForce, onLeaveOut, onClose }: ConflictProps) {
+  const face = useFace();
+  const path = refused.path.replace(/^\//, "");
+  const conflict = useConflict(conversation, path);
+  const [decisions, setDecisions] = useState<Decisions>(new Map());
+  const places = conflict?.places ?? null;
+  const conflicts = (places ?? []).flatMap((place, at) => (place.kind === "conflict" ? [at] : []));
+  const taken = places ? takesOf(places, decisions) : null;
+  const left = places ? undecided(places, decisions) : 0;
   return (
     <Dialog
       wide
-      title={path.slice(1)}
+      title={path}
       onClose={onClose}
       foot={
         <>
           <button type="button" className="button" onClick={onLeaveOut}>
             {t.keepMine}
           </button>
-          <button type="button" className="button" onClick={ask}>
+          <button
+            type="button"
+            className="button"
+            onClick={() => {
+              askAgent(conversation, path).catch(complain);
+              onClose();
+            }}
+          >
             {t.askResolve}
           </button>
-          <button type="button" className="button primary" onClick={onForce}>
-            {t.takeAgents}
-          </button>
+          {places && conflict && (
+            <button type="button" className="button primary" disabled={taken === null} onClick={() => taken && onDecided(conflict, taken)}>
+              {left > 0 ? t.placesLeft(left) : face === "dev" ? t.landDecided : t.keepDecided}
+            </button>
+          )}
         </>
       }
     >
-      <p>{refusalReason(refused.reason)}</p>
-      <div className="panes" ref={panes}>
-        {pane(t.baseVersion, base, kept)}
-        {pane(t.yourVersion, mine)}
-        {pane(t.agentVersion, agents)}
-      </div>
+      <p>{refusalReason(conflict?.reason || refused.reason)}</p>
+      {conflict === undefined && <Loading label={t.loading} />}
+      {places && (
+        <ol className="places">
+          {places.map((place, at) =>
+            place.kind === "conflict" ? (
+              <Choice
+                key={at}
+                place={place}
+                number={conflicts.indexOf(at) + 1}
+                of={conflicts.length}
+                taken={decisions.get(at)}
+                onTake={(now) => setDecisions((before) => new Map(before).set(at, now))}
+              />
+            ) : (
+              <Merged key={at} place={place} />
+            ),
+          )}
+        </ol>
+      )}
+      {conflict !== undefined && <WholeFile places={places} onForce={onForce} />}
     </Dialog>
   );
 }

@@ -17,10 +17,16 @@ import type { Contents } from "./contents.ts";
 import { FileHead, HunkHead, Notes } from "./file_head.tsx";
 import type { Place } from "./keys.ts";
 import { Chunk, placeOfLine, type LinePlace, type Widgets } from "./lines.tsx";
+import type { Viewed } from "./viewed.ts";
 
+/** A comment being written: what is typed is kept by its id, its place follows its line. */
 export interface Form extends LinePlace {
+  id: string;
   path: string;
   endLine: number | null;
+  quote: string;
+  /** On a line that was unfolded: no hunk knows it. */
+  between: boolean;
 }
 
 interface DiffListProps {
@@ -37,6 +43,8 @@ interface DiffListProps {
   form: Form | null;
   onForm: (form: Form | null) => void;
   handle: Ref<ListHandle>;
+  onDecide: (path: string) => void;
+  viewed: Viewed;
 }
 
 type Row = DiffRow | { kind: "outdated"; key: string; estimate: number };
@@ -96,7 +104,7 @@ function GapRow({ gap, left, up, down, onOpen }: Extract<DiffRow, { kind: "gap" 
 }
 
 export function DiffList(props: DiffListProps) {
-  const { conversation, files, known, contents, choice, onChoice, comments, view, ignoreSpace, place, form, onForm, handle } = props;
+  const { conversation, files, known, contents, choice, onChoice, comments, view, ignoreSpace, place, form, onForm, handle, onDecide, viewed } = props;
   const [shapes, setShapes] = useState<ReadonlyMap<string, FileShape>>(new Map());
   const plain = useRows(files, known, shapes, view, ignoreSpace);
   const said = useMemo(() => byFile(comments.all, files), [comments.all, files]);
@@ -116,6 +124,17 @@ export function DiffList(props: DiffListProps) {
       }),
     [files, plain, said],
   );
+  // What was seen is folded, and opens again once it is something else.
+  const seen = files.filter(viewed.has).map((file) => file.path).join("\n");
+  const before = useRef("");
+  useEffect(() => {
+    const [old, now] = [new Set(before.current.split("\n")), new Set(seen.split("\n"))];
+    before.current = seen;
+    for (const { path } of files) {
+      if (now.has(path) && !old.has(path)) reshape(path, () => ({ shut: true }));
+      else if (old.has(path) && !now.has(path)) reshape(path, () => ({ shut: false }));
+    }
+  }, [seen]);
   // Where somebody goes is opened.
   useEffect(() => {
     if (place && shapes.get(place.path)?.shut) reshape(place.path, () => ({ shut: false }));
@@ -135,7 +154,7 @@ export function DiffList(props: DiffListProps) {
     if (!file || !row) return null;
     switch (row.kind) {
       case "notes":
-        return <Notes file={file} />;
+        return <Notes file={file} onDecide={() => onDecide(file.path)} />;
       case "body":
         return (
           <Body
@@ -209,6 +228,8 @@ export function DiffList(props: DiffListProps) {
                 choice={choice}
                 onChoice={onChoice}
                 onOpen={(open) => reshape(file.path, () => ({ shut: !open }))}
+                viewed={viewed.has(file)}
+                onViewed={(on) => viewed.set(file, on)}
               />,
             )}
             {rows}
@@ -224,7 +245,17 @@ export function formAt(file: ChangedFile, hunk: string | null): Form | null {
   const found = file.hunks?.find((one) => one.id === hunk) ?? file.hunks?.[0];
   const lines = found ? hunkData(found).lines : [];
   const first = lines.find((line) => line.type === "insert") ?? lines.find((line) => line.type === "delete") ?? lines[0];
-  return first ? { path: file.path, ...placeOfLine(first), endLine: null } : null;
+  return first ? { id: newId(), path: file.path, ...placeOfLine(first), endLine: null, quote: first.content, between: false } : null;
+}
+
+/** Return a comment being written where its line is now; null when its line is gone. */
+export function followed(form: Form, files: readonly ChangedFile[]): Form | null {
+  const file = files.find((one) => one.path === form.path);
+  if (!file) return null;
+  if (file.hunks === null || form.between) return form;
+  const line = lineNow(form, file.hunks.map(hunkData));
+  if (line === null) return null;
+  return line === form.line ? form : { ...form, line, endLine: form.endLine && form.endLine + line - form.line };
 }
 
 /** What stands below the lines of a file: its comments, and the form where it is open. */
@@ -241,9 +272,8 @@ function useWidgets(props: DiffListProps, said: ReturnType<typeof byFile>): (fil
     }
     const save = (text: string): void => {
       if (!form) return;
-      const { side, line, endLine } = form;
-      const quote = lineText(hunks, side, line) ?? known.get(file.path)?.text?.[line - 1] ?? "";
-      comments.put({ id: newId(), path: file.path, side, line, endLine, text, quote, sent: false });
+      const { id, side, line, endLine, quote } = form;
+      comments.put({ id, path: file.path, side, line, endLine, text, quote, sent: false });
       onForm(null);
     };
     const below = (line: Line): ReactNode => {
@@ -256,13 +286,16 @@ function useWidgets(props: DiffListProps, said: ReturnType<typeof byFile>): (fil
           {here.map((comment) => (
             <CommentView key={comment.id} conversation={conversation} comment={comment} outdated={false} onRemove={() => comments.remove(comment.id)} />
           ))}
-          {isForm && form && <CommentForm place={form} onCancel={() => onForm(null)} onSave={save} />}
+          {isForm && form && <CommentForm key={form.id} place={form} onCancel={() => onForm(null)} onSave={save} />}
         </>
       );
     };
     const pick = ({ side, line }: LinePlace, extend: boolean): void => {
       const goesOn = extend && form?.path === file.path && form.side === side && line > form.line;
-      onForm(goesOn && form ? { ...form, endLine: line } : { path: file.path, side, line, endLine: null });
+      if (goesOn && form) return onForm({ ...form, endLine: line });
+      const shown = lineText(hunks, side, line);
+      const quote = shown ?? known.get(file.path)?.text?.[line - 1] ?? "";
+      onForm({ id: newId(), path: file.path, side, line, endLine: null, quote, between: shown === null });
     };
     return { below, pick };
   };

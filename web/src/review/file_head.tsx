@@ -13,6 +13,8 @@ interface HeadProps {
   choice: Choice;
   onOpen: (open: boolean) => void;
   onChoice: (choice: Choice) => void;
+  viewed: boolean;
+  onViewed: (seen: boolean) => void;
 }
 
 function mode(value: number | null): string {
@@ -36,7 +38,7 @@ function Facts({ file }: { file: ChangedFile }) {
   );
 }
 
-export function FileHead({ file, open, comments, choice, onOpen, onChoice }: HeadProps) {
+export function FileHead({ file, open, comments, choice, onOpen, onChoice, viewed, onViewed }: HeadProps) {
   const Chevron = open ? ChevronDown : ChevronRight;
   return (
     <header>
@@ -59,12 +61,16 @@ export function FileHead({ file, open, comments, choice, onOpen, onChoice }: Hea
       </h2>
       {comments > 0 && <span className="badge">{t.commentCount(comments)}</span>}
       {file.kind !== "delete" && <Counts file={file} />}
+      <label className="check viewed" title={t.viewedHint}>
+        <input type="checkbox" checked={viewed} aria-label={t.viewedFile(file.path.slice(1))} onChange={() => onViewed(!viewed)} />
+        <span>{t.viewed}</span>
+      </label>
       <FileMark file={file} choice={choice} onChoice={onChoice} />
     </header>
   );
 }
 
-export function Notes({ file }: { file: ChangedFile }) {
+export function Notes({ file, onDecide }: { file: ChangedFile; onDecide?: () => void }) {
   const drift = file.uncertain ? t.uncertainText : file.drift === "conflict" ? t.conflictText : file.drift === "mergeable" ? t.mergeableText : null;
   return (
     <>
@@ -88,6 +94,11 @@ export function Notes({ file }: { file: ChangedFile }) {
           <span>
             <TriangleAlert size={15} aria-hidden="true" />
             <span>{drift}</span>
+            {file.drift === "conflict" && onDecide && (
+              <button type="button" className="button small" onClick={onDecide}>
+                {t.resolve}
+              </button>
+            )}
           </span>
         </div>
       )}

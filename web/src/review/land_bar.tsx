@@ -9,7 +9,6 @@ import { count } from "../state/words.ts";
 import { t } from "../text.ts";
 import { Dialog, Problem } from "../ui/kit.tsx";
 import { LandingCheckPart } from "./check.tsx";
-import { ConflictDialog } from "./conflict.tsx";
 import type { Review } from "./use_review.ts";
 
 interface BarProps {
@@ -19,6 +18,7 @@ interface BarProps {
   drafts: number;
   running: boolean;
   landing: LandingProgress | null;
+  viewed: number;
   onSendComments: () => void;
 }
 
@@ -35,7 +35,7 @@ export function HowFar({ landing }: { landing: LandingProgress | null }) {
   );
 }
 
-export function LandBar({ conversation, review, files, drafts, running, landing, onSendComments }: BarProps) {
+export function LandBar({ conversation, review, files, drafts, running, landing, viewed, onSendComments }: BarProps) {
   const face = useFace();
   const [asking, setAsking] = useState(false);
   const chosen = summary(files, review.choice);
@@ -49,6 +49,7 @@ export function LandBar({ conversation, review, files, drafts, running, landing,
         {chosen.hunks > 0 && `, ${(face === "dev" ? count(chosen.hunks, t.hunk, t.hunks) : count(chosen.hunks, t.place, t.places))}`}
         {chosen.red > 0 && <span className="badge danger" style={{ marginLeft: 8 }}>{t.redChosen(chosen.red)}</span>}
         {more > 0 && `, ${t.andBeside([...review.beside.include, ...review.beside.settings].map((path) => path.slice(1)).join(", "))}`}
+        {viewed > 0 && <span className="muted"> – {t.viewedOf(viewed, files.length)}</span>}
         {running && <span className="muted"> – {t.stillWorking}</span>}
       </p>
       <LandingCheckPart conversation={conversation} plan={review.plan} />
@@ -125,9 +126,8 @@ function LandedHistory({ landed }: { landed: Landing }) {
   );
 }
 
-export function Outcome({ conversation, review, files }: { conversation: string; review: Review; files: readonly ChangedFile[] }) {
+export function Outcome({ review, onDecide }: { review: Review; onDecide: (refused: Refused) => void }) {
   const face = useFace();
-  const [open, setOpen] = useState<Refused | null>(null);
   const { landed, refused, moved } = review;
   if (!landed && refused.length === 0 && moved.length === 0) return null;
   return (
@@ -161,7 +161,7 @@ export function Outcome({ conversation, review, files }: { conversation: string;
                   <span className="mono">{row.path.replace(/^\//, "")}</span> – {refusalReason(row.reason)}
                 </span>
                 {!landed && (
-                  <button type="button" className="button small" onClick={() => setOpen(row)}>
+                  <button type="button" className="button small" onClick={() => onDecide(row)}>
                     {t.resolve}
                   </button>
                 )}
@@ -184,22 +184,6 @@ export function Outcome({ conversation, review, files }: { conversation: string;
           </p>
           <LandedHistory landed={landed} />
         </Problem>
-      )}
-      {open && (
-        <ConflictDialog
-          conversation={conversation}
-          refused={open}
-          file={files.find((file) => file.path === open.path) ?? null}
-          onClose={() => setOpen(null)}
-          onForce={() => {
-            setOpen(null);
-            void review.force(open.path);
-          }}
-          onLeaveOut={() => {
-            setOpen(null);
-            review.leaveOut(open.path);
-          }}
-        />
       )}
     </div>
   );

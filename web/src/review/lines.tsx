@@ -2,6 +2,7 @@
 
 import { memo, useMemo, type ReactNode } from "react";
 import type { LinesRow } from "../state/diff_rows.ts";
+import { withMarks } from "../state/hidden_marks.ts";
 import type { Line, Pair } from "../state/hunks.ts";
 import { wordEdits, type Ranges } from "../state/word_edits.ts";
 import { t } from "../text.ts";
@@ -33,18 +34,52 @@ export function placeOfLine(line: Line): LinePlace {
 
 const SIGNS = { insert: "+", delete: "−", normal: " " };
 
-function Code({ line, colours, changed }: { line: Line; colours: Colours | null; changed: Map<Line, Ranges> }) {
-  const ranges = changed.get(line);
-  const pieces = colours?.get(line);
-  if (!pieces && !ranges) return line.content || "\u200b";
-  const plain = pieces ?? [{ text: line.content, colour: "", edited: false }];
-  return withEdits(plain, ranges).map((piece, at) =>
-    piece.edited || piece.colour ? (
-      <span key={at} className={`${piece.colour}${piece.edited ? " edit" : ""}`}>
+/** A text whose unseen characters are seen. */
+function Seen({ text }: { text: string }) {
+  const pieces = withMarks(text);
+  if (pieces.length === 1 && !pieces[0]?.mark) return text;
+  return pieces.map((piece, at) =>
+    piece.mark ? (
+      <span key={at} className="unseen" title={t.unseen}>
         {piece.text}
       </span>
     ) : (
       piece.text
+    ),
+  );
+}
+
+/** How a changed line ends, where that is not the usual way. */
+function Ending({ line }: { line: Line }) {
+  if (line.type === "normal" || !(line.cr || line.open)) return null;
+  return (
+    <span className="unseen" title={line.open ? t.noLineEnd : t.crLf}>
+      {line.open ? t.noLineEnd : "CR LF"}
+    </span>
+  );
+}
+
+function Code({ line, colours, changed }: { line: Line; colours: Colours | null; changed: Map<Line, Ranges> }) {
+  return (
+    <>
+      <Pieces line={line} colours={colours} changed={changed} />
+      <Ending line={line} />
+    </>
+  );
+}
+
+function Pieces({ line, colours, changed }: { line: Line; colours: Colours | null; changed: Map<Line, Ranges> }) {
+  const ranges = changed.get(line);
+  const pieces = colours?.get(line);
+  if (!pieces && !ranges) return line.content ? <Seen text={line.content} /> : "\u200b";
+  const plain = pieces ?? [{ text: line.content, colour: "", edited: false }];
+  return withEdits(plain, ranges).map((piece, at) =>
+    piece.edited || piece.colour ? (
+      <span key={at} className={`${piece.colour}${piece.edited ? " edit" : ""}`}>
+        <Seen text={piece.text} />
+      </span>
+    ) : (
+      <Seen key={at} text={piece.text} />
     ),
   );
 }

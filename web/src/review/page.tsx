@@ -4,6 +4,7 @@ import { ArrowLeft, Columns2, Keyboard, ListTree, PartyPopper, Pilcrow, Rows2 } 
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { api } from "../api/client.ts";
+import type { Refused } from "../api/types.ts";
 import { SidebarButton, useMedia } from "../app/shell.tsx";
 import { useFace, useLinks } from "../app/place.tsx";
 import { useFacts, useLive } from "../chat/use_live.ts";
@@ -14,9 +15,11 @@ import { t } from "../text.ts";
 import { Dialog, Empty, IconButton, Loading, Problem } from "../ui/kit.tsx";
 import { complain, toast } from "../ui/toasts.tsx";
 import type { ListHandle } from "../ui/window_list.tsx";
+import { typedIn } from "./comment_box.tsx";
 import { useComments } from "./comments.ts";
+import { ConflictDialog } from "./conflict.tsx";
 import { useContents } from "./contents.ts";
-import { DiffList, formAt, type Form } from "./diff_list.tsx";
+import { DiffList, followed, formAt, type Form } from "./diff_list.tsx";
 import { useKeys, type Place } from "./keys.ts";
 import { Elsewhere } from "./elsewhere.tsx";
 import { Folded } from "./folded.tsx";
@@ -24,6 +27,7 @@ import { GitStory } from "./git_story.tsx";
 import { HowFar, LandBar, Outcome } from "./land_bar.tsx";
 import { ChangeTree, inReviewOrder } from "./tree.tsx";
 import { useReview } from "./use_review.ts";
+import { useViewed } from "./viewed.ts";
 
 const NOTHING: readonly ChangedFile[] = [];
 
@@ -81,12 +85,14 @@ export default function ReviewPage({ id }: { id: string }) {
   const running = isBusy(state) && state.status === "running";
   const review = useReview(id, ready ? state.filesVersion : 0);
   const comments = useComments(id);
+  const viewed = useViewed(id);
   const face = useFace();
   const { diffView } = usePreferences();
   const narrow = useMedia("(max-width: 860px)");
   const [ignoreSpace, setIgnoreSpace] = useState(false);
   const [tree, setTree] = useState(false);
   const [form, setForm] = useState<Form | null>(null);
+  const [deciding, setDeciding] = useState<Refused | null>(null);
   const list = useRef<ListHandle>(null);
   const { files, known, contents } = useFiles(id, review.files);
   const show = useCallback((place: Place): void => {
@@ -99,6 +105,18 @@ export default function ReviewPage({ id }: { id: string }) {
     },
     [files],
   );
+  // The agent may change what somebody writes about: the form goes along, and no word is lost.
+  useEffect(() => {
+    if (!form || files.length === 0) return;
+    const now = followed(form, files);
+    const text = typedIn(form.id);
+    if (now === null && text) {
+      const { id: formId, path, side, line, endLine, quote } = form;
+      comments.put({ id: formId, path, side, line, endLine, text, quote, sent: false });
+      toast(t.draftKept);
+    }
+    setForm(now);
+  }, [files]);
   const keys = useKeys({ files, choice: review.choice, onChoice: review.setChoice, show, onComment: commentAt });
   useAddressedPlace(files, keys.go);
   const isBeside = review.beside.include.length + review.beside.settings.length > 0;
@@ -156,7 +174,7 @@ export default function ReviewPage({ id }: { id: string }) {
           {tree && <button type="button" className="scrim narrow-only" aria-label={t.close} onClick={() => setTree(false)} />}
           <div className="diffs">
             <Elsewhere entries={state.entries} ready={ready} review={review} />
-            <Outcome conversation={id} review={review} files={files} />
+            <Outcome review={review} onDecide={setDeciding} />
             <GitStory review={review} files={files.length} />
             <Folded review={review} />
             {files.length === 0 && drafts.length === 0 && <HowFar landing={state.landing} />}
@@ -182,13 +200,34 @@ export default function ReviewPage({ id }: { id: string }) {
                 form={form}
                 onForm={setForm}
                 handle={list}
+                onDecide={(path) => setDeciding({ path, reason: "" })}
+                viewed={viewed}
               />
             )}
             {(files.length > 0 || drafts.length > 0 || isBeside) && (
-              <LandBar conversation={id} review={review} files={files} drafts={drafts.length} running={running} landing={state.landing} onSendComments={() => void send().catch(complain)} />
+              <LandBar conversation={id} review={review} files={files} drafts={drafts.length} running={running} landing={state.landing} viewed={files.filter(viewed.has).length} onSendComments={() => void send().catch(complain)} />
             )}
           </div>
         </div>
+      )}
+      {deciding && (
+        <ConflictDialog
+          conversation={id}
+          refused={deciding}
+          onClose={() => setDeciding(null)}
+          onDecided={(conflict, taken) => {
+            setDeciding(null);
+            void review.resolve(conflict, taken);
+          }}
+          onForce={() => {
+            setDeciding(null);
+            void review.force(deciding.path);
+          }}
+          onLeaveOut={() => {
+            setDeciding(null);
+            review.leaveOut(deciding.path);
+          }}
+        />
       )}
       {keys.help && <Help onClose={() => keys.setHelp(false)} />}
     </>

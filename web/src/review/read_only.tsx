@@ -9,6 +9,7 @@ import type { ChangedFile } from "../state/review.ts";
 import { size } from "../state/words.ts";
 import { t } from "../text.ts";
 import { SECTION_GAP, WindowList, type ListHandle } from "../ui/window_list.tsx";
+import { linkWords, modeWords } from "./bodies.tsx";
 import { Chunk, type Widgets } from "./lines.tsx";
 import { Counts } from "./tree.tsx";
 
@@ -16,11 +17,14 @@ const QUIET: Widgets = { below: () => null, pick: () => undefined };
 const NONE: readonly never[] = [];
 
 function inWords(file: ChangedFile): string {
-  if (file.kind === "delete") return t.wasDeleted;
+  if (file.kind === "delete") return file.type === "dir" ? t.directoryDeleted(file.inside.length) : t.wasDeleted;
   if (file.renamedFrom) return t.onlyRenamed;
+  if (file.type === "symlink") return linkWords(file);
   if (file.type !== "file") return t.isA(file.type);
   if (file.binary) return t.binaryText(null, size(file.size ?? 0));
-  return file.hunks === null ? t.tooLargeToShow : t.noTextChange;
+  if (file.hunks === null) return t.tooLargeToShow;
+  if (file.longLines) return t.longText;
+  return file.oldMode !== null && file.oldMode !== file.mode ? modeWords(file) : t.noTextChange;
 }
 
 interface ReadOnlyProps {

@@ -3,7 +3,7 @@
 import { ChevronDown, ChevronRight, ShieldAlert, X } from "lucide-react";
 import { useEffect, useMemo, useRef, useState } from "react";
 import { Virtuoso, type VirtuosoHandle } from "react-virtuoso";
-import { fileMark, flagReason, setAll, setFile, type ChangedFile, type Choice } from "../state/review.ts";
+import { fileMark, flagReason, isByItself, setAll, setFile, type ChangedFile, type Choice } from "../state/review.ts";
 import { t } from "../text.ts";
 import { IconButton } from "../ui/kit.tsx";
 
@@ -42,6 +42,7 @@ export function treeRows(files: readonly ChangedFile[], shut: ReadonlySet<string
 
 export function Counts({ file }: { file: ChangedFile }) {
   if (file.binary) return <span className="counts muted">{t.binary}</span>;
+  if (file.kind === "delete" && file.type === "dir") return <span className="counts minus">{t.directoryOf(file.inside.length)}</span>;
   if (file.kind === "delete") return <span className="counts minus">{t.deletedShort}</span>;
   if (file.added + file.removed === 0) return null;
   return (
@@ -92,7 +93,7 @@ export function ChangeTree({ files, choice, current, open, onChoice, onPick, onC
     const wanted = query.trim().toLowerCase();
     return treeRows(wanted ? files.filter((file) => file.path.toLowerCase().includes(wanted)) : files, shut);
   }, [files, query, shut]);
-  const ordinary = files.filter((file) => !file.isRed);
+  const ordinary = files.filter((file) => !isByItself(file));
   const all = ordinary.length > 0 && ordinary.every((file) => choice[file.path] === "all");
   const some = !all && ordinary.some((file) => choice[file.path] !== undefined);
   useEffect(() => {

@@ -1,8 +1,8 @@
 /** The state of one review: what changed, what is chosen, what a landing answered. Not here: drawing. */
 
-import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { useCallback, useEffect, useMemo, useRef, useState, type RefObject } from "react";
 import { api, ApiError } from "../api/client.ts";
-import type { FoldedRow, GitRepository, Landing, LandingPlan, Refused } from "../api/types.ts";
+import type { Conflict, FoldedRow, GitRepository, Landing, LandingPlan, Refused, Taken } from "../api/types.ts";
 import {
   changedFiles,
   firstChoice,
@@ -20,6 +20,7 @@ import { complain, toast } from "../ui/toasts.tsx";
 
 /** More paths than this are not asked about one by one before a landing: an address has an end. */
 const MOST_PATHS = 60;
+const LOOK_MS = 2_000;
 const NO_GIT: readonly GitRepository[] = [];
 const NONE_FOLDED: readonly FoldedRow[] = [];
 
@@ -45,6 +46,8 @@ export interface Review {
   busy: boolean;
   land: () => Promise<void>;
   force: (path: string) => Promise<void>;
+  /** Land one file as somebody decided its conflicting places. */
+  resolve: (conflict: Conflict, taken: Taken[]) => Promise<void>;
   undo: (force?: boolean) => Promise<void>;
   discard: (paths?: string[]) => Promise<void>;
   leaveOut: (path: string) => void;
@@ -57,6 +60,37 @@ interface Loaded {
   folded: readonly FoldedRow[];
   /** What the server said, to know whether it says the same again. */
   said: string;
+}
+
+/**
+ * Look again when what would land is no longer what was loaded: somebody edited the directory (UI-90).
+ *
+ * Asked while the page is seen, and never for more than a twentieth of the time.
+ */
+function useDrift(conversation: string, loaded: RefObject<Loaded | null>, load: () => Promise<void>): void {
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let gone = false;
+    const look = async (): Promise<void> => {
+      clearTimeout(timer);
+      const began = performance.now();
+      try {
+        const known = loaded.current?.plan.plan;
+        if (document.visibilityState === "visible" && known && (await api.landingPlan(conversation)).plan !== known && !gone) await load();
+      } catch {
+        // the next look, or whatever the person does, says what is wrong
+      }
+      if (!gone) timer = setTimeout(() => void look(), Math.max(LOOK_MS, 20 * (performance.now() - began)));
+    };
+    const now = (): void => void look();
+    timer = setTimeout(now, LOOK_MS);
+    addEventListener("focus", now);
+    return () => {
+      gone = true;
+      clearTimeout(timer);
+      removeEventListener("focus", now);
+    };
+  }, [conversation, loaded, load]);
 }
 
 export function useReview(conversation: string, version: number): Review {
@@ -88,6 +122,7 @@ export function useReview(conversation: string, version: number): Review {
     }
   }, [conversation]);
   useEffect(() => void load(), [load, version]);
+  useDrift(conversation, before, load);
 
   const work = useCallback(
     async (todo: () => Promise<void>): Promise<void> => {
@@ -125,6 +160,9 @@ export function useReview(conversation: string, version: number): Review {
   const force = (path: string): Promise<void> =>
     work(async () => setLanded(await api.land(conversation, { paths: [path], accept: [path], force: true })));
 
+  const resolve = ({ path, plan }: Conflict, taken: Taken[]): Promise<void> =>
+    work(async () => setLanded(await api.land(conversation, { paths: [path], accept: [path], plan, resolved: { [path]: taken } })));
+
   const landCommits = (): Promise<void> => work(async () => setLanded(await api.land(conversation, { partial: true })));
 
   const undo = (anyway = false): Promise<void> =>
@@ -152,5 +190,5 @@ export function useReview(conversation: string, version: number): Review {
   const git = loaded?.git ?? NO_GIT;
   const folded = loaded?.folded ?? NONE_FOLDED;
   const commits = loaded?.plan.commits ?? false;
-  return { files, choice, setChoice, problem, plan, git, commits, folded, beside, setBeside, landCommits, moved, refused, landed, busy, land, force, undo, discard, leaveOut };
+  return { files, choice, setChoice, problem, plan, git, commits, folded, beside, setBeside, landCommits, moved, refused, landed, busy, land, force, resolve, undo, discard, leaveOut };
 }

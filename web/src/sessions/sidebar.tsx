@@ -1,12 +1,13 @@
 /** The list of sessions beside every page: state, changed files, cost, age; search, rename, fork, delete. */
 
-import { Bell, Box, Brain, ChartNoAxesColumn, Code, Ellipsis, GitFork, GraduationCap, History, KeyRound, LayoutGrid, Moon, Pencil, Plus, Search, Sparkles, Sun, SunMoon, Trash2 } from "lucide-react";
+import { Bell, Box, Brain, ChartNoAxesColumn, CircleUserRound, Code, Ellipsis, GitFork, GraduationCap, History, KeyRound, LayoutGrid, LogOut, Moon, Pencil, Plus, Search, Sparkles, Sun, SunMoon, Trash2 } from "lucide-react";
 import { useEffect, useState } from "react";
 import { Link, useLocation } from "wouter";
-import { api } from "../api/client.ts";
+import { api, token } from "../api/client.ts";
 import { base } from "../api/place.ts";
 import type { ConversationRow } from "../api/types.ts";
 import { useFace, useLinks } from "../app/place.tsx";
+import { signOut } from "../app/sign_in_elsewhere.ts";
 import { chooseTheme, prefer, themeOf, usePreferences, type Theme } from "../state/preferences.ts";
 import { ago, count, dollars } from "../state/words.ts";
 import { t } from "../text.ts";
@@ -130,6 +131,25 @@ function useAttention(rows: readonly ConversationRow[] | null): void {
   }, [names, notify]);
 }
 
+/** Who is signed in, and the way out; nothing on a server that asks nobody. */
+function Account() {
+  const [me, setMe] = useState<{ name: string; role: string } | null>(null);
+  const signedIn = token.get() !== null;
+  useEffect(() => {
+    if (!signedIn) return;
+    api.me().then(
+      (found) => setMe({ name: found.name || found.email || t.somebody, role: found.role ?? "" }),
+      () => undefined, // the page that is open says what is wrong
+    );
+  }, [signedIn]);
+  if (!signedIn || !me) return null;
+  const leave = (): void => {
+    signOut();
+    location.reload();
+  };
+  return <Menu up label={t.account(me.name, me.role)} icon={CircleUserRound} items={[{ label: t.signOut, icon: LogOut, onPick: leave }]} />;
+}
+
 export function Sidebar({ current, onNew }: { current: string | null; onNew: () => void }) {
   const face = useFace();
   const links = useLinks();
@@ -191,6 +211,7 @@ export function Sidebar({ current, onNew }: { current: string | null; onNew: () 
         )}
       </nav>
       <div className="side-foot">
+        <Account />
         <ThemeMenu />
         <IconButton icon={Bell} label={notify ? t.notifyStop : t.notifyStart} pressed={notify} onClick={() => void askNotify().catch(complain)} />
         <Link className="button icon plain" href={links.landings} aria-label={face === "dev" ? t.landings : t.keptChanges} title={face === "dev" ? t.landings : t.keptChanges}>

@@ -30,7 +30,7 @@ export function lineText(hunks: readonly ReviewHunk[], side: "old" | "new", line
  *
  * Lines that many files have many times over (braces, blank ones) are not followed.
  */
-export function lineNow(comment: ReviewComment, hunks: readonly ReviewHunk[]): number | null {
+export function lineNow(comment: Pick<ReviewComment, "side" | "line" | "quote">, hunks: readonly ReviewHunk[]): number | null {
   if (lineText(hunks, comment.side, comment.line) === comment.quote) return comment.line;
   if (comment.quote.trim().length < 4) return null;
   let nearest: number | null = null;

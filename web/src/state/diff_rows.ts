@@ -28,7 +28,7 @@ export type DiffRow =
   | { kind: "body"; key: string; estimate: number; what: Body };
 
 /** What stands where there are no lines to compare. */
-export type Body = "loading" | "problem" | "nothing" | "deleted" | "binary" | "image" | "special" | "large";
+export type Body = "loading" | "problem" | "nothing" | "deleted" | "binary" | "image" | "special" | "large" | "huge" | "long" | "directory" | "mode";
 
 /** How many lines of a gap are shown, from its beginning and from its end. */
 export interface Opened {
@@ -106,12 +106,16 @@ export function hasWarning(file: ChangedFile): boolean {
 function bodyOf(file: ChangedFile, known: Known | null, shape: Shape): Body | null {
   const hunks = file.hunks ?? known?.hunks ?? null;
   if (known?.problem) return "problem";
+  if (file.kind === "delete" && file.type === "dir") return "directory";
   if (file.kind === "delete") return known?.gone ? null : "deleted";
   if (file.type !== "file") return "special";
   if (file.binary) return isImage(file.path) ? "image" : "binary";
+  if (file.tooLarge) return "huge";
   if (isLarge(file) && !shape.large) return "large";
   if (hunks === null) return "loading";
-  return hunks.length === 0 ? "nothing" : null;
+  if (file.longLines) return "long";
+  if (hunks.length > 0) return null;
+  return file.oldMode !== null && file.oldMode !== file.mode ? "mode" : "nothing";
 }
 
 /** Cut lines into pieces small enough to be drawn in a moment. */

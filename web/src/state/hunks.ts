@@ -8,6 +8,10 @@ export interface Line {
   readonly content: string;
   readonly oldLine: number | null;
   readonly newLine: number | null;
+  /** It ends with CR LF. */
+  readonly cr?: boolean;
+  /** The last line of a file, which nothing ends. */
+  readonly open?: boolean;
 }
 
 /** Two lines beside each other; null where a side has none. */
@@ -39,15 +43,19 @@ function parsed(hunk: WireHunk): ReviewHunk {
   const lines: Line[] = [];
   const text = hunk.text.endsWith("\n") ? hunk.text.slice(0, -1) : hunk.text;
   for (const line of text.split("\n")) {
-    const content = line.endsWith("\r") ? line.slice(1, -1) : line.slice(1);
+    const cr = line.endsWith("\r") ? { cr: true } : {};
+    const content = cr.cr ? line.slice(1, -1) : line.slice(1);
     if (line.startsWith("+")) {
-      lines.push({ type: "insert", content, oldLine: null, newLine });
+      lines.push({ type: "insert", content, oldLine: null, newLine, ...cr });
       newLine += 1;
     } else if (line.startsWith("-")) {
-      lines.push({ type: "delete", content, oldLine, newLine: null });
+      lines.push({ type: "delete", content, oldLine, newLine: null, ...cr });
       oldLine += 1;
-    } else if (!line.startsWith("\\") && !line.startsWith("@@")) {
-      lines.push({ type: "normal", content, oldLine, newLine });
+    } else if (line.startsWith("\\")) {
+      const last = lines.pop();
+      if (last) lines.push({ ...last, open: true });
+    } else if (!line.startsWith("@@")) {
+      lines.push({ type: "normal", content, oldLine, newLine, ...cr });
       oldLine += 1;
       newLine += 1;
     }

@@ -32,6 +32,8 @@ export interface LiveView {
 }
 
 const HIDDEN_FLUSH_MS = 150;
+const LONG_TEXT = 20_000;
+const LONG_FLUSH_MS = 100;
 /** How long a history that is read back may stay undrawn: nobody reads its beginning while it races by. */
 const CATCH_UP_MS = 1500;
 /** Of a history with more records than this the last `TAIL` come first, the others once those are shown. */
@@ -109,6 +111,7 @@ export class LiveConversation {
       frame: (frame, size) => this.#take(frame, size),
       sent: (frame) => this.traffic.add("out", frame, JSON.stringify(frame).length),
       connection: (connection, retryAt) => this.#set({ connection, retryAt }),
+      expecting: () => this.#view.state.status === "running",
       cursor: () => this.#view.state.cursor || this.#beginning(),
       unsent: () => this.#view.unsent.map(({ id, kind, content }) => ({ type: kind, content, id })),
     });
@@ -166,7 +169,14 @@ export class LiveConversation {
     }
     this.#flushing = true;
     if (document.hidden) setTimeout(this.#flush, HIDDEN_FLUSH_MS);
+    else if (this.#isLong()) setTimeout(this.#flush, LONG_FLUSH_MS);
     else requestAnimationFrame(this.#flush);
+  }
+
+  /** Whether an answer has grown so long that drawing it for each frame would be all that the page does. */
+  #isLong(): boolean {
+    const last = this.#view.state.entries.at(-1);
+    return last !== undefined && "text" in last && typeof last.text === "string" && last.text.length > LONG_TEXT;
   }
 
   /** Whether `frame` is history with more to come: a long one is folded and drawn once, not frame by frame. */

@@ -23,6 +23,14 @@ export interface ChangedFile {
   mode: number | null;
   oldMode: number | null;
   binary: boolean;
+  /** No hunks can be had of it; a changed line is longer than is shown. */
+  tooLarge: boolean;
+  longLines: boolean;
+  /** Where a link points, and pointed. */
+  target: string | null;
+  oldTarget: string | null;
+  /** The deleted files in a deleted directory, which is one change. */
+  inside: readonly string[];
   uncertain: boolean;
   hunks: readonly WireHunk[] | null;
   flags: readonly string[];
@@ -38,8 +46,11 @@ export interface ChangedFile {
   /** What had been read from outside. */
   taint: readonly string[];
   drift: PlanEntry["drift"];
+  /** Names its present content; null where no plan speaks of it. */
+  version: string | null;
 }
 
+const NONE: readonly string[] = [];
 export const NOTHING_BESIDE = { include: [], settings: [] } as const;
 
 export type Grade = PlanEntry["grade"];
@@ -64,6 +75,11 @@ export function changedFiles(diff: Diff, plan: LandingPlan | null): ChangedFile[
           mode: file.mode,
           oldMode: file.old_mode,
           binary: file.binary,
+          tooLarge: file.too_large ?? false,
+          longLines: file.long_lines ?? false,
+          target: file.target ?? null,
+          oldTarget: file.old_target ?? null,
+          inside: NONE,
           uncertain: file.base === "uncertain",
           hunks: file.renamed_from ? [] : file.hunks,
           flags: file.flags,
@@ -76,13 +92,13 @@ export function changedFiles(diff: Diff, plan: LandingPlan | null): ChangedFile[
     );
   // A file that only moved is one change, not two.
   const moved = new Set(written.flatMap((file) => (file.renamedFrom ? [file.renamedFrom] : [])));
-  const gone = diff.deleted.filter((path) => !moved.has(path));
-  const deleted = gone.map((path) =>
+  const gone = deletions(diff.deleted, moved);
+  const deleted = gone.map(({ path, inside, all }) =>
     withPlan(
       {
         ...place(path),
         kind: "delete",
-        type: "file",
+        type: inside.length > 0 || entries.get(path)?.op === "rmdir" ? "dir" : "file",
         renamedFrom: null,
         added: 0,
         removed: 0,
@@ -90,6 +106,11 @@ export function changedFiles(diff: Diff, plan: LandingPlan | null): ChangedFile[
         mode: null,
         oldMode: null,
         binary: false,
+        tooLarge: false,
+        longLines: false,
+        target: null,
+        oldTarget: null,
+        inside,
         uncertain: false,
         hunks: null,
         flags: [],
@@ -97,15 +118,55 @@ export function changedFiles(diff: Diff, plan: LandingPlan | null): ChangedFile[
         reasons: [],
       },
       entries.get(path),
+      ...all.map((one) => entries.get(one)),
     ),
   );
   return [...written, ...deleted].sort(byPlace);
 }
 
-type Bare = Omit<ChangedFile, "isRed" | "isMarked" | "tainted" | "taint" | "drift">;
+interface Deletion {
+  path: string;
+  /** Its files, where it is a directory; and all that is deleted with it. */
+  inside: readonly string[];
+  all: readonly string[];
+}
 
-function withPlan(file: Bare, entry: PlanEntry | undefined, source?: PlanEntry): ChangedFile {
-  const both = [entry, source];
+/** Deleted paths without those of a deleted directory; one from which a file moved stays in pieces. */
+function deletions(deleted: readonly string[], moved: ReadonlySet<string>): Deletion[] {
+  const found: Deletion[] = [];
+  const sorted = [...deleted].sort(byCode);
+  const parents = new Set(sorted.map((path) => path.slice(0, path.lastIndexOf("/"))));
+  const left = new Set([...moved].flatMap((path) => parentsOf(path)));
+  let top: { path: string; inside: string[]; all: string[] } | null = null;
+  for (const path of sorted) {
+    if (top && path.startsWith(`${top.path}/`)) {
+      top.all.push(path);
+      if (!parents.has(path)) top.inside.push(path);
+      continue;
+    }
+    if (moved.has(path)) continue;
+    const row = { path, inside: [] as string[], all: [] as string[] };
+    top = parents.has(path) && !left.has(path) ? row : null;
+    found.push(row);
+  }
+  return found;
+}
+
+function parentsOf(path: string): string[] {
+  const cut = path.lastIndexOf("/");
+  return cut <= 0 ? [] : [path.slice(0, cut), ...parentsOf(path.slice(0, cut))];
+}
+
+/** In the order in which a directory comes right before what it holds. */
+function byCode(a: string, b: string): number {
+  const [one, other] = [a.replaceAll("/", "\0"), b.replaceAll("/", "\0")];
+  return one < other ? -1 : one > other ? 1 : 0;
+}
+
+type Bare = Omit<ChangedFile, "isRed" | "isMarked" | "tainted" | "taint" | "drift" | "version">;
+
+function withPlan(file: Bare, entry: PlanEntry | undefined, ...more: (PlanEntry | undefined)[]): ChangedFile {
+  const both = [entry, ...more];
   const said = new Map([file, ...both].flatMap((one) => (one?.flags ?? []).map((flag, at) => [flag, one?.reasons?.[at] ?? ""] as const)));
   const grades = [file.grade, ...both.map((one) => one?.grade ?? "free")];
   const grade = STRICTNESS[Math.max(...grades.map((one) => STRICTNESS.indexOf(one)))] ?? "free";
@@ -118,7 +179,8 @@ function withPlan(file: Bare, entry: PlanEntry | undefined, source?: PlanEntry):
     taint: [...new Set(both.flatMap((one) => one?.taint ?? []))],
     isRed: grade === "needs_accept",
     isMarked: grade === "held",
-    drift: source?.drift === "conflict" ? "conflict" : (entry?.drift ?? "none"),
+    drift: more.some((one) => one?.drift === "conflict") ? "conflict" : (entry?.drift ?? "none"),
+    version: entry?.new ?? null,
   };
 }
 
@@ -138,9 +200,14 @@ function byPlace(a: ChangedFile, b: ChangedFile): number {
 /** By path: "all", or the ids of chosen hunks; a path that is missing does not land. */
 export type Choice = Readonly<Record<string, "all" | readonly string[]>>;
 
-/** Return the choice a review begins with: everything that is neither red nor in conflict. */
+/** Whether it is ticked by itself only: it is red, in conflict, or nobody can see here what changed in it. */
+export function isByItself(file: ChangedFile): boolean {
+  return file.isRed || file.drift === "conflict" || file.tooLarge || file.longLines;
+}
+
+/** Return the choice a review begins with. */
 export function firstChoice(files: readonly ChangedFile[]): Choice {
-  const ordinary = files.filter((file) => !file.isRed && file.drift !== "conflict");
+  const ordinary = files.filter((file) => !isByItself(file));
   return Object.fromEntries(ordinary.map((file) => [file.path, "all" as const]));
 }
 
@@ -158,9 +225,11 @@ export function keptChoice(choice: Choice, before: readonly ChangedFile[], after
     }
     const chosen = choice[file.path];
     if (chosen === undefined) continue;
+    // It cannot land without a decision any more: ticked, it would keep all the others from landing.
+    if (file.drift === "conflict" && old.drift !== "conflict") continue;
     if (chosen === "all") {
-      // A red file that changed since it was ticked must be looked at again.
-      if (!file.isRed || sameContent(old, file)) kept[file.path] = "all";
+      // What was ticked by itself and changed since must be looked at again.
+      if (!isByItself(file) || sameContent(old, file)) kept[file.path] = "all";
       continue;
     }
     if (file.hunks === null) {
@@ -176,7 +245,7 @@ export function keptChoice(choice: Choice, before: readonly ChangedFile[], after
 
 function sameContent(a: ChangedFile, b: ChangedFile): boolean {
   const ids = (file: ChangedFile): string => (file.hunks ?? []).map((hunk) => hunk.id).join();
-  return a.kind === b.kind && a.size === b.size && a.mode === b.mode && ids(a) === ids(b);
+  return a.version === b.version && a.kind === b.kind && a.size === b.size && a.mode === b.mode && ids(a) === ids(b);
 }
 
 export function fileMark(choice: Choice, file: ChangedFile): "all" | "some" | "none" {
@@ -206,10 +275,10 @@ export function setHunk(choice: Choice, file: ChangedFile, hunk: string, on: boo
   return { ...choice, [file.path]: every.filter((id) => now.has(id)) };
 }
 
-/** Choose or leave all ordinary files; red ones stay as they are. */
+/** Choose or leave all ordinary files; those that are ticked by themselves stay as they are. */
 export function setAll(choice: Choice, files: readonly ChangedFile[], on: boolean): Choice {
   let next = choice;
-  for (const file of files) if (!file.isRed) next = setFile(next, file, on);
+  for (const file of files) if (!isByItself(file)) next = setFile(next, file, on);
   return next;
 }
 
@@ -231,9 +300,9 @@ export function summary(files: readonly ChangedFile[], choice: Choice): Summary 
   return { files: chosen.length, of: files.length, hunks, red: chosen.filter((file) => file.isRed).length };
 }
 
-/** Every path that a change is about: a file that moved is two. */
+/** Every path that a change is about: a file that moved is two, a directory all it held. */
 export function pathsOf(file: ChangedFile): string[] {
-  return file.renamedFrom ? [file.renamedFrom, file.path] : [file.path];
+  return file.renamedFrom ? [file.renamedFrom, file.path] : [file.path, ...file.inside];
 }
 
 /** What is ticked beside the files: folded rows that land with the rest, and git settings accepted by name. */

@@ -64,8 +64,10 @@ export const shell = {
   toUserFace: "Simple face",
 
   signIn: "Sign in",
+  signOut: "Sign out",
+  account: (name: string, role: string) => `Signed in as ${name}${role ? ` (${role})` : ""}`,
   token: "Token",
-  tokenHint: "Made on the server with “bowerbird token create NAME”. It is kept for this tab only.",
+  tokenHint: "Made on the server with “bowerbird token create NAME”. It is kept until you sign out or close the last tab.",
   googleAway: "Google's sign-in cannot be reached from here.",
   googleRefused: "This Google account is not allowed here. Ask whoever runs the server.",
   orToken: "or with a token",

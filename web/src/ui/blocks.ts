@@ -9,7 +9,30 @@ const FENCE = /^ {0,3}(`{3,}|~{3,})/;
  * neither indented nor part of a list.
  */
 export function splitBlocks(text: string): string[] {
+  return [...grownBlocks(null, text).blocks];
+}
+
+/** The blocks of a text that may grow, and where its last but one begins: all before that stay as they are. */
+export interface Blocks {
+  text: string;
+  blocks: readonly string[];
+  /** Of the last block but one: what its last line becomes may join the last one to it. */
+  start: number;
+  /** How many blocks come before it. */
+  sure: number;
+}
+
+/** Return the blocks of `text`; where it begins with the text before, only that one's last two are looked at. */
+export function grownBlocks(before: Blocks | null, text: string): Blocks {
+  if (before === null || !text.startsWith(before.text)) return split(text);
+  const rest = split(text.slice(before.start));
+  const blocks = [...before.blocks.slice(0, before.sure), ...rest.blocks];
+  return { text, blocks, start: before.start + rest.start, sure: before.sure + rest.sure };
+}
+
+function split(text: string): Blocks {
   const blocks: string[] = [];
+  let [start, last, at] = [0, 0, 0];
   let lines: string[] = [];
   let fence: string | null = null;
   let blank = false;
@@ -19,13 +42,14 @@ export function splitBlocks(text: string): string[] {
     if (blank && !goesOn && lines.length > 0) {
       blocks.push(lines.join("\n").trimEnd());
       lines = [];
+      [start, last] = [last, at];
     }
     if (mark && fence === null) fence = mark;
     else if (mark && fence !== null && mark.startsWith(fence) && line.trim() === mark) fence = null;
     lines.push(line);
     blank = line.trim() === "" && fence === null;
+    at += line.length + 1;
   }
-  const last = lines.join("\n").trimEnd();
-  if (last || blocks.length === 0) blocks.push(last);
-  return blocks;
+  blocks.push(lines.join("\n").trimEnd());
+  return { text, blocks, start, sure: Math.max(0, blocks.length - 2) };
 }

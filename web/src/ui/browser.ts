@@ -22,3 +22,13 @@ export async function copyText(text: string): Promise<void> {
 export async function mayNotify(): Promise<boolean> {
   return "Notification" in window && (await Notification.requestPermission()) === "granted";
 }
+
+/** Hand bytes to the browser's downloads under a name. */
+export function saveBlob(blob: Blob, name: string): void {
+  const address = URL.createObjectURL(blob);
+  const link = document.createElement("a");
+  link.href = address;
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(address), 10_000);
+}

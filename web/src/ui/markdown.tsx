@@ -4,15 +4,16 @@
  */
 
 import { ImageOff } from "lucide-react";
-import { memo, useMemo, type ReactNode } from "react";
+import { memo, useMemo, useRef, type ReactNode } from "react";
 import ReactMarkdown, { type Components } from "react-markdown";
 import remarkGfm from "remark-gfm";
 import { t } from "../text.ts";
-import { splitBlocks } from "./blocks.ts";
+import { grownBlocks, type Blocks } from "./blocks.ts";
 import { Boundary } from "./boundary.tsx";
 import { CodeBlock } from "./code.tsx";
 
 const SAFE = /^(https?:|mailto:)/i;
+const DEFINITION = /^ {0,3}\[\^?[^\]\n]+\]:/m;
 const plugins = [remarkGfm];
 
 /** Return the host of an address, null when it is no address that a browser can read. */
@@ -36,6 +37,12 @@ function textOf(node: ReactNode): string {
 }
 
 const components: Components = {
+  p: ({ children }) => <p dir="auto">{children}</p>,
+  li: ({ children, className }) => (
+    <li dir="auto" className={className}>
+      {children}
+    </li>
+  ),
   a: ({ href, children }) =>
     href ? (
       <a href={href} target="_blank" rel="noopener noreferrer nofollow">
@@ -84,15 +91,41 @@ const Block = memo(function Block({ text, ready }: { text: string; ready: boolea
   );
 });
 
+function Drawn({ block, ready }: { block: string; ready: boolean }) {
+  return (
+    <Boundary of={block} instead={<pre>{block}</pre>}>
+      <Block text={block} ready={ready} />
+    </Boundary>
+  );
+}
+
+const GROUP = 16;
+
+/** Some finished blocks: one thing to compare for a long text that grows, not hundreds. */
+const Group = memo(
+  function Group({ blocks }: { blocks: readonly string[] }) {
+    return blocks.map((block, at) => <Drawn key={at} block={block} ready />);
+  },
+  (before, after) => before.blocks.length === after.blocks.length && before.blocks.every((block, at) => block === after.blocks[at]),
+);
+
 /** Draw Markdown; while it grows only its last block is parsed again. */
 export const Markdown = memo(function Markdown({ text, done = true }: { text: string; done?: boolean }) {
-  const blocks = useMemo(() => splitBlocks(text), [text]);
+  const grown = useRef<Blocks | null>(null);
+  // Footnotes and references by name stand in other blocks than what names them.
+  const blocks = useMemo(() => {
+    if (done && DEFINITION.test(text)) return [text];
+    grown.current = grownBlocks(grown.current, text);
+    return grown.current.blocks;
+  }, [text, done]);
+  const groups: ReactNode[] = [];
+  const whole = blocks.length - 1 - ((blocks.length - 1) % GROUP);
+  for (let at = 0; at < whole; at += GROUP) groups.push(<Group key={at} blocks={blocks.slice(at, at + GROUP)} />);
   return (
     <div className="prose">
-      {blocks.map((block, index) => (
-        <Boundary key={index} of={block} instead={<pre>{block}</pre>}>
-          <Block text={block} ready={done || index < blocks.length - 1} />
-        </Boundary>
+      {groups}
+      {blocks.slice(whole).map((block, index) => (
+        <Drawn key={whole + index} block={block} ready={done || whole + index < blocks.length - 1} />
       ))}
     </div>
   );

@@ -80,7 +80,7 @@ def _sending_of(history: History) -> Sending:
 
 
 def introduced(view: SentView, identity: str, history: History) -> SentView:
-    """Return a view that says first who the agent is, while it is short or a summary stands in it (DE-60).
+    """Return a view that says first who the agent is, while it is short or a summary stands in it.
 
     Args:
         identity: what is said; "" leaves every view as it is.
@@ -171,13 +171,13 @@ def _is_own(message: Message, history: History) -> bool:
 def summary_text(
     summary: str, plan: SummaryPlan, transcript: str | None, notes: Mapping[str, str], left_out: int = 0
 ) -> str:
-    """Return the text that stands for `plan.old` from now on (AG-56).
+    """Return the text that stands for `plan.old` from now on.
 
     Args:
         summary: what the summariser wrote; "" when it failed and the old part is only left out.
         transcript: where the full text can be read.
         notes: heading → text: open tasks, changed files, plan.
-        left_out: exchanges left out without a summary (AG-57).
+        left_out: exchanges left out without a summary.
     """
     where = f" The full text is in {transcript} (read_file)." if transcript else ""
     if summary:

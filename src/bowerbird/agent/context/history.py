@@ -45,7 +45,7 @@ class History:
         compactions: in order of their making.
         started: ids of calls whose tool was started (their intent is journalled).
         unsent: ids of messages that are shown but not sent, say the partial answer of a failed
-            attempt that is run again (MO-32).
+            attempt that is run again.
         injected: ids of user messages that the runtime made; the user did not say these.
         last_context: input tokens of the newest model call since the last compaction, 0 = unknown.
         sending: what is sent of its beginning, worked out when it was built; never changed from then on.

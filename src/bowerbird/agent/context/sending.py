@@ -186,7 +186,7 @@ def results_id(asker: Message) -> str:
 
 
 def closed(messages: Sequence[Message], started: Collection[str]) -> list[Message]:
-    """Return `messages` with exactly one result directly after each call (AG-47, SE-11).
+    """Return `messages` with exactly one result directly after each call.
 
     A call without result gets an error result; results without a call, or far from it, are moved
     or left out. Messages without content are left out.

@@ -12,7 +12,7 @@ from bowerbird.tools.control import CompactNow, Control, EndTurn, EnterPlan, Exi
 def apply_control(turn: Turn, control: Control) -> RunEvent | None:
     """Change `turn` as `control` asks and return the step that records it, if any does.
 
-    A switch of tier holds from the next model call on, whatever else runs in the batch (MO-43).
+    A switch of tier holds from the next model call on, whatever else runs in the batch.
     """
     match control:
         case CompactNow(focus=focus):

@@ -79,7 +79,7 @@ async def run_turn(run: TurnRun) -> AsyncGenerator[RunEvent, None]:
         run: everything the turn needs.
 
     Raises:
-        ConfigError: the model's key or price is missing (MO-16, MO-52).
+        ConfigError: the model's key or price is missing.
         Exception: what an approver, inbox or budget raises, after stream and tools are stopped.
 
     Example:
@@ -141,7 +141,7 @@ async def _iteration(turn: Turn) -> Flow:
 
 
 async def _room(turn: Turn) -> Flow:
-    """Summarise old messages when someone asked for it or the window fills (AG-56, AG-58, MO-46)."""
+    """Summarise old messages when someone asked for it or the window fills."""
     focus, turn.compact_focus = turn.compact_focus, None
     if focus is not None:
         before = len(turn.history.compactions)

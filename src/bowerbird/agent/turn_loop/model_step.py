@@ -248,7 +248,7 @@ def _with_few_calls(end: End) -> tuple[list[Block], dict[str, str]]:
 
 
 def _told_apart(text: str) -> list[Block]:
-    """Return reasoning that was written as text as its own block (AG-16)."""
+    """Return reasoning that was written as text as its own block."""
     tags = ThinkTags()
     pieces = (*tags.feed(text), *tags.finish())
     thought = "".join(p.text for p in pieces if p.kind == "thinking").strip()
@@ -258,7 +258,7 @@ def _told_apart(text: str) -> list[Block]:
 
 
 def _canonical(turn: Turn, use: ToolUseBlock) -> ToolUseBlock:
-    """Return the call as its canonical tool and parameters: that is how it is recorded (TO-10)."""
+    """Return the call as its canonical tool and parameters: that is how it is recorded."""
     resolved = turn.run.tools.resolve(use.name, use.input)
     if resolved is None or resolved[0].name == use.name:
         return use
@@ -266,7 +266,7 @@ def _canonical(turn: Turn, use: ToolUseBlock) -> ToolUseBlock:
 
 
 def _cut_short(turn: Turn, request: ModelRequest, partial: _Partial) -> RunEvent:
-    """Return the record of an answer that was cut: its text; its calls are dropped (MO-32)."""
+    """Return the record of an answer that was cut: its text; its calls are dropped."""
     lost, text = _lost(turn, request, partial), "".join(partial.texts)
     if not text:
         return lost

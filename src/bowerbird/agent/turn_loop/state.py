@@ -126,7 +126,7 @@ class Turn:
 
     @property
     def rights(self) -> Policy:
-        """The policy as it stands now: less while this agent's plan waits for an answer (DE-64)."""
+        """The policy as it stands now: less while this agent's plan waits for an answer."""
         return replace(self.policy, awaiting=True) if self.run.who.awaiting() else self.policy
 
     def view(self) -> History:

@@ -20,6 +20,7 @@ from bowerbird.agent.turn_loop.model_step import Ask
 from bowerbird.agent.turn_loop.state import Turn
 from bowerbird.core.errors import InvalidArgument
 from bowerbird.core.events import Injected
+from bowerbird.core.forms import convert
 from bowerbird.core.messages import user_text
 
 MORE_TRIES = 2
@@ -120,7 +121,7 @@ def output_spec(schema: Mapping[str, Any] | None, data_model: Any) -> OutputSpec
         found = msgspec.json.schema(data_model)
     except TypeError as error:
         raise InvalidArgument(f"data_model {data_model.__name__} has no JSON Schema: {error}") from error
-    return OutputSpec(_checked_schema(found), lambda value: msgspec.convert(value, data_model))
+    return OutputSpec(_checked_schema(found), lambda value: convert(value, data_model))
 
 
 def _is_record(kind: Any) -> bool:

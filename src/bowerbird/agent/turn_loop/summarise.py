@@ -47,7 +47,7 @@ async def compact(turn: Turn, reason: Reason, focus: str = "") -> Flow:
     """Put a summary in place of the old messages; yields the steps that record it.
 
     Nothing is yielded when there is nothing to summarise. A summary that fails or does not shrink
-    gives way to leaving out the oldest exchanges (AG-57).
+    gives way to leaving out the oldest exchanges.
     """
     history = turn.view()
     plan = plan_summary(history, turn.window)
@@ -131,7 +131,7 @@ def _message(plan: SummaryPlan, left_out: int, transcript: str | None) -> str:
 
 
 def too_large(turn: Turn) -> str | None:
-    """Return what to say when one message alone does not fit the window, else None (AG-57)."""
+    """Return what to say when one message alone does not fit the window, else None."""
     view = sent_view(turn.view()).messages
     fixed = text_tokens(*turn.system)
     largest = max(view, key=lambda m: estimate_tokens((m,)), default=None)

@@ -95,9 +95,9 @@ class Runner:
         )
 
     async def take_mark(self, calls: Iterable[Prepared]) -> None:
-        """Take the mark that calls of processes go back to after a crash; before their intents (WS-41).
+        """Take the mark that calls of processes go back to after a crash; before their intents.
 
-        There is none while other processes write the branch: such a call is then not repeated (WS-42).
+        There is none while other processes write the branch: such a call is then not repeated.
         """
         run = self._turn.run
         needed = any(_tool(p).process and _tool(p).recorded == "branch" for p in calls)
@@ -172,7 +172,7 @@ class Runner:
             if self._cancel.is_set():
                 raise
             result = ToolResult.error("CancelledError: the tool cancelled itself")
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a tool raises is the model's message (AG-48); sys.exit() in one must not end the process
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a tool raises is the model's message; sys.exit() in one must not end the process
             lack = descriptors.ran_out(error)
             text = f"{type(error).__name__}: {error}" if lack is None else descriptors.words(lack)
             result = ToolResult.error(text)

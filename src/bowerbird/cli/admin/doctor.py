@@ -93,6 +93,7 @@ async def _all_checks(loaded: "Loaded", *, online: bool) -> list[Check]:
         lambda: _database(loaded, data_dir),
         lambda: _sandbox(loaded, data_dir),
         lambda: _hidden(loaded),
+        lambda: _hooks(loaded),
         _python,
         _search,
         lambda: _model(loaded, online=online),
@@ -114,6 +115,13 @@ def _settings(loaded: "Loaded") -> Check:
     if loaded.warnings:
         return Check("settings", "degraded", "; ".join(loaded.warnings), "see `bowerbird config check`")
     return Check("settings", "ok", where)
+
+
+async def _hooks(loaded: "Loaded") -> list[Check]:
+    from bowerbird.app.mapping import hooks_of
+
+    found = [f"{hook.event}: {hook.command}" for hook in hooks_of(loaded.settings)]
+    return [Check("hooks", "ok", "\n".join(found) + " (outside the sandbox, as you)")] if found else []
 
 
 async def _data_directory(data_dir: Path, min_free_mb: int) -> list[Check]:

@@ -16,6 +16,7 @@ import msgspec
 from bowerbird.cli.terminal.exits import CONFIG, FAILED, PARTLY, USAGE, CliExit, Refused
 from bowerbird.cli.terminal.text import harmless, one_line
 from bowerbird.core.errors import AlreadyAnswered, BowerbirdError, LandingRefused, SessionError, TurnRunning
+from bowerbird.core.forms import decode
 from bowerbird.models.settings import is_loopback
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ class Requests:
         """
         raw = await self._answer(method, path, body, query or {}, patient=patient)
         try:
-            return msgspec.json.decode(raw)
+            return decode(raw)
         except msgspec.DecodeError:
             raise Refused(
                 f"{harmless(self.address.url)} is not a Bowerbird server: it sent no JSON", FAILED
@@ -141,7 +142,7 @@ class Requests:
 
     def _refusal(self, status: int, raw: bytes) -> BowerbirdError:
         try:
-            data = cast("dict[str, Any]", msgspec.json.decode(raw))
+            data = cast("dict[str, Any]", decode(raw))
             detail, code = data.get("detail"), str(data.get("code", ""))
         except (msgspec.DecodeError, AttributeError):
             url = harmless(self.address.url)

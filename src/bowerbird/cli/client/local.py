@@ -10,13 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from bowerbird.cli.client.local_rest import LocalRest
 from bowerbird.cli.client.protocol import Fix, News, Preferences, Row
 from bowerbird.cli.terminal.exits import USAGE, CliExit
 from bowerbird.cli.terminal.picking import branch_paths
 from bowerbird.core.errors import ConfigError, InvalidWorkspace, NoModel, TurnRunning
+from bowerbird.core.forms import decode
 from bowerbird.core.threads import to_thread
 from bowerbird.sessions import shown
 from bowerbird.sessions.live.hub import Published, TurnMark
@@ -337,7 +336,7 @@ def _usage(published: Published, lines: Sequence[str]) -> Row | None:
     """Return what a turn used in the wire's words, where its end was put into them."""
     if not lines or not isinstance(published.event, TurnMark) or not published.event.has_stopped:
         return None
-    return msgspec.json.decode(lines[-1], type=Row).get("usage")
+    return decode(lines[-1], Row).get("usage")
 
 
 def _landing(landing: "Landing") -> Row:

@@ -11,8 +11,6 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from bowerbird.cli.client.protocol import Contest, Fix, News, Preferences, Row
 from bowerbird.cli.client.server_rest import ServerRest
 from bowerbird.cli.terminal.exits import USAGE, CliExit, Refused
@@ -21,6 +19,7 @@ from bowerbird.cli.terminal.text import harmless, one_line
 from bowerbird.core import wire
 from bowerbird.core.errors import BowerbirdError, NoPendingRequest, UnknownSession
 from bowerbird.core.events import LandingProgress, SubagentEnd, SubagentStart
+from bowerbird.core.forms import convert
 from bowerbird.sessions.live.hub import Published, TurnMark
 from bowerbird.sessions.review import NO_CHECK, ToLand
 
@@ -293,7 +292,7 @@ class ServerClient(ServerRest):
                 with suppress(Refused):  # what counts is the answer
                     for row in await self._requests.get("/api/landings/running"):
                         if which.items() <= row.items():
-                            told(msgspec.convert(row, LandingProgress))
+                            told(convert(row, LandingProgress))
             return answering.result()
         finally:
             answering.cancel()

@@ -165,7 +165,6 @@ def land(
         )  # fmt: skip
         asked = await choose(screen, client, thread_id, wanted, patch=patch, yes=yes)
         if asked is None:
-            say_landed(screen, None)
             return shell.json(NOTHING) if json else DONE
         if check:
             show = shell.json if json else None
@@ -228,7 +227,7 @@ def landings(shell: Shell, *, json: bool, workspace: str | None) -> int:
 
 
 def fix(shell: Shell, *, landing: str, how: str, json: bool, workspace: str | None) -> int:
-    """Lead a landing that needs attention out of it: try it again, take it back, or give it up (D-1)."""
+    """Lead a landing that needs attention out of it: try it again, take it back, or give it up."""
 
     async def work(client: Client) -> int:
         wanted = one_of([row["id"] for row in await client.landings()], landing, client.where)

@@ -99,11 +99,11 @@ async def choose(
     plan = await client.plan(thread_id, wanted.paths, wanted.include)
     entries = [row for row in plan["entries"] if not row["ignored"]]
     if not entries and not (plan.get("commits") and wanted.commits != "never"):
-        return None
+        return _nothing(screen, _why_empty(plan["entries"], wanted))
     if patch and entries:
         choice = await choose_hunks(screen, entries, await client.diff(thread_id, wanted.paths))
         if choice.is_empty:
-            return None
+            return _nothing(screen)
         accept = (*wanted.accept, *choice.accept)
         paths, hunks = choice.paths or None, choice.hunks or None
         return replace(wanted, paths=paths, hunks=hunks, accept=accept, include=())
@@ -118,12 +118,22 @@ async def choose(
         for path in declined:
             screen.warn(f"stays on the branch: {harmless_path(path)}", "yellow")
         if not rest:
-            return None
+            return _nothing(screen)
         chosen = replace(wanted, paths=rest, accept=accept, include=())  # the rest names what was included
         return await choose(screen, client, thread_id, chosen, patch=False, yes=yes)
     if entries and not yes and screen.can_ask and not await _confirm(screen, entries):
-        return None
+        return _nothing(screen)
     return replace(wanted, accept=accept, plan=plan["plan"])
+
+
+def _nothing(screen: Screen, why: str = "nothing was chosen") -> None:
+    screen.note(f"{why}; nothing landed")
+
+
+def _why_empty(entries: Sequence[Row], wanted: ToLand) -> str:
+    if entries:
+        return "only files that Git ignores have changed (`--include PATH` lands them, too)"
+    return "no such path has changed" if wanted.paths else "there are no changes to land"
 
 
 async def land_chosen(screen: Screen, client: Client, thread_id: str, wanted: ToLand) -> Row | LandingRefused:
@@ -209,9 +219,8 @@ async def _answer(screen: Screen, question: Question) -> Answer:
 
 
 def say_landed(screen: Screen, outcome: Outcome) -> None:
-    """Say what landed, or why nothing did."""
+    """Say what landed, or why nothing did; of nothing, `choose` has said why."""
     if outcome is None:
-        screen.note("nothing was chosen; nothing landed")
         return
     if isinstance(outcome, LandingRefused):
         screen.warn("nothing landed:", "red")

@@ -27,8 +27,7 @@ async def write_diff(
     """Show a session's changes in one of the three forms.
 
     Args:
-        chosen: only these paths; none = all, without what every door folds: caches, and what git ignores
-            (WS-65).
+        chosen: only these paths; none = all, without what every door folds: caches, and what git ignores.
     """
     paths: Sequence[str] | None = chosen or None
     found = await client.diff(thread_id, paths)

@@ -64,7 +64,8 @@ def attempt(
     async def here() -> int:
         from bowerbird.app import choose_model
 
-        chosen = choose_model(loaded, loaded.settings.cli.model)
+        # Attempts with models of their own need no other: the settings' one may lack its key.
+        chosen = choose_model(loaded, models[0] if models else loaded.settings.cli.model)
         if chosen.note:
             shell.terminal.note(chosen.note, "yellow")
         async with local_client(loaded, directory, model=chosen.name) as client:

@@ -205,6 +205,7 @@ class Chat:
         if message.said:
             self.screen.line(f"goes along: {', '.join(message.said)}", "dim")
         receipt = await self.client.send(session["id"], self.commands.attached(message.text))
+        self.commands.sent()
         turn_id = str(receipt["turn_id"])
         self._inbox[turn_id] = str(receipt["inbox_id"])
         if self.screen.mode == "running":

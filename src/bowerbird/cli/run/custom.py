@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from bowerbird.cli.client.protocol import Row
 from bowerbird.cli.run.slash_lines import COMMANDS, Slash
+from bowerbird.cli.terminal.exits import CliExit
 from bowerbird.core.errors import BowerbirdError
 from bowerbird.skills.commands import filled
 
@@ -59,12 +60,17 @@ class CustomCommands:
             session = await chat.ensure_session()
             before = str(session["model"] or chat.model)
             await chat.client.change(session["id"], {"model": row["model"]})
-        turn_id = await chat.send(text, named_in=command.argument)
-        if before:
-            self._models[turn_id] = before
+        try:
+            turn_id = await chat.send(text, named_in=command.argument)
+        except (BowerbirdError, CliExit, OSError):
+            await self._give_back(before)
+            raise
+        self._models[turn_id] = before
 
     async def ended(self, turn_id: str) -> None:
         """Give the session its own model back after a command's turn."""
-        before = self._models.pop(turn_id, "")
+        await self._give_back(self._models.pop(turn_id, ""))
+
+    async def _give_back(self, before: str) -> None:
         if before and self._chat.session is not None:
             await self._chat.client.change(self._chat.session["id"], {"model": before})

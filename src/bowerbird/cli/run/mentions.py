@@ -136,7 +136,7 @@ async def _found(client: Client, thread_id: str, names: BranchNames, word: str) 
             return None
         try:
             return await client.file(thread_id, path)
-        except BowerbirdError:
+        except (BowerbirdError, OSError):
             inside = (await names.get()).inside(path)
             if inside:
                 return {"path": f"{path}/", "files": inside}

@@ -168,7 +168,7 @@ class OneShot:
         async def begin() -> str:
             is_left = turn["state"] == "failed" or turn["stop_reason"] == "disconnected"
             if is_left or (turn["state"] == "running" and not client.is_server):
-                # Said before it is driven: a person's resume is no further death of the turn (SE-23).
+                # Said before it is driven: a person's resume is no further death of the turn.
                 await client.resume(thread_id)
             await client.drive(thread_id)
             if turn["state"] == "waiting" and self._ask is not None:

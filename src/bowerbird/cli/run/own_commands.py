@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 from bowerbird.cli.client.protocol import Client
 from bowerbird.cli.run.prompt_screen import ChatScreen
-from bowerbird.cli.terminal.text import one_line, plural
+from bowerbird.cli.terminal.exits import CliExit
+from bowerbird.cli.terminal.text import harmless, one_line, plural
+from bowerbird.core.errors import BowerbirdError
 
 if TYPE_CHECKING:
     from bowerbird.cli.run.chat import Chat
@@ -55,9 +57,12 @@ class TypedCommands:
         return held
 
     def attached(self, text: str) -> str:
-        """Return a message with the outputs since the last one."""
-        outputs, self._outputs = self._outputs, []
-        return "\n\n".join([text, *outputs])
+        """Return a message with the outputs since the last one; `sent` tells that it has arrived."""
+        return "\n\n".join([text, *self._outputs])
+
+    def sent(self) -> None:
+        """Begin again: what was attached is in the conversation."""
+        self._outputs.clear()
 
     async def run(self, thread_id: str, command: str) -> None:
         """Run a command and print what it prints."""
@@ -87,9 +92,12 @@ async def run_typed(chat: "Chat", command: str) -> None:
     if screen.mode == "running":
         screen.line("a command has to wait for the end of what runs (Ctrl+C stops it)", "yellow")
         return
-    await chat.commands.run((await chat.ensure_session())["id"], command)
-    await chat.refresh()
-    chat.say_changed()
+    try:
+        await chat.commands.run((await chat.ensure_session())["id"], command)
+        await chat.refresh()
+        chat.say_changed()
+    except (BowerbirdError, CliExit, OSError) as error:
+        screen.line(harmless(str(error)), "red")  # what was typed meanwhile is sent all the same
     screen.redraw()
     for text in chat.commands.held():
         screen.line("")

@@ -166,7 +166,7 @@ def with_input(shell: Shell, options: RunOptions) -> RunOptions:
 
 
 def _settle_doubt(shell: Shell, loaded: "Loaded", workspace: Path, options: RunOptions) -> None:
-    """Ask before working on a directory that nobody means (UI-69)."""
+    """Ask before working on a directory that nobody means."""
     doubt = doubt_about(
         workspace,
         home=Path.home().resolve(),

@@ -111,15 +111,14 @@ def last_lines(messages: Sequence[Row], *, width: int, height: int) -> list[str]
 
 
 async def show_past(chat: "Chat") -> None:
-    """Show where a session that is resumed stands: a screen of what was said last (UI-72)."""
+    """Show where a session that is resumed stands: a screen of what was said last."""
     if chat.session is None:
         return
     height = max(get_terminal_size().lines - ROOM_FOR_PROMPT, 5)
     messages = await chat.client.messages(chat.session["id"])
     for line in last_lines(messages, width=chat.screen.width, height=height):
         chat.screen.line(line)
-    if chat.changed:
-        chat.screen.line(f"{plural(len(chat.changed), 'file')} changed: /diff · /land · /discard")
+    chat.say_changed()
 
 
 def rename(shell: Shell, *, session: str, title: str) -> int:

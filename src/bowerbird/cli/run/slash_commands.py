@@ -170,17 +170,15 @@ class ChatReview:
 
 
 async def _land(chat: "Chat", argument: str) -> None:
-    given, has_message, message = f" {argument}".partition(" -m ")
+    given, has_message, message = f" {argument} ".partition(" -m ")
     words = given.split()
-    commit = CommitWish(message or None) if has_message or "--commit" in words else None
+    commit = CommitWish(message.strip() or None) if has_message or "--commit" in words else None
     session = await chat.ensure_session()
     given = [word for word in words if word not in ("--patch", "--include", "--commit")]
     included = {word for before, word in pairwise(words) if before == "--include"}
     paths = chat.client.paths([word for word in given if word not in included]) or None
-    screen, wanted = (
-        ChatReview(chat),
-        ToLand(paths=paths, include=chat.client.paths(sorted(included)), commit=commit),
-    )
+    screen = ChatReview(chat)
+    wanted = ToLand(paths=paths, include=chat.client.paths(sorted(included)), commit=commit)
     outcome = await land(screen, chat.client, session["id"], wanted, patch="--patch" in words)
     await chat.refresh()
     say_landed(screen, outcome)

@@ -61,6 +61,7 @@ def read_command_line(arguments: Sequence[str], commands: Collection[str] = COMM
         ('run', 'fix the test')
     """
     anywhere, rest = _take_anywhere(arguments)
+    rest = _command_first(rest, commands)
     if not rest or rest[0].startswith("-"):
         if rest and rest[0] in ("--help", "-h", "--version", "-V"):
             return CommandLine(anywhere, tuple(rest))
@@ -76,6 +77,18 @@ def read_command_line(arguments: Sequence[str], commands: Collection[str] = COMM
             f"To send it to the agent: bowerbird run {first}",
         )
     return CommandLine(anywhere, ("run", *rest))
+
+
+def _command_first(rest: list[str], commands: Collection[str]) -> list[str]:
+    """`-w DIR land` is `land -w DIR`; of other options in front, `run` is meant."""
+    count = (
+        2
+        if rest[:1] in (["-w"], ["--workspace"])
+        else int(rest[:1] != [] and rest[0].startswith("--workspace="))
+    )
+    if count and len(rest) > count and rest[count] in commands:
+        return [rest[count], *rest[:count], *rest[count + 1 :]]
+    return rest
 
 
 def _take_anywhere(arguments: Sequence[str]) -> tuple[Anywhere, list[str]]:

@@ -44,7 +44,7 @@ MEANINGS = {
     PIPE: "the reader of the output went away",
     TERMINATED: "terminated",
 }
-"""Every code a command may end with (UI-60); the manual's table is made of this."""
+"""Every code a command may end with; the manual's table is made of this."""
 
 _LIMITS = frozenset({"max_turns", "token_budget", "budget", "deadline", "truncated"})
 _UNANSWERED = frozenset({"approval_timeout", "awaiting_user"})
@@ -73,7 +73,7 @@ def code_of_turn(state: str, stop_reason: str | None, *, denied_last: bool = Fal
 
     Args:
         state: state of the turn. stop_reason: its wire name.
-        denied_last: a call was denied for want of a person before the final answer (UI-56).
+        denied_last: a call was denied for want of a person before the final answer.
 
     Example:
         >>> code_of_turn("done", "max_turns"), code_of_turn("done", "end_turn", denied_last=True)

@@ -94,7 +94,7 @@ class Doubt:
 
 
 def doubt_about(workspace: Path, *, home: Path, data_dir: Path, explicit: bool) -> Doubt | None:
-    """Return what speaks against working on `workspace` (UI-69), None when nothing does.
+    """Return what speaks against working on `workspace`, None when nothing does.
 
     Args:
         workspace: resolved. home: resolved. data_dir: where records are.

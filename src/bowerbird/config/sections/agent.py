@@ -131,7 +131,11 @@ class AgentSection(Section):
         5, "Most teammates active at once; a further one is refused.", env=("MAX_TEAMMATES",), ge=0, le=100
     )
     temperature: Float = key(
-        1.0, "Sent with main calls; left out for models that refuse it.", env=("TEMPERATURE",), ge=0, le=2
+        1.0,
+        "Sent with main calls; left out for models that refuse it. The embedded model gets 0.",
+        env=("TEMPERATURE",),
+        ge=0,
+        le=2,
     )
     subagent_temperature: Float = key(
         0.5, "The same for subagents.", env=("SUBAGENT_TEMPERATURE",), ge=0, le=2

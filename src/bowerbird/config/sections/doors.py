@@ -7,7 +7,7 @@ names those that people may look for).
 from ipaddress import ip_network
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, BeforeValidator
 
 from bowerbird.config.fields import Flag, Float, HttpUrl, Int, Names, Secret, Section, Text, Url, key, section
 
@@ -165,3 +165,31 @@ class WebSection(Section):
         DOCUMENTATION_HOSTS,
         "Hosts that may be fetched without a question, as globs; those that you add may be private.",
     )
+
+
+class HookEntry(Section):
+    """One command of `hooks`."""
+
+    command: Text = key(..., "Line for the shell; it gets the event as JSON on standard input.")
+    tools: Names = key((), "Tools it is about, empty = all.", allowed="names or patterns of tools")
+    timeout: Float = key(
+        30, "Time it has; a guard that is silent for longer forbids.", unit="s", ge=0.1, le=600
+    )
+
+
+def _hook(value: object) -> object:
+    """Accept a command alone."""
+    return {"command": value} if isinstance(value, str) else value
+
+
+HookLines = tuple[Annotated[HookEntry, BeforeValidator(_hook, json_schema_input_type=HookEntry | str)], ...]
+
+
+class HooksSection(Section):
+    """Commands of yours that are told what agents do; they run outside the sandbox, as you."""
+
+    before_tool: HookLines = key((), "Before a tool runs; may forbid it.", allowed="list of commands")
+    after_tool: HookLines = key((), "After a tool has run.", allowed="list of commands")
+    turn_end: HookLines = key((), "When a turn has ended.", allowed="list of commands")
+    before_land: HookLines = key((), "Before changes land; may forbid it.", allowed="list of commands")
+    notification: HookLines = key((), "When an agent asks a person something.", allowed="list of commands")

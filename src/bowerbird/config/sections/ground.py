@@ -182,6 +182,9 @@ class SandboxSection(Section):
         "nvm, opt, path, pyenv, python, rbenv, ruby, rustup, sdkman, uv, venv, volta",
         choices=("auto", "off", "none"),
     )
+    caches: Literal["auto", "off"] = key(
+        "auto", "Whether commands see your caches of packages (Go, Cargo, Maven, npm, pip …), copy-on-write."
+    )
     read_only: Names = key((), "Further directories readable in the sandbox.", allowed="absolute paths")
     env: dict[Text, Secret] = key({}, "Variables of every sandboxed process.")
     env_secrets: Names = key((), "Names of `env` that may look like secrets.")

@@ -3,13 +3,14 @@
 Here: tables made from the frames' own classes. Not here: any frame.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any, Union, cast, get_args
 
 import msgspec
 
 from bowerbird.core.events import LiveEvent
+from bowerbird.core.forms import convert, decode, decoder
 from bowerbird.core.tagged import Tagged
 from bowerbird.core.wire import answers, commands, conditions, questions, turns, work
 from bowerbird.core.wire.base import ClientFrame, ServerFrame, frame_type
@@ -38,7 +39,7 @@ PLAIN_TYPES = frozenset(name for name, kind in SERVER_FRAMES.items() if kind.is_
 
 _EVENTS: dict[str, type[Tagged]] = {frame_type(kind): kind for kind in get_args(LiveEvent)}
 _FRAME: Any = Union[tuple(SERVER_FRAMES.values())]  # noqa: UP007 - made of the table
-_decoder: msgspec.json.Decoder[ServerFrame] = msgspec.json.Decoder(_FRAME)
+_decode_frame: Callable[[bytes | str], ServerFrame] = decoder(_FRAME)
 
 
 class Unknown(ServerFrame, frozen=True):
@@ -64,9 +65,9 @@ def read_frame(text: str | bytes) -> ServerFrame:
         1
     """
     try:
-        return _decoder.decode(text)
+        return _decode_frame(text)
     except msgspec.ValidationError:
-        place = msgspec.json.decode(text, type=_Place)
+        place = decode(text, _Place)
         if place.type in SERVER_FRAMES:
             raise
         return Unknown(place.type, cursor=place.cursor, turn_id=place.turn_id)
@@ -99,4 +100,4 @@ def event_of_frame(frame: ServerFrame) -> LiveEvent | None:
     if not set(needed) <= set(frame.__struct_fields__):
         return None
     members: dict[str, Any] = {name: getattr(frame, name) for name in names if hasattr(frame, name)}
-    return cast("LiveEvent", msgspec.convert(members, kind))
+    return cast("LiveEvent", convert(members, kind))

@@ -41,6 +41,7 @@ class LocalModel:
         self._info = info
         self._all_tools = all_tools
         self._on_close = on_close
+        self._sorted: dict[str, bool] = {}
 
     @property
     def info(self) -> ModelInfo:
@@ -74,4 +75,4 @@ class LocalModel:
 
     def _exchange(self, request: ModelRequest) -> Exchange:
         tools = offered_tools(request.tools, request.tool_choice, self._all_tools)
-        return Exchange(self._engine, self._info, request, tools)
+        return Exchange(self._engine, self._info, request, tools, self._sorted)

@@ -17,10 +17,10 @@ from difflib import SequenceMatcher
 from typing import Any, cast
 
 from bowerbird.models.local.calls import READ_LINES, SEARCH_CONTEXT, SEARCH_LIMIT, telling_words
-from bowerbird.models.local.choices import CHANGE_WORDS, asks_for_change
 from bowerbird.models.local.grammar import Free, OneOf, Option, StepGrammar
 from bowerbird.models.local.results import tell
 from bowerbird.models.local.situation import Done, Situation, shown_part
+from bowerbird.models.local.sorting import CHANGE_WORDS
 
 NEEDS = frozenset({"search_files", "read_file", "edit_file", "write_file"})
 WHOLE_LINES = 60
@@ -31,6 +31,7 @@ _PATH = re.compile(r"(?<![\w./-])(?:[\w-]+/)*[\w-]*\.?[\w-]*[A-Za-z][\w-]*\.[A-Z
 _NEW_FILE = re.compile(r"\b(?:new|create|add|write|make)\b[^.]{0,20}\bfile\b", re.IGNORECASE)
 _WORD = re.compile(r"[A-Za-z_]\w{2,}|\d+(?:\.\d+)?")
 _SAID = 90
+_HITS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,14 @@ class Call:
 
     tool: str
     input: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Choose:
+    """A file that the model chooses to be read and changed; `asked` is all that it is told."""
+
+    asked: str
+    paths: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +86,7 @@ class Rewrite:
         return "````" if any("```" in line for line in self.lines) else "```"
 
 
-Move = Call | Say | Rewrite | StepGrammar
+Move = Call | Choose | Say | Rewrite | StepGrammar
 
 
 def next_move(situation: Situation, offered: frozenset[str]) -> Move | None:
@@ -92,7 +101,7 @@ def next_move(situation: Situation, offered: frozenset[str]) -> Move | None:
         'search_files'
     """
     task = situation.task
-    if not offered >= NEEDS or not asks_for_change(task) or not situation.files:
+    if not offered >= NEEDS or not situation.wants_change or not situation.files:
         return None
     done = [d for d in situation.calls if d.call.name in ("edit_file", "write_file")]
     if done:
@@ -109,9 +118,42 @@ def next_move(situation: Situation, offered: frozenset[str]) -> Move | None:
         return None
     if last.call.name == "read_file" and not last.forgotten:
         return _rewrite(situation, last)
-    if last.call.name == "search_files":
-        return StepGrammar((Option("read_file", (("path", OneOf(situation.files)),)),), noted=True)
-    return None
+    return _file_to_read(situation) if last.call.name == "search_files" else None
+
+
+def _file_to_read(situation: Situation) -> Call | Choose:
+    """Return the reading of the only file with what the task names, else the question which file it is."""
+    found = {_path_of(match) for match in _matches(situation)}.intersection(situation.files)
+    if len(found) == 1:
+        return Call("read_file", reading_of(found.pop(), situation))
+    return _which(situation, situation.files)
+
+
+def other_file(situation: Situation, tried: str) -> Choose | None:
+    """Return which file is asked for once a rewriting of `tried` failed; None where that is settled."""
+    read = [done for done in situation.calls if done.call.name == "read_file"]
+    rest = tuple(path for path in situation.files if path != tried)
+    return _which(situation, rest) if len(read) == 1 and rest and _matches(situation) else None
+
+
+def _which(situation: Situation, files: tuple[str, ...]) -> Choose:
+    lines = [f"{path}:{line}: {text}" for path, line, text in _found(situation) if path in files][:_HITS]
+    asked = f"Task: {situation.task}\nWhich line is meant, and which file is to be changed?"
+    return Choose("\n".join(("Files:", *files, "Lines:", *lines, asked)), files)
+
+
+def _found(situation: Situation) -> list[tuple[str, int, str]]:
+    """Return path, number and text of the lines that the search found, most of the task's words first."""
+    words = [re.compile(rf"(?<![a-z0-9]){re.escape(word)}(?![0-9])") for word in _words_of(situation.task)]
+    rows = [
+        (_path_of(row), row["line"], str(row.get("text", "")).strip()[:_SAID]) for row in _matches(situation)
+    ]
+
+    def score(row: tuple[str, int, str]) -> int:
+        text, path = row[2].lower(), row[0].lower()
+        return sum(2 * bool(word.search(text)) + bool(word.search(path)) for word in words)
+
+    return sorted(rows, key=score, reverse=True)
 
 
 def reading_of(path: str, situation: Situation) -> dict[str, Any]:
@@ -149,7 +191,33 @@ def fault(wanted: Rewrite, new: Sequence[str]) -> str | None:
     removes = re.search(r"\b(?:remove|delete|drop)\b", wanted.task, re.IGNORECASE)
     if not removes and gone > come + 1:
         return "lines are lost"
-    return _parse_fault(wanted, new)
+    if removes and re.search(r"\bthe (?:\w+ )?line\b", wanted.task) and gone != come + 1:
+        return "not one line is removed"
+    return _elsewhere(wanted, parts, bool(removes)) or _parse_fault(wanted, new)
+
+
+def _elsewhere(wanted: Rewrite, parts: Sequence[tuple[int, int, int, int]], removes: bool) -> str | None:
+    """Return what the task names and nothing near it changes, None when all is well."""
+    lines = wanted.lines
+    for word in _names_in(wanted.task):
+        near = [_around(lines, n) for n, line in enumerate(lines) if word in line]
+        if near and not any(begin <= b and a <= end for a, b, _, _ in parts for begin, end in near):
+            return f"it changes nothing near {word}"
+    gone = " ".join(line for a, b, _, _ in parts for line in lines[a:b]).lower()
+    words = [word for word in _words_of(wanted.task) if any(word in line.lower() for line in lines)]
+    if removes and words and not any(word in gone for word in words):
+        return f"it removes nothing with {words[0]}"
+    return None
+
+
+def narrowed(wanted: Rewrite) -> Rewrite | None:
+    """Return the part that the task is most likely about, None where that is nearly all."""
+    lines = wanted.lines
+    begin, end = _trimmed(lines, *_around(lines, _best(lines, wanted.task)))
+    if end - begin > len(lines) * 2 // 3 or begin == end:
+        return None
+    before, after = (*wanted.before, *lines[:begin]), (*lines[end:], *wanted.after)
+    return Rewrite(wanted.task, wanted.path, before, lines[begin:end], after, wanted.hints)
 
 
 def edit_of(wanted: Rewrite, new: Sequence[str]) -> dict[str, Any] | None:
@@ -221,6 +289,37 @@ def _stands_in(path: str, task: str) -> bool:
     return re.search(rf"(?<![\w./-]){re.escape(path)}(?![\w/-])", task) is not None
 
 
+def _words_of(task: str) -> list[str]:
+    """Return the words of a task that files may hold, in lower case."""
+    words = (word.lower() for word in telling_words(" ".join(_WORD.findall(task))))
+    return [word for word in words if word not in CHANGE_WORDS]
+
+
+def _names_in(task: str) -> list[str]:
+    """Return the names of code in a task, told by their form."""
+    return re.findall(r"\b(?:[A-Za-z]\w*_\w+|[a-z]+[A-Z]\w*|[A-Z][a-z]+[A-Z]\w*)\b", task)
+
+
+def _best(lines: Sequence[str], task: str) -> int:
+    """Return the line that shares most with a task; of names of code the first, where they are defined."""
+    names, words = _names_in(task), _words_of(task)
+
+    def score(n: int) -> tuple[int, int, int]:
+        line = lines[n]
+        return sum(name in line for name in names), sum(word in line.lower() for word in words), -n
+
+    return max(range(len(lines)), key=score)
+
+
+def _trimmed(lines: Sequence[str], begin: int, end: int) -> tuple[int, int]:
+    """Return the part without empty lines around it: a block neither begins nor ends with one."""
+    while begin < end and not lines[begin].strip():
+        begin += 1
+    while end > begin and not lines[end - 1].strip():
+        end -= 1
+    return begin, end
+
+
 def _search(task: str) -> Call:
     words = [
         word for word in telling_words(" ".join(_WORD.findall(task))) if word.lower() not in CHANGE_WORDS
@@ -247,13 +346,8 @@ def _rewrite(situation: Situation, read: Done) -> Rewrite | None:
     hints = tuple(line for line in told if not line.startswith(f"{read.path}:"))[:10]
     begin, end = 0, len(lines)
     if end > WHOLE_LINES:
-        words = [word.lower() for word in telling_words(" ".join(_WORD.findall(situation.task)))]
-        best = max(range(end), key=lambda n: (sum(word in lines[n].lower() for word in words), -n))
-        begin, end = _around(lines, best)
-    while begin < end and not lines[begin].strip():  # a block neither begins nor ends with an empty line
-        begin += 1
-    while end > begin and not lines[end - 1].strip():
-        end -= 1
+        begin, end = _around(lines, _best(lines, situation.task))
+    begin, end = _trimmed(lines, begin, end)
     if begin == end or any(line.startswith("`") for line in lines[begin:end]):
         return None  # nothing to rewrite, or fences that would close the block
     return Rewrite(situation.task, read.path, lines[:begin], lines[begin:end], lines[end:], hints)
@@ -265,7 +359,10 @@ def _around(lines: Sequence[str], best: int) -> tuple[int, int]:
     end = min(len(lines), best + _EXCERPT_LINES // 2)
     tops = [n for n in range(begin, best + 1) if lines[n] and not lines[n][0].isspace()]
     ends = [n for n in range(best + 1, end) if lines[n] and not lines[n][0].isspace()]
-    return (tops[-1] if tops and best - tops[-1] else begin), (ends[-1] if ends else end)
+    opens = best + 1 < len(lines) and lines[best + 1][:1].isspace()  # the line begins a block itself
+    return (tops[-1] if tops and (opens or best - tops[-1]) else begin), (
+        ends[0] if opens else ends[-1]
+    ) if ends else end
 
 
 def _blocks(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int, int, int]]:

@@ -39,13 +39,6 @@ _DOING = frozenset({"write_file", "run_python_code", "bash"})
 _CALLS_TO_CHANGE = 8
 _CODE = frozenset({"run_python_code", "bash"})
 _CHANGING = frozenset({"write_file", "edit_file"})
-CHANGE_WORDS = frozenset(
-    "add allow change correct create decrease delete drop edit fix increase insert let lower make move put "
-    "raise remove rename replace rewrite set turn update use write".split()
-)
-_PLAIN_CHANGES = frozenset("add change correct delete fix remove rename replace set update".split())
-_POLITE = frozenset("please now then also".split())
-_CLAUSE_END = re.compile(r"[,;:.!](?=\s|$)|\band\b")
 _SEARCH_CHARS, _PATTERN_CHARS, _PATH_CHARS, _COMMAND_CHARS = 60, 80, 120, 300
 _NUMBER = re.compile(r"\d+(?:[.:,]\d+)*")
 _COMMAND = re.compile(r"\b[Rr]un [^`\n]{0,60}`([^`\n]{1,300})`")
@@ -111,24 +104,10 @@ def _has_looked(situation: Situation) -> bool:
     return any(done.call.name != "search_files" and not done.failed for done in situation.calls)
 
 
-def asks_for_change(task: str) -> bool:
-    """Tell whether a task asks for files to be changed, by the first word of its clauses, not for an answer.
-
-    Example:
-        >>> asks_for_change("Please rename the function"), asks_for_change("Make a guess: which is larger?")
-        (True, False)
-    """
-    if task.rstrip().endswith("?"):
-        return False
-    clauses = [re.findall(r"[a-z]+", clause) for clause in _CLAUSE_END.split(task.lower())]
-    begins = [next((word for word in words if word not in _POLITE), "") for words in clauses]
-    return begins[0] in CHANGE_WORDS or any(word in _PLAIN_CHANGES for word in begins)
-
-
 def _owed_by_hand(situation: Situation, options: Sequence[Option]) -> list[Option]:
     """Return the options without code while a change that was asked for is still to be made by file tools."""
     changed = any(done.call.name in _CHANGING and not done.failed for done in situation.calls)
-    if changed or not asks_for_change(situation.task) or len(situation.calls) >= _CALLS_TO_CHANGE:
+    if changed or not situation.wants_change or len(situation.calls) >= _CALLS_TO_CHANGE:
         return []
     by_hand = [option for option in options if option.tool not in _CODE]
     return by_hand if any(option.tool in _CHANGING for option in by_hand) else []

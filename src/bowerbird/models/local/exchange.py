@@ -5,14 +5,16 @@ blocks. Not here: what may be chosen (`choices.py`), words (`prompt.py`), the en
 """
 
 import json
+import zlib
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
 
 from bowerbird.core.errors import ModelError
+from bowerbird.core.forms import decode
 from bowerbird.core.ids import new_id
 from bowerbird.core.messages import Block, Message, TextBlock, ThinkingBlock, ToolUseBlock
 from bowerbird.core.requests import (
@@ -32,21 +34,28 @@ from bowerbird.models.local.calls import FOLLOWED_BY, FollowUp, call_input, foll
 from bowerbird.models.local.changing import (
     TRIES,
     Call,
+    Choose,
     Rewrite,
     Say,
     edit_of,
     fault,
+    narrowed,
     next_move,
+    other_file,
     question,
     reading_of,
 )
-from bowerbird.models.local.choices import FINAL, asks_for_change, editable, next_steps
+from bowerbird.models.local.choices import FINAL, editable, next_steps
 from bowerbird.models.local.engine import Counts, Engine, Generation
-from bowerbird.models.local.grammar import StepGrammar, fence_grammar, read_fence, schema_grammar
+from bowerbird.models.local.grammar import SEEN, StepGrammar, fence_grammar, read_fence, schema_grammar
 from bowerbird.models.local.prompt import ChatTurn, asking, chat, opening_of, rewriting
-from bowerbird.models.local.situation import read_situation
+from bowerbird.models.local.situation import Situation, read_situation
+from bowerbird.models.local.sorting import KINDS, sorted_by_words, sorting_question
 from bowerbird.models.local.step_text import StepText
 
+CHOICE_TOKENS = 300
+NOTE_CHARS = 100
+MOST_SORTED = 100
 STEP_TOKENS = 1_600
 """More than any step the grammar allows; reached only by a model that writes one byte a token."""
 
@@ -73,12 +82,14 @@ class Exchange:
         info: who answers.
         request: what is asked.
         tools: those a step may call; empty for plain text.
+        sorted: which tasks ask for a change, as far as the model had to say; it is filled here.
     """
 
     engine: Engine
     info: ModelInfo
     request: ModelRequest
     tools: tuple[ToolSpec, ...]
+    sorted: dict[str, bool] = field(default_factory=dict[str, bool])
     _counts: list[Counts] = field(default_factory=list[Counts])
 
     def events(self) -> AsyncGenerator[ModelEvent, None]:
@@ -109,10 +120,15 @@ class Exchange:
     # -------------------------------------------------- a step
 
     async def _step(self) -> AsyncGenerator[ModelEvent, None]:
-        situation = read_situation(self.request)
+        situation = await self._situation()
         move = next_move(situation, frozenset(self._names())) if self.request.tool_choice == "auto" else None
         if isinstance(move, Rewrite):
-            move = await self._rewritten(move)
+            made = await self._rewritten(move)
+            move = (isinstance(made, Say) and other_file(situation, move.path)) or made
+        if isinstance(move, Choose):
+            move = Call(
+                "read_file", reading_of(await self._chosen(move.asked, move.paths, noted=True), situation)
+            )
         if isinstance(move, Call | Say):
             async for event in self._made(move):
                 yield event
@@ -137,7 +153,7 @@ class Exchange:
             step = grammar.read(chosen.text)
             if step is None:
                 raise self._failure(f"the model wrote no valid step: {chosen.text[:200]!r}")
-            call = await self._call(turns, step, chosen.text)
+            call = await self._call(situation, turns, step, chosen.text)
             if call is not None:
                 break
             grammar = self._without(grammar, step["tool"])
@@ -145,6 +161,35 @@ class Exchange:
             yield ThinkingDelta(said.note)
         async for event in self._called(call, noted):
             yield event
+
+    async def _situation(self) -> Situation:
+        """Return the facts of the request; the model says what a task asks for that words leave open."""
+        situation = read_situation(self.request)
+        task = situation.task
+        if not task or sorted_by_words(task) is not None or self.request.tool_choice != "auto":
+            return situation
+        if task not in self.sorted:
+            self.sorted[task] = await self._chosen(sorting_question(task), KINDS) == KINDS[0]
+            if len(self.sorted) > MOST_SORTED:
+                self.sorted.pop(next(iter(self.sorted)))
+        return replace(situation, sorted=self.sorted[task])
+
+    async def _chosen(self, asked: str, values: Sequence[str], *, noted: bool = False) -> str:
+        """Return the one of `values` that the model chooses when it is told nothing but `asked`.
+
+        Args:
+            noted: it says first what it saw: deciding after that, a small model decides better.
+        """
+        said, chosen = _Pass(), {"type": "string", "enum": list(values)}
+        note = {SEEN: {"type": "string", "maxLength": NOTE_CHARS}} if noted else {}
+        fields = {**note, "choice": chosen}
+        grammar = schema_grammar({"type": "object", "properties": fields, "required": list(fields)})
+        async for _ in self._generate((ChatTurn("user", asked),), grammar, CHOICE_TOKENS, said, 0.0):
+            pass
+        try:
+            return str(decode(said.text, dict[str, str])["choice"])
+        except (msgspec.MsgspecError, KeyError) as error:
+            raise self._failure(f"the model chose nothing: {said.text[:200]!r}") from error
 
     async def _called(
         self, call: ToolUseBlock, noted: tuple[Block, ...] = ()
@@ -162,12 +207,16 @@ class Exchange:
             yield event
 
     async def _rewritten(self, wanted: Rewrite) -> Call | Say:
-        """Have lines rewritten until the result may stand; the first try is the likeliest text."""
-        turns, why = rewriting(question(wanted)), ""
-        most = min(self._most_tokens(), sum(len(line) + 1 for line in wanted.lines) + 300)
+        """Have lines rewritten until the result may stand; the first try at the request's temperature."""
+        why, whole, part = "", wanted, narrowed(wanted)
+        own = self.request.temperature or 0.0
         for attempt in range(TRIES):
+            # The second try is at the part that matters alone: what went wrong was mostly done elsewhere.
+            wanted = part if attempt == 1 and part is not None else whole
+            turns = rewriting(question(wanted))
+            most = min(self._most_tokens(), sum(len(line) + 1 for line in wanted.lines) + 300)
             written = _Pass()
-            heat = 0.7 if attempt else 0.0
+            heat = max(own, 0.7) if attempt and wanted is whole else own
             async for _ in self._generate(turns, fence_grammar(wanted.fence), most, written, heat, attempt):
                 pass
             body = read_fence(written.text, wanted.fence)
@@ -187,14 +236,13 @@ class Exchange:
         return fewer
 
     async def _call(
-        self, turns: Sequence[ChatTurn], step: Mapping[str, Any], text: str
+        self, situation: Situation, turns: Sequence[ChatTurn], step: Mapping[str, Any], text: str
     ) -> ToolUseBlock | None:
         """Return the call that `step` asks for, its long text written; None if it cannot be made."""
-        situation = read_situation(self.request)
         spec = next(tool for tool in self.tools if tool.name == step["tool"])
         path = str(step.get("path", ""))
         known = situation.known.get(path)
-        if spec.name == "read_file" and asks_for_change(situation.task):
+        if spec.name == "read_file" and situation.wants_change:
             arguments = reading_of(path, situation)
         else:
             arguments = call_input(step, spec, (known.next_offset if known else None) or 1)
@@ -242,7 +290,9 @@ class Exchange:
         heat = self.request.temperature or 0.0 if temperature is None else temperature
         begun = opening_of(turns, self._names())
         beginning = tuple({"role": turn.role, "content": turn.text} for turn in begun)
-        wanted = Generation(messages, max_tokens, grammar, heat, seed, beginning)
+        # Attempts that compete must differ, one that is resumed must not: each session has its seed.
+        own = zlib.crc32(self.request.session.encode()) >> 2
+        wanted = Generation(messages, max_tokens, grammar, heat, own + seed, beginning)
         async with aclosing(self.engine.generate(wanted)) as pieces:
             async for piece in pieces:
                 if piece.finish:
@@ -259,7 +309,7 @@ class Exchange:
         return min(self.request.max_tokens, self.info.max_output_tokens)
 
     def _end(self, blocks: tuple[Block, ...], stop: StopReason) -> End:
-        # Evaluated tokens are input, reused ones cache reads; nothing local costs anything (MO-39).
+        # Evaluated tokens are input, reused ones cache reads; nothing local costs anything.
         usage = Usage(
             input_tokens=sum(c.evaluated for c in self._counts),
             cache_read_tokens=sum(c.reused for c in self._counts),

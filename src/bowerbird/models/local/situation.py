@@ -16,6 +16,7 @@ from typing import Any
 
 from bowerbird.core.messages import Message, ToolResultBlock, ToolUseBlock, result_text
 from bowerbird.core.requests import ModelRequest
+from bowerbird.models.local.sorting import sorted_by_words
 
 FILES_BLOCK = "Files:"
 """First line of the system block whose further lines are the paths that exist, at most `MAX_PATHS`."""
@@ -91,6 +92,7 @@ class Situation:
         files: paths that exist, as far as they were told.
         more_files: there are more than were told.
         known: text by path, of files whose result is still in sight.
+        sorted: whether the task asks for a change, where the model had to say; None = words decide.
     """
 
     calls: tuple[Done, ...] = ()
@@ -98,6 +100,12 @@ class Situation:
     files: tuple[str, ...] = ()
     more_files: bool = False
     known: Mapping[str, Known] = field(default_factory=dict[str, Known])
+    sorted: bool | None = None
+
+    @property
+    def wants_change(self) -> bool:
+        """Whether the task asks for files to be changed."""
+        return bool(sorted_by_words(self.task)) if self.sorted is None else self.sorted
 
     @property
     def last(self) -> Done | None:

@@ -50,7 +50,7 @@ class Refusals:
 
 @lru_cache(maxsize=1_024)
 def refusals_of(base_url: str, model: str) -> Refusals:
-    """Return what `model` at `base_url` refused since this process started (MO-19).
+    """Return what `model` at `base_url` refused since this process started.
 
     Shared by all models of the process on purpose: a server is not asked again by every session.
     """
@@ -120,7 +120,7 @@ class WireModel:
         blobs: reads files that messages name where a request does not say who does; None = they are
             described only.
         redactor: for what errors quote.
-        missing_key: what the first call says when a needed key is missing (MO-16).
+        missing_key: what the first call says when a needed key is missing.
     """
 
     def __init__(
@@ -183,7 +183,7 @@ class WireModel:
                 except msgspec.DecodeError as error:
                     raise self._unreadable(error) from error
                 except ModelError as error:
-                    # A cut answer is charged with what is known of it (MO-14).
+                    # A cut answer is charged with what is known of it.
                     error.usage = answer.usage(fold.usage)
                     raise
                 for event in fold.finish():

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from bowerbird.core.errors import ModelError
+from bowerbird.core.forms import decoder
 from bowerbird.core.requests import (
     End,
     ModelEvent,
@@ -77,8 +78,8 @@ class _Event(msgspec.Struct):
     error: dict[str, Any] | None = None
 
 
-_decode_event: Callable[[bytes], _Event] = msgspec.json.Decoder(_Event).decode
-_decode_message: Callable[[bytes], _Message] = msgspec.json.Decoder(_Message).decode
+_decode_event: Callable[[bytes], _Event] = decoder(_Event)
+_decode_message: Callable[[bytes], _Message] = decoder(_Message)
 
 
 class AnthropicFold:

@@ -51,7 +51,7 @@ def build_request(
         request: what is asked.
         traits: what the model takes.
         blobs: bytes of the files that the messages name.
-        without: optional fields that this server refused (MO-19).
+        without: optional fields that this server refused.
     """
     limit = traits.output_limit
     max_tokens = min(request.max_tokens, limit) if limit else request.max_tokens
@@ -103,7 +103,7 @@ def _tools(request: ModelRequest) -> list[dict[str, Any]]:
 def _system(request: ModelRequest) -> list[dict[str, Any]]:
     blocks: list[dict[str, Any]] = [{"type": "text", "text": text} for text in request.system if text]
     if blocks:
-        # The last of several blocks may change per turn (MO-46): the mark stands before it.
+        # The last of several blocks may change per turn: the mark stands before it.
         blocks[max(0, len(blocks) - 2)]["cache_control"] = _MARK
     return blocks
 
@@ -181,7 +181,7 @@ def _block(block: Block, origin: str, blobs: Mapping[str, bytes], images: bool) 
         case TextBlock(text):
             return {"type": "text", "text": text} if text.strip() else None
         case ThinkingBlock(thinking, signature, made_by):
-            # Only its own model can check a signature (MO-23).
+            # Only its own model can check a signature.
             if signature is None or made_by != origin:
                 return None
             return {"type": "thinking", "thinking": thinking, "signature": signature}

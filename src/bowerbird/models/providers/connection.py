@@ -39,7 +39,7 @@ class Endpoint:
     Args:
         asked: provider, model and address for errors.
         base_url: http(s) URL.
-        api_key: sent to this host only (CF-49); None = none is sent.
+        api_key: sent to this host only; None = none is sent.
         headers: further headers.
         timeouts: see `Timeouts`.
         verify_tls: False for loopback hosts only.

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from bowerbird.core.errors import ModelError
+from bowerbird.core.forms import decoder
 from bowerbird.core.requests import (
     End,
     ModelEvent,
@@ -97,7 +98,7 @@ class _Chunk(msgspec.Struct):
     error: dict[str, Any] | str | None = None
 
 
-_decode: Callable[[bytes], _Chunk] = msgspec.json.Decoder(_Chunk).decode
+_decode: Callable[[bytes], _Chunk] = decoder(_Chunk)
 
 
 class OpenAIFold:

@@ -56,7 +56,7 @@ def build_request(
         traits: what the model takes.
         preset: what the server takes.
         blobs: bytes of the files that the messages name.
-        without: optional fields that this server refused (MO-19).
+        without: optional fields that this server refused.
     """
     limit = traits.output_limit
     max_tokens = min(request.max_tokens, limit) if limit else request.max_tokens
@@ -209,7 +209,7 @@ class _Translation:
         return [*results, {"role": "user", "content": parts}] if parts else results
 
     def _result(self, block: ToolResultBlock) -> tuple[str, list[dict[str, Any]]]:
-        """Return a result's text and the images that follow in a user message (MO-19)."""
+        """Return a result's text and the images that follow in a user message."""
         prefix = "Error: " if block.is_error else ""
         if isinstance(block.content, str):
             return prefix + block.content, []

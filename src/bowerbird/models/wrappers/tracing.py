@@ -157,7 +157,7 @@ def _response(call: _Call, now: float, end: End) -> Record:
         "stop_reason": end.stop_reason,
         **call.times(now),
     }
-    # What was mended in arguments, and wishes that the model could not take (MO-22, MO-25).
+    # What was mended in arguments, and wishes that the model could not take.
     return {**record, "repairs": list(end.repairs)} if end.repairs else record
 
 

@@ -44,6 +44,14 @@ class Call:
         finally:
             os.close(descriptor)
 
+    def write(self, address: int, data: bytes) -> None:
+        """Change the caller's memory; OSError where it cannot be written."""
+        descriptor = os.open(f"{self.process}/mem", os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            os.pwrite(descriptor, data, address)
+        finally:
+            os.close(descriptor)
+
     def path_at(self, index: int) -> bytes:
         """Return a path argument."""
         path, end, _ = self.memory(self.arguments[index], _LONGEST_PATH).partition(b"\0")

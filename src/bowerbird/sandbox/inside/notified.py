@@ -12,6 +12,7 @@ Here: doing such calls. Not here: which calls are handed over, reading them (`no
 """
 
 import _thread
+import contextlib
 import ctypes
 import errno
 import os
@@ -30,15 +31,16 @@ _NOFOLLOW, _EMPTY_PATH = 0x100, 0x1000
 _PIDFD_THREAD, _SYS_PIDFD_OPEN, _SYS_PIDFD_GETFD = os.O_EXCL, 434, 438
 _RECOUNT_S = 0.05  # of a command at its limit every process asks again and again
 _UTIME_NOW = (1 << 30) - 1
+_NO_HANDLER, _SA_RESTART = 1, 0x1000_0000  # SIG_DFL is 0, SIG_IGN is 1
 _CALLS = {
     "x86_64": {
         90: "chmod", 91: "fchmod", 268: "fchmodat", 452: "fchmodat2", 92: "chown", 93: "fchown", 94: "lchown",
         260: "fchownat", 132: "utime", 235: "utimes", 261: "futimesat", 280: "utimensat", 42: "connect",
-        56: "clone", 57: "clone", 58: "clone",
+        13: "rt_sigaction", 56: "clone", 57: "clone", 58: "clone",
     },
     "aarch64": {
         52: "fchmod", 53: "fchmodat", 452: "fchmodat2", 54: "fchownat", 55: "fchown", 88: "utimensat",
-        203: "connect", 220: "clone",
+        134: "rt_sigaction", 203: "connect", 220: "clone",
     },
 }  # fmt: skip
 
@@ -103,6 +105,9 @@ class _Calls:
                     return  # a refusal would be said in the command's output before the kill comes
                 self.room.take()
                 flags = CONTINUE  # what it asks for is in registers, which nobody else can change
+            elif name == "rt_sigaction":
+                self._go_on_after(call)
+                flags = CONTINUE
             else:
                 done: Callable[[Call], None] = getattr(self, f"_{name}")
                 done(call)
@@ -111,6 +116,19 @@ class _Calls:
         except (KeyError, ValueError, struct.error):
             failed = errno.EINVAL
         call.answer(failed, flags)
+
+    def _go_on_after(self, call: Call) -> None:
+        """Have calls that the end of a child interrupts begin again, as forks always do.
+
+        A fork that waits to be counted here would fail with EINTR, which no program knows of a fork: a shell
+        whose last child ends just then would say "Cannot fork".
+        """
+        address = call.arguments[1]
+        with contextlib.suppress(OSError):  # it is not there, and the kernel says so
+            handler, flags = struct.unpack("=QQ", call.memory(address, 16))
+            if handler > _NO_HANDLER and not flags & _SA_RESTART:
+                call.check()
+                call.write(address + 8, struct.pack("=Q", flags | _SA_RESTART))
 
     # ------------------------------------------------------------ where it is
 

@@ -79,7 +79,7 @@ class Zygote:
             if operation == "signal":
                 self.signal(message["id"], message["signal"])
             elif operation == "attach":
-                self.attach(message["targets"], fds)
+                self.attach(message["targets"], fds, stays=message["stays"])
                 self.send({"op": "attached", "n": number})
             elif operation == "configure":
                 self.configure(message, os.pread(fds[0], 1 << 16, 0))
@@ -105,18 +105,19 @@ class Zygote:
 
             self.bridge = bridge.start()
 
-    def attach(self, targets: "list[str]", fds: "list[int]") -> None:
-        """Replace the branch's mounts by the given ones; nothing may run meanwhile."""
+    def attach(self, targets: "list[str]", fds: "list[int]", *, stays: bool) -> None:
+        """Replace the branch's mounts by others, or add some for good; nothing may run meanwhile."""
         if self.spare is not None:  # it stands on the old mounts
             self.spare.channel.close()
             self.ending.add(self.spare.pid)
             self.spare = None
-        for target in reversed(self.mounts):
+        for target in () if stays else reversed(self.mounts):
             kernel.umount(target)
-        self.mounts.clear()
+        self.mounts = self.mounts if stays else []
         for target, descriptor in zip(targets, fds, strict=True):
             kernel.attach(descriptor, target)
-            self.mounts.append(target)
+            if not stays:
+                self.mounts.append(target)
 
     def signal(self, command: str, number: int) -> None:
         """SIGKILL ends the command's whole tree; another signal goes to each process of it."""

@@ -48,8 +48,7 @@ def record_of(
         stderr=finished.stderr.text if finished.stderr else None,
         spill_truncated=output.spill_truncated,
         reason=ending.stop,
-        note="; ".join(filter(None, (request.note, *notes, rename_note(ending), git_note(request, finished))))
-        or None,
+        note="; ".join(filter(None, (request.note, *notes, rename_note(ending)))) or None,
     )
 
 
@@ -61,34 +60,6 @@ def stragglers_note(ending: Ending, background: Sequence[str]) -> str:
         f"{ending.stragglers} processes it left behind were killed; start what must go on as a background run"
     )
     return f"{killed}; background runs go on: {', '.join(background)}" if background else killed
-
-
-def git_note(request: CommandRequest, finished: Finished) -> str:
-    """Say why Git does not find or change a repository that lies outside the workspace; empty otherwise."""
-    said = finished.output.text
-    if exit_code(finished.ending) == 0 or request.root is None:
-        return ""
-    pointed = Path(request.root, ".git").is_file()
-    elsewhere = not Path(request.root, ".git").is_dir()
-    if "not a git repository" in said and pointed:
-        return (
-            "the repository of this worktree or submodule lies outside the workspace, and commands are "
-            "not shown it here; the user makes commits after landing the files"
-        )
-    if "not a git repository" in said:
-        above = next((path for path in Path(request.root).parents if (path / ".git").exists()), None)
-        if above is not None:
-            return (
-                f"the repository at {above} lies above the workspace, and commands are not shown it; "
-                f"Git works in sessions that are started in {above}"
-            )
-    elif "Read-only file system" in said and elsewhere:
-        return (
-            "the repository of this worktree, submodule or package lies outside the workspace and is shown "
-            "read-only: "
-            "status, log, diff and blame work, commits do not; the user makes them after landing the files"
-        )
-    return ""
 
 
 def rename_note(ending: Ending) -> str:

@@ -58,10 +58,12 @@ class Causes:
 
     Args:
         shown: whether commands see a path of the host.
+        git_not_shown: says why commands do not see the workspace's repository; "" where they do.
     """
 
     limits: RunLimits
     shown: Callable[[str], bool]
+    git_not_shown: Callable[[], str]
     _told: set[str] = field(default_factory=set[str])
 
     def notes(self, finished: Finished, tier: Tier, network: str) -> list[str]:
@@ -75,6 +77,8 @@ class Causes:
             causes.append(("names", _CLOSED if network == "closed" else _LISTED))
         if tier == "copy" and _TRACE.search(text):
             causes.append(("trace", _NO_TRACE))
+        if "not a git repository" in text and (why := self.git_not_shown()):
+            causes.append(("git", why))
         new = {cause: said for cause, said in causes if cause not in self._told}
         self._told.update(new)
         return list(new.values())

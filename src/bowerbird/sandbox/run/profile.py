@@ -179,6 +179,7 @@ class Standing:
     Attributes:
         first: directories before all others on PATH.
         git: directory of what they see of the user's Git configuration.
+        packages: directories that Python imports from besides.
     """
 
     root: str
@@ -187,6 +188,7 @@ class Standing:
     tmp: str = "/tmp"
     first: tuple[str, ...] = ()
     git: str = GIT
+    packages: tuple[str, ...] = ()
 
 
 def environment(
@@ -220,6 +222,8 @@ def environment(
         "GIT_DISCOVERY_ACROSS_FILESYSTEM": "1",  # a package's repository lies above the branch's mount
         "GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*",
     }  # fmt: skip
+    if stands.packages:
+        env["PYTHONPATH"] = ":".join(stands.packages)
     if proxy:
         for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
             env[name] = env[name.lower()] = proxy
@@ -245,6 +249,7 @@ class Places:
     sockets: str | None = None  # directory of the proxy's socket
     git: tuple[tuple[str, str], ...] = ()  # of a repository elsewhere: host path, path inside
     tmp: str | None = None  # an empty directory; None = memory
+    caches: tuple[tuple[str, str], ...] = ()  # the branch's own part of each: host path, path inside
 
 
 def bubblewrap(
@@ -286,6 +291,8 @@ def bubblewrap(
         words += ["--ro-bind", places.sockets, "/run/bowerbird/net"]
     for there, here in places.git:
         words += ["--ro-bind", there, here]
+    for there, here in places.caches:
+        words += ["--bind", there, here]
     words += ["--dir", places.root]
     # What is left to write has a limit of its own; memory filled with files is in no process's account.
     return [*words, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/"]

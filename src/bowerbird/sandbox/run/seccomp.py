@@ -8,6 +8,7 @@ namespaces without capabilities would still expose as kernel attack surface.
 import errno
 import functools
 import os
+import signal
 import socket
 import tempfile
 from typing import Any
@@ -81,6 +82,9 @@ def _add_copy_rules(rules: Any) -> None:
             rules.add_rule(refuse, name, pyseccomp.Arg(1, pyseccomp.MASKED_EQ, _SOCK_TYPE, kind))
     for call in (*_NOTIFIED, _FCHMODAT2):
         rules.add_rule(pyseccomp.NOTIFY, call)
+    # See `notified`: what a child's end interrupts must begin again.
+    of_children = (pyseccomp.Arg(0, pyseccomp.EQ, signal.SIGCHLD), pyseccomp.Arg(1, pyseccomp.NE, 0))
+    rules.add_rule(pyseccomp.NOTIFY, "rt_sigaction", *of_children)
     none_new = pyseccomp.Arg(0, pyseccomp.MASKED_EQ, _NEW_NAMESPACES, 0)  # the others are refused already
     rules.add_rule(pyseccomp.NOTIFY, "clone", none_new)
 

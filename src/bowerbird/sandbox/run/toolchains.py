@@ -195,6 +195,17 @@ def find_toolchains(chosen: Collection[str], environ: Mapping[str, str], *, home
     return search.result(entries)
 
 
+def may_be_shown(path: str, homes: Sequence[str]) -> bool:
+    """Whether a tree may be a tool's: not a home or what leads to one, nothing of a closed name."""
+    parts = path.strip("/").split("/")
+    if (len(parts) < 2 and path != "/opt") or (len(parts) == 2 and parts[0] == "home"):
+        return False
+    for home in homes:
+        if is_below(home, path) or any(path == f"{home}/{name}" for name in _NEVER_WHOLE):
+            return False
+    return path.startswith("/") and not any(part in _CLOSED for part in parts)
+
+
 class _Search:
     def __init__(self, chosen: frozenset[str], environ: Mapping[str, str], home: str) -> None:
         unknown = sorted(chosen - {"auto", "off", "none", *KNOWN})
@@ -217,23 +228,12 @@ class _Search:
 
     # ------------------------------------------------------------ what may be shown
 
-    def _may(self, path: str) -> bool:
-        """Whether a tree is a tool's: not a home or what leads to one, nothing of a closed name."""
-        parts = path.strip("/").split("/")
-        if (len(parts) < 2 and path != "/opt") or (len(parts) == 2 and parts[0] == "home"):
-            return False
-        for home in self._homes:
-            if is_below(home, path):
-                return False
-            if any(path == f"{home}/{name}" for name in _NEVER_WHOLE):
-                return False
-        return path.startswith("/") and not any(part in _CLOSED for part in parts)
-
     def add(self, path: str) -> None:
         """Show a tree if that may be; what is the system's is shown anyway."""
         if self.visible(path) or len(self._trees) >= _MOST_TREES:
             return
-        if self._may(path) and self._may(os.path.realpath(path)) and os.path.exists(path):  # noqa: PTH110 - words
+        names = (path, os.path.realpath(path))
+        if all(may_be_shown(name, self._homes) for name in names) and os.path.exists(path):  # noqa: PTH110 - words
             self._trees[path] = None
 
     def visible(self, path: str) -> bool:
@@ -345,7 +345,7 @@ class _Search:
             for path in _found(self._home, ".local/lib/python3*/site-packages")
             if self.visible(str(path))
         }
-        secrets = tuple(each for tree in trees for each in _secrets_in(tree))
+        secrets = tuple(each for tree in trees for each in secrets_in(tree))
         path = tuple(dict.fromkeys(entries))
         return Toolchains(tuple(trees), secrets, path, env, tuple(self._shims), sites)
 
@@ -371,7 +371,8 @@ def first_line_program(script: str) -> str | None:
     return os.path.normpath(word) if word.startswith("/") else None
 
 
-def _secrets_in(tree: str) -> Iterator[str]:
+def secrets_in(tree: str) -> Iterator[str]:
+    """Yield what has a name of `SECRETS` at the top of a tree and in its directories."""
     todo = [(tree, 0)] if tree != "/nix/store" else []  # which every user of the machine reads
     while todo:
         directory, depth = todo.pop()

@@ -155,9 +155,14 @@ class WarmSandbox:
             os.close(words)
         return sandbox
 
-    async def attach(self, targets: Sequence[str], mounts: Sequence[Mounted]) -> None:
-        """Put `mounts` at `targets`, in place of what was attached before; no command may run."""
-        await self._ask({"op": "attach", "targets": list(targets)}, [m.attach for m in mounts])
+    async def attach(self, targets: Sequence[str], mounts: Sequence[Mounted], *, stays: bool = False) -> None:
+        """Put `mounts` at `targets`, in place of what was attached before; no command may run.
+
+        Args:
+            stays: they are there for good, beside what others are attached.
+        """
+        message = {"op": "attach", "targets": list(targets), "stays": stays}
+        await self._ask(message, [m.attach for m in mounts])
 
     def launch(
         self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], rlimits: Mapping[str, int],

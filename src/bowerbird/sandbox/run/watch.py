@@ -201,7 +201,7 @@ class LimitWatch:
             self._stop("disk")
 
     def _filled(self, now: DiskGauge) -> bool:
-        """Whether nothing more fits since this command began: what it wrote last is torn (D-8)."""
+        """Whether nothing more fits since this command began: what it wrote last is torn."""
         assert self._disk_then is not None
         return now.bytes < _FULL_BYTES and self._disk_then.bytes - now.bytes > _TOOK_BYTES
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from bowerbird.server.access.identity import Presented
     from bowerbird.server.common.context import ServerContext, ServerSettings
 
-# Open without a credential (SV-54). Whoever adds a path here opens a door: a test compares the list.
+# Open without a credential. Whoever adds a path here opens a door: a test compares the list.
 OPEN_PATHS = frozenset(("/health", "/health/live", "/health/ready", "/api/auth/config"))
 
 UNAUTHORIZED, TOO_MANY = 4001, 4029

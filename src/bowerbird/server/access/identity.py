@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl, urlencode
 import msgspec
 from starlette.requests import HTTPConnection
 
+from bowerbird.core.forms import decode
 from bowerbird.server.access.admission import Admission
 from bowerbird.server.access.oidc import Refused, SignIn
 from bowerbird.server.common.context import Caller, Role, caller_of
@@ -112,7 +113,7 @@ class Identity:
         secret = credential.secret
         if credential.kind == "ticket":
             raw = await self._store.write(lambda c: take_ticket(c, secret), flush=False)
-            return None if raw is None else msgspec.json.decode(raw, type=Known)
+            return None if raw is None else decode(raw, Known)
         if secret.startswith(PREFIX):
             row = await self._store.read(lambda c: find_token(c, secret))
             return None if row is None else Known(_caller_of(row))

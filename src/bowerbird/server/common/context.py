@@ -54,7 +54,7 @@ MIB = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who sent a request (SV-56).
+    """Who sent a request.
 
     Attributes:
         user_id: owner of what they make; "" is the one user of a server without auth.
@@ -80,7 +80,7 @@ class Caller:
 
     @property
     def authority(self) -> 'Literal["admin", "owner"]':
-        """What they may decide of limits in money (D-29)."""
+        """What they may decide of limits in money."""
         return "admin" if self.role == "admin" else "owner"
 
     def owns(self, owner: str | None) -> bool:
@@ -93,11 +93,11 @@ NOBODY_ELSE = Caller("", "admin")  # the one user of a server without auth
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSettings:
-    """Frozen values of the server, filled by `app/` from the settings tree (CF-65 … CF-75).
+    """Frozen values of the server, filled by `app/` from the settings tree.
 
     Attributes:
         host, port: address listened on. root_path: prefix behind a proxy.
-        auth … denied_users: who may come in (SV-54 … SV-58).
+        auth … denied_users: who may come in.
         trusted_proxies: whose X-Forwarded-* count. door: what connections may take.
         metrics_token: reads `/metrics` without a role. max_rss_mb: 0 = no limit.
         on_disconnect: `stop` ends the turn of every client that left; None = as SV-49 says.
@@ -107,9 +107,9 @@ class ServerSettings:
         hide: globs hidden in every workspace.
         upload_bytes: of one file; upload_total_bytes: of one request; upload_files: of one request.
         body_bytes: of other requests; message_body_bytes: of messages with images.
-        request_rate, new_conversation_rate: per second on average and at once, by user or address (SV-60);
+        request_rate, new_conversation_rate: per second on average and at once, by user or address;
             failed_rate: of wrong credentials by address.
-        max_lag_s: lateness of the event loop above which new work is refused (SV-61).
+        max_lag_s: lateness of the event loop above which new work is refused.
         parallel_turns, queue_total: SV-60, SV-61. traces_days: SV-33.
         budgets: limits in USD by scope (`session`, `user`, `schedule`, `deployment`), None = none.
     """
@@ -156,7 +156,7 @@ class ServerSettings:
 
 @dataclass(slots=True)
 class InForce:
-    """The settings that hold now; loading them anew replaces the value (CF-13).
+    """The settings that hold now; loading them anew replaces the value.
 
     Attributes:
         revoked: grows when a credential is taken away; who is inside is looked at again.
@@ -233,7 +233,7 @@ class AgentOffered:
     """One agent that work can be given to.
 
     Attributes:
-        type: `subagent` for those of `task` and `spawn_subagents` (DE-14).
+        type: `subagent` for those of `task` and `spawn_subagents`.
         status: `operative`, or why it cannot be used now, as a word; `detail` in words.
         tools: what it may use, None = all that its caller has. model: its own, None = the usual one.
     """
@@ -249,7 +249,7 @@ class AgentOffered:
 
 @dataclass(frozen=True, slots=True)
 class Reloaded:
-    """What loading the settings anew did (CF-13).
+    """What loading the settings anew did.
 
     Attributes:
         applied: keys that changed and apply from the next turn or connection.
@@ -287,7 +287,7 @@ class ServerContext:
         data_dir: where everything is kept. version: of the program.
         store_kind: `sqlite` or `postgresql`.
         reload: loads the settings anew; None = this server was given them as values.
-        presence: viewers of conversations and the clean-up after the last one (SV-53).
+        presence: viewers of conversations and the clean-up after the last one.
         metrics: counters and gauges of `/metrics`. life: start and end.
     """
 

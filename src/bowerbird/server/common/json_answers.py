@@ -10,7 +10,7 @@ import msgspec
 from starlette.responses import Response
 
 _ENCODER = msgspec.json.Encoder()
-# What an id of ours can look like; anything else names nothing (SV-5).
+# What an id of ours can look like; anything else names nothing.
 _ID = re.compile(r"[A-Za-z0-9._@%-][A-Za-z0-9._@%:-]{0,199}")
 
 MAX_PAGE = 1000

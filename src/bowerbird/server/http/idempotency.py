@@ -32,7 +32,7 @@ MAX_KEY = 255
 MAX_ANSWER = 1 << 20
 ACCEPTED = 202
 CONFLICT = 409  # refused in a state that may have changed since; other errors come again
-# Answers with a secret are shown once and never kept (SV-55); a repeat changes nothing and says so.
+# Answers with a secret are shown once and never kept; a repeat changes nothing and says so.
 SECRET = frozenset(("/api/auth/tokens",))
 TICKET = "/api/auth/ticket"  # good once and for seconds: a repeat gets one of its own
 SHOWN_ONCE = "this was done before, and its answer is shown once; make another with a new Idempotency-Key"

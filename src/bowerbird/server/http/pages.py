@@ -30,6 +30,7 @@ FURTHER = (
 )  # fmt: skip
 LOST = ("/dev/{rest:path}", "/c/{rest:path}")  # no page has these addresses: the application says so
 LOOSE = ("theme.js", "icon.svg", "manifest.webmanifest")
+_CODINGS = {"br": ".br", "gzip": ".gz"}  # the smallest first
 _TYPES = {".js": "text/javascript", ".webmanifest": "application/manifest+json", ".woff2": "font/woff2"}
 
 _NOT_BUILT = """<!doctype html>
@@ -99,8 +100,11 @@ def page(base: str, directory: Path | None = None, status: int = 200) -> Respons
     return Response(body, status, media_type="text/html", headers={"Cache-Control": ASK})
 
 
-def asset(name: str, directory: Path) -> Response:
+def asset(name: str, directory: Path, accepted: str = "") -> Response:
     """Return one built file.
+
+    Args:
+        accepted: the request's `Accept-Encoding`; whoever takes a compressed form gets it.
 
     Raises:
         Problem: 404 for what is no file directly in `directory`.
@@ -110,7 +114,26 @@ def asset(name: str, directory: Path) -> Response:
         raise problem("not_found", "there is no such file")
     kind = _TYPES.get(path.suffix) or mimetypes.guess_type(name)[0] or "application/octet-stream"
     keep = FOREVER if directory.name == "assets" else ASK
-    return FileResponse(path, media_type=kind, headers={"Cache-Control": keep})
+    headers = {"Cache-Control": keep, "Vary": "Accept-Encoding"}
+    for coding, ending in _CODINGS.items():
+        form = path.with_name(path.name + ending)
+        if takes(accepted, coding) and form.is_file():
+            return FileResponse(form, media_type=kind, headers={**headers, "Content-Encoding": coding})
+    return FileResponse(path, media_type=kind, headers=headers)
+
+
+def takes(accepted: str, coding: str) -> bool:
+    """Whether an `Accept-Encoding` names a coding and does not refuse it (RFC 9110, 12.5.3).
+
+    Example:
+        >>> takes("gzip, br;q=1.0", "br"), takes("gzip;q=0, br", "gzip"), takes("", "br")
+        (True, False, False)
+    """
+    for part in accepted.lower().split(","):
+        name, _, weight = part.partition(";")
+        if name.strip() == coding:
+            return re.fullmatch(r"\s*q\s*=\s*0(\.0*)?\s*", weight) is None
+    return False
 
 
 async def _serve_page(request: Request) -> Response:
@@ -130,9 +153,9 @@ for _path in LOST:
 
 
 @router.api_route("/assets/{name}", methods=["GET", "HEAD"])
-async def built_file(name: str) -> Response:
+async def built_file(name: str, request: Request) -> Response:
     """Serve a script, style or font."""
-    return asset(name, ui_directory() / "assets")
+    return asset(name, ui_directory() / "assets", request.headers.get("accept-encoding", ""))
 
 
 async def _serve_loose(request: Request) -> Response:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from bowerbird.server.common.context import ServerContext
 
-# Everything a client may meet anywhere: access (SV-54 … SV-58), limits (SV-60), failures (SV-1).
+# Everything a client may meet anywhere: access, limits, failures.
 EVERYWHERE = {
     "401": "A credential is missing or wrong",
     "403": "Not allowed",

@@ -34,6 +34,7 @@ from bowerbird.server.routes.common import (
     Viewer,
     whole,
 )
+from bowerbird.server.routes.conflicts import Resolved, takes_of
 from bowerbird.server.routes.shapes import (
     CheckShown,
     Diff,
@@ -93,6 +94,9 @@ class Land(StrictBody):
         default=None, description="What becomes of commits; null = as the setting git.land says."
     )
     commit: Commit | None = None
+    resolved: Resolved | None = Field(
+        default=None, description="Decisions of conflicting places, by path; they need `plan`."
+    )
 
 
 class Undo(StrictBody):
@@ -290,6 +294,7 @@ async def land(
         commits=given.commits,
         include=virtual_paths(given.include) or (),
         commit=given.commit and CommitWish(given.commit.message),
+        resolved=takes_of(given.resolved),
     )
     landing = await context.sessions.review.land(row.thread_id, asked, actor=caller.user_id, door=DOOR)
     if not landing.entries and not landing.history:

@@ -115,8 +115,10 @@ class HunkShown(Shown):
 
 
 class ChangedFile(Shown):
-    """A path that was created or modified; `hunks` null = too large to compare.
+    """A path that was created or modified; `hunks` null = too large to compare, or to show beside the others.
 
+    `too_large`: it has no hunks when asked for alone, either. `long_lines`: a changed line has more than
+    5,000 bytes. `target`, `old_target`: where a link points, and pointed.
     `flags`, `grade`, `reasons`, `tainted` and `taint` are those of the landing plan.
     """
 
@@ -132,6 +134,10 @@ class ChangedFile(Shown):
     renamed_from: str | None
     base: str
     hunks: list[HunkShown] | None
+    too_large: bool = False
+    long_lines: bool = False
+    target: str | None = None
+    old_target: str | None = None
     flags: list[str] = Field(default_factory=list)
     grade: str = "free"
     reasons: list[str] = Field(default_factory=list)

@@ -15,6 +15,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from bowerbird.core import wire
 from bowerbird.core.errors import BowerbirdError, UnknownSession
+from bowerbird.core.forms import convert, decode
 from bowerbird.core.wire import CLIENT_FRAMES, ClientFrame
 from bowerbird.server.common.context import caller_of, context_of
 from bowerbird.server.common.errors import Problem
@@ -63,7 +64,7 @@ def parse(raw: str) -> ClientFrame | BadFrame:
         ('hello', Ping(id=None, request_id=None))
     """
     try:
-        value = msgspec.json.decode(raw)
+        value = decode(raw)
     except (msgspec.DecodeError, UnicodeError):
         value = {"type": "message", "content": raw}
     except RecursionError:
@@ -77,7 +78,7 @@ def parse(raw: str) -> ClientFrame | BadFrame:
     if not isinstance(kind, str) or kind not in CLIENT_FRAMES:
         return BadFrame(f"type must be one of {', '.join(CLIENT_FRAMES)}")
     try:
-        return cast("ClientFrame", msgspec.convert(frame, _COMMAND))
+        return cast("ClientFrame", convert(frame, _COMMAND))
     except msgspec.ValidationError as error:
         return BadFrame(f"{kind}: {error}")
 

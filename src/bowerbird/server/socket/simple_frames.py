@@ -7,8 +7,6 @@ of the same name are sent as they are. Not here: messages, questions and turns (
 from collections.abc import Callable
 from typing import Any, cast
 
-import msgspec
-
 from bowerbird.core import wire
 from bowerbird.core.events import (
     BackgroundResult,
@@ -22,6 +20,7 @@ from bowerbird.core.events import (
     UsageStep,
     UserStep,
 )
+from bowerbird.core.forms import convert
 from bowerbird.core.requests import ModelFallback, Retrying
 from bowerbird.core.tagged import Tagged
 from bowerbird.core.wire.rows import Notification
@@ -75,8 +74,8 @@ def _background(event: BackgroundResult) -> wire.ServerFrame:
 
 
 def _trace(event: Trace) -> wire.ServerFrame:
-    # Members of the stored record that the frame does not name, `purpose`, are for the record only (MO-34).
-    return msgspec.convert(event.record, wire.LlmRequest | wire.LlmResponse)
+    # Members of the stored record that the frame does not name, `purpose`, are for the record only.
+    return convert(event.record, wire.LlmRequest | wire.LlmResponse)
 
 
 MAKERS: dict[type, Callable[[Any], wire.ServerFrame | None]] = {

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from bowerbird.core.events import ApprovalRequest
+from bowerbird.core.forms import decode
 from bowerbird.core.ids import ulid
 from bowerbird.core.timestamps import to_iso
 from bowerbird.store.rows.outbox import OutboxRow
@@ -91,7 +92,7 @@ def rows_of(
 
 def parcel_of(row: OutboxRow) -> Parcel:
     """Return what a row holds."""
-    return msgspec.json.decode(row.body, type=Parcel)
+    return decode(row.body, Parcel)
 
 
 def ordered_ids(count: int) -> list[str]:

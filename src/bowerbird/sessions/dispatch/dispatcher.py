@@ -12,6 +12,7 @@ import msgspec
 from sqlalchemy import Connection
 
 from bowerbird.core.errors import BowerbirdError, StoreError
+from bowerbird.core.forms import decode
 from bowerbird.sessions.settings import SessionSettings
 from bowerbird.store.rows.leases import (
     Executor,
@@ -203,4 +204,4 @@ class LocalDispatcher:
         if not await self._store.read(lambda c: bool(take_signals(c, mine, keep=True))):
             return
         for turn_id, raw in await self._store.write(lambda c: take_signals(c, mine), flush=False):
-            self._deliver(TurnRef("", turn_id), msgspec.json.decode(raw, type=Signal))
+            self._deliver(TurnRef("", turn_id), decode(raw, Signal))

@@ -29,6 +29,7 @@ from bowerbird.core.events import (
     UsageStep,
     UserStep,
 )
+from bowerbird.core.forms import convert
 from bowerbird.core.messages import (
     Block,
     Message,
@@ -295,7 +296,7 @@ def _assistant(record: Record) -> AssistantStep:
         message=_message("assistant", record, blocks_from_data(body["content"])),
         stop_reason=body["stop_reason"],
         model=body["model"],
-        usage=msgspec.convert(body["usage"], Usage),
+        usage=convert(body["usage"], Usage),
         invalid_calls=body.get("invalid_calls", {}),
     )
 

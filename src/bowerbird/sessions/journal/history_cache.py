@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from bowerbird.core.forms import decode
 from bowerbird.sessions.journal.history import Fold, Loaded
 from bowerbird.store.journal.journal import CORRUPT, Record, encode_body
 from bowerbird.store.rows.sessions import SessionRow
@@ -45,7 +46,7 @@ class _Kept:
 
 def _as_read(record: Record) -> Record:
     """Return a record as the journal gives it back: JSON knows neither tuples nor lone surrogates."""
-    return msgspec.structs.replace(record, body=msgspec.json.decode(encode_body(record.body)))
+    return msgspec.structs.replace(record, body=decode(encode_body(record.body)))
 
 
 class Recall:

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 
 from bowerbird.sessions.journal.events_as_records import events_of
+from bowerbird.sessions.live.from_journal import mark_of
 from bowerbird.sessions.live.hub import Lagged, Live, Published, Subscription, TurnMark
 from bowerbird.store.journal.journal import Record
 from bowerbird.store.store import Store
@@ -63,10 +64,7 @@ def _committed(thread_id: str, records: list[Record]) -> list[Published]:
     for record, event in events_of(records):
         if event is not None:
             shown.append(Published(thread_id, record.turn, record.seq, event))
-        elif record.type == "turn_ended":
-            body = record.body
-            mark = TurnMark(
-                str(body.get("state")), stop_reason=body.get("stop_reason"), snapshot=body.get("snapshot")
-            )
+        elif record.type in ("turn_started", "turn_ended"):
+            mark = TurnMark("running") if record.type == "turn_started" else mark_of(record.body)
             shown.append(Published(thread_id, record.turn, record.seq, mark))
     return shown

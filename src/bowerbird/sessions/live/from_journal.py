@@ -12,6 +12,7 @@ from sqlalchemy import Connection, func, select
 
 from bowerbird.core.errors import UnknownSession
 from bowerbird.core.events import ApprovalAnswer, ApprovalRequest, RunError, UserStep
+from bowerbird.core.forms import convert, decode
 from bowerbird.core.usage import Usage
 from bowerbird.sessions.journal.events_as_records import events_of
 from bowerbird.sessions.live.hub import InputMark, Published, TurnMark
@@ -97,8 +98,8 @@ def mark_of(body: dict[str, Any]) -> TurnMark:
         str(body.get("state")),
         stop_reason=body.get("stop_reason"),
         snapshot=body.get("snapshot"),
-        usage=msgspec.convert(usage, Usage) if usage else None,
-        error=msgspec.convert(error, RunError) if error else None,
+        usage=convert(usage, Usage) if usage else None,
+        error=convert(error, RunError) if error else None,
     )
 
 
@@ -106,7 +107,7 @@ def paused_mark(turn: TurnRow) -> TurnMark | None:
     """Return the mark of a turn that stopped to wait for a person, None when it goes on."""
     if turn.state != "waiting" or turn.stop_reason is None:
         return None
-    usage = msgspec.json.decode(turn.usage, type=Usage) if turn.usage else None
+    usage = decode(turn.usage, Usage) if turn.usage else None
     return TurnMark("waiting", turn.waiting_for, stop_reason=turn.stop_reason, usage=usage)
 
 

@@ -9,6 +9,7 @@ import logging
 import msgspec
 
 from bowerbird.core.events import TextLive, ThinkingLive
+from bowerbird.core.forms import decoder
 from bowerbird.sessions.live.hub import Lagged, Live, Published
 from bowerbird.store.sql.notify import MAX_BYTES, Notices
 
@@ -29,7 +30,7 @@ class Relay:
         self._notices = notices
         self._live = live
         self._encoder = msgspec.json.Encoder(enc_hook=str)
-        self._decoder = msgspec.json.Decoder(Published)
+        self._decode = decoder(Published)
 
     async def start(self) -> None:
         """Listen to the others, and tell them from now on what happens here."""
@@ -44,7 +45,7 @@ class Relay:
 
     def _receive(self, text: str) -> None:
         try:
-            published = self._decoder.decode(text)
+            published = self._decode(text)
         except msgspec.MsgspecError as error:  # another version of the program sent it
             _log.debug("a notice of another process cannot be read: %s", error)
             return

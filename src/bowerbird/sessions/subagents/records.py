@@ -9,6 +9,7 @@ import msgspec
 from sqlalchemy import Connection
 
 from bowerbird.agent.prompt import get_subagent_instructions
+from bowerbird.core.forms import decode
 from bowerbird.core.ids import new_id
 from bowerbird.core.messages import TextBlock, block_to_data
 from bowerbird.core.usage import Usage
@@ -49,7 +50,7 @@ class StoredRecords:
     async def of(self, session: str) -> Sequence[Child]:
         """See `Records`."""
         rows = await self._store.read(lambda c: subagents_of(c, session))
-        return [msgspec.json.decode(row.body, type=Child) for row in rows]
+        return [decode(row.body, Child) for row in rows]
 
     async def used_in(self, session: str, turn_id: str) -> Usage:
         """Return what the ended subagents of a turn used, as it counts in their caller's totals."""

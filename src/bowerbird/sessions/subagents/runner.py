@@ -13,7 +13,6 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
-import msgspec
 from sqlalchemy import Connection
 
 from bowerbird.agent.delegates import Caller, Delegate, untold
@@ -23,6 +22,7 @@ from bowerbird.agent.prompt import delegation_block
 from bowerbird.agent.turn import TurnRun
 from bowerbird.core.errors import SessionError, WorkspaceError
 from bowerbird.core.events import RunError, SubagentEnd, SubagentStart
+from bowerbird.core.forms import decode
 from bowerbird.core.ids import new_call_id, new_id
 from bowerbird.core.threads import to_thread
 from bowerbird.core.timestamps import now_iso
@@ -119,7 +119,7 @@ class Children(SessionPart):
     def use(
         self, rules: Rules, *, model: str | None, temperature: float | None, tiers: Sequence[str]
     ) -> None:
-        """Start subagents by other settings from now on (CF-13); arguments as when it was made."""
+        """Start subagents by other settings from now on; arguments as when it was made."""
         self._model, self._temperature, self._tiers = model, temperature, tuple(tiers)
         self._types.clear()
         self._types.update(agent_types(rules.types))
@@ -163,7 +163,7 @@ class Children(SessionPart):
 
         Args:
             policy, limits: of subagents that are started; the defaults when None.
-            again: turn and call of an earlier one, whose subagents are found again (DE-18).
+            again: turn and call of an earlier one, whose subagents are found again.
             lasts: the door finds them after a restart; otherwise they end with this process.
             emit: takes the events of their beginnings and ends.
 
@@ -193,7 +193,7 @@ class Children(SessionPart):
             await asyncio.wait(tasks, timeout=CLOSE_S)
 
     async def bury(self, thread_id: str, delete: Delete) -> None:
-        """Delete the sessions of a deleted session's subagents; their handles are gone (DE-4)."""
+        """Delete the sessions of a deleted session's subagents; their handles are gone."""
         for child in await self.records.of(thread_id):
             if child.state != "discarded":
                 await self.tree.stop(child.session)
@@ -299,8 +299,8 @@ class Children(SessionPart):
         return ChildEnd(
             stop=_STOPS.get(stop, stop),
             text=next((text for text in reversed(said) if text), ""),
-            error=None if turn.error is None else msgspec.json.decode(turn.error, type=RunError),
-            usage=Usage() if turn.usage is None else msgspec.json.decode(turn.usage, type=Usage),
+            error=None if turn.error is None else decode(turn.error, RunError),
+            usage=Usage() if turn.usage is None else decode(turn.usage, Usage),
             tool_count=sum(record.type == "tool_intent" for record in records),
         )
 
@@ -322,7 +322,7 @@ class Children(SessionPart):
 
 
 def _delegating(run: TurnRun, delegation: Delegate) -> TurnRun:
-    """Return a run that may have subagents, as far as depth allows (DE-2)."""
+    """Return a run that may have subagents, as far as depth allows."""
     if not delegation.offers:
         return run
     guidance = delegation_block(delegation.guidance, run.mode)

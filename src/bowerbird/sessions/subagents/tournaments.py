@@ -13,12 +13,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import msgspec
-
 from bowerbird.agent.limits import Limits
 from bowerbird.agent.policy import Policy
 from bowerbird.core.errors import BowerbirdError, InvalidArgument, SessionError
 from bowerbird.core.events import SubagentEnd, SubagentStart
+from bowerbird.core.forms import decode
 from bowerbird.sessions.live.hub import Live, Published
 from bowerbird.sessions.parts import SessionPart
 from bowerbird.sessions.subagents.for_doors import require_quiet
@@ -142,7 +141,7 @@ class Tournaments(SessionPart):
             return
         rows = await self._store.read(subagents_in_contests)
         groups: dict[tuple[str, str], list[Child]] = {}
-        for child in (msgspec.json.decode(row.body, type=Child) for row in rows):
+        for child in (decode(row.body, Child) for row in rows):
             groups.setdefault((child.parent, child.call), []).append(child)
         for (thread_id, call), attempts in groups.items():
             contest = attempts[0].contest

@@ -18,12 +18,12 @@ import logging
 import time
 from collections.abc import Callable
 
-import msgspec
 from sqlalchemy import Connection
 
 from bowerbird.boards.rules import TaskData
 from bowerbird.core.errors import BowerbirdError, LeaseLost, NotFound, StoreError, WorkspaceError
 from bowerbird.core.events import AssistantStep, Notice, RunError
+from bowerbird.core.forms import decode
 from bowerbird.core.threads import to_thread
 from bowerbird.core.timestamps import now_iso
 from bowerbird.sessions.dispatch.dispatcher import Signal, TurnRef
@@ -86,7 +86,7 @@ class Life:
             tap.close()
 
     def _heard(self, published: Published) -> None:
-        # Of this process or another one: on PostgreSQL a message wakes at once wherever it was sent (DE-59).
+        # Of this process or another one: on PostgreSQL a message wakes at once wherever it was sent.
         if isinstance(published.event, Notice) and published.event.kind == MAIL:
             self._bell.set()
 
@@ -227,7 +227,7 @@ class Life:
     async def _report(self, turn: TurnRow) -> str:
         """Return what the lead is told of a turn that ended: its last words, or why it failed."""
         if turn.state == "failed":
-            error = None if turn.error is None else msgspec.json.decode(turn.error, type=RunError)
+            error = None if turn.error is None else decode(turn.error, RunError)
             said = turn.stop_reason if error is None else f"{error.type}: {error.message}"
             return f"{self.row.name} failed and has ended: {said}"[:MAX_CONTENT]
         records = await self._hub.store.records(turn.thread_id)

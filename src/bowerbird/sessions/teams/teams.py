@@ -70,7 +70,7 @@ class TeamInbox:
         return (Injected("inbox", text, ids=tuple(row.id for row in chosen)),)
 
     async def look(self) -> list[MessageRow]:
-        """Return what is unread, and note whether a plan waits for an answer (DE-64)."""
+        """Return what is unread, and note whether a plan waits for an answer."""
         rows, waits = await self._hub.store.read(self._look)
         if waits:
             self._hub.awaiting.add(self._thread_id)
@@ -124,7 +124,7 @@ class Teams(SessionPart):
         hub.boards.listen(lambda _key, _state: hub.ring_all())
 
     def use(self, rules: TeamRules, *, model: str | None, temperature: float | None) -> None:
-        """Follow other rules with the next thing that happens, another model with the next turn (CF-13)."""
+        """Follow other rules with the next thing that happens, another model with the next turn."""
         self.hub.rules = rules
         self._model, self._temperature = model, temperature
 
@@ -148,7 +148,7 @@ class Teams(SessionPart):
         ]
 
     async def stop(self, grace_s: float) -> None:
-        """Leave every teammate to the next process; turns get the grace to reach a step's end (SE-34)."""
+        """Leave every teammate to the next process; turns get the grace to reach a step's end."""
         self.hub.stopping = True
         self.hub.ring_all()
         for keeper in self._keepers:
@@ -192,7 +192,7 @@ class Teams(SessionPart):
                 _log.warning("teams: %s", error)
 
     async def _clock(self) -> None:
-        """Expire requests that nobody answered in time (DE-62)."""
+        """Expire requests that nobody answered in time."""
         while True:
             self.hub.asked.clear()
             try:
@@ -246,7 +246,7 @@ class Teams(SessionPart):
         task.add_done_callback(self._tasks.discard)
 
     def _heard(self, published: Published) -> None:
-        # A turn that ended may have been too far to read what came last (DE-65).
+        # A turn that ended may have been too far to read what came last.
         event = published.event
         if not isinstance(event, TurnMark) or event.state != "done":
             return
@@ -269,7 +269,7 @@ class Teams(SessionPart):
         return bool(rows)
 
     async def close(self, lead: str, status: Ended = "shutdown") -> None:
-        """End a session's teammates and wait until they have ended (DE-46).
+        """End a session's teammates and wait until they have ended.
 
         Args:
             status: `shutdown` merges what they have done so far, `interrupted` keeps that apart.
@@ -281,7 +281,7 @@ class Teams(SessionPart):
             await asyncio.wait(waiting, timeout=CLOSE_S)
 
     async def changing(self, thread_id: str, changes: Mapping[str, Any]) -> None:
-        """End the team of a session that is to have none (DE-46)."""
+        """End the team of a session that is to have none."""
         if changes.get("enable_teams", True) is not True:
             await self.close(thread_id)
 

@@ -6,6 +6,7 @@ Here: the record that makes a phase's fork a subagent's. Not here: when that is 
 import msgspec
 from sqlalchemy import Connection
 
+from bowerbird.core.forms import decode
 from bowerbird.core.timestamps import now_iso
 from bowerbird.sessions.subagents.records import KIND, row_of
 from bowerbird.store.rows.sessions import get_session, insert_session
@@ -20,7 +21,7 @@ def keep_apart(connection: Connection, row: MemberRow, phase: PhaseRow) -> str:
     A phase that has one already keeps it.
     """
     for known in subagents_of(connection, row.lead):
-        child = msgspec.json.decode(known.body, type=Child)
+        child = decode(known.body, Child)
         if child.turn == phase.turn_id:
             return child.handle
     lead = get_session(connection, row.lead)

@@ -26,6 +26,7 @@ import msgspec
 from sqlalchemy import Connection, select
 
 from bowerbird.core.errors import Exists, NotFound, StoreCorrupt, WorkspaceError
+from bowerbird.core.forms import decode
 from bowerbird.core.ids import ulid
 from bowerbird.core.threads import in_thread
 from bowerbird.core.timestamps import now_iso
@@ -198,7 +199,7 @@ def _move_into_place(made: Path, target: Path, replaces: bool) -> None:
 
 def _read_record(source: Path) -> BackupRecord:
     try:
-        record = msgspec.json.decode((source / RECORD).read_bytes(), type=BackupRecord)
+        record = decode((source / RECORD).read_bytes(), BackupRecord)
     except (FileNotFoundError, NotADirectoryError):
         raise NotFound(f"{source} holds no backup: {RECORD} is missing") from None
     except msgspec.MsgspecError as error:

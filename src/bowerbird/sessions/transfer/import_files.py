@@ -13,6 +13,7 @@ from typing import Any, cast
 
 import msgspec
 
+from bowerbird.core.forms import decode
 from bowerbird.core.timestamps import from_iso, to_iso
 from bowerbird.sessions.journal.audit_log import AuditLine
 from bowerbird.sessions.thread_ids import MAX_BYTES, chat_of_thread
@@ -135,7 +136,7 @@ def read_journals(directory: Path, bad: list[Bad], names: list[str]) -> Iterator
         records: list[Record] = []
         for number, line in enumerate(path.read_bytes().splitlines(), 1):
             try:
-                record = msgspec.json.decode(line, type=Record)
+                record = decode(line, Record)
                 if records and record.seq <= records[-1].seq:
                     raise ValueError(f"record {record.seq} comes after {records[-1].seq}")
             except (msgspec.MsgspecError, ValueError) as error:
@@ -183,7 +184,7 @@ def read_logs(directory: Path, bad: list[Bad], names: list[str]) -> Iterator[Dia
         lines: list[AuditLine] = []
         for number, raw in enumerate(path.read_bytes().splitlines(), 1):
             try:
-                line = msgspec.json.decode(raw, type=AuditLine)
+                line = decode(raw, AuditLine)
                 if line.role not in ("user", "assistant"):
                     raise ValueError(f"the role is {line.role!r}")
             except (msgspec.MsgspecError, ValueError) as error:

@@ -181,7 +181,7 @@ def _unpack(raw: bytes | memoryview, depth: int) -> Any:
     def extension(code: int, data: memoryview) -> Any:
         return _foreign(code, _unpack(data, depth + 1))
 
-    return msgspec.msgpack.decode(raw, ext_hook=extension)
+    return msgspec.msgpack.decode(raw, ext_hook=extension)  # noqa: TID251 - no type
 
 
 def _foreign(code: int, inner: Any) -> Any:

@@ -8,11 +8,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-import msgspec
 from sqlalchemy import Connection
 
 from bowerbird.agent.turn import Inbox
 from bowerbird.core.events import ApprovalAnswer, ApprovalRequest, Injected, UserStep
+from bowerbird.core.forms import decode
 from bowerbird.core.messages import Message, blocks_from_data
 from bowerbird.sessions.inbox.accept import ANSWER_DOOR
 from bowerbird.store.rows.turns import InboxRow, find_input, inputs_of
@@ -92,7 +92,7 @@ def notes_of(connection: Any, turn_id: str) -> list[InboxRow]:
 
 def answer_of(row: InboxRow) -> ApprovalAnswer:
     """Return the answer that an inbox row holds."""
-    body = msgspec.json.decode(row.body, type=dict[str, Any])
+    body = decode(row.body, dict[str, Any])
     return ApprovalAnswer(
         body["request_id"], body["decision"], str(body.get("by") or ""), body.get("feedback")
     )
@@ -141,7 +141,7 @@ class DoorInbox:
             if row.id in self._seen:
                 continue
             self._seen.add(row.id)
-            body = msgspec.json.decode(row.body, type=dict[str, Any])
+            body = decode(row.body, dict[str, Any])
             message = Message("user", blocks_from_data(body["content"]))
             self.taken[message.id] = row
             steps.append(UserStep(message, steer=True))

@@ -269,7 +269,7 @@ class Attempt:
             return
         self.context.store.require_space()
         if isinstance(event, ToolIntent):
-            await self.lease.confirm()  # a process that was stopped for long must do nothing more (SE-29)
+            await self.lease.confirm()  # a process that was stopped for long must do nothing more
             self.open_calls.add(event.call)
             self.has_acted = True
         if isinstance(event, AssistantStep) and self._may_keep(event):

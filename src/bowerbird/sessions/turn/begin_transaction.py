@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection
 
+from bowerbird.core.forms import decode
 from bowerbird.core.messages import blocks_from_data
 from bowerbird.core.timestamps import now_iso
 from bowerbird.sessions.journal.events_as_records import user_record
@@ -209,9 +210,9 @@ def _begun(
 
 def sender_of(row: InboxRow) -> dict[str, Any]:
     """Return who sent an input: `id`, `name`, `door`."""
-    return {**msgspec.json.decode(row.sender, type=dict[str, Any]), "door": row.door}
+    return {**decode(row.sender, dict[str, Any]), "door": row.door}
 
 
 def _user_record(row: InboxRow, turn_id: str) -> NewRecord:
-    body = msgspec.json.decode(row.body, type=dict[str, Any])
+    body = decode(row.body, dict[str, Any])
     return user_record(blocks_from_data(body["content"]), turn_id, sender_of(row))

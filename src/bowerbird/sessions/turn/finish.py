@@ -198,6 +198,11 @@ class Closer:
         if branch is None or branch.policy not in policies or branch.root is None:
             return
         try:
+            changed, commits = await in_thread(
+                lambda: (branch.changes(ignored=False).paths, branch.has_commits())
+            )
+            for part in self._context.parts if changed or commits else ():
+                await part.landing(self._session, changed)
             async with watched(self._context.live, self._turn.thread_id, self._turn.turn_id) as told:
                 landing = await in_thread(land_by_policy, branch, told, self._turn.thread_id)
         except LandingRefused as error:

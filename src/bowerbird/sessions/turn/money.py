@@ -96,7 +96,7 @@ class StoreBudget:
         """See `Budget.reserve`: one transaction over all scopes.
 
         Raises:
-            ConfigError: the model's price is unknown and limits are set (MO-52).
+            ConfigError: the model's price is unknown and limits are set.
         """
         price = self._price()
 
@@ -119,7 +119,7 @@ class StoreBudget:
         return reservation
 
     def settle_last(self) -> Callable[[Connection], None] | None:
-        """Return what settles the newest reservation, for the transaction that has its usage row (SE-43).
+        """Return what settles the newest reservation, for the transaction that has its usage row.
 
         So a process that dies there leaves the reservation or the usage, never both.
         """

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from bowerbird.core.events import ApprovalAnswer, ApprovalRequest, StepEvent, ToolOutcome
+from bowerbird.core.forms import decode
 from bowerbird.core.ids import new_id
 from bowerbird.core.messages import blocks_from_data, text_of
 from bowerbird.core.timestamps import to_iso
@@ -54,7 +55,7 @@ async def unanswered(
         notes: that a message or a cancel came. behind: the message that waits for this turn's end.
         commit: commits one step event.
     """
-    bodies = [msgspec.json.decode(row.body, type=dict[str, Any]) for row in notes]
+    bodies = [decode(row.body, dict[str, Any]) for row in notes]
     is_cancelled = any("cancel" in body for body in bodies)
     requests = loaded.turn.open_requests
     for request in requests:
@@ -80,8 +81,8 @@ def _closing(request: ApprovalRequest, behind: InboxRow | None) -> ApprovalAnswe
     decision = _CLOSED.get(request.kind, _UNANSWERED)
     if request.kind != "plan" or behind is None:
         return ApprovalAnswer(request.id, decision, "system", None)
-    sender = msgspec.json.decode(behind.sender, type=dict[str, Any])
-    body = msgspec.json.decode(behind.body, type=dict[str, Any])
+    sender = decode(behind.sender, dict[str, Any])
+    body = decode(behind.body, dict[str, Any])
     words = text_of(blocks_from_data(body["content"]))
     by = str(sender.get("name") or sender.get("id") or "user")
     return ApprovalAnswer(request.id, decision, by, words or None)

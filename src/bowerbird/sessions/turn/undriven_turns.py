@@ -105,7 +105,7 @@ def queue_again(connection: Connection, turn_id: str | None, thread_id: str | No
     later = [t for t in turns_of(connection, turn.thread_id) if t.n > turn.n and t.started_at is not None]
     if later:
         raise SessionError(f"turn {turn.turn_id} is not the newest: turn {later[-1].turn_id} ran after it")
-    # `queued`, not `running`: the next attempt does not look like another death (SE-23).
+    # `queued`, not `running`: the next attempt does not look like another death.
     update_turn(connection, turn.turn_id, state="queued", waiting_for=None, ended_at=None)
     update_session(connection, turn.thread_id, status="queued")
     return get_turn(connection, turn.turn_id)

@@ -13,6 +13,7 @@ from typing import Any, Required, TypedDict
 import msgspec
 
 from bowerbird.core.events import RunError
+from bowerbird.core.forms import convert
 from bowerbird.core.usage import Usage
 
 Content = str | list[dict[str, Any]]
@@ -136,7 +137,7 @@ def problem_of(kind: str, body: Mapping[str, Any]) -> str | None:
     if form is None:
         return None
     try:
-        msgspec.convert(body, form)
+        convert(body, form)
     except msgspec.ValidationError as error:
         return str(error)
     return None

@@ -24,7 +24,7 @@ CORRUPT = "corrupt"  # type of the stand-in for a record that cannot be read; ne
 
 LedgerClass = Literal["read", "branch", "store", "keyed", "external"]
 
-# Types whose loss in a power failure a person or the outside world would notice (SE-13).
+# Types whose loss in a power failure a person or the outside world would notice.
 FLUSHED_TYPES = frozenset({"user", "assistant", "tool_outcome", "answer", "turn_ended"})
 FLUSHED_CLASSES = frozenset({"keyed", "external"})
 

@@ -12,6 +12,7 @@ import msgspec
 from sqlalchemy import Connection, bindparam, func, select
 
 from bowerbird.core.errors import UnknownSession
+from bowerbird.core.forms import decoder
 from bowerbird.store.journal.body_forms import problem_of
 from bowerbird.store.journal.journal import CORRUPT, VERSION, Record
 from bowerbird.store.sql.tables import journal, sessions
@@ -95,7 +96,7 @@ def last_seq_of_turn(connection: Connection, thread_id: str, turn_id: str) -> in
     return int(connection.scalar(newest) or 0)
 
 
-_decode_body = msgspec.json.Decoder(dict[str, Any]).decode
+_decode_body = decoder(dict[str, Any])
 _NO_END = (1 << 63) - 1
 _PARENT = select(sessions.c.parent_thread_id, sessions.c.parent_seq).where(
     sessions.c.thread_id == bindparam("b_thread")

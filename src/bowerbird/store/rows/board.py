@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, RowMapping, or_, select
 
+from bowerbird.core.forms import decode
 from bowerbird.core.timestamps import now_iso
 from bowerbird.store.rows.sessions import SessionRow
 from bowerbird.store.sql.statements import rows_where
@@ -170,7 +171,7 @@ def boards_of_threads(connection: Connection, thread_ids: Collection[str]) -> li
 
 def _task(row: RowMapping) -> TaskRow:
     values: dict[str, Any] = {str(key): value for key, value in row.items()}
-    values["metadata"] = msgspec.json.decode(values["metadata"], type=dict[str, Any])
+    values["metadata"] = decode(values["metadata"], dict[str, Any])
     return TaskRow(**values)
 
 

@@ -12,6 +12,7 @@ import msgspec
 from sqlalchemy import Connection, Text, and_, cast, func, select
 
 from bowerbird.core.errors import NotFound
+from bowerbird.core.forms import decode
 from bowerbird.core.timestamps import now_iso
 from bowerbird.store.rows.turns import OPEN
 from bowerbird.store.sql.statements import insert_row
@@ -160,7 +161,7 @@ def left_jobs(connection: Connection, before: str) -> list[MemoryJob]:
     rows = connection.execute(select(inbox.c.id, inbox.c.body).where(here).with_for_update()).all()
     claimed: list[MemoryJob] = []
     for row in rows:
-        job = msgspec.json.decode(row.body, type=MemoryJob)
+        job = decode(row.body, MemoryJob)
         job = msgspec.structs.replace(job, tries=job.tries + 1)
         body = msgspec.json.encode(job).decode()
         connection.execute(
@@ -183,7 +184,7 @@ def previous_job(connection: Connection, thread_id: str, upto: int) -> int:
             inbox.c.thread_id == thread_id, inbox.c.door == DOOR, inbox.c.state == "done"
         )
     )
-    seen = [msgspec.json.decode(body, type=MemoryJob).upto for body in rows]
+    seen = [decode(body, MemoryJob).upto for body in rows]
     return max((seq for seq in seen if seq < upto), default=0)
 
 

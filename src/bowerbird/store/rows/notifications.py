@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, RowMapping, select
 
+from bowerbird.core.forms import decode
 from bowerbird.core.ids import new_id
 from bowerbird.core.timestamps import now_iso, to_iso
 from bowerbird.store.sql.statements import rows_where
@@ -98,7 +99,7 @@ def told_before(connection: Connection, thread_id: str, ids: Collection[str]) ->
 
 def _notification(row: RowMapping) -> Notification:
     values: dict[str, Any] = {str(key): value for key, value in row.items()}
-    values["body"] = msgspec.json.decode(values["body"], type=dict[str, str])
+    values["body"] = decode(values["body"], dict[str, str])
     return Notification(**values)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, select
 
+from bowerbird.core.forms import decode
 from bowerbird.store.sql.tables import meta
 
 _PREFIX = "schedule:"
@@ -19,7 +20,7 @@ def stored_tasks(connection: Connection) -> list[dict[str, Any]]:
     rows = connection.execute(
         select(meta.c.value).where(meta.c.key.startswith(_PREFIX, autoescape=True)).order_by(meta.c.key)
     )
-    return [msgspec.json.decode(row.value, type=dict[str, Any]) for row in rows]
+    return [decode(row.value, dict[str, Any]) for row in rows]
 
 
 def has_task(connection: Connection, task_id: str) -> bool:

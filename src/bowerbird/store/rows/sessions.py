@@ -11,6 +11,7 @@ import msgspec
 from sqlalchemy import Connection, RowMapping, and_, bindparam, func, or_, select
 
 from bowerbird.core.errors import UnknownSession
+from bowerbird.core.forms import decode
 from bowerbird.core.timestamps import now_iso
 from bowerbird.store.sql.statements import Prepared, insert_row, rows_where, update_rows
 from bowerbird.store.sql.tables import counters, sessions
@@ -65,7 +66,7 @@ _STATUS = Prepared(
 
 def _row(row: RowMapping) -> SessionRow:
     values: dict[str, Any] = {str(key): value for key, value in row.items()}
-    values["flags"] = msgspec.json.decode(values["flags"] or "{}")
+    values["flags"] = decode(values["flags"] or "{}")
     return SessionRow(**values)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, RowMapping, func, select
 
+from bowerbird.core.forms import decode
 from bowerbird.core.timestamps import now_iso
 from bowerbird.store.sql.team_tables import team_messages, team_requests
 
@@ -123,7 +124,7 @@ def leads_with_mail(connection: Connection) -> list[str]:
 
 def _message(row: RowMapping) -> MessageRow:
     values: dict[str, Any] = {str(key): value for key, value in row.items()}
-    values["extra"] = msgspec.json.decode(values["extra"], type=dict[str, Any])
+    values["extra"] = decode(values["extra"], dict[str, Any])
     return MessageRow(**values)
 
 

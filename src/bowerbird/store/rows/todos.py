@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import msgspec
 from sqlalchemy import Connection, select
 
+from bowerbird.core.forms import decode
 from bowerbird.core.timestamps import now_iso
 from bowerbird.store.sql.tables import todos
 
@@ -24,7 +25,7 @@ class TodoItem(msgspec.Struct, frozen=True):
 def session_todos(connection: Connection, thread_id: str) -> list[TodoItem]:
     """Return a session's list, empty when it has none."""
     found = connection.scalar(select(todos.c["items"]).where(todos.c.thread_id == thread_id))
-    return [] if found is None else msgspec.json.decode(found, type=list[TodoItem])
+    return [] if found is None else decode(found, list[TodoItem])
 
 
 def put_todos(connection: Connection, thread_id: str, items: Sequence[TodoItem]) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, func, select
 
+from bowerbird.core.forms import decode
 from bowerbird.core.timestamps import now_iso
 from bowerbird.store.sql.tables import traces
 
@@ -38,8 +39,7 @@ def traces_of(connection: Connection, thread_id: str, after: int, limit: int) ->
         .limit(limit)
     ).mappings()
     return [
-        {"n": row["n"], "at": row["at"], "turn_id": row["turn_id"], **msgspec.json.decode(row["body"])}
-        for row in rows
+        {"n": row["n"], "at": row["at"], "turn_id": row["turn_id"], **decode(row["body"])} for row in rows
     ]
 
 
@@ -50,7 +50,7 @@ def last_trace_seq(connection: Connection, thread_id: str) -> int:
     """
     newest = select(traces.c.body).where(traces.c.thread_id == thread_id).order_by(traces.c.n.desc())
     bodies = connection.scalars(newest.limit(_AT_ONCE)).all()
-    return max((int(msgspec.json.decode(body).get("seq") or 0) for body in bodies), default=0)
+    return max((int(decode(body).get("seq") or 0) for body in bodies), default=0)
 
 
 def forget_traces(connection: Connection, before: str | None, max_bytes: int = MAX_BYTES) -> int:

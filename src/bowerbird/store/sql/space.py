@@ -28,19 +28,23 @@ class DiskSpace:
         self._directory = directory
         self._min_free_bytes = min_free_bytes
         self._reserve = directory / f"reserve.{os.getpid()}"
+        status = directory.stat()
+        self._identity = (status.st_dev, status.st_ino)
 
     def free_bytes(self) -> int:
         """Bytes an ordinary process may still write here.
 
         Raises:
-            DataGone: somebody deleted or unmounted the directory.
+            DataGone: somebody deleted or unmounted the directory, or another stands in its place: what still
+                writes into a deleted one makes it again, with nothing of it inside.
         """
+        gone = f"the data directory {self._directory} is gone; bring it back and restart the server"
         try:
-            status = os.statvfs(self._directory)
-        except FileNotFoundError as error:
-            raise DataGone(
-                f"the data directory {self._directory} is gone; bring it back and restart the server"
-            ) from error
+            found, status = self._directory.stat(), os.statvfs(self._directory)
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise DataGone(gone) from error
+        if (found.st_dev, found.st_ino) != self._identity:
+            raise DataGone(gone)
         return status.f_bavail * status.f_frsize
 
     def is_low(self) -> bool:

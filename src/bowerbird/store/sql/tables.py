@@ -259,7 +259,7 @@ meta = Table(
     Column("value", Text, nullable=False),
 )
 
-answers = Table(  # to repeated requests of the HTTP door (SV-3)
+answers = Table(  # to repeated requests of the HTTP door
     "answers",
     metadata,
     Column("user_id", Text, primary_key=True),
@@ -271,7 +271,7 @@ answers = Table(  # to repeated requests of the HTTP door (SV-3)
     Column("at", Text, nullable=False, index=True),
 )
 
-traces = Table(  # requests and answers of models, where tracing is on (SV-33)
+traces = Table(  # requests and answers of models, where tracing is on
     "traces",
     metadata,
     Column("thread_id", Text, ForeignKey("sessions.thread_id"), primary_key=True),
@@ -282,7 +282,7 @@ traces = Table(  # requests and answers of models, where tracing is on (SV-33)
     Column("body", Text, nullable=False),
 )
 
-tokens = Table(  # credentials of programs and people; the secret itself is nowhere (SV-55)
+tokens = Table(  # credentials of programs and people; the secret itself is nowhere
     "tokens",
     metadata,
     Column("token_id", Text, primary_key=True),
@@ -295,7 +295,7 @@ tokens = Table(  # credentials of programs and people; the secret itself is nowh
     Column("revoked_at", Text),
 )
 
-tickets = Table(  # one-time entrances for sockets, made from a credential (SV-54)
+tickets = Table(  # one-time entrances for sockets, made from a credential
     "tickets",
     metadata,
     Column("sha256", Text, primary_key=True),
@@ -303,7 +303,7 @@ tickets = Table(  # one-time entrances for sockets, made from a credential (SV-5
     Column("expires_at", Text, nullable=False, index=True),
 )
 
-boards = Table(  # one task board per workspace (DE-32)
+boards = Table(  # one task board per workspace
     "boards",
     metadata,
     Column("board", Text, primary_key=True),  # the workspace's path, or `session:` and a thread id
@@ -338,7 +338,7 @@ task_edges = Table(
     Index(None, "board", "blocked"),
 )
 
-todos = Table(  # the list of one session (DE-45)
+todos = Table(  # the list of one session
     "todos",
     metadata,
     Column("thread_id", Text, ForeignKey("sessions.thread_id"), primary_key=True),
@@ -346,7 +346,7 @@ todos = Table(  # the list of one session (DE-45)
     Column("updated_at", Text, nullable=False),
 )
 
-notifications = Table(  # what a session's model is told once, before its next call (DE-29)
+notifications = Table(  # what a session's model is told once, before its next call
     "notifications",
     metadata,
     Column("id", Text, primary_key=True),
@@ -362,7 +362,7 @@ notifications = Table(  # what a session's model is told once, before its next c
     Index(None, "state", "thread_id"),
 )
 
-subagents = Table(  # who a session's children are, and what became of them (DE-4)
+subagents = Table(  # who a session's children are, and what became of them
     "subagents",
     metadata,
     Column("parent", Text, ForeignKey("sessions.thread_id"), primary_key=True),

@@ -10,7 +10,7 @@ from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, Table, Te
 
 from bowerbird.store.sql.schema import metadata
 
-teammates = Table(  # who a session's teammates are and were (DE-47, DE-61)
+teammates = Table(  # who a session's teammates are and were
     "teammates",
     metadata,
     Column("lead", Text, ForeignKey("sessions.thread_id"), primary_key=True),
@@ -26,7 +26,7 @@ teammates = Table(  # who a session's teammates are and were (DE-47, DE-61)
     Index(None, "status"),
 )
 
-team_phases = Table(  # one turn of a teammate each, with the fork it works on (DE-56)
+team_phases = Table(  # one turn of a teammate each, with the fork it works on
     "team_phases",
     metadata,
     Column("lead", Text, ForeignKey("sessions.thread_id"), primary_key=True),
@@ -39,7 +39,7 @@ team_phases = Table(  # one turn of a teammate each, with the fork it works on (
     Column("counted_in", Text),  # the lead's turn whose usage includes it
 )
 
-team_messages = Table(  # what a team writes to each other (DE-57)
+team_messages = Table(  # what a team writes to each other
     "team_messages",
     metadata,
     Column("lead", Text, ForeignKey("sessions.thread_id"), primary_key=True),
@@ -55,7 +55,7 @@ team_messages = Table(  # what a team writes to each other (DE-57)
     Index(None, "reader", "read_at"),
 )
 
-team_requests = Table(  # shutdown and plan requests, and what became of them (DE-62)
+team_requests = Table(  # shutdown and plan requests, and what became of them
     "team_requests",
     metadata,
     Column("lead", Text, ForeignKey("sessions.thread_id"), primary_key=True),

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bowerbird.core.errors import Exists, NotFound, ToolError, WorkspaceError
+from bowerbird.core.errors import BowerbirdError, Exists, NotFound, ToolError, WorkspaceError
 from bowerbird.core.threads import to_thread
 from bowerbird.tools.context import ToolContext
 from bowerbird.tools.files import reads
@@ -77,7 +77,7 @@ async def diff_before(tool: str, arguments: Mapping[str, Any], branch: "Branch")
             changes = [(path, before, before.replace(old, new, -1 if arguments.get("replace_all") else 1))]
         else:
             return {}
-    except (ToolError, WorkspaceError):
+    except (BowerbirdError, OSError):
         return {}  # the tool will say what is wrong
     return await to_thread(lambda: diff_data(changes))
 

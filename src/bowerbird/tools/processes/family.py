@@ -134,10 +134,12 @@ async def processes_of(
     if status.tier == "overlay" and network.allow != wanted:
         await network.change(await host.network_rules(wanted))
     tools = made(network.mode) if made is not None else tools_on(host, settings, network.mode)
+    line = sandbox_line(status, network.mode, network.allow, sandbox.root if sandbox.tier == "copy" else None)
+    missing = await to_thread(branch.processes().git_not_shown)
     return Processes(
         tuple(tools),
         {},
-        sandbox_line(status, network.mode, network.allow, sandbox.root if sandbox.tier == "copy" else None),
+        f"{line}\nGit: {missing}" if missing else line,
         BackgroundNotices(host, branch),
         status,
     )

@@ -11,6 +11,7 @@ from urllib.parse import quote_plus
 import msgspec
 
 from bowerbird.core.errors import ToolError
+from bowerbird.core.forms import decode
 from bowerbird.tools.result import ToolResult
 from bowerbird.tools.tool import Tool
 from bowerbird.tools.web.html_bounded import markdown_within, results_within
@@ -179,7 +180,7 @@ async def _search(query: str, count: int, settings: WebSettings) -> list[SearchR
 
 def _brave_results(body: bytes) -> list[SearchResult] | None:
     try:
-        page = msgspec.json.decode(body, type=_BravePage)
+        page = decode(body, _BravePage)
     except msgspec.DecodeError:
         return None
     results = page.web.results if page.web else []

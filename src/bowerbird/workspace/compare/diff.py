@@ -19,6 +19,8 @@ from bowerbird.workspace.tree.paths import path_b64, shown
 from bowerbird.workspace.tree.threeway import MERGE_LIMIT, Side
 
 HUNK_TEXT_LIMIT = 1024 * 1024
+ONE_FILE_LIMIT = 8 * 1024 * 1024
+LONG_LINE = 5_000
 _IN_PATCHES = ("file", "symlink")
 
 
@@ -30,13 +32,14 @@ def diff_of(
 ) -> Diff:
     """Return `changes` with their hunks, in their order; reads the files.
 
-    Hunk texts add up to at most 1 MiB; later entries then have no hunks and are `truncated`.
+    Hunk texts add up to at most 1 MiB, of one file alone to 8; later entries then have no hunks and are
+    `truncated`.
     """
     deleted = [c for c in changes if c.new is None]
     sources = _Renames(deleted)
     written: list[FileDiff] = []
     marks: dict[str, PathMarks] = {}
-    left = HUNK_TEXT_LIMIT
+    left = HUNK_TEXT_LIMIT if len(changes) > 1 else ONE_FILE_LIMIT
     for change in changes:
         found = _marks(change, rules, around, tainted or {})
         if change.new is None:
@@ -44,9 +47,10 @@ def diff_of(
                 marks[shown(change.path)] = found
             continue
         lines = lines_of(change)
-        hunks = lines.hunks
-        left -= sum(len(h.body) for h in hunks or ())
+        size = sum(len(h.body) for h in lines.hunks or ())
+        left -= size
         entry = _file_diff(change, change.new, lines, found, left >= 0)
+        entry = replace(entry, too_large=lines.hunks is None or size > ONE_FILE_LIMIT)
         written.append(replace(entry, renamed_from=sources.source_of(change)))
     return Diff(tuple(written), tuple(shown(c.path) for c in deleted), marks)
 
@@ -88,12 +92,24 @@ def _file_diff(change: Change, new: Side, lines: "Lines", marks: PathMarks, fits
         removed=sum(h.removed for h in lines.hunks or ()),
         base="uncertain" if change.uncertain else "exact",
         hunks=lines.hunks if fits else None,
+        long_lines=any(_has_long_line(h.body) for h in lines.hunks or ()),
+        target=_readable(new.target),
+        old_target=_readable(base.target) if base is not None else None,
         flags=marks.flags,
         grade=marks.grade,
         reasons=marks.reasons,
         tainted=marks.tainted,
         taint=marks.taint,
     )
+
+
+def _readable(target: str | None) -> str | None:
+    """Where a link points, without bytes that are no text."""
+    return None if target is None else target.encode("utf-8", "replace").decode()
+
+
+def _has_long_line(body: bytes) -> bool:
+    return len(body) > LONG_LINE and any(len(line) > LONG_LINE for line in body.split(b"\n"))
 
 
 @dataclass(frozen=True, slots=True)

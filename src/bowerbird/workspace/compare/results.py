@@ -5,7 +5,6 @@ here: how they come about (`diff.py`, `merge.py`, `landing/plan.py`), landings
 (`landing/record.py`, `landing/landings.py`).
 """
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -81,8 +80,10 @@ class FileDiff(PathMarks):
         binary: it or its old version has no lines. added, removed: lines.
         renamed_from: a deleted path with the same bytes.
         base: `uncertain` when what the change started from may have been edited meanwhile.
-        hunks: the changed regions; None for what is too large to compare or to show.
-        truncated: `hunks` is None.
+        hunks: the changed regions; None for what is too large to compare, or to show beside all the others.
+        truncated: `hunks` is None. too_large: it has none when asked for alone, either.
+        long_lines: a changed line is longer than a screen can show.
+        target, old_target: where a link points, and pointed.
     """
 
     path: str
@@ -97,6 +98,10 @@ class FileDiff(PathMarks):
     renamed_from: str | None = None
     base: Literal["exact", "uncertain"] = "exact"
     hunks: tuple[Hunk, ...] | None = ()
+    too_large: bool = False
+    long_lines: bool = False
+    target: str | None = None
+    old_target: str | None = None
     path_b64: str | None = None
 
     @property
@@ -121,12 +126,16 @@ class FileDiff(PathMarks):
             "hunks": _hunks(self.hunks),
             **PathMarks.record(self),
             **({"truncated": True} if self.truncated else {}),
+            **({"too_large": True} if self.too_large else {}),
+            **({"long_lines": True} if self.long_lines else {}),
+            **({"target": self.target} if self.target is not None else {}),
+            **({"old_target": self.old_target} if self.old_target is not None else {}),
         }
 
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """What stays on the branch below one name at the top of the workspace, as one row (GI-7)."""
+    """What stays on the branch below one name at the top of the workspace, as one row."""
 
     path: str
     files: int
@@ -143,13 +152,14 @@ def folded_rows(staying: Mapping[str, int]) -> tuple[Folded, ...]:
     >>> folded_rows({"/a/b": 2, "/a/c/d": 1, "/x.log": 5})
     (Folded(path='/a/', files=2, size=3), Folded(path='/x.log', files=1, size=5))
     """
-    files: Counter[str] = Counter()
-    sizes: Counter[str] = Counter()
+    sizes: dict[str, list[int]] = {}
     for path, size in staying.items():
-        top, slash, _ = path[1:].partition("/")
-        files[f"/{top}{slash}"] += 1
-        sizes[f"/{top}{slash}"] += size
-    return tuple(Folded(shown(top), files[top], sizes[top]) for top in sorted(files))
+        top = path[: path.find("/", 1) + 1] or path
+        found = sizes.get(top)
+        if found is None:
+            found = sizes[top] = []
+        found.append(size)
+    return tuple(Folded(shown(top), len(sizes[top]), sum(sizes[top])) for top in sorted(sizes))
 
 
 @dataclass(frozen=True, slots=True)

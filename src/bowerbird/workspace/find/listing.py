@@ -60,7 +60,7 @@ def ls(
     if entry is None:
         raise missing(view, path)
     if entry.kind == "symlink":
-        # `ls` acts on the link itself (WS-12): its one line says where it leads.
+        # `ls` acts on the link itself: its one line says where it leads.
         children = {path.rpartition("/")[2]: entry}
     elif entry.kind != "dir":
         raise NotDirectory(f"{shown_path(path)} is not a directory", path)

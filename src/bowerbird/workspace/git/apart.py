@@ -46,23 +46,28 @@ class Apart:
         settings: what git runs or obeys, pointers, and git directories that are new: nothing of it lands
             unless a person accepts it by name, and none of it keeps a file from landing.
         data: commits, refs, index, logs, states of operations: never lands as a file.
+        told: settings of a repository outside of the workspace: they never land, and are told.
     """
 
     files: list[Change]
     settings: list[Change]
     data: list[Change]
+    told: list[Change]
 
 
 def apart(changes: Sequence[Change], around: Surroundings) -> Apart:
     """Divide the changes of a branch."""
-    found = Apart([], [], [])
+    found = Apart([], [], [], [])
     for change in changes:
         if not in_git(change.path):
             found.files.append(change)
-        elif _is_setting(around.git_place(change.path)):
+        elif not _is_setting(around.git_place(change.path)):
+            found.data.append(change)
+        elif not around.is_elsewhere(change.path):
             found.settings.append(change)
         else:
             found.data.append(change)
+            found.told.append(change)
     return found
 
 

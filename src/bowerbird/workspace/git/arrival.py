@@ -243,8 +243,14 @@ def _head_stays(
         return f"your repository is in the middle of a {busy}"
     if repository.work_tree is None:
         return "its files are not in the workspace"
-    top = repository.root.rpartition("/")[0]
-    left = [path for path in quarantine.paths_between(now, new) if f"{top}/{path}" in how.left]
+    between = {path: repository.virtual(path) for path in quarantine.paths_between(now, new)}
+    outside = [path for path, here in between.items() if here is None]
+    if outside:
+        return f"its commits change files outside of the workspace: {outside[0]}"
+    hidden = [path for path, here in between.items() if here and repository.stack.ground.hidden(here)]
+    if hidden:
+        return f"its commits change what is hidden from the agent: {hidden[0]}"
+    left = [path for path, here in between.items() if here in how.left]
     if left:
         more = f" and {len(left) - 1} more" if len(left) > 1 else ""
         return f"files of its commits did not land: {left[0]}{more}"

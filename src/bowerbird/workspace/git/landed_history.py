@@ -12,6 +12,7 @@ from typing import Any, Literal
 import msgspec
 
 from bowerbird.core.atomic import replace_file
+from bowerbird.core.forms import decode
 
 Commits = Literal["fetch", "fast_forward", "never"]
 MOST_BYTES = 1024**3
@@ -55,7 +56,7 @@ class LandedRef(msgspec.Struct, frozen=True):
 
 
 class LandedCommit(msgspec.Struct, frozen=True):
-    """The commit that a landing was asked to make of what landed (GI-9).
+    """The commit that a landing was asked to make of what landed.
 
     Attributes:
         branch: on which. id: None where none was made; `said` tells why.
@@ -110,7 +111,7 @@ def commands(ref: LandedRef) -> list[str]:
 def read_history(folder: Path) -> tuple[LandedHistory, ...]:
     """Return what a landing did; nothing where it did nothing or its file cannot be read."""
     try:
-        return msgspec.json.decode((folder / _NAME).read_bytes(), type=tuple[LandedHistory, ...])
+        return decode((folder / _NAME).read_bytes(), tuple[LandedHistory, ...])
     except (OSError, msgspec.MsgspecError):
         return ()
 

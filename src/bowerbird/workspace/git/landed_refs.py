@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from bowerbird.core.atomic import replace_file
+from bowerbird.core.forms import decode
 
 _NAME = "landed-refs.json"
 _MOST = 20
@@ -25,7 +26,7 @@ class LandedRefs:
     def read(self) -> Landed:
         """Return all of them."""
         try:
-            return msgspec.json.decode(self._path.read_bytes(), type=Landed)
+            return decode(self._path.read_bytes(), Landed)
         except (OSError, msgspec.MsgspecError):
             return {}
 

@@ -15,6 +15,7 @@ import msgspec
 
 from bowerbird.workspace.git.landed_history import LandedHistory, LandedRef, read_history, write_history
 from bowerbird.workspace.git.landed_refs import LandedRefs
+from bowerbird.workspace.git.repository import common_of, located
 from bowerbird.workspace.git.running import Git, GitFailed
 
 LOCK_WAIT_S = 2.0
@@ -32,7 +33,8 @@ def settle_history(folder: Path, branch_directory: Path, top: Path) -> None:
     found = read_history(folder)
     if not found:
         return
-    done = tuple(_settled(one, top) for one in found)
+    kept = branch_directory.parents[1]
+    done = tuple(_settled(one, top, kept) for one in found)
     if done != found:
         write_history(folder, done)
     landed = LandedRefs(branch_directory)
@@ -42,11 +44,10 @@ def settle_history(folder: Path, branch_directory: Path, top: Path) -> None:
         )
 
 
-def _settled(one: LandedHistory, top: Path) -> LandedHistory:
+def _settled(one: LandedHistory, top: Path, kept: Path) -> LandedHistory:
     if not any(ref.state == "moving" for ref in one.refs):
         return one
-    git_dir = top / one.repository.lstrip("/")
-    git = Git(git_dir, git_dir.parent)
+    git = Git(*located(top, one.repository, kept))
     refs = tuple(moved(git, ref) if ref.state == "moving" else ref for ref in one.refs)
     return msgspec.structs.replace(one, refs=refs)
 
@@ -88,7 +89,7 @@ def _move(git: Git, wanted: LandedRef) -> str:
 
 def _update(git: Git, wanted: LandedRef) -> None:
     if wanted.id is None:
-        log = git.git_dir / "logs" / wanted.ref
+        log = common_of(git.git_dir) / "logs" / wanted.ref
         if log.is_file() and log.read_bytes().count(b"\n") > 1:
             raise GitFailed("you have worked on it since")
         git.run("update-ref", "-d", wanted.ref, str(wanted.old))

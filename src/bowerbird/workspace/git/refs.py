@@ -5,7 +5,7 @@ Not here: commits (`quarantine.py`), what people see of it (`story.py`). No git 
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 
 from bowerbird.workspace.tree.changes import Change
@@ -88,6 +88,12 @@ class BranchRefs:
         target = (head[0] or "").removeprefix("ref: ") or None, (head[1] or "").removeprefix("ref: ") or None
         return RefsFound(moves, target, started, begins, sorted(self._worktrees()), self._troubles)
 
+    def packed_names(self, loose: Set[str]) -> list[str]:
+        """Return the valid names in the new `packed-refs` that can be files beside `loose`."""
+        names = {name for name in self._packed_refs(True) if not _BAD_REF.search(name)} - loose
+        above = {each for name in names | loose for each in _above(name)}
+        return sorted(name for name in names - above if loose.isdisjoint(_above(name)))
+
     def resolved(self, name: str, *, new: bool) -> str | None:
         """Return the object id of a ref, None for one that is not there."""
         for _ in range(5):
@@ -152,3 +158,7 @@ class BranchRefs:
             self._troubles.append(f"{name} is too large")
             return None
         return side.content.read().decode("utf-8", "replace").strip()
+
+
+def _above(name: str) -> list[str]:
+    return [name[:at] for at, letter in enumerate(name) if letter == "/"]

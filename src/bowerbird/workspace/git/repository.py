@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bowerbird.workspace.git.refs import BranchRefs
+from bowerbird.workspace.git.running import Git, GitFailed
+from bowerbird.workspace.marks.git_elsewhere import ROOT, Elsewhere, git_elsewhere
 from bowerbird.workspace.marks.surroundings import Surroundings
 from bowerbird.workspace.tree.changes import Change, side_of
 from bowerbird.workspace.tree.stack import Stack
@@ -28,6 +30,7 @@ class Repository:
         work_tree: the top of its files, None where it has none of its own in the workspace.
         is_new: the workspace has none there: it is a set of files that needs acceptance.
         changed: the branch's changes in it, by path below it.
+        elsewhere: where it is, when it lies outside of the workspace.
     """
 
     root: str
@@ -36,6 +39,7 @@ class Repository:
     is_new: bool
     stack: Stack
     changed: dict[str, Change] = field(default_factory=dict[str, Change])
+    elsewhere: Elsewhere | None = None
 
     @property
     def is_removed(self) -> bool:
@@ -52,9 +56,11 @@ class Repository:
         path = f"{self.root}/{name}"
         return side_of(self.stack.view, path, self.stack.lookup(path))
 
-    def tops(self) -> list[str]:
-        """Virtual paths that lead to its files."""
-        return [self.root.rpartition("/")[0]]
+    def virtual(self, path: str) -> str | None:
+        """Return the virtual path of a file that it tracks; None for one outside of the workspace."""
+        if self.elsewhere is not None:
+            return self.elsewhere.virtual(path)
+        return f"{self.root.rpartition('/')[0]}/{path}"
 
 
 def repositories(stack: Stack, changes: Sequence[Change], around: Surroundings) -> list[Repository]:
@@ -73,6 +79,11 @@ def repositories(stack: Stack, changes: Sequence[Change], around: Surroundings) 
     made: list[Repository] = []
     for root, inside in sorted(by_root.items()):
         changed = {c.path.removeprefix(root).lstrip("/"): c for c in inside}
+        elsewhere = around.elsewhere if root == ROOT else None
+        if elsewhere is not None:
+            places = (elsewhere.git_dir, elsewhere.work_tree)
+            made.append(Repository(root, *places, False, stack, changed, elsewhere))
+            continue
         git_dir = top / root.lstrip("/")
         standing = stack.ground.look(root)
         is_new = new[root] or standing is None or standing.kind != "dir"
@@ -87,10 +98,41 @@ def under_way(git_dir: Path) -> str | None:
     return found and found.partition("_HEAD")[0].lower().replace("_", "-").partition("-m")[0]
 
 
+def located(top: Path, root: str, kept: Path) -> tuple[Path, Path]:
+    """Return the git directory on disk that branches have at a virtual path, and the top of its files.
+
+    Args:
+        top: the workspace. kept: the data directory.
+    """
+    elsewhere = git_elsewhere(top, kept) if root == ROOT else None
+    if elsewhere is not None:
+        return elsewhere.git_dir, elsewhere.work_tree
+    git_dir = top / root.lstrip("/")
+    return git_dir, git_dir.parent
+
+
 def checked_out(git_dir: Path) -> Iterator[str]:
-    """Yield the refs that linked worktrees of a repository have checked out."""
-    for head in git_dir.glob("worktrees/*/HEAD"):
+    """Yield the refs that other working trees of a repository have checked out."""
+    common = common_of(git_dir)
+    heads = [head for head in common.glob("worktrees/*/HEAD") if head.parent != git_dir]
+    if common != git_dir and not _is_bare(common):
+        heads.append(common / "HEAD")
+    for head in heads:
         with suppress(OSError):
             text = head.read_text("utf-8", "replace").strip()
             if text.startswith("ref: "):
                 yield text.removeprefix("ref: ")
+
+
+def common_of(git_dir: Path) -> Path:
+    """Return the directory that has objects and refs: another one for a linked worktree."""
+    try:
+        return Path(os.path.realpath(git_dir / (git_dir / "commondir").read_text().strip()))
+    except OSError:
+        return git_dir
+
+
+def _is_bare(git_dir: Path) -> bool:
+    with suppress(GitFailed):  # there is no such value
+        return Git(git_dir).run("config", "--bool", "core.bare").strip() == b"true"
+    return False

@@ -16,12 +16,14 @@ from bowerbird.workspace.git.refs import RefMove, RefsFound
 from bowerbird.workspace.git.repository import Repository, repositories
 from bowerbird.workspace.git.running import GitFailed
 from bowerbird.workspace.marks.flags import FlagRules
+from bowerbird.workspace.marks.git_elsewhere import ROOT
 from bowerbird.workspace.marks.surroundings import around_changes
 from bowerbird.workspace.tree.changes import Change
 from bowerbird.workspace.tree.paths import shown
 from bowerbird.workspace.tree.stack import Stack
 
 MOST_TOLD = 40
+_MOST_NAMED = 10
 
 RefChange = Literal["created", "moved", "rewritten", "deleted"]
 
@@ -159,10 +161,26 @@ def story_of(
     told: list[Told] = []
     for repository in repositories(stack, [*parts.settings, *parts.data], around):
         mine = [c for c in repository.changed.values() if c.path in settings]
+        told_only = [c.path for c in parts.told if repository.elsewhere is not None]
         lines = tuple(_setting(c, rules.marks(c.path, c.base, c.new, around).reasons) for c in mine)
         known = (landed or {}).get(repository.root, {})
-        told.append(_told(repository, lines, place, known))
+        one = _told(repository, lines, place, known)
+        told.append(
+            replace(one, story=replace(one.story, troubles=(*one.story.troubles, *_staying(told_only))))
+        )
     return GitStory(tuple(one.story for one in told if _says_something(one.story))), told
+
+
+def _staying(paths: Sequence[str]) -> list[str]:
+    """Say which settings stay on the branch, since their repository lies outside of the workspace."""
+    named = [shown(path) for path in paths if not path.startswith(f"{ROOT}/worktrees/")]
+    more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+    listed = ", ".join(named[:_MOST_NAMED])
+    return (
+        [f"{listed}{more}: stays on the branch, the repository lies outside of the workspace"]
+        if named
+        else []
+    )
 
 
 def _setting(change: Change, reasons: tuple[str, ...]) -> SettingStory:

@@ -12,7 +12,7 @@ import json
 import os
 import stat
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
@@ -36,6 +36,7 @@ class Saved:
         had: "entry" is a file or link, kept as `kept`; "tree" a directory moved to `kept`.
         mode, opaque: of a directory.
         deleted, opaques: JSON marks at and below the path, where the layer uses them.
+        hidden: a directory above it, in that layer, hides what lies below the layer.
     """
 
     path: str
@@ -46,6 +47,7 @@ class Saved:
     opaque: bool = False
     deleted: Sequence[str] = ()
     opaques: Sequence[str] = ()
+    hidden: bool = False
 
 
 class StepStore:
@@ -85,6 +87,7 @@ class StepStore:
                 return None
         folder.mkdir(mode=0o700, exist_ok=True)
         saved = self._look(path, number, folder, len(rows) + 1, tree=tree)
+        saved = replace(saved, hidden=self._hidden(path))
         with (folder / "log.jsonl").open("a") as log:
             log.write(json.dumps(asdict(saved)) + "\n")
         return folder / str(saved.kept) if saved.had == "tree" else None
@@ -153,6 +156,10 @@ class StepStore:
             os.close(parent)
         return Saved(path, number, "entry", kept, mode, deleted=deleted, opaques=opaques)
 
+    def _hidden(self, path: str) -> bool:
+        above = self._stack.open_layer.find(path.rpartition("/")[0] or "/")
+        return above is not None and above.cut
+
     def _opaque(self, path: str) -> bool:
         layer = self._stack.open_layer
         fd = handles.open_beneath(layer.fd, os.fsencode(path[1:]), handles.DIRECTORY)
@@ -200,9 +207,8 @@ class StepStore:
         if row.had in ("entry", "tree") and not presence.exists(kept, follow=False):
             return
         before = stack.pile(row.layer - 1).node
-        patch = None if row.had in ("nothing", "dir") else _kept_node(row, kept)
-        if patch is not None:
-            before = overlay(before, _at(row.path, patch))
+        if row.had != "dir" and (row.had != "nothing" or row.hidden):
+            before = overlay(before, _at(row.path, _kept_node(row, kept)))
         view = MergedView(stack.ground, before)
         if row.had == "dir":
             stack.chmod(row.path, row.mode)
@@ -222,8 +228,10 @@ def restore(stack: Stack, view: MergedView, path: str) -> None:
     if present is not None and (entry is None or entry.kind != "dir" or present.kind != "dir"):
         stack.remove(path)
     elif present is not None:
-        for inner in stack.children(path).keys() - view.children(path).keys():
-            stack.remove(f"{path}/{inner}")
+        wanted = {path, *view.subtree(path)}
+        for inner in stack.subtree(path):
+            if inner not in wanted and inner.rpartition("/")[0] in wanted:  # below it, all goes with it
+                stack.remove(inner)
     if entry is None:
         return
     put_entry(stack, view, path, entry)
@@ -246,7 +254,7 @@ def put_entry(stack: Stack, view: MergedView, path: str, entry: Entry) -> None:
 
 
 def _kept_node(row: Saved, kept: Path) -> Node:
-    if row.had == "whiteout":
+    if row.had in ("nothing", "whiteout"):
         return Node(None, cut=True)
     seen = kept.lstat()
     if not stat.S_ISDIR(seen.st_mode):
@@ -264,7 +272,8 @@ def _kept_node(row: Saved, kept: Path) -> Node:
         node = scan(fd, kept, row.layer, marks)
     finally:
         os.close(fd)
-    return Node(entry_of(seen, str(kept), row.layer), row.opaque or node.cut, node.children)
+    is_cut = row.opaque or row.hidden or node.cut
+    return Node(entry_of(seen, str(kept), row.layer), is_cut, node.children)
 
 
 def _at(path: str, node: Node) -> Node:

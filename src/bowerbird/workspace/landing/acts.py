@@ -151,13 +151,13 @@ class Acts:
             handles.rename_new(place, name, fd, target)
             return True
         try:
-            handles.exchange(place, name, fd, target)
+            _swap(place, name, fd, target)
         except OSError as error:
             if error.errno not in handles.UNSUPPORTED:
                 raise
             return self._replace(place, name, fd, target)
         if _sign(os.stat(name, dir_fd=place, follow_symlinks=False)) != seen:
-            handles.exchange(place, name, fd, target)  # saved in this very moment: it stays
+            _swap(place, name, fd, target)  # saved in this very moment: it stays
             return False
         return True
 
@@ -231,7 +231,7 @@ class Acts:
             os.rename(target, name, src_dir_fd=fd, dst_dir_fd=place)
             return True
         try:
-            handles.exchange(place, name, fd, target)
+            _swap(place, name, fd, target)
         except OSError as error:
             if error.errno not in handles.UNSUPPORTED:
                 raise
@@ -257,6 +257,19 @@ class Acts:
     def _sign(self, path: bytes) -> Sign | None:
         found = self._tree.lstat(path)
         return None if found is None else _sign(found)
+
+
+def _swap(place: int, name: bytes, fd: int, target: bytes) -> None:
+    """Have a file of the hidden place and one of the user's change places.
+
+    In this order of arguments, whoever watches the user's directory hears that the old file went and then
+    that the new one came, as of an editor's save; in the other one, that it went comes last.
+    """
+    try:
+        handles.exchange(fd, target, place, name)
+    except OSError as error:
+        error.filename = os.fsdecode(target)  # which people know
+        raise
 
 
 def _sign(found: os.stat_result) -> Sign:

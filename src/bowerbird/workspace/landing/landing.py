@@ -48,6 +48,7 @@ from bowerbird.workspace.tree.changes import Change, base_side, covers, side_of
 from bowerbird.workspace.tree.nodes import Entry
 from bowerbird.workspace.tree.paths import path_b64, shown
 from bowerbird.workspace.tree.real_directory import Beneath, Version, landed_form, version_of
+from bowerbird.workspace.tree.regions import Take
 from bowerbird.workspace.tree.stack import Stack
 from bowerbird.workspace.tree.threeway import Side, same_side
 
@@ -64,8 +65,9 @@ class LandRequest:
         plan: the plan the person saw.
         automatic: no person looks; what is held stays on the branch.
         history: what becomes of commits, None = they stay.
-        include: paths that stay on the branch by themselves (GI-7), to land with the rest.
+        include: paths that stay on the branch by themselves, to land with the rest.
         commit: prepared here, made by the caller when no lock is held: hooks may take their time.
+        resolved: what a person decided of each conflicting place, by path.
         actor, door: who asks, through what.
     """
 
@@ -81,6 +83,7 @@ class LandRequest:
     history: Bringing | None = None
     include: tuple[str, ...] = ()
     commit: Committing | None = None
+    resolved: Mapping[str, Sequence[Take]] = field(default_factory=dict[str, Sequence[Take]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +134,7 @@ def plan_landing(
         named=request.paths,
         force=request.force,
         automatic=request.automatic,
+        resolved=request.resolved,
     )
     return make_plan(chosen, given), unknown
 

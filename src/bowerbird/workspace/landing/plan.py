@@ -8,8 +8,10 @@ import hashlib
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from bowerbird.core.errors import Stale
+from bowerbird.workspace.compare.conflicts import Place, places_of, resolved_side
 from bowerbird.workspace.compare.diff import change_hunks
 from bowerbird.workspace.compare.merge import NamesOf, Planned, SideOf, plan_merge, wins
 from bowerbird.workspace.compare.results import Drift, LandingPlan, Op, PlannedPath, folded_rows
@@ -22,6 +24,7 @@ from bowerbird.workspace.tree.content import Content
 from bowerbird.workspace.tree.hunks import apply_hunks
 from bowerbird.workspace.tree.paths import path_b64, shown
 from bowerbird.workspace.tree.real_directory import Version, landed_version, version_of
+from bowerbird.workspace.tree.regions import Take
 from bowerbird.workspace.tree.threeway import Decision, Side
 
 
@@ -38,6 +41,10 @@ class Chosen:
     whole: bool
 
 
+def no_places() -> None:
+    """For paths that do not conflict."""
+
+
 @dataclass(frozen=True, slots=True)
 class PlanEntry:
     """One path of a plan.
@@ -47,11 +54,12 @@ class PlanEntry:
         left_out: git's own leavings that the landing did not name: they stay on the branch.
         reasons: a sentence for each flag.
         unit: the git directory that it lands with, whole or not at all.
-        aside: it lies in a git directory that nobody named (GI-1), or is a device, socket or pipe that a
-            program left (WS-15): whatever becomes of it, the other files land.
+        aside: it lies in a git directory that nobody named, or is a device, socket or pipe that a
+            program left: whatever becomes of it, the other files land.
         taint: what the turn that wrote it had read from outside.
         refused: why it does not land, None when it does.
         links: how many names the workspace's file has; the others keep the old bytes.
+        places: reads the conflicting file and returns where it conflicts, None where lines cannot decide.
     """
 
     chosen: Chosen
@@ -69,6 +77,7 @@ class PlanEntry:
     unit: str | None = None
     taint: tuple[str, ...] = ()
     aside: bool = False
+    places: Callable[[], tuple[Place, ...] | None] = field(default=no_places, compare=False)
 
     @property
     def grade(self) -> Grade:
@@ -177,6 +186,7 @@ class PlanInput:
             for everything in it.
         automatic: nobody looks: what is held stays on the branch.
         named: the paths given to the landing, for what is in git directories.
+        resolved: a person's decisions of conflicting places, by path.
     """
 
     rules: FlagRules
@@ -191,6 +201,7 @@ class PlanInput:
     named: Collection[str] | None = None
     force: bool = False
     automatic: bool = False
+    resolved: Mapping[str, Sequence[Take]] = field(default_factory=dict[str, Sequence[Take]])
 
 
 def make_plan(chosen: Sequence[Chosen], given: PlanInput) -> list[PlanEntry]:
@@ -212,8 +223,9 @@ def _entry(item: Planned, chosen: Chosen, given: PlanInput, clashes: Collection[
         clash = FLAGS["case-clash"].reason
         marks = replace(marks, flags=("case-clash", *marks.flags), reasons=(clash, *marks.reasons))
     left_out = marks.is_scrap and item.path not in (given.named or ())
-    taken = decision.action == "take" or _forced(decision, chosen, given)
-    op, result = operation(change), decision.result if taken else item.ours
+    settled = resolved_side(item, given.resolved[item.path]) if item.path in given.resolved else None
+    taken = decision.action == "take" or _forced(decision, chosen, given) or settled is not None
+    op, result = operation(change), (settled or decision.result) if taken else item.ours
     refused = None if left_out else _refusal(decision, marks, chosen, given)
     if taken and not left_out and refused is None:
         refused = given.obstacle_of(item.path, item.ours, result, op == "chmod")
@@ -223,7 +235,7 @@ def _entry(item: Planned, chosen: Chosen, given: PlanInput, clashes: Collection[
         _drift(decision),
         item.ours,
         result,
-        decision.merged,
+        decision.merged or settled is not None,
         marks.flags,
         tainted,
         refused,
@@ -233,6 +245,7 @@ def _entry(item: Planned, chosen: Chosen, given: PlanInput, clashes: Collection[
         _unit(marks),
         given.tainted.get(item.path, ()),
         (in_git(item.path) or decision.reason == "special") and not _named(item.path, marks, given),
+        partial(places_of, item),
     )
 
 
@@ -254,7 +267,8 @@ def _refusal(decision: Decision, marks: Marks, chosen: Chosen, given: PlanInput)
     always = sorted(ALWAYS_REFUSED.intersection(marks.flags))
     if always:
         return always[0]
-    if decision.action == "conflict" and not _forced(decision, chosen, given):
+    settled = path in given.resolved or _forced(decision, chosen, given)
+    if decision.action == "conflict" and not settled:
         return decision.reason
     if marks.grade == "needs_accept" and not _accepted(path, marks, given.accept):
         return "flagged: " + ", ".join(marks.flags)

@@ -19,6 +19,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from bowerbird.core.errors import WorkspaceError
+from bowerbird.core.forms import decode
 from bowerbird.workspace.compare.results import Op
 from bowerbird.workspace.tree import presence
 from bowerbird.workspace.tree.content import Content
@@ -216,7 +217,7 @@ class LandingFolder:
 
     def _decode(self, name: str, form: type[T]) -> T:
         try:
-            return msgspec.json.decode((self.path / name).read_bytes(), type=form)
+            return decode((self.path / name).read_bytes(), form)
         except (OSError, msgspec.MsgspecError) as error:
             raise WorkspaceError(f"{name} of landing {self.path.name} cannot be read: {error}") from error
 

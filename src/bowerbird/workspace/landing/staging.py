@@ -3,9 +3,10 @@
 Here: where it is, what is written into it, its end. Not here: the order of changes (`apply.py`), one
 change (`acts.py`).
 
-One directory `.bowerbird-<landing>` per file system that the landing touches, at the outermost directory
-that can be written there, usually the workspace's root (D-2). Branches do not see it. A directory whose
-new files get a group or an access list from it (setgid, default ACL) has a place of its own.
+One directory `.bowerbird-<landing>` per file system that the landing touches (D-2): in the workspace's git
+directory, where those who watch a project for changes do not look (GI-20), else at the outermost directory
+that can be written there, usually the workspace's root. Branches do not see it. A directory whose new files
+get a group or an access list from it (setgid, default ACL) has a place of its own.
 """
 
 import contextlib
@@ -22,6 +23,7 @@ from bowerbird.workspace.tree.ground import LANDING_PLACE
 from bowerbird.workspace.tree.handles import DIRECTORY
 from bowerbird.workspace.tree.real_directory import Beneath, Version
 
+_GIT = b".git"
 _IGNORED = b".gitignore"  # so that git does not list a place that a dead process left
 
 
@@ -72,6 +74,8 @@ class Staging:
                 break
             above = above.rpartition(b"/")[0]
         wanted = self._key(above)
+        if self._fits_in_git(wanted):
+            return _GIT
         parts = above.split(b"/") if above else []
         outers = [b"/".join(parts[:count]) for count in range(len(parts))]
         staying = [outer for outer in [*outers, above] if self._going.isdisjoint(_up(outer))]
@@ -80,6 +84,13 @@ class Staging:
                 return outer
         same_device = [outer for outer in staying if self._key(outer)[0] == wanted[0]]
         return same_device[-1] if same_device else above
+
+    def _fits_in_git(self, wanted: tuple[object, ...]) -> bool:
+        """Whether a file from the workspace's git directory is what a new file in a directory would be."""
+        found = self._tree.lstat(_GIT)
+        if found is None or not stat.S_ISDIR(found.st_mode) or _GIT in self._going:
+            return False
+        return _are_alike(self._key(_GIT), wanted) and self._can_write(_GIT)
 
     def _key(self, path: bytes) -> tuple[object, ...]:
         known = self._keys.get(path)

@@ -131,7 +131,7 @@ def undo(
 
 
 def without_live_repositories(planned: Sequence[Planned]) -> tuple[list[Planned], list[str]]:
-    """Leave out git directories that somebody used since they landed: no undo drops a commit (GI-4).
+    """Leave out git directories that somebody used since they landed: no undo drops a commit.
 
     Returns:
         What is left, and the git directories.

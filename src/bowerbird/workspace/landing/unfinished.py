@@ -82,7 +82,7 @@ class Unfinished:
                 return self._recover(folder)
             except BranchBusy:
                 return None  # its process lives
-            except Exception as error:  # noqa: BLE001 - reading goes on whatever one landing meets (D-1)
+            except Exception as error:  # noqa: BLE001 - reading goes on whatever one landing meets
                 _log.warning("landing %s stays unfinished for now: %s", folder.path.name, error)
         return None
 

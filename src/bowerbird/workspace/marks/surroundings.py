@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from bowerbird.workspace.marks.git_elsewhere import ROOT, Elsewhere, git_elsewhere
 from bowerbird.workspace.marks.git_named import MOST_BYTES, GitNamed, git_named
 from bowerbird.workspace.marks.names import folded_parts
 from bowerbird.workspace.tree import presence
@@ -90,6 +91,7 @@ class Surroundings:
     Args:
         view: looks into the branch. ground: looks into the workspace; neither follows links.
         changed: virtual paths that the branch has and may land.
+        elsewhere: the workspace's repository, where it lies outside of it: branches have it at `/.git`.
 
     Example:
         around = Surroundings(stack.lookup, stack.ground.look, [change.path for change in changes])
@@ -97,8 +99,14 @@ class Surroundings:
     """
 
     def __init__(
-        self, view: Look, ground: Look, changed: Iterable[str], named: GitNamed | None = None
+        self,
+        view: Look,
+        ground: Look,
+        changed: Iterable[str],
+        named: GitNamed | None = None,
+        elsewhere: Elsewhere | None = None,
     ) -> None:
+        self.elsewhere = elsewhere
         self._view, self._ground = view, ground
         self._markers = {marker for path in changed for marker in _markers_of(path)}
         self._roots: dict[str, str | None] = {}
@@ -148,7 +156,13 @@ class Surroundings:
 
         return _looks_like_git(has)
 
+    def is_elsewhere(self, path: str) -> bool:
+        """Whether a path lies in the branch's directory of a repository outside of the workspace."""
+        return self.elsewhere is not None and folded_parts(path)[0] == ".git"
+
     def _was_git(self, directory: str) -> bool:
+        if directory == ROOT and self.elsewhere is not None:
+            return True
         if directory not in self._grown:
             self._grown[directory] = _looks_like_git(lambda n: self._ground(f"{directory}/{n}") is not None)
         return self._grown[directory]
@@ -201,7 +215,9 @@ def around_changes(stack: Stack, changes: Sequence[Change]) -> Surroundings:
     ground = stack.ground
     changed = [change.path for change in changes if change.new is not None]
     named = git_named(lambda path: _content(ground, path), str(ground.root or "/"))
-    return Surroundings(stack.lookup, ground.look, changed, named)
+    in_root = any(folded_parts(change.path)[0] == ".git" for change in changes)
+    elsewhere = git_elsewhere(ground.root, stack.directory.parents[1]) if in_root else None
+    return Surroundings(stack.lookup, ground.look, changed, named, elsewhere)
 
 
 def _content(ground: Ground, path: str) -> bytes | None:

@@ -18,6 +18,7 @@ import msgspec
 
 from bowerbird.core.atomic import replace_file
 from bowerbird.core.errors import LimitExceeded, NotFound, SpecialFile, WorkspaceError
+from bowerbird.core.forms import unpack
 from bowerbird.workspace.processes.adopt_directory import adopt
 from bowerbird.workspace.processes.copy_row import (
     UNKNOWN,
@@ -34,16 +35,22 @@ from bowerbird.workspace.tree.nodes import Entry, kind_of
 from bowerbird.workspace.tree.open_layer import discard
 from bowerbird.workspace.tree.stack import Stack
 
+_BELOW = "below"
+
 
 class Mirror:
     """The copy of one branch below `directory`; its branch's writer lock is held for every call.
 
     Args:
         directory: `…/branches/<id>/copy`.
+        below: of the workspace in its repository; a new copy stands as deep, for git counts on it.
     """
 
-    def __init__(self, directory: Path) -> None:
-        self.tree = directory / "tree"
+    def __init__(self, directory: Path, below: str = "") -> None:
+        if below and not presence.exists(directory):
+            directory.mkdir(mode=0o700)
+            replace_file(directory / _BELOW, os.fsencode(below))
+        self.tree = tree_of(directory)
         self._staging = directory / "staging"
         self._manifest = directory / "manifest"
         self._unsure = directory / "unsure"
@@ -64,7 +71,7 @@ class Mirror:
         if sign != self._read:
             stored: dict[bytes, Row] = {}
             if sign is not None:
-                stored = msgspec.msgpack.decode(self._manifest.read_bytes(), type=dict[bytes, Row])
+                stored = unpack(self._manifest.read_bytes(), dict[bytes, Row])
             self._rows = {os.fsdecode(path): row for path, row in stored.items()}
             self._read = sign
 
@@ -118,9 +125,7 @@ class Mirror:
                 self._rows[path] = made or self._switch(stack, above, name, path, entry)
         except (NotFound, SpecialFile):  # the user took it away meanwhile
             self._remove(root, path)
-        except (
-            PermissionError
-        ):  # a file that only its owner reads: as a directory of that kind, it is left out
+        except PermissionError:  # only its owner reads it: it is left out, as a directory of that kind
             self._remove(root, path)
             self._closed[path] = sign
         except OSError as error:
@@ -294,7 +299,7 @@ class Mirror:
     def _read_unsure(self) -> set[str]:
         """Return what a killed server was putting in; what the branch says there counts."""
         try:
-            paths = msgspec.msgpack.decode(self._unsure.read_bytes(), type=list[bytes])
+            paths = unpack(self._unsure.read_bytes(), list[bytes])
         except FileNotFoundError:
             return set()
         found = {os.fsdecode(path) for path in paths}
@@ -314,6 +319,14 @@ class Mirror:
         self._manifest.unlink(missing_ok=True)
         discard(self.tree)
         self._rows, self._read = {}, None
+
+
+def tree_of(directory: Path) -> Path:
+    """Return where the copy of a branch stands, made or not."""
+    try:
+        return directory / "tree" / os.fsdecode((directory / _BELOW).read_bytes())
+    except FileNotFoundError:
+        return directory / "tree"
 
 
 @contextmanager

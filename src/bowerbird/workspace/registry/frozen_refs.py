@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from bowerbird.workspace.history.history import History, set_base_to_view
+from bowerbird.workspace.marks.git_elsewhere import Elsewhere
 from bowerbird.workspace.marks.names import folded_parts
 from bowerbird.workspace.tree import presence
 from bowerbird.workspace.tree.changes import Change, stored_side
@@ -35,13 +36,20 @@ class _Kept:
 
 
 class FrozenRefs:
-    """Keeps refs of the user's repositories on one branch; the writer's lock is held for `keep`."""
+    """Keeps refs of the user's repositories on one branch; the writer's lock is held for `keep`.
+
+    Attributes:
+        followed: what a repository outside of the workspace looked like when the branch last followed it.
+        shown_index: which index of the workspace's repository was last searched for hidden files.
+    """
 
     def __init__(self, stack: Stack) -> None:
         self._stack = stack
         self._done: set[str] = set()
         self._no_root: set[str] = set()
         self._before: dict[str, _Kept] = {}
+        self.followed: object = None
+        self.shown_index: object = None
 
     def look_before(self) -> None:
         """Remember the refs as they are before a command runs: the user may commit beside it."""
@@ -68,6 +76,8 @@ class FrozenRefs:
     def forget(self) -> None:
         """Look again: what was kept may have been taken back."""
         self._done.clear()
+        self.followed = None
+        self.shown_index = None
         self._no_root.clear()
 
     def _roots(self, path: str) -> Iterator[str]:
@@ -143,11 +153,17 @@ def _packed_heads(root: str, packed: bytes) -> dict[str, bytes]:
     }
 
 
-def follow_refs(stack: Stack, history: History, changes: Sequence[Change], tree: Beneath) -> list[str]:
+def follow_refs(
+    stack: Stack,
+    history: History,
+    changes: Sequence[Change],
+    tree: Beneath,
+    elsewhere: Elsewhere | None = None,
+) -> list[str]:
     """Take the user's refs and index over again where the branch has no commit and nothing staged of its own.
 
     Args:
-        changes: all of the branch.
+        changes: all of the branch. elsewhere: the workspace's repository, where it lies outside: left alone.
 
     Returns:
         The paths whose view changed.
@@ -158,6 +174,8 @@ def follow_refs(stack: Stack, history: History, changes: Sequence[Change], tree:
         path.removesuffix("/HEAD") for path in own if path.endswith("/HEAD") and "/logs/" not in path
     ]:
         index = f"{root}/index"
+        if elsewhere is not None and root == _TOP:
+            continue
         if any(c.path.startswith(f"{root}/") and c.path != index for c in changes):
             continue
         mine = [path for path in own if path.startswith(f"{root}/") and path != index]

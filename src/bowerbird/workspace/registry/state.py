@@ -15,7 +15,7 @@ from bowerbird.workspace.find.searchable import SearchMemory
 from bowerbird.workspace.history.branch_journal import Journal, Step, Via
 from bowerbird.workspace.history.steps import StepStore
 from bowerbird.workspace.processes.copy_use import CopyUse, taken_back
-from bowerbird.workspace.processes.mirror import Mirror
+from bowerbird.workspace.processes.mirror import Mirror, tree_of
 from bowerbird.workspace.registry.frozen_refs import FrozenRefs
 from bowerbird.workspace.registry.limits import ChangeAccount, WorkspaceLimits
 from bowerbird.workspace.registry.lock import WriterLock
@@ -61,7 +61,7 @@ class BranchState:
         self.manifest = ManifestFile(directory)
         hide = self.manifest.load().hide
         self.ground = Ground(
-            workspace, masked=masked, hidden=hidden_by(hide), copy=directory / "copy" / "tree"
+            workspace, masked=masked, hidden=hidden_by(hide), copy=tree_of(directory / "copy")
         )
         self.stack = Stack(directory, self.manifest, self.ground, lower, storage)
         self.journal = Journal(directory / "journal.jsonl")
@@ -179,7 +179,7 @@ class BranchState:
         if self.ground.hidden(path):
             raise Hidden(f"{shown_path(path)} {HIDDEN}, and cannot be written here", path)
         self.limits.check_depth(path)
-        # A vanished workspace stops no writing: the branch's own changes stay usable (WS-60).
+        # A vanished workspace stops no writing: the branch's own changes stay usable.
         there = self.workspace is not None and presence.is_directory(self.workspace)
         if there and self.ground.is_read_only(path):
             raise ReadOnly(f"{shown_path(path)} lies on a read-only mount", path)

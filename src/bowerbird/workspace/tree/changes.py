@@ -77,7 +77,7 @@ def stored_side(entry: Entry | None) -> Side | None:
 
 @dataclass(frozen=True, slots=True)
 class Divided:
-    """The changes of a branch, and what of them stays there by itself (GI-7).
+    """The changes of a branch, and what of them stays there by itself.
 
     Attributes:
         staying: bytes by path, no directories. What is new or of another size was not read.

@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -21,6 +21,8 @@ from bowerbird.workspace.tree.handles import Handle
 from bowerbird.workspace.tree.nodes import Entry
 
 _MOST_IDLE_LINES = 1000  # of the index, before it is written anew
+_FIELDS = 9  # of a row
+_DECODER = msgspec.json.Decoder(Any)  # noqa: TID251 - nothing to prepare
 
 
 class Base(msgspec.Struct, frozen=True, gc=False):
@@ -28,11 +30,15 @@ class Base(msgspec.Struct, frozen=True, gc=False):
 
     Attributes:
         entry: None = it did not exist; `entry.source` holds the bytes of a file.
-        uncertain: the workspace changed while the base was taken (WS-6).
+        uncertain: the workspace changed while the base was taken.
     """
 
     entry: Entry | None
     uncertain: bool = False
+
+
+NOTHING = Base(None)
+"""Of a path where nothing stood; one for all of them."""
 
 
 class OrigStore:
@@ -72,16 +78,15 @@ class OrigStore:
             file.seek(self._read)
             data = file.read()
         whole = data[: data.rfind(b"\n") + 1]  # a torn last line was never part of the record
-        for line in whole.splitlines():
-            self._take(line)
+        for row in _rows_of(whole):
+            self._take(row)
         self._read += len(whole)
 
-    def _take(self, line: bytes) -> None:
+    def _take(self, row: list[Any] | None) -> None:
         self._lines += 1
-        try:
-            path, kind, mode, size, mtime_ns, ctime_ns, target, blob, uncertain = _row_of(line)
-        except ValueError:
-            return  # a line cut by a kill, closed by the next writer
+        if row is None:
+            return
+        path, kind, mode, size, mtime_ns, ctime_ns, target, blob, uncertain = row
         if kind == "forgotten":
             self._bases.pop(path, None)
             return
@@ -89,7 +94,7 @@ class OrigStore:
         if kind is not None:
             source = f"{self._place}{blob}" if blob is not None else None
             entry = Entry(kind, mode, size, mtime_ns, ctime_ns, target, source)
-        self._bases[path] = Base(entry, uncertain)
+        self._bases[path] = NOTHING if entry is None and not uncertain else Base(entry, uncertain)
         if blob is not None:
             self._next = max(self._next, int(blob) + 1)
 
@@ -234,11 +239,20 @@ def _line(row: list[Any]) -> bytes:
         return json.dumps(row).encode() + b"\n"
 
 
-def _row_of(line: bytes) -> list[Any]:
+def _rows_of(lines: bytes) -> list[list[Any] | None]:
+    """Return the rows of whole lines; None = a line cut by a kill, closed by the next writer."""
     try:
-        return msgspec.json.decode(line)
-    except msgspec.DecodeError:  # a name that is no UTF-8, or a cut line
-        return json.loads(line)
+        rows = _DECODER.decode_lines(lines)
+    except msgspec.DecodeError:
+        rows = [_row_of(line) for line in lines.splitlines()]
+    return [row if type(row) is list and len(cast("list[Any]", row)) == _FIELDS else None for row in rows]
+
+
+def _row_of(line: bytes) -> Any:
+    try:
+        return json.loads(line)  # it takes names that are no UTF-8
+    except ValueError:
+        return None
 
 
 def _keep(source: int | str, kept: str) -> None:

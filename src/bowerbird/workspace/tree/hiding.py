@@ -52,7 +52,10 @@ class Hiding:
     def __call__(self, path: str) -> bool:
         """Tell whether a virtual path, or anything above it, is hidden."""
         above, _, name = path.lower().rpartition("/")
-        return bool(name) and (self._directory(above) or self.below(above, name))
+        if not name:
+            return False
+        known = self._directories.get(above)
+        return (self._directory(above) if known is None else known) or self._below(above, name)
 
     def _directory(self, path: str) -> bool:
         """As a call, for the directories that are asked about again and again."""
@@ -79,7 +82,9 @@ class Hiding:
 
     def below(self, above: str, name: str) -> bool:
         """Tell whether a name is hidden in a directory (`""` = the root) that is not hidden itself."""
-        above, name = above.lower(), name.lower()
+        return self._below(above.lower(), name.lower())
+
+    def _below(self, above: str, name: str) -> bool:
         if name not in self._exact and not name.endswith(self._ends) and not name.startswith(self._starts):
             return False
         if not self._has_paths:

@@ -19,7 +19,7 @@ from bowerbird.workspace.tree.ground import Ground
 from bowerbird.workspace.tree.layers import FrozenLayer, Pile, Storage
 from bowerbird.workspace.tree.manifest import ManifestFile
 from bowerbird.workspace.tree.merged_view import MergedView, open_regular
-from bowerbird.workspace.tree.nodes import Entry, Node, find, overlay, walk
+from bowerbird.workspace.tree.nodes import Entry, Node, find, find_in, overlay, walk
 from bowerbird.workspace.tree.open_layer import OpenLayer
 
 DIRECTORIES = ("open", "work", "layers", "orig", "steps", "landings")
@@ -196,8 +196,12 @@ class Layering:
         """
         own = self.own()
         found: dict[str, Entry | None] = {}
+        directories: dict[str, Node | None] = {"": own}
         for path in self.orig.paths():
-            node = find(own, path)
+            above, _, name = path.rpartition("/")
+            if above not in directories:
+                directories[above] = find(own, above)
+            node = find_in(directories[above], name)
             if node is not None:
                 found[path] = node.entry
         for path, node in walk(own):

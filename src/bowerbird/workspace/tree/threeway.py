@@ -1,15 +1,15 @@
-"""Merging one path: what three sides make of it, and line merges on bytes.
+"""Merging one path: what three sides make of it.
 
-Here: pure decisions over (base, ours, theirs), WS-46. Not here: branches, reading trees,
-writing results, flags.
+Here: pure decisions over (base, ours, theirs), WS-46. Not here: merging lines (`regions.py`), branches,
+reading trees, writing results, flags.
 """
 
 from dataclasses import dataclass
 from typing import Literal
 
 from bowerbird.workspace.tree.content import Content
-from bowerbird.workspace.tree.hunks import LineChange, line_changes, split_lines, too_long
 from bowerbird.workspace.tree.nodes import EntryKind
+from bowerbird.workspace.tree.regions import merge_lines
 
 MERGE_LIMIT = 16 * 1024 * 1024
 
@@ -139,66 +139,6 @@ def _merged_mode(old: Side | None, ours: Side, theirs: Side) -> int | None:
     if ours.executable != theirs.executable:
         return None
     return ours.mode  # both changed, only in read and write bits: keep what is there
-
-
-def merge_lines(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
-    """Return the three-way merge of lines, None when edits touch or overlap.
-
-    Edits with at least one unchanged line between them join; equal edits count once.
-
-    Example:
-        >>> merge_lines(b"a\\nb\\nc\\n", b"A\\nb\\nc\\n", b"a\\nb\\nC\\n")
-        b'A\\nb\\nC\\n'
-    """
-    if theirs in (ours, base):
-        return ours
-    if ours == base:
-        return theirs
-    if too_long(base, ours) or too_long(base, theirs):
-        return None
-    lines = (split_lines(base), split_lines(ours), split_lines(theirs))
-    out: list[bytes] = []
-    at = 0
-    for mine, other in _clusters(line_changes(base, ours), line_changes(base, theirs)):
-        touched = mine + other
-        start, end = min(c.start for c in touched), max(c.end for c in touched)
-        left = _region(lines[0], lines[1], mine, start, end)
-        right = _region(lines[0], lines[2], other, start, end)
-        if mine and other and left != right:
-            return None
-        out += lines[0][at:start]
-        out += left if mine else right
-        at = end
-    out += lines[0][at:]
-    return b"".join(out)
-
-
-def _clusters(
-    mine: list[LineChange], other: list[LineChange]
-) -> list[tuple[list[LineChange], list[LineChange]]]:
-    """Group changes of both sides that touch each other (no unchanged line between)."""
-    tagged = sorted([(c, 0) for c in mine] + [(c, 1) for c in other], key=lambda t: (t[0].start, t[0].end))
-    groups: list[tuple[list[LineChange], list[LineChange]]] = []
-    reach = -1
-    for change, side in tagged:
-        if not groups or change.start > reach:
-            groups.append(([], []))
-        groups[-1][side].append(change)
-        reach = max(reach, change.end)
-    return groups
-
-
-def _region(
-    base: list[bytes], side: list[bytes], changes: list[LineChange], start: int, end: int
-) -> list[bytes]:
-    """What `side` has where the base has lines `start` … `end`."""
-    out: list[bytes] = []
-    at = start
-    for change in changes:
-        out += base[at : change.start]
-        out += side[change.new_start : change.new_end]
-        at = change.end
-    return out + base[at:end]
 
 
 def _special(side: Side | None) -> bool:

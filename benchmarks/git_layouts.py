@@ -1,0 +1,45 @@
+"""GI-10, acceptance 3: git in every layout of a repository, in both tiers, compared with the same outside.
+
+    python benchmarks/git_layouts.py [--tier overlay] [--layout "linked worktree"] [--why]
+
+Prints a table: "=" is as outside; `--why` prints what differs.
+"""
+
+import argparse
+import asyncio
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+
+from support.git_layouts import LAYOUTS, Outcome, compare
+
+
+def main() -> None:
+    """Run them."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--tier", choices=("overlay", "copy"))
+    options.add_argument("--layout", choices=tuple(LAYOUTS))
+    options.add_argument("--why", action="store_true")
+    given = options.parse_args()
+    heads: list[str] = []
+    for tier in (given.tier,) if given.tier else ("overlay", "copy"):
+        for name in (given.layout,) if given.layout else LAYOUTS:
+            with tempfile.TemporaryDirectory(prefix="git-layouts-") as place:
+                try:
+                    outcome = asyncio.run(compare(Path(place).resolve(), name, tier))
+                except Exception as error:  # noqa: BLE001 - the next layout is still of interest
+                    outcome = Outcome({"failed": "✗"}, {"failed": repr(error)})
+            if not heads and "failed" not in outcome.cells:
+                heads = list(outcome.cells)
+                print(f"| layout | tier | {' | '.join(heads)} |\n|{'---|' * (len(heads) + 2)}")
+            cells = [outcome.cells.get(head, "?") for head in heads or outcome.cells]
+            print(f"| {name} | {tier} | {' | '.join(cells)} |", flush=True)
+            if given.why or "failed" in outcome.cells:
+                for step, why in outcome.differing.items():
+                    print(f"    {step}: {why}")
+
+
+if __name__ == "__main__":
+    main()
