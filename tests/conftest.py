@@ -11,6 +11,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 from support.patience import patience
+from support.progress import Progress
 
 # For hangs only: a machine beside other work is several times slower, and more where it says so.
 os.environ.setdefault("PYTEST_TIMEOUT", str(patience(60)))
@@ -27,6 +28,12 @@ LONGEST = (
     "test_teams_killed.py", "test_further_pages.py", "test_abuse_kernel.py", "test_unprivileged.py", "test_chat.py",
     "test_teams.py", "test_teams_work.py", "test_full_disk.py", "test_stopping.py", "test_crashes.py",
 )  # fmt: skip
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Have the process that reports say more; the workers of xdist report to it."""
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Progress(config))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
