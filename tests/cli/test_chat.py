@@ -300,7 +300,7 @@ def test_approval_is_asked_and_answered(desk, written):
         desk.edit(written("d.txt", "hi\n"))
         chat.send("make d\r")
         chat.wait_for("The agent asks to run:")
-        chat.send("a\r")
+        chat.send("all\r")
         chat.wait_for("2 files changed: /diff")
         chat.send("/approval on\r")  # takes "the rest of the session" back
         chat.wait_for("every unsafe tool now asks first")

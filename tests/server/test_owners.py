@@ -79,6 +79,43 @@ def test_nothing_of_another_user_exists(server: TestServer, people: dict[str, ht
     assert {row["id"] for row in people["root"].get("/api/conversations").json()} >= {mine, asking}
 
 
+def test_what_one_user_always_allows_is_nobody_elses(
+    server: TestServer, people: dict[str, httpx.Client]
+) -> None:
+    """UI-71, SV-56: neither seen, followed nor taken back by another one; an admin sees all."""
+    ada, bob = people["ada"], people["bob"]
+    step = {"tools": [{"name": "write_file", "input": {"path": "mine/x", "content": "a"}}]}
+    server.fake.reset()
+    server.fake.answer(lambda body, _n: step if len(body["messages"]) == 1 else {"text": "done"})
+
+    def asks(client: httpx.Client) -> dict[str, Any]:
+        conversation = begin(client, enable_approval=True)
+        client.post(f"/api/conversations/{conversation}/messages", json={"content": "go"})
+
+        def waiting() -> list[dict[str, Any]]:
+            rows = client.get("/api/approvals").json()
+            return [row for row in rows if row["conversation_id"] == conversation]
+
+        (question,) = until(waiting, "the question is asked")
+        return question
+
+    question = asks(ada)
+    assert question["tools"][0]["rules"] == ["write_file(mine/*)"]
+    answered = ada.post(f"/api/approvals/{question['request_id']}", json={"decision": "always_everywhere"})
+    assert answered.status_code == 200
+    (rule,) = until(lambda: ada.get("/api/permissions").json(), "the rule is kept")
+    assert (rule["scope"], rule["user"], rule["by"]) == ("everywhere", "ada", "ada")
+    assert bob.get("/api/permissions").json() == [] and people["root"].get("/api/permissions").json() == [
+        rule
+    ]
+    theirs = asks(bob)
+    bob.post(f"/api/approvals/{theirs['request_id']}", json={"decision": "deny"})
+    place = f"/api/permissions/{rule['id']}"
+    assert bob.delete(place).status_code == 404 and people["reader"].delete(place).status_code == 403
+    assert ada.delete(place).status_code == 200 and ada.delete(place).status_code == 404
+    assert ada.delete("/api/permissions/0").status_code == 422
+
+
 def test_the_questions_of_one_user_are_nobody_elses(
     server: TestServer, people: dict[str, httpx.Client]
 ) -> None:

@@ -235,6 +235,7 @@ export interface ToolUse {
   id: string;
   input: Record<string, unknown>;
   name: string;
+  rules?: string[];
 }
 
 export interface CallUsage {

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Literal, Protocol
 
+from bowerbird.agent.always import SHELL_TOOLS, may_cover, paths_of
 from bowerbird.agent.policy import Mode, Policy, Rule
 from bowerbird.core.addresses import host_and_port
 from bowerbird.core.events import EffectClass
@@ -20,8 +21,6 @@ Action = Literal["allow", "ask", "deny"]
 PLAN_EXTRA = frozenset(("task_create", "task_update", "exit_plan_mode"))
 WHILE_AWAITING = frozenset(("send_message", "read_inbox", "idle"))
 PLAN_SUBAGENTS = frozenset(("explore", "plan"))
-SHELL_TOOLS = frozenset(("bash", "background_run"))
-_PATHS = ("path", "src", "dst")
 _TEXTS = ("command", "url", "query", "code", "pattern", "skill", "prompt")
 
 
@@ -71,6 +70,8 @@ def decide(tool: Judged, arguments: Mapping[str, Any], mode: Mode, policy: Polic
         return Decision("deny", f"rule {denied} denies this call")
     if policy.auto_approve:
         return Decision("allow", "approved for the rest of the session")
+    if _all_allowed(policy.always, tool, arguments) and may_cover(arguments):
+        return Decision("allow", "a person always allows this call")
     asked = _first(policy.ask, tool, arguments, _any_matches)
     if asked is not None:
         return Decision("ask", f"rule {asked} asks before this call")
@@ -169,23 +170,12 @@ def _is_shell(tool: Judged, arguments: Mapping[str, Any]) -> bool:
 
 def _subjects(arguments: Mapping[str, Any]) -> list[str]:
     """Return what a pattern is held against: the paths, else the main text, else all texts."""
-    paths = [v for k in _PATHS if isinstance(v := arguments.get(k), str)]
-    if paths:
-        return [_plain_path(p) for p in paths]
+    if paths := paths_of(arguments):
+        return paths
     for key in _TEXTS:
         if isinstance(value := arguments.get(key), str):
             return [value]
     return [v for v in arguments.values() if isinstance(v, str)]
-
-
-def _plain_path(path: str) -> str:
-    kept: list[str] = []
-    for part in path.split("/"):
-        if part == ".." and kept:
-            kept.pop()
-        elif part not in ("", ".", ".."):
-            kept.append(part)
-    return "/".join(kept)
 
 
 def _glob(text: str, pattern: str) -> bool:

@@ -9,7 +9,7 @@ otherwise over the main text argument. `"git *"` also matches plain `git`.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -53,6 +53,8 @@ class Policy:
             None = any.
         awaiting: a plan of this agent waits for its lead's answer: until then it may only read.
         auto_approve: a person has allowed the rest of the session; what would ask, runs.
+        always: what a person allowed for good when asked (`always.rules_for`); stronger than `ask`, since it
+            answers that question, and it reaches no path that a landing marks.
 
     Example:
         >>> Policy.of({"deny": ["bash(rm *)"]}).deny[0].pattern
@@ -68,6 +70,7 @@ class Policy:
     given: frozenset[str] = frozenset()
     awaiting: bool = False
     hosts: frozenset[str] | None = None
+    always: tuple[Rule, ...] = ()
 
     @classmethod
     def of(
@@ -105,7 +108,7 @@ class Policy:
     @classmethod
     def _of_mapping(cls, value: Mapping[str, Any], enable_approval: bool) -> "Policy":
         for key in value:
-            if key not in ("deny", "ask", "allow", "role", "enable_approval", "auto_approve"):
+            if key not in ("deny", "ask", "allow", "role", "enable_approval", "auto_approve", "always"):
                 raise InvalidArgument(f"permissions has no key {key!r}; known: allow, ask, deny, role")
         role = value.get("role")
         return cls(
@@ -115,6 +118,7 @@ class Policy:
             role=None if role is None else frozenset(role),
             enable_approval=enable_approval or bool(value.get("enable_approval")),
             auto_approve=bool(value.get("auto_approve")),
+            always=_rules(value.get("always")),
         )
 
     def with_approval(self) -> "Policy":
@@ -125,11 +129,20 @@ class Policy:
         """Return this policy after a person allowed the rest of the session."""
         return replace(self, auto_approve=True)
 
+    def always_allowing(self, rules: Iterable[Rule]) -> "Policy":
+        """Return this policy after a person allowed what `rules` cover for good."""
+        return replace(self, always=tuple(dict.fromkeys((*self.always, *rules))))
+
     def to_data(self) -> dict[str, Any]:
         """Return the plain form that `Policy.of` reads."""
         data: dict[str, Any] = {
             name: [str(rule) for rule in rules]
-            for name, rules in (("deny", self.deny), ("ask", self.ask), ("allow", self.allow))
+            for name, rules in (
+                ("deny", self.deny),
+                ("ask", self.ask),
+                ("allow", self.allow),
+                ("always", self.always),
+            )
             if rules
         }
         if self.role is not None:

@@ -253,9 +253,9 @@ class SessionService(Reader):
 
         Args:
             request_id: None means the one pending request of `thread_id`.
-            decision: `approve`, `deny`, `auto_approve`; `approve`, `reject` for a plan; `happened`,
-                `did_not_happen`, `run_again` for an effect; `raise`, `stop` for a budget; any text
-                for a question.
+            decision: `approve`, `deny`, `auto_approve`, `always_session|workspace|everywhere`; `approve`,
+                `reject` for a plan; `happened`, `did_not_happen`, `run_again` for an effect; `raise`, `stop`
+                for a budget; any text for a question.
             feedback: a comment, a plan's correction, the amount in USD to raise by.
             authority: what the answerer may decide beside the session's own affairs.
 

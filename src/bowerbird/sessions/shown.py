@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from bowerbird.sessions.values import MessageView, PendingRequest, QueuedInput, SessionInfo, TurnInfo
     from bowerbird.store.journal.journal import Record
     from bowerbird.store.rows.memory import MemoryVersion
+    from bowerbird.store.rows.permission_rules import PermissionRow
     from bowerbird.store.rows.sessions import SessionRow
     from bowerbird.tools import Tool
 
@@ -317,6 +318,19 @@ def memory_version(version: "MemoryVersion", *, current: bool) -> dict[str, Any]
         "bytes": len(version.body.encode("utf-8", "surrogateescape")),
         "text": version.body,
         "current": current,
+    }
+
+
+def permission(row: "PermissionRow") -> dict[str, Any]:
+    """Return what somebody always allows."""
+    return {
+        "id": row.id,
+        "scope": row.scope,
+        "target": row.target,
+        "rule": row.rule,
+        "user": row.owner,
+        "by": row.by,
+        "at": row.at,
     }
 
 

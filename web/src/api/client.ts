@@ -23,6 +23,7 @@ import type {
   NewConversation,
   NewToken,
   NewTournament,
+  Permission,
   Question,
   Refused,
   Sandbox,
@@ -232,6 +233,8 @@ export const api = {
   approvals: () => call<Question[]>("GET", "/api/approvals"),
   answer: (request: string, decision: string, more: { feedback?: string; amount?: number } = {}) =>
     call("POST", `/api/approvals/${id(request)}`, { decision, ...more }),
+  permissions: () => call<Permission[]>("GET", "/api/permissions"),
+  removePermission: (rule: number) => call("DELETE", `/api/permissions/${rule}`),
   usage: (by: "day" | "model" | "conversation") => call<{ rows: UsageRow[] }>("GET", `/api/usage?by=${by}`),
 };
 

@@ -187,6 +187,7 @@ export type Tournament = Omit<Known<Schemas["TournamentShown"]>, "attempts" | "r
 
 export type NewTournament = { task: string; attempts?: number; checks?: string[]; models?: string[] };
 export type MemoryVersion = Known<Schemas["VersionShown"]>;
+export type Permission = Known<Schemas["PermissionShown"]>;
 export type TokenRow = Schemas["TokenShown"];
 export type TokenMade = Schemas["TokenMade"];
 export type NewToken = Pick<Schemas["NewToken"], "name"> & Partial<Schemas["NewToken"]>;

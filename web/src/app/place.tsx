@@ -20,6 +20,7 @@ export interface Links {
   memory: string;
   sandbox: string;
   tokens: string;
+  permissions: string;
 }
 
 const make = (prefix: string): Links => ({
@@ -33,6 +34,7 @@ const make = (prefix: string): Links => ({
   memory: "/dev/memory",
   sandbox: "/dev/sandbox",
   tokens: "/dev/tokens",
+  permissions: `${prefix}/permissions`,
 });
 
 const LINKS: Record<Face, Links> = { dev: make("/dev"), user: make("") };

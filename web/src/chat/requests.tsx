@@ -79,9 +79,33 @@ function Settled({ entry }: { entry: RequestEntry }) {
   );
 }
 
+const SCOPES = ["workspace", "session", "everywhere"] as const;
+
+/** "Always" and where, with the rules that it would keep; nothing where none can be made (UI-71). */
+function Always({ rules, busy, answer }: { rules: readonly string[]; busy: boolean; answer: (decision: string) => void }) {
+  const [scope, setScope] = useState<(typeof SCOPES)[number]>("workspace");
+  if (rules.length === 0) return null;
+  return (
+    <div className="always">
+      <button type="button" className="button" disabled={busy} onClick={() => answer(`always_${scope}`)}>
+        {t.always}
+      </button>
+      <select className="input" aria-label={t.alwaysWhere} value={scope} onChange={(event) => setScope(event.target.value as typeof scope)}>
+        {SCOPES.map((one) => (
+          <option key={one} value={one}>
+            {t.alwaysIn[one]}
+          </option>
+        ))}
+      </select>
+      <code>{rules.join(", ")}</code>
+    </div>
+  );
+}
+
 function ApprovalCard({ entry }: { entry: RequestEntry }) {
   const face = useFace();
   const { busy, answer } = useAnswer(entry);
+  const rules = [...new Set(entry.tools.flatMap((tool) => tool.rules ?? []))];
   return (
     <section className="ask" aria-label={t.approvalNeeded}>
       <h2>
@@ -102,6 +126,7 @@ function ApprovalCard({ entry }: { entry: RequestEntry }) {
           {t.autoApprove}
         </button>
       </div>
+      <Always rules={rules} busy={busy} answer={answer} />
       {entry.expiresAt && <Countdown until={entry.expiresAt} />}
     </section>
   );

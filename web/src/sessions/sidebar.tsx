@@ -1,6 +1,6 @@
 /** The list of sessions beside every page: state, changed files, cost, age; search, rename, fork, delete. */
 
-import { Bell, Box, Brain, ChartNoAxesColumn, CircleUserRound, Code, Ellipsis, GitFork, GraduationCap, History, KeyRound, LayoutGrid, LogOut, Moon, Pencil, Plus, Search, Sparkles, Sun, SunMoon, Trash2 } from "lucide-react";
+import { Bell, Box, Brain, ChartNoAxesColumn, CircleUserRound, Code, Ellipsis, GitFork, GraduationCap, History, KeyRound, LayoutGrid, LogOut, Moon, Pencil, Plus, Search, ShieldQuestion, Sparkles, Sun, SunMoon, Trash2 } from "lucide-react";
 import { useEffect, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { api, token } from "../api/client.ts";
@@ -231,6 +231,7 @@ export function Sidebar({ current, onNew }: { current: string | null; onNew: () 
                 { label: t.memory, icon: Brain, onPick: () => go(links.memory) },
                 { label: t.sandbox, icon: Box, onPick: () => go(links.sandbox) },
                 { label: t.tokensPage, icon: KeyRound, onPick: () => go(links.tokens) },
+                { label: t.permissions, icon: ShieldQuestion, onPick: () => go(links.permissions) },
               ]}
             />
           </>

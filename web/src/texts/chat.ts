@@ -34,6 +34,7 @@ const NEXT_PLAIN: Readonly<Record<string, string>> = {
 const SETTLED: Readonly<Record<string, string>> = {
   approved: "Approved",
   auto_approved: "Approved, and all further calls of this conversation",
+  always_approved: "Approved, and calls like it from now on",
   denied: "Denied",
   timeout: "Nobody answered in time",
   rejected: "Rejected",
@@ -122,6 +123,9 @@ export const chat = {
   deny: "Deny",
   autoApprove: "Approve all in this conversation",
   autoApproveHint: "Approves this and every later call of this conversation",
+  always: "Always allow",
+  alwaysWhere: "Where it is always allowed",
+  alwaysIn: { workspace: "in this directory", session: "in this conversation", everywhere: "everywhere" } as Readonly<Record<string, string>>,
   answeredElsewhere: "Somebody answered elsewhere.",
   timeLeft: (time: string) => `${time} left to answer`,
   timeIsUp: "The time to answer has run out",

@@ -101,6 +101,14 @@ export const more = {
   tokenMade: "Copy it now: it is not shown again.",
   adminsOnly: "Only an admin sees this page.",
 
+  permissions: "Permissions",
+  permissionsAbout: "What you always allow: calls that a rule covers are not asked about. Rules come from answering a question with Always allow.",
+  noPermissions: "Nothing is always allowed",
+  rule: "Rule",
+  where: "Where",
+  takeBack: "Take back",
+  ruleTakenBack: (rule: string) => `${rule} is asked about again.`,
+
   budgets: "Budgets",
   whose: "For",
   limit: "Limit",

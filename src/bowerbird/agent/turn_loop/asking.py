@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from bowerbird.agent.always import DECISIONS, rules_for
+from bowerbird.agent.policy import Rule
 from bowerbird.agent.turn import Approver
 from bowerbird.agent.turn_loop.arguments import Prepared
 from bowerbird.core.events import ApprovalAnswer, ApprovalRequest, ToolOutcome
@@ -19,7 +21,7 @@ from bowerbird.tools.files.patches import diff_before
 if TYPE_CHECKING:
     from bowerbird.workspace import Branch
 
-APPROVE = frozenset(("approve", "auto_approve"))
+APPROVE = frozenset(("approve", "auto_approve", *DECISIONS))
 DENIED = "User denied this tool call"
 NOBODY = "denied: nobody can answer here ({reason})"
 NO_ANSWERER = "nobody can answer questions in this run; decide yourself and say what you assumed"
@@ -89,20 +91,30 @@ class Questions:
 
 
 async def approval(asking: Sequence[Prepared], branch: "Branch | None") -> ApprovalRequest:
-    """Return one request for all asking calls of a batch; a change of files comes with its `diff`."""
-    diffs: dict[str, dict[str, Any]] = {}
-    if branch is not None:
-        for p in asking:
-            diffs[p.call.id] = await diff_before(p.name, p.arguments or {}, branch)
+    """Return one request for all asking calls of a batch.
+
+    A change of files comes with its `diff`, a call that can always be allowed with the `rules` for that.
+    """
+    more: dict[str, dict[str, Any]] = {}
+    for p in asking:
+        rules = [str(rule) for rule in rules_of([p])]
+        more[p.call.id] = {"rules": rules} if rules else {}
+        if branch is not None:
+            more[p.call.id] |= await diff_before(p.name, p.arguments or {}, branch)
     return ApprovalRequest(
         id=new_id("r"),
         kind="approval",
         calls=tuple(p.call.id for p in asking),
         tools=tuple(
-            {"name": p.name, "input": dict(p.arguments or {}), "id": p.call.id, **diffs.get(p.call.id, {})}
+            {"name": p.name, "input": dict(p.arguments or {}), "id": p.call.id, **more[p.call.id]}
             for p in asking
         ),
     )
+
+
+def rules_of(asking: Sequence[Prepared]) -> tuple[Rule, ...]:
+    """Return what "always" means for these calls."""
+    return tuple(rule for p in asking for rule in rules_for(p.name, p.arguments or {}))
 
 
 def question(outcome: ToolOutcome, ask: AskUser) -> ApprovalRequest:

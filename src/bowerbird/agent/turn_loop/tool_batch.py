@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from bowerbird.agent.always import DECISIONS
 from bowerbird.agent.context.history import EFFECT_UNKNOWN, NOT_EXECUTED
 from bowerbird.agent.permissions import Decision, decide
 from bowerbird.agent.stop import Stopped
@@ -26,6 +27,7 @@ from bowerbird.agent.turn_loop.asking import (
     approval,
     denial,
     question,
+    rules_of,
     unanswered,
 )
 from bowerbird.agent.turn_loop.controls import apply_control
@@ -251,6 +253,8 @@ class _Batch:
             return
         if answer.decision == "auto_approve":
             self.turn.policy = self.turn.policy.approved()
+        elif answer.decision in DECISIONS:
+            self.turn.policy = self.turn.policy.always_allowing(rules_of(asking))
         for prepared in asking:
             yield self.runner.intent(prepared)
         self.turn.stop.check()

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from bowerbird.app.application import Application
     from bowerbird.core.events import SubagentEnd, SubagentStart
     from bowerbird.sessions.lookup import By
+    from bowerbird.sessions.permission_rules import PermissionRules
     from bowerbird.sessions.subagents.for_doors import DoorSubagents
     from bowerbird.sessions.subagents.runner import Children
     from bowerbird.sessions.upkeep.memory_rewriting import Remembering
@@ -182,6 +183,20 @@ class LocalRest:
         """See `Client`."""
         made = await self._memory.restore("", str(self._directory), version)
         return shown.memory_version(made, current=True)
+
+    async def permissions(self) -> list[Row]:
+        """See `Client`."""
+        return [shown.permission(row) for row in await self._permissions.list(None)]
+
+    async def remove_permission(self, rule_id: int) -> None:
+        """See `Client`."""
+        await self._permissions.remove(rule_id, None)
+
+    @property
+    def _permissions(self) -> "PermissionRules":
+        from bowerbird.sessions.permission_rules import PermissionRules
+
+        return self._sessions.part(PermissionRules)
 
     async def usage(self, by: str, since: str | None, until: str | None) -> Row:
         """See `Client`."""

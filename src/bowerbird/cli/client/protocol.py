@@ -307,6 +307,14 @@ class Client(Protocol):
         """Make an earlier version count again; return the new one."""
         ...
 
+    async def permissions(self) -> list[Row]:
+        """Return what this person always allows, newest first: `id`, `scope`, `target`, `rule` …"""
+        ...
+
+    async def remove_permission(self, rule_id: int) -> None:
+        """Forget one of them; raises NotFound."""
+        ...
+
     async def usage(self, by: str, since: str | None, until: str | None) -> Row:
         """Return tokens and money by `day`, `model`, `user` or `conversation`, for UTC days."""
         ...

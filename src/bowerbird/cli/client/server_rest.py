@@ -57,3 +57,11 @@ class ServerRest:
         """See `Client`."""
         body = {"text": fact} if thread_id is None else {"text": fact, "conversation": thread_id}
         await self._requests.ask("POST", "/api/memory", body)
+
+    async def permissions(self) -> list[Row]:
+        """See `Client`."""
+        return await self._requests.get("/api/permissions")
+
+    async def remove_permission(self, rule_id: int) -> None:
+        """See `Client`."""
+        await self._requests.ask("DELETE", f"/api/permissions/{rule_id}")

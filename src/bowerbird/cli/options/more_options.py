@@ -96,6 +96,16 @@ def _trash(call: Callable[..., int]) -> typer.Typer:
 def add_more_commands(application: typer.Typer, call: Callable[..., int]) -> None:
     """Register the commands; `call(module, function, **options)` runs one."""
 
+    @application.command("permissions")
+    def permissions(  # pyright: ignore[reportUnusedFunction] - registered
+        remove: Annotated[
+            list[int] | None, Option("--remove", metavar="ID", help="Take this one back; may be repeated.")
+        ] = None,
+        json: Annotated[bool, Option("--json", help="Write JSON.")] = False,
+    ) -> int:
+        """List what you always allow, or take some of it back."""
+        return call("admin.permissions", "permissions", remove=remove or [], json=json)
+
     @application.command("comment")
     def comment(  # pyright: ignore[reportUnusedFunction] - registered
         place: Annotated[

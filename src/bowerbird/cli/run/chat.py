@@ -25,7 +25,7 @@ from bowerbird.cli.terminal.exits import DONE, CliExit
 from bowerbird.cli.terminal.run_options import RunOptions
 from bowerbird.cli.terminal.shell import Shell
 from bowerbird.cli.terminal.text import cost_line, harmless, one_line, plural, short_path
-from bowerbird.cli.turn.asking import details, is_early_answer, question_lines, read_answer, styled_question
+from bowerbird.cli.turn.asking import is_early_answer, question_lines, read_reply, styled_question
 from bowerbird.cli.turn.painter import TurnPainter
 from bowerbird.cli.turn.story import Story
 from bowerbird.core.errors import BowerbirdError, SessionError
@@ -370,15 +370,11 @@ class Chat:
             line = await self.ask("answer> ")
             if self._stopping:
                 return None
-            if request.kind == "approval" and line.strip().lower() in ("d", "details"):
-                for text in details(request):
-                    self.screen.line(text)
-                continue
-            answer = read_answer(request.kind, line)
-            if answer is not None:
-                return answer
-            for text in question_lines(request)[-1:]:
-                self.screen.line(text, "yellow")
+            reply = read_reply(request, line)
+            if isinstance(reply, tuple):
+                return reply
+            for text in reply:
+                self.screen.line(text, "yellow" if len(reply) == 1 else "")
         return None
 
     def _status(self) -> str:

@@ -4,7 +4,7 @@ Here: what is asked and how answers are read. Not here: when; who is asked where
 """
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, cast
 
 from bowerbird.cli.terminal.drawing import diff_lines, key_parameter
@@ -18,11 +18,15 @@ Say = Callable[[str], None]
 COMMAND_LINES = 12
 CHANGED_LINES = 24
 _HELP = {
-    "approval": "y once · n deny (n REASON) · a allow the rest of the session · d details",
+    "approval": "y once · n deny (n REASON) · all everything in this session · d details",
     "plan": "y approve · n reject · any other text is your feedback",
     "effect": "y it happened · n it did not · r run it again",
     "budget": "an amount in USD to raise the limit by · n stop",
 }
+_SCOPES = {
+    "": "workspace", "w": "workspace", "workspace": "workspace", "here": "workspace",
+    "s": "session", "session": "session", "e": "everywhere", "everywhere": "everywhere",
+}  # fmt: skip
 _EFFECTS = {"y": "happened", "n": "did_not_happen", "r": "run_again"}
 
 
@@ -40,7 +44,38 @@ def styled_question(request: ApprovalRequest, width: int = 100) -> list[tuple[st
         lines += [(line, "yellow") for line in _call_lines(tool)]
         if (diff := _diff_of(tool)) is not None:
             lines += diff_lines(diff, width=width, rest="d shows all", limit=CHANGED_LINES)
-    return [*lines, (_HELP["approval"], "yellow")]
+    return [*lines, (_approval_help(request), "yellow")]
+
+
+def always_text(request: ApprovalRequest) -> str:
+    """Return the rules that "always" would keep for an approval, as one line; "" where none can be made."""
+    lists = [cast("Sequence[object]", tool.get("rules") or ()) for tool in request.tools]
+    return harmless(", ".join(dict.fromkeys(str(rule) for rules in lists for rule in rules)))
+
+
+def _approval_help(request: ApprovalRequest) -> str:
+    rules = always_text(request)
+    if not rules:
+        return _HELP["approval"]
+    return f"y once · n deny (n REASON) · a always {rules} · all everything in this session · d details · ?"
+
+
+def more_help(request: ApprovalRequest) -> list[str]:
+    """Return what each answer to an approval means, for `?`."""
+    rules = always_text(request)
+    always = [
+        f"a       always {rules}, in this directory",
+        "a s     the same, in this session only",
+        "a e     the same, in every directory",
+        "        `bowerbird permissions` lists what is always allowed, and takes it back",
+    ]
+    return [
+        "y       once",
+        "n       deny; what follows the n is told to the agent",
+        *(always if rules else []),
+        "all     everything for the rest of this session",
+        "d       the calls with all their arguments",
+    ]
 
 
 def _diff_of(tool: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -102,13 +137,7 @@ def read_answer(kind: str, line: str) -> Answer | None:
     text = line.strip()
     word, _, rest = text.partition(" ")
     if kind == "approval":
-        if text.lower() in ("y", "yes"):
-            return "approve", None
-        if text.lower() in ("a", "all"):
-            return "auto_approve", None
-        if word.lower() in ("n", "no"):
-            return "deny", rest.strip() or None
-        return None
+        return _approval_answer(text)
     if kind == "plan":
         if text.lower() in ("y", "yes", "approve"):
             return "approve", None
@@ -120,6 +149,35 @@ def read_answer(kind: str, line: str) -> Answer | None:
     if kind == "budget":
         return _budget_answer(text)
     return (text, None) if text else None
+
+
+def _approval_answer(text: str) -> Answer | None:
+    word, _, rest = text.partition(" ")
+    if text.lower() in ("y", "yes"):
+        return "approve", None
+    if text.lower() == "all":
+        return "auto_approve", None
+    if word.lower() in ("n", "no"):
+        return "deny", rest.strip() or None
+    scope = _SCOPES.get(rest.strip().lower()) if word.lower() in ("a", "always") else None
+    return None if scope is None else (f"always_{scope}", None)
+
+
+def read_reply(request: ApprovalRequest, line: str) -> Answer | list[str]:
+    """Return the decision that `line` is, or what to show instead when it is none."""
+    text = line.strip().lower()
+    if request.kind == "approval" and text in ("d", "details"):
+        return details(request)
+    if request.kind == "approval" and text in ("?", "h", "help"):
+        return more_help(request)
+    answer = read_answer(request.kind, line)
+    if answer is not None and answer[0].startswith("always_") and not always_text(request):
+        return ["This call cannot be allowed for good.", _approval_help(request)]
+    if answer is not None:
+        return answer
+    if request.kind == "approval":
+        return [_approval_help(request)]
+    return [_HELP.get(request.kind, "Type an answer.")]
 
 
 def is_early_answer(text: str) -> bool:
@@ -155,14 +213,11 @@ async def ask_person(request: ApprovalRequest, say: Say, read: Read) -> Answer |
             line = await read("answer> ")
         except EOFError:
             return None
-        if request.kind == "approval" and line.strip().lower() in ("d", "details"):
-            for text in details(request):
-                say(text)
-            continue
-        answer = read_answer(request.kind, line)
-        if answer is not None:
-            return answer
-        say(_HELP.get(request.kind, "Type an answer."))
+        reply = read_reply(request, line)
+        if isinstance(reply, tuple):
+            return reply
+        for text in reply:
+            say(text)
 
 
 async def approve_within_policy(request: ApprovalRequest) -> Answer | None:

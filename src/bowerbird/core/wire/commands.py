@@ -74,9 +74,11 @@ class ToolApprovalResponse(ClientFrame, frozen=True, tag="tool_approval_response
     """Answers a question other than a plan.
 
     Attributes:
-        decision: `approve`, `deny`, `auto_approve` (the rest of this conversation is not asked); any text
-            for a question of the agent; `happened`, `did_not_happen`, `run_again` for a call that a crash
-            cut short; `raise` with the amount as `feedback`, or `stop`, for a budget.
+        decision: `approve`, `deny`, `auto_approve` (the rest of this conversation is not asked),
+            `always_session`, `always_workspace`, `always_everywhere` (calls that the question's `rules` cover
+            are not asked about here, in this directory, anywhere); any text for a question of the agent;
+            `happened`, `did_not_happen`, `run_again` for a call that a crash cut short; `raise` with the
+            amount as `feedback`, or `stop`, for a budget.
         feedback: what the model is told with it.
     Example:
         {"type": "tool_approval_response", "decision": "approve", "request_id": "r_01J", "feedback": null}

@@ -38,7 +38,7 @@ class ToolApprovalResult(ServerFrame, frozen=True, tag="tool_approval_result"):
     """A question has its answer, from whichever door, or its time is over.
 
     Attributes:
-        decision: `approved`, `denied`, `auto_approved`, `timeout`, or the words of an answer.
+        decision: `approved`, `denied`, `auto_approved`, `always_approved`, `timeout`, or the words of an answer.
         tools: what was asked about. request_id: the question.
         subagent_id: the session of the subagent that asked, when one did.
     Example:

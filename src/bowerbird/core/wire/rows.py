@@ -27,12 +27,16 @@ class ToolDiff(TypedDict):
 
 
 class ToolUse(TypedDict):
-    """A call of a tool: the tool's name, its arguments, the call's id; what it would change, when that is asked."""
+    """A call of a tool: the tool's name, its arguments, the call's id.
+
+    When it is asked about: what it would change, and the permission rules that "always" would keep.
+    """
 
     name: str
     input: dict[str, Any]
     id: str
     diff: NotRequired[ToolDiff]
+    rules: NotRequired[list[str]]
 
 
 class Todo(TypedDict):

@@ -20,6 +20,7 @@ def routers() -> tuple[APIRouter, ...]:
         files,
         health,
         memory,
+        permissions,
         review,
         settings,
         subagents,
@@ -45,5 +46,6 @@ def routers() -> tuple[APIRouter, ...]:
         usage,
         board,
         memory,
+        permissions,
     )
     return tuple(module.router for module in modules)

@@ -35,7 +35,7 @@ WORDS = sorted({word for words in DECISIONS.values() for word in words})
 
 
 class Decision(Body):
-    """An answer: approve, deny, auto_approve; approve, reject for a plan; others by kind.
+    """An answer: approve, deny, auto_approve, always_…; approve, reject for a plan; others by kind.
 
     A question of the agent (kind `user`) takes any text.
     """

@@ -49,12 +49,13 @@ class LineDiff(Shown):
 
 
 class ToolAsked(Shown):
-    """A tool call that waits for a decision."""
+    """A tool call that waits for a decision; `rules` are what an answer `always_…` would keep."""
 
     id: str = ""
     name: str = ""
     input: Any = None
     diff: LineDiff | None = None
+    rules: list[str] | None = None
 
 
 class Question(Shown):

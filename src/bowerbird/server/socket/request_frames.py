@@ -7,12 +7,18 @@ from typing import Any, cast
 
 import msgspec
 
+from bowerbird.agent.always import DECISIONS as ALWAYS
 from bowerbird.core import wire
 from bowerbird.core.events import ApprovalRequest
 from bowerbird.core.wire.rows import ToolUse
 from bowerbird.server.common.safe_text import said
 
-DECISIONS = {"approve": "approved", "deny": "denied", "auto_approve": "auto_approved"}
+DECISIONS = {
+    "approve": "approved",
+    "deny": "denied",
+    "auto_approve": "auto_approved",
+    **dict.fromkeys(ALWAYS, "always_approved"),
+}
 
 
 def asked(event: ApprovalRequest) -> list[wire.ServerFrame]:

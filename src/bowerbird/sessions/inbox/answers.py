@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from sqlalchemy import Connection
 
+from bowerbird.agent.always import DECISIONS as ALWAYS
 from bowerbird.core.errors import AlreadyAnswered, InvalidArgument, NoPendingRequest
 from bowerbird.core.events import ApprovalAnswer, ApprovalRequest
 from bowerbird.core.timestamps import from_iso
@@ -18,7 +19,7 @@ from bowerbird.store.store import Store
 ANSWER_DOOR = "answer"  # answers are deduplicated by the request they answer, whatever door they came through
 
 DECISIONS: dict[str, tuple[str, ...]] = {
-    "approval": ("approve", "deny", "auto_approve"),
+    "approval": ("approve", "deny", "auto_approve", *ALWAYS),
     "plan": ("approve", "reject"),
     "effect": ("happened", "did_not_happen", "run_again"),
     "budget": ("raise", "stop"),
@@ -75,6 +76,8 @@ def check_decision(request: ApprovalRequest, decision: str) -> None:
             f"decision {decision!r} does not answer a request of kind {request.kind}; "
             f"use {', '.join(allowed)}"
         )
+    if decision in ALWAYS and not any(tool.get("rules") for tool in request.tools):
+        raise InvalidArgument("this call cannot be allowed for good; use approve or deny")
 
 
 def open_question(connection: Connection, turn: TurnRow) -> ApprovalRequest | None:

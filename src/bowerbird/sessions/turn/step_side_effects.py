@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection
 
+from bowerbird.agent.always import DECISIONS
 from bowerbird.core.events import (
     ApprovalAnswer,
     ApprovalRequest,
@@ -32,6 +33,7 @@ from bowerbird.core.ids import new_id
 from bowerbird.sessions.delivery.messages import has_address, request_parcels
 from bowerbird.sessions.inbox.accept import ANSWER_DOOR
 from bowerbird.sessions.journal.events_as_records import MessageSeqs
+from bowerbird.sessions.permission_rules import keep_rules
 from bowerbird.sessions.settings import SessionSettings
 from bowerbird.sessions.thread_ids import root_of
 from bowerbird.sessions.turn.money import add_money
@@ -191,6 +193,8 @@ def _answered(
             update_session(connection, thread_id, auto_approve=True)
     if request is None:
         return
+    if answer.decision in DECISIONS and request.kind == "approval":
+        keep_rules(connection, turn.thread_id, request, answer)
     if request.kind == "budget" and answer.decision == "raise":
         session = get_session(connection, turn.thread_id)
         add_money(connection, session, turn, settings, (request, answer))

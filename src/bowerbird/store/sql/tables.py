@@ -240,6 +240,19 @@ memory_versions = Table(
     Index(None, "owner", "workspace", "id"),
 )
 
+permission_rules = Table(  # what people always allow
+    "permission_rules",
+    metadata,
+    Column("id", RowId, primary_key=True, autoincrement=True),
+    Column("owner", Text, nullable=False),  # "" = the one user of a machine
+    Column("scope", Text, nullable=False),  # session workspace everywhere
+    Column("target", Text, nullable=False),  # thread id, workspace's path, ""
+    Column("rule", Text, nullable=False),
+    Column("by", Text, nullable=False),
+    Column("at", Text, nullable=False),
+    UniqueConstraint("owner", "scope", "target", "rule"),
+)
+
 quarantine = Table(
     "quarantine",
     metadata,

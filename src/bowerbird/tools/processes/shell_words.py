@@ -44,6 +44,11 @@ class SimpleCommand:
         """The words with one space between, the form that patterns match."""
         return " ".join(self.words)
 
+    @property
+    def runs_others(self) -> bool:
+        """Whether it runs what its own words say: `sudo`, `xargs`, `sh`."""
+        return bool(self.words) and self.words[0].rsplit("/", 1)[-1] in _WRAPPERS | _SHELLS
+
 
 @dataclass(frozen=True, slots=True)
 class ShellLine:
