@@ -18,7 +18,7 @@ demo: .venv/base.ok
 test: .venv/dev.ok
 	scripts/debian-packages
 	$(MAKE) --no-print-directory check
-	$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not embedded"
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --max-worker-restart 2 -m "not embedded"
 
 check: .venv/dev.ok
 	$(BIN)/ruff check .

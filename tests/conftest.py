@@ -4,8 +4,11 @@ A worker takes whole files; a long one that is taken last would keep the others 
 `--no-loadscope-reorder`, which leaves the order of files as it is here.
 """
 
+import faulthandler
 import os
 import signal
+import sys
+import threading
 from pathlib import Path
 
 import hypothesis
@@ -36,7 +39,38 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Progress(config))
 
 
+def pytest_runtest_logstart(nodeid: str) -> None:
+    """End a worker whose test does not end: its limit ends the test, and nothing a teardown that hangs after it.
+
+    xdist names the test and goes on with another worker.
+    """
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        limit = _limits.get(nodeid, 0.0) or float(os.environ["PYTEST_TIMEOUT"])
+        _watch.append(timer := threading.Timer(limit + patience(24), _end_worker))
+        timer.daemon = True
+        timer.start()
+
+
+def pytest_runtest_logfinish() -> None:
+    """The test has ended."""
+    while _watch:
+        _watch.pop().cancel()
+
+
+def _end_worker() -> None:
+    # pytest cancels faulthandler's own timer when a test fails, which is when a teardown hangs.
+    faulthandler.dump_traceback(file=sys.__stderr__)
+    os._exit(1)
+
+
+_watch: list[threading.Timer] = []
+_limits: dict[str, float] = {}
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the longest files before all others, which keep their order."""
+    for item in items:
+        if (marker := item.get_closest_marker("timeout")) is not None and marker.args:
+            _limits[item.nodeid] = float(marker.args[0])
     place = {name: index for index, name in enumerate(LONGEST)}
     items.sort(key=lambda item: place.get(Path(item.path).name, len(place)))

@@ -83,7 +83,7 @@ async def test_asking_calls_wait_together_while_allowed_ones_run(fake: FakeModel
     told = await turn(tools=[ACT, LOOK], policy=ASKING, approver=person, on=on)
     request = told.of(ApprovalRequest)[0]
     assert [t["input"]["word"] for t in request.tools] == ["a", "b"] and request.kind == "approval"
-    assert set(request.tools[0]) == {"name", "input", "id"}
+    assert set(request.tools[0]) == {"name", "input", "id", "rules"}
     assert [result_of(r) for r in results(fake.requests[1])] == ["did a", "seen", "did b"]
     assert told.of(ApprovalAnswer)[0].decision == "approve"
 

@@ -5,6 +5,7 @@ Work is counted, not timed, so that a busy machine does not matter.
 
 import os
 from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -120,3 +121,16 @@ def test_directories_closed_at_every_level_are_opened_without_recursion(place: P
         os.close(fd)
     finally:
         os.close(root)
+
+
+def test_several_may_delete_the_same_tree_at_once(tmp_path: Path) -> None:
+    """A release and the next sandbox both clean up after one that is gone: neither fails, nothing is left."""
+    for attempt in range(20):
+        tree = tmp_path / f"tree{attempt}"
+        for name in range(40):
+            place = tree / f"d{name}" / "inner" / "innermost"
+            place.mkdir(parents=True)
+            (place / "file").write_text("x")
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(discard, [tree] * 4))
+        assert not tree.exists()

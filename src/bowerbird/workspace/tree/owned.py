@@ -61,13 +61,17 @@ def replaced_by_directory(parent: int, name: bytes | str) -> int:
 def remove_tree(parent: int, name: bytes | str) -> None:
     """Delete what stands at `name`, a directory with everything below; links are not followed.
 
-    Works at any depth with two handles, whatever the permissions, and beside a process that swaps
-    directories: it never leaves the tree. Nothing standing there is no error.
+    Works at any depth with two handles, whatever the permissions, beside a process that swaps directories,
+    which never leads it out of the tree, and beside another one that deletes the same. Nothing standing there is
+    no error.
     """
     if _unlinked(parent, name):
         return
     above: list[tuple[tuple[int, int], bytes | str, list[str]]] = []
-    fd = _open_to_empty(parent, name)
+    try:
+        fd = _open_to_empty(parent, name)
+    except FileNotFoundError:
+        return
     left = _unlink_files(fd)
     while True:
         if left:
@@ -86,7 +90,7 @@ def remove_tree(parent: int, name: bytes | str) -> None:
             continue
         if not above:
             os.close(fd)
-            os.rmdir(name, dir_fd=parent)
+            _remove_empty(parent, name)
             return
         ident, inner, left = above.pop()
         up = os.open("..", handles.DIRECTORY, dir_fd=fd)
@@ -95,7 +99,12 @@ def remove_tree(parent: int, name: bytes | str) -> None:
         if (found.st_dev, found.st_ino) != ident:
             os.close(fd)
             raise OSError(errno.ESTALE, "a directory was moved while it was deleted", os.fsdecode(inner))
-        os.rmdir(inner, dir_fd=fd)
+        _remove_empty(fd, inner)
+
+
+def _remove_empty(parent: int, name: bytes | str) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        os.rmdir(name, dir_fd=parent)
 
 
 def _open_to_empty(parent: int, name: bytes | str) -> int:
@@ -121,9 +130,12 @@ def _unlinked(parent: int, name: bytes | str) -> bool:
 
 
 def _unlink_files(fd: int) -> list[str]:
-    """Unlink all of a directory but its directories, which are returned."""
-    with os.scandir(fd) as items:
-        names = [(item.name, item.is_dir(follow_symlinks=False)) for item in items]
+    """Unlink all of a directory but its directories, which are returned; one that is gone holds nothing."""
+    try:
+        with os.scandir(fd) as items:
+            names = [(item.name, item.is_dir(follow_symlinks=False)) for item in items]
+    except FileNotFoundError:
+        return []
     return [name for name, is_dir in names if is_dir or not _unlinked(fd, name)]
 
 
