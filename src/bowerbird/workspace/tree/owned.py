@@ -62,8 +62,8 @@ def remove_tree(parent: int, name: bytes | str) -> None:
     """Delete what stands at `name`, a directory with everything below; links are not followed.
 
     Works at any depth with two handles, whatever the permissions, beside a process that swaps directories,
-    which never leads it out of the tree, and beside another one that deletes the same. Nothing standing there is
-    no error.
+    which never leads it out of the tree, and beside another one that deletes the same. Nothing standing
+    there is no error.
     """
     if _unlinked(parent, name):
         return
