@@ -77,3 +77,15 @@ def test_the_prompt_exports_and_begins_instructions(desk):
         assert "Written." in (desk.project / "talk.md").read_text()
         chat.send("\x04")
         chat.wait()
+
+
+def test_instructions_for_agents_are_written_on_a_branch(desk, written):
+    """UI-79: `init --project` is `/init` without a chat; nothing lands by itself."""
+    desk.edit(written("AGENTS.md", "# Shop\n"), answer="AGENTS.md is written.")
+    assert "AGENTS.md is written." in desk.ok("init", "--project")
+    assert "coding agents that begin here" in str(desk.fake.requests[0]["messages"])
+    assert not (desk.project / "AGENTS.md").exists()
+    desk.ok("land", "--yes", "--accept", "AGENTS.md")
+    assert (desk.project / "AGENTS.md").read_text() == "# Shop\n"
+    code, _, err = desk.run("init")
+    assert code == 2 and "init --project" in err and "config init" in err

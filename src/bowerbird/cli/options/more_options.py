@@ -96,6 +96,22 @@ def _trash(call: Callable[..., int]) -> typer.Typer:
 def add_more_commands(application: typer.Typer, call: Callable[..., int]) -> None:
     """Register the commands; `call(module, function, **options)` runs one."""
 
+    @application.command("init")
+    def init(  # pyright: ignore[reportUnusedFunction] - registered
+        project: Annotated[bool, Option("--project", help="Have the agent write AGENTS.md.")] = False,
+        workspace: Annotated[
+            str | None,
+            Option("-w", "--workspace", metavar="DIR", help="Directory; default: the current one."),
+        ] = None,
+        model: Annotated[str | None, Option("-m", "--model", help="provider:model.")] = None,
+        yes: Annotated[bool, Option("--yes", "-y", help="Answer yes where the policy would ask.")] = False,
+        quiet: Annotated[bool, Option("--quiet", "-q", help="Only the answer and errors.")] = False,
+    ) -> int:
+        """Write instructions for agents on a branch; `land` brings them into the directory."""
+        return call(
+            "run.run", "init", project=project, workspace=workspace, model=model, yes=yes, quiet=quiet
+        )
+
     @application.command("permissions")
     def permissions(  # pyright: ignore[reportUnusedFunction] - registered
         remove: Annotated[
