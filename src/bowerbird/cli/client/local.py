@@ -50,7 +50,7 @@ class LocalClient(LocalRest):
         self.model = model
         liked = application.loaded.settings.cli
         self.preferences = Preferences(
-            liked.theme, liked.vi_mode, liked.timeout, application.data_dir / "cli_history"
+            liked.theme, liked.vi_mode, liked.timeout, application.data_dir / "cli_history", liked.notify
         )
         self._review = self._sessions.review
 

@@ -125,4 +125,4 @@ async def server_client(shell: Shell, *, talks: bool = False) -> AsyncGenerator[
 def _preferences(settings: "Settings") -> Preferences:
     liked, data = settings.cli, Path(settings.agent.data_dir)
     history = data / "cli_history" if data.is_dir() else None  # no directory is made for lines alone
-    return Preferences(liked.theme, liked.vi_mode, liked.timeout, history)
+    return Preferences(liked.theme, liked.vi_mode, liked.timeout, history, liked.notify)

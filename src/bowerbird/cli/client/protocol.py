@@ -46,6 +46,7 @@ class Preferences:
     vi_mode: bool = False
     timeout_s: float = 1800.0
     history_file: Path | None = None
+    notify: Literal["auto", "bell", "off"] = "auto"
 
 
 class Client(Protocol):

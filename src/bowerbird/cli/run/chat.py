@@ -70,6 +70,7 @@ class Chat:
             vi_mode=liked.vi_mode,
             on_stop=self._stop_key,
             completer=LineCompleter(lambda: self.custom.menu, lambda: self.changed, self.names.get),
+            notify=liked.notify,
         )
         self.screen.status = self._status
         self.commands = TypedCommands(client, self.screen)
@@ -246,6 +247,7 @@ class Chat:
             turn_id = self._shown = self._turns.get_nowait()
             self.screen.mode = "running"
             self.screen.doing("starting")
+            self.screen.notifier.begin()
             self.story.begin_turn()
             self._painter.begin()
             if (queued := self._queued.pop(turn_id, None)) is not None:
@@ -290,6 +292,7 @@ class Chat:
         )
         self.screen.line(line, "dim")
         self.say_changed()
+        self.screen.notifier.tell(f"{self.session['title'] or 'the turn'}: {turn['stop_reason'] or 'failed'}")
         self.screen.mode = "feedback" if self._stopping else "idle"
         self._stopping = False
         self.screen.redraw()
@@ -352,6 +355,7 @@ class Chat:
 
     async def _ask(self, request: ApprovalRequest) -> tuple[str, str | None] | None:
         self.screen.set_aside()
+        self.screen.notifier.tell(f"{request.kind}: the agent asks")
         self.screen.line("")
         if request.kind == "plan":
             self.screen.line("Plan:", "yellow")
@@ -363,6 +367,7 @@ class Chat:
         try:
             return await self._answered(request)
         finally:
+            self.screen.notifier.begin()
             self.screen.give_back()
 
     async def _answered(self, request: ApprovalRequest) -> tuple[str, str | None] | None:

@@ -5,13 +5,14 @@ typed lines mean (`chat.py`), what events become (`turn/painter.py`).
 """
 
 import asyncio
+import os
 import signal
 import sys
 import termios
 import threading
 import time
 from collections.abc import Callable, Coroutine, Generator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,14 +21,15 @@ from prompt_toolkit.application import in_terminal, run_in_terminal
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI
-from prompt_toolkit.history import FileHistory, History, InMemoryHistory
-from prompt_toolkit.input.vt100 import Vt100Input, cooked_mode
+from prompt_toolkit.input.vt100 import cooked_mode
 from prompt_toolkit.key_binding import KeyBindings
 from prompt_toolkit.key_binding.key_processor import KeyPressEvent
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.patch_stdout import patch_stdout
 
 from bowerbird.cli.run.completer import LineCompleter
+from bowerbird.cli.run.keyboard import ELSEWHERE, FOCUSED, Keyboard, kept_lines
+from bowerbird.cli.terminal.notifying import How, Notifier
 from bowerbird.cli.terminal.terminal import Spinner, Terminal
 from bowerbird.cli.terminal.text import cut, harmless, plural, width_of, wrapped
 
@@ -51,7 +53,7 @@ class ChatScreen:
         terminal: streams and colours.
         history_file: typed lines are kept here, 0600; None = only in memory.
         on_stop: called for Ctrl+C while a turn runs.
-        completer: of what is typed.
+        completer: of what is typed. notify: what tells a person who looks elsewhere.
     """
 
     def __init__(
@@ -62,7 +64,9 @@ class ChatScreen:
         vi_mode: bool,
         on_stop: Callable[[], None],
         completer: LineCompleter,
+        notify: How = "auto",
     ) -> None:
+        self.notifier = Notifier(self._raw, notify, os.environ)
         self.mode: Mode = "idle"
         self.question = ""
         self.queued: list[str] = []
@@ -82,10 +86,10 @@ class ChatScreen:
         self._printing: asyncio.Task[None] | None = None
         self._interrupted_at = 0.0
         self._prompt: PromptSession[str] = PromptSession(
-            input=_Keyboard(sys.stdin) if sys.stdin.isatty() else None,
+            input=Keyboard(sys.stdin) if sys.stdin.isatty() else None,
             message=self._message,
             multiline=True,
-            history=_history(history_file),
+            history=kept_lines(history_file),
             vi_mode=vi_mode,
             completer=completer,
             complete_while_typing=False,
@@ -163,9 +167,11 @@ class ChatScreen:
         self._takes_signals = threading.current_thread() is threading.main_thread()
         if self._takes_signals:
             loop.add_signal_handler(signal.SIGINT, self._signalled)
+        self.notifier.watch(True)
         try:
             yield
         finally:
+            self.notifier.watch(False)
             if self._takes_signals:
                 self._takes_signals = False
                 loop.remove_signal_handler(signal.SIGINT)
@@ -177,8 +183,10 @@ class ChatScreen:
         """Take the prompt away while `show` uses the terminal, as a pager does."""
 
         def shown() -> None:
+            self.notifier.watch(False)
             with cooked_mode(sys.stdin.fileno()) if sys.stdin.isatty() else nullcontext():
                 show()
+            self.notifier.watch(True)
 
         await run_in_terminal(shown, in_executor=True)
 
@@ -338,7 +346,17 @@ class ChatScreen:
             if not event.current_buffer.text:
                 event.app.exit(exception=EOFError)
 
+        @keys.add(FOCUSED, save_before=lambda _: False)
+        @keys.add(ELSEWHERE, save_before=lambda _: False)
+        def focus(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction] - registered
+            self.notifier.is_focused = event.key_sequence[0].key == FOCUSED
+
         return keys
+
+    def _raw(self, text: str) -> None:
+        output = self._prompt.app.output
+        output.write_raw(text)
+        output.flush()
 
     def _interrupt(self, event: KeyPressEvent) -> None:
         now = time.monotonic()
@@ -354,17 +372,6 @@ class ChatScreen:
         self._interrupted_at = now
 
 
-class _Keyboard(Vt100Input):
-    """A terminal that stays raw while something is printed above the prompt.
-
-    prompt_toolkit gives the terminal back to its line editor for each write; keys typed in that moment
-    change: Alt+Enter sends, Ctrl+D is lost.
-    """
-
-    def cooked_mode(self) -> AbstractContextManager[None]:
-        return nullcontext()
-
-
 def _takes_choice(buffer: Buffer) -> bool:
     """Whether Enter takes the name that is chosen in the menu; a chosen command runs at once."""
     state = buffer.complete_state
@@ -377,15 +384,3 @@ def _takes_choice(buffer: Buffer) -> bool:
     else:
         buffer.insert_text(" ")
     return True
-
-
-def _history(file: Path | None) -> History:
-    """Return the history of typed lines; a file that cannot be kept costs only the memory of it."""
-    if file is None:
-        return InMemoryHistory()
-    try:
-        file.touch(mode=0o600, exist_ok=True)
-        file.chmod(0o600)
-    except OSError:
-        return InMemoryHistory()
-    return FileHistory(str(file))

@@ -327,6 +327,10 @@ class CliSection(Section):
     approval: Flag = key(False, "Whether every unsafe tool asks.")
     vi_mode: Flag = key(False, "vi keys at the prompt.")
     theme: Literal["auto", "light", "dark"] = key("auto", "Colours.")
+    notify: Literal["auto", "bell", "off"] = key(
+        "auto",
+        "What tells of a turn of over 10 s while you look elsewhere; auto: a notification, too.",
+    )
     thinking_enabled: Flag | None = key(None, "Unset = agent.thinking_enabled.")
     thinking_effort: Effort | None = key(
         None, "Unset = agent.thinking_effort.", allowed="high, max (xhigh = max)"

@@ -1,0 +1,41 @@
+"""What the prompt of the interactive session reads from: the terminal as it is set, and the lines of before.
+
+Not here: what keys do (`prompt_screen.py`).
+"""
+
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+
+from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.input.ansi_escape_sequences import ANSI_SEQUENCES
+from prompt_toolkit.input.vt100 import Vt100Input
+from prompt_toolkit.keys import Keys
+
+from bowerbird.cli.terminal.notifying import GAINED, LOST
+
+# What a terminal says of its focus, as keys that nobody has.
+FOCUSED, ELSEWHERE = Keys.F23, Keys.F24
+ANSI_SEQUENCES.update({GAINED: FOCUSED, LOST: ELSEWHERE})
+
+
+class Keyboard(Vt100Input):
+    """A terminal that stays raw while something is printed above the prompt.
+
+    prompt_toolkit gives the terminal back to its line editor for each write; keys typed in that moment
+    change: Alt+Enter sends, Ctrl+D is lost.
+    """
+
+    def cooked_mode(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+
+def kept_lines(file: Path | None) -> History:
+    """Return the history of typed lines; a file that cannot be kept costs only the memory of it."""
+    if file is None:
+        return InMemoryHistory()
+    try:
+        file.touch(mode=0o600, exist_ok=True)
+        file.chmod(0o600)
+    except OSError:
+        return InMemoryHistory()
+    return FileHistory(str(file))
