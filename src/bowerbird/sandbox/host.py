@@ -217,7 +217,7 @@ class SandboxHost:
             lambda event: self._tell(branch.id, event),
             resolve=self._resolve,
         )
-        missing = await to_thread(view.git_not_shown)
+        missing = await to_thread(view.git_not_shown, asked=False)
         if missing:
             self._tell(branch.id, Notice("git", missing))
         return BranchSandbox(self, view, tier, network, await self.facts_for(view.workspace))

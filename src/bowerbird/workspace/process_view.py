@@ -129,9 +129,13 @@ class ProcessView:
         """Give the branch a git directory where the workspace's repository lies outside; no command runs."""
         self._history.show_git()
 
-    def git_not_shown(self) -> str:
-        """Return what of the workspace's repository commands are not shown and why, for people. Blocks."""
-        return not_shown(self.workspace, self.data_dir)
+    def git_not_shown(self, *, asked: bool = True) -> str:
+        """Return what of the workspace's repository commands are not shown and why, for people. Blocks.
+
+        Args:
+            asked: a command asked for Git; else only what concerns the workspace's own repository.
+        """
+        return not_shown(self.workspace, self.data_dir, asked=asked)
 
     def git_objects(self) -> tuple[str, ...]:
         """Return the directories outside the workspace that commands read objects of its repository from."""

@@ -184,6 +184,8 @@ def test_a_repository_above_is_shown_only_to_what_it_tracks(
     elif kind == "damaged":
         (top / ".git/index").write_bytes(b"no index")
     assert git_elsewhere(ws, data) is None and not_shown(ws, data)
+    # Nobody who starts a session in a directory of no repository's is told of one that lies above.
+    assert (not_shown(ws, data, asked=False) == "") == (kind in ("untracked", "damaged"))
 
 
 @pytest.mark.parametrize("kind", ["home", "no-backlink", "other-worktree", "link", "data", "objects"])

@@ -135,7 +135,7 @@ async def processes_of(
         await network.change(await host.network_rules(wanted))
     tools = made(network.mode) if made is not None else tools_on(host, settings, network.mode)
     line = sandbox_line(status, network.mode, network.allow, sandbox.root if sandbox.tier == "copy" else None)
-    missing = await to_thread(branch.processes().git_not_shown)
+    missing = await to_thread(branch.processes().git_not_shown, asked=False)
     return Processes(
         tuple(tools),
         {},

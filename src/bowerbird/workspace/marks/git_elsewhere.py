@@ -49,9 +49,21 @@ def git_elsewhere(workspace: Path | None, kept: Path) -> Elsewhere | None:
     return found if isinstance(found, Elsewhere) else None
 
 
-def not_shown(workspace: Path | None, kept: Path) -> str:
-    """Return what of the workspace's repository branches are not shown and why, for people. Blocks."""
+class _Unrelated(str):
+    """Why a repository is not shown that has nothing of the workspace."""
+
+    __slots__ = ()
+
+
+def not_shown(workspace: Path | None, kept: Path, *, asked: bool = True) -> str:
+    """Return what of the workspace's repository branches are not shown and why, for people. Blocks.
+
+    Args:
+        asked: a command asked for Git; else a repository that has nothing of the workspace is not mentioned.
+    """
     found = _look(workspace, kept) if workspace is not None else None
+    if isinstance(found, _Unrelated) and not asked:
+        return ""
     if isinstance(found, Elsewhere):
         return (
             f"the workspace is {found.prefix} of the repository at {found.work_tree}: commands are shown "
@@ -105,7 +117,7 @@ def _above(workspace: Path, top: Path, kept: Path) -> Elsewhere | str:
         return f"the repository at {top} has its files elsewhere, and commands are not shown it"
     prefix = workspace.relative_to(top).as_posix()
     if not _tracks(found.git_dir / "index", prefix):
-        return (
+        return _Unrelated(
             f"the repository at {top} lies above the workspace and tracks nothing in it: "
             f"commands are not shown it; {start}"
         )
