@@ -96,6 +96,19 @@ def test_a_file_gives_a_rule_for_its_directory_and_none_for_a_marked_one() -> No
     assert [str(rule) for rule in rules_for("write_file", {"path": "top.txt"})] == ["write_file(top.txt)"]
 
 
+def patch(*paths: str) -> dict[str, Any]:
+    return {"patch": "".join(f"--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+x\n" for path in paths)}
+
+
+def test_a_patch_gives_a_rule_for_the_tool_that_reaches_no_marked_file() -> None:
+    """UI-71: what it writes stands in its text."""
+    assert [str(rule) for rule in rules_for("apply_patch", patch("a.py"))] == ["apply_patch"]
+    assert rules_for("apply_patch", patch("a.py", ".github/workflows/ci.yml")) == ()
+    assert after(patch("a.py"), patch("b.py", "src/c.py"), "apply_patch") == "allow"
+    for marked in (patch("b.py", "src/.git/config"), patch("x/../.envrc"), {"patch": "@@ no patch @@"}):
+        assert after(patch("a.py"), marked, "apply_patch") == "ask", marked
+
+
 def test_an_address_gives_a_rule_for_its_host_and_other_tools_one_for_their_name() -> None:
     first = {"url": "https://docs.example/a?b"}
     assert after(first, {"url": "https://docs.example/c"}, "web_fetch") == "allow"

@@ -10,6 +10,8 @@ from typing import Any, Literal, get_args
 
 from bowerbird.agent.policy import Rule
 from bowerbird.core.addresses import host_and_port
+from bowerbird.core.errors import ToolError
+from bowerbird.tools.files.patch_text import parse_patch
 from bowerbird.tools.processes.shell_words import SimpleCommand, read_line
 from bowerbird.workspace.marks.names import folded_parts, rows_of
 
@@ -65,7 +67,10 @@ def may_cover(arguments: Mapping[str, Any]) -> bool:
         >>> may_cover({"path": "src/a.py"}), may_cover({"path": ".github/workflows/ci.yml"})
         (True, False)
     """
-    parts = [folded_parts(f"/{path}") for path in paths_of(arguments)]
+    patched = _patched(arguments.get("patch"))
+    if patched is None:
+        return False
+    parts = [folded_parts(f"/{path}") for path in (*paths_of(arguments), *patched)]
     return not any(rows_of(names) or any(name.startswith(".") for name in names) for names in parts)
 
 
@@ -85,6 +90,17 @@ def plain_path(path: str) -> str:
     return "/".join(kept)
 
 
+def _patched(patch: object) -> list[str] | None:
+    """Return the paths of a patch, none where an argument is no patch, and None where it cannot be read."""
+    if not isinstance(patch, str):
+        return []
+    try:
+        files = parse_patch(patch)
+    except ToolError:
+        return None
+    return [plain_path(path) for file in files for path in (file.old, file.new) if path]
+
+
 def _patterns(name: str, arguments: Mapping[str, Any]) -> list[str] | None:
     """Return the patterns for a call, None where the tool's name is all there is to it."""
     command = arguments.get("command")
@@ -96,7 +112,7 @@ def _patterns(name: str, arguments: Mapping[str, Any]) -> list[str] | None:
         return _once(_of_path(path) for path in paths) if may_cover(arguments) else []
     if isinstance(url := arguments.get("url"), str):
         return _of_address(url)
-    return None
+    return None if may_cover(arguments) else []
 
 
 def _of_line(command: str) -> list[str]:
