@@ -82,7 +82,7 @@ def test_the_prompt_exports_and_begins_instructions(desk):
 def test_instructions_for_agents_are_written_on_a_branch(desk, written):
     """UI-79: `init --project` is `/init` without a chat; nothing lands by itself."""
     desk.edit(written("AGENTS.md", "# Shop\n"), answer="AGENTS.md is written.")
-    assert "AGENTS.md is written." in desk.ok("init", "--project")
+    assert json.loads(desk.ok("init", "--project", "--json"))["answer"] == "AGENTS.md is written."
     assert "coding agents that begin here" in str(desk.fake.requests[0]["messages"])
     assert not (desk.project / "AGENTS.md").exists()
     desk.ok("land", "--yes", "--accept", "AGENTS.md")

@@ -106,10 +106,18 @@ def add_more_commands(application: typer.Typer, call: Callable[..., int]) -> Non
         model: Annotated[str | None, Option("-m", "--model", help="provider:model.")] = None,
         yes: Annotated[bool, Option("--yes", "-y", help="Answer yes where the policy would ask.")] = False,
         quiet: Annotated[bool, Option("--quiet", "-q", help="Only the answer and errors.")] = False,
+        json: Annotated[bool, Option("--json", help="Write the result as JSON.")] = False,
     ) -> int:
         """Write instructions for agents on a branch; `land` brings them into the directory."""
         return call(
-            "run.run", "init", project=project, workspace=workspace, model=model, yes=yes, quiet=quiet
+            "run.run",
+            "init",
+            project=project,
+            workspace=workspace,
+            model=model,
+            yes=yes,
+            quiet=quiet,
+            output="json" if json else "text",
         )
 
     @application.command("permissions")
