@@ -10,7 +10,7 @@ transaction.
 import sqlite3
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Integer, Table, func, insert, select, text
 from sqlalchemy.engine import RowMapping
@@ -25,6 +25,7 @@ from bowerbird.store.store import Store
 
 _ROWS = 1000
 _BUSY_S = 30.0
+T = TypeVar("T")
 
 
 async def copy_to_file(store: Store, target: Path) -> None:
@@ -89,15 +90,16 @@ def check_file(source: Path) -> None:
         raise StoreCorrupt(f"{source} is damaged: {found[0] if found else 'unreadable'}; nothing was changed")
 
 
-def edit_file(path: Path, change: Callable[[Connection], None]) -> None:
-    """Run `change` on a copy that nobody else has open, in one transaction."""
+def in_file(path: Path, work: Callable[[Connection], T]) -> T:
+    """Return what `work` makes of a copy that nobody else has open, in one transaction."""
     engine = open_engine(path, _BUSY_S, writer=True)
     try:
         with engine.connect() as rows, rows.begin():
-            change(rows)
+            done = work(rows)
     finally:
         engine.dispose()
     _one_file(path)
+    return done
 
 
 async def fill_from_file(store: Store, source: Path) -> None:

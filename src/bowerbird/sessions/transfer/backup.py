@@ -31,7 +31,7 @@ from bowerbird.core.ids import ulid
 from bowerbird.core.threads import in_thread
 from bowerbird.core.timestamps import now_iso
 from bowerbird.store import Store
-from bowerbird.store.copies import check_file, copy_to_file, edit_file, fill_from_file
+from bowerbird.store.copies import check_file, copy_to_file, fill_from_file, in_file
 from bowerbird.store.migrations import HEAD
 from bowerbird.store.sql.tables import sessions, turns
 from bowerbird.workspace.landing.record import LandingFolder, Refused
@@ -103,15 +103,15 @@ async def _copy(store: Store, place: Path, version: str) -> BackupRecord:
     copied, at, before = Copied(), "", dict[str, int]()
     for _ in range(_TRIES):
         database.unlink(missing_ok=True)
-        before = await store.read(_positions)
         at = now_iso()
         await copy_to_file(store, database)
+        before = await in_thread(in_file, database, _positions)  # of the very moment that it holds
         copied = await in_thread(make_equal, store.data_dir, files, skip)
         after = await store.read(_positions)
         working = sorted(thread for thread, seq in after.items() if before.get(thread) != seq)
         if not working:
             break
-    await in_thread(edit_file, database, partial(_fail_turns, working))
+    await in_thread(in_file, database, partial(_fail_turns, working))
     count, size = await in_thread(held, files)
     return BackupRecord(
         at, version, HEAD, len(before), count, size, tuple(working), tuple(copied.refused[:50])
@@ -128,12 +128,13 @@ def _fail_turns(working: list[str], rows: Connection) -> None:
     text = "a backup was made while this turn worked; its files may be further than what it says here"
     error = msgspec.json.encode({"type": "BackedUp", "message": text, "retryable": True}).decode()
     for thread in working:
-        rows.execute(
+        failed = rows.execute(
             turns.update()
             .where(turns.c.thread_id == thread, turns.c.state.in_(_OPEN))
             .values(state="failed", stop_reason="error", error=error, ended_at=now_iso())
         )
-        rows.execute(sessions.update().where(sessions.c.thread_id == thread).values(status="failed"))
+        if failed.rowcount:  # one whose turn was over by then is what it was
+            rows.execute(sessions.update().where(sessions.c.thread_id == thread).values(status="failed"))
 
 
 def _not_kept(store: Store) -> Callable[[str], bool]:
