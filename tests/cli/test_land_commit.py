@@ -4,6 +4,7 @@ import json
 
 import pytest
 from support.git_project import GitProject
+from support.project_work import bash
 
 
 @pytest.fixture
@@ -75,3 +76,43 @@ def test_in_the_middle_of_a_merge_nothing_lands(ready):
     code, _, err = desk.run("land", "--yes", "--commit")
     assert code != 0 and "in the middle of a merge" in err and "Traceback" not in err
     assert (project.root / "a.txt").read_text() == "a\n"
+
+
+def test_a_commit_on_another_branch_touches_no_file(ready):
+    """UI-78: `--branch NAME`; what was committed waits on the agent's branch as before."""
+    desk, project = ready
+    project.write("b.txt", "mine\n")
+    head = project.git("rev-parse", "HEAD")
+    code, out, err = desk.run("land", "--yes", "--branch", "agent/a", "-m", "Change a")
+    assert code == 0 and "committed 2 changes on agent/a; no file of yours changed" in out, err
+    assert "undo" not in err and "Change a" in err
+    assert project.git("show", "--name-only", "--format=%s", "agent/a").split() == [
+        "Change", "a", "a.txt", "c.txt",
+    ]  # fmt: skip
+    assert project.git("rev-parse", "HEAD") == head and project.git("status", "--short") == "M b.txt"
+    assert json.loads(desk.ok("landings", "--json")) == []
+    assert "a.txt" in desk.ok("diff", "--stat")
+    again = json.loads(desk.run("land", "--yes", "--branch", "agent/a", "--json")[1])
+    assert again["kind"] == "commit" and "has all of it already" in again["history"][0]["commit"]["said"]
+    code, _, err = desk.run("land", "--yes", "--branch", "main")
+    assert code != 0 and "checked out" in err
+    code, _, err = desk.run("land", "--yes", "--branch", "x", "--commits", "fetch")
+    assert code != 0 and "either --branch or --commits" in err
+    desk.ok("land", "--yes")
+    for name in ("a.txt", "c.txt"):
+        assert (project.root / name).read_text().strip() == project.git("show", f"agent/a:{name}")
+
+
+def test_links_and_modes_are_committed_on_another_branch(desk, tmp_path):
+    place = tmp_path / "git"
+    place.mkdir()
+    project = GitProject(place, desk.project, desk.home / ".bowerbird/data")
+    project.git("config", "user.name", "Ann")
+    project.git("config", "user.email", "ann@example.org")
+    desk.edit(bash("ln -s a.txt link; chmod +x a.txt; rm b.txt"))
+    desk.ok("begin", "-q")
+    desk.ok("land", "--yes", "--branch", "more")
+    rows = [row.split(None, 3) for row in project.git("ls-tree", "more").splitlines()]
+    assert {row[3]: row[0] for row in rows} == {"a.txt": "100755", "link": "120000"}
+    assert project.git("status", "--short") == ""
+    project.close()

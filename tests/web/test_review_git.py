@@ -86,3 +86,40 @@ async def test_what_git_ignores_is_one_line_that_can_be_ticked_and_settings_are_
     assert "sshCommand" in (workspace / ".git/config").read_text()
     assert not (workspace / "run.log").exists()
     await expect(folded).not_to_contain_text("build/")
+
+
+async def test_what_lands_is_a_commit_where_it_is_ticked_or_only_a_commit_on_another_branch(
+    page: Page, server: LiveServer, fake: FakeModels, workspace: Path, tmp_path: Path
+) -> None:
+    """UI-78: the tick, its words, and a git branch that is not checked out."""
+    (tmp_path / "git").mkdir()
+    project = GitProject(tmp_path / "git", workspace, tmp_path / "data")
+    project.git("config", "user.name", "Ann")
+    project.git("config", "user.email", "ann@example.org")
+    edit = {"path": "/report.py", "old": "found = 0", "new": "found = 1"}
+    fake.script({"tools": [{"name": "edit_file", "input": edit}]}, {"text": "Done."})
+    conversation = await server.conversation()
+    done = await server.http.post(
+        f"/api/conversations/{conversation}/messages", params={"wait": 60}, json={"content": "Do it"}
+    )
+    assert done.status_code == 200, done.text
+    project.close()
+    before = project.git("rev-parse", "HEAD")
+    await page.goto(f"/dev/c/{conversation}/diff")
+    await page.get_by_role("checkbox", name="Commit", exact=True).check()
+    await page.get_by_label("Commit message").fill("Count from one")
+    await page.get_by_label("Git branch").fill("agent/count")
+    assert await serious_findings(page) == []
+    await page.get_by_role("button", name="Commit 1 file").click()
+    outcome = page.get_by_test_id("outcome")
+    await expect(outcome).to_contain_text("Committed on agent/count:")
+    await expect(outcome).to_contain_text("No file has changed")
+    await expect(outcome.get_by_role("button", name="Undo")).to_have_count(0)
+    assert project.git("log", "-1", "--format=%s", "agent/count") == "Count from one"
+    assert project.git("status", "--short") == "" and project.git("rev-parse", "HEAD") == before
+    await page.get_by_label("Git branch").fill("")
+    await page.get_by_label("Commit message").fill("Count from one, here")
+    await page.get_by_role("button", name="Land 1 file").click()
+    await expect(outcome).to_contain_text("Committed on main:")
+    assert project.git("log", "-1", "--format=%s") == "Count from one, here"
+    assert project.git("status", "--short") == ""

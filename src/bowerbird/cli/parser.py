@@ -189,13 +189,17 @@ def _add_review(application: typer.Typer, call: Call) -> None:
         message: Annotated[
             str | None, Option("-m", "--message", metavar="TEXT", help="The commit's; implies --commit.")
         ] = None,
+        branch: Annotated[
+            str | None,
+            Option("--branch", metavar="NAME", help="Only commit, on this git branch; no file changes."),
+        ] = None,
         json: Json = False,
         workspace: Where = None,
     ) -> int:
         """Write a branch's changes into the directory; `undo` takes them back."""
         return call("review.commands", "land", session=session, paths=paths or [], patch=patch, yes=yes,
                     accept=accept or [], include=include or [], force=force, partial=partial, check=check,
-                    commits=commits, commit=commit, message=message, json=json,
+                    commits=commits, commit=commit, message=message, branch=branch, json=json,
                     workspace=workspace)  # fmt: skip
 
 

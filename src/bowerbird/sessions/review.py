@@ -60,11 +60,13 @@ class CommitWish:
 
     Attributes:
         message: None = proposed from the session's title.
+        branch: the commit is all that happens, on this git branch, which is not checked out; no file lands.
         own_git: the user's own git makes it, with hooks and signature; only where they sit at this machine.
     """
 
     message: str | None = None
     own_git: bool = False
+    branch: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +172,10 @@ class Review:
         changed = (await to_thread(lambda: branch.changes(ignored=False))).paths
         for part in self._sessions.parts:
             await part.landing(row, [*_below(changed, wanted.paths), *wanted.include])
+        if wanted.commit is not None and wanted.commit.branch and wanted.commits:
+            raise InvalidArgument(
+                "either --branch or --commits: on another git branch only files are committed"
+            )
         making = await self._committing(thread_id, wanted.commit)
         chosen = asdict(wanted)
         del chosen["commit"]
@@ -183,7 +189,9 @@ class Review:
             # By `partial`: nothing was done, no landing is kept.
             text = f"nothing landed: {len(landing.refused)} paths are refused, and there are no others"
             raise LandingRefused(text, landing.record()["refused"])
-        if landing.entries or landing.history:
+        if landing.kind == "commit" and wanted.commit is not None:
+            await self._tell(branch.id, f"committed {len(landing.entries)} paths on {wanted.commit.branch}")
+        elif landing.entries or landing.history:
             await self._tell(branch.id, f"landed {len(landing.entries)} paths as {landing.id}")
         return landing
 
@@ -263,7 +271,7 @@ class Review:
         return undone
 
     async def _committing(self, thread_id: str, wish: CommitWish | None) -> "Committing | None":
-        from bowerbird.workspace import Committing  # few landings are commits
+        from bowerbird.workspace import Committing, CommittingAside  # few landings are commits
 
         if wish is None:
             return None
@@ -272,6 +280,8 @@ class Review:
             row = await self._sessions.store.read(lambda c: find_session(c, thread_id))
             message = " ".join(((row.title if row is not None else None) or "Work of an agent").split())
             message = message if len(message) <= LONGEST_SUBJECT else message[: LONGEST_SUBJECT - 1] + "…"
+        if wish.branch is not None:
+            return CommittingAside(message, thread_id, wish.branch, own=wish.own_git)
         return Committing(message, thread_id, own=wish.own_git)
 
     async def fix(

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         PlannedPath,
     )
     from bowerbird.workspace.git.committing import Committing
+    from bowerbird.workspace.git.committing_aside import CommittingAside
     from bowerbird.workspace.git.landed_history import HistoryRules
     from bowerbird.workspace.git.story import GitStory
     from bowerbird.workspace.history.history import Snapshot
@@ -37,8 +38,8 @@ if TYPE_CHECKING:
     from bowerbird.workspace.workspace import Workspace
 
 __all__ = [
-    "BeforeCall", "Branch", "BranchInfo", "Captured", "Changes", "Committing", "Conflict", "Diff",
-    "Exported", "FileDiff", "FlagRules",
+    "BeforeCall", "Branch", "BranchInfo", "Captured", "Changes", "Committing", "CommittingAside",
+    "Conflict", "Diff", "Exported", "FileDiff", "FlagRules",
     "GitStory", "HistoryRules", "Hunk", "Landing", "LandingEntry", "LandingPlan", "MergeConflict",
     "MergeResult", "OverlayDirs", "PathMarks", "Place", "PlannedPath", "ProcessView", "Refused", "Snapshot",
     "ViewChanged", "Workspace", "WorkspaceLimits",
@@ -52,6 +53,7 @@ __getattr__, __dir__ = lazy(
         "compare.results": "Changes Diff Exported FileDiff LandingPlan MergeConflict MergeResult "
         "PathMarks PlannedPath",
         "git.committing": "Committing",
+        "git.committing_aside": "CommittingAside",
         "git.landed_history": "HistoryRules",
         "git.story": "GitStory",
         "history.history": "Snapshot",

@@ -18,7 +18,8 @@ from bowerbird.workspace.files.file_branch import BranchFiles
 from bowerbird.workspace.fork_and_merge import fork, merge
 from bowerbird.workspace.git.arrival import Bringing, has_new_commits
 from bowerbird.workspace.git.committing import Committing
-from bowerbird.workspace.git.landed_history import Commits, note_commit
+from bowerbird.workspace.git.landed_history import Commits
+from bowerbird.workspace.git.repository import is_in_git
 from bowerbird.workspace.git.shown_repository import follow_git, show_git
 from bowerbird.workspace.history.branch_journal import step_to
 from bowerbird.workspace.history.history import Snapshot
@@ -263,7 +264,8 @@ class Branch(BranchFiles, ChangesOfBranch):
         ground = self._ground(None, request)
         with Beneath(self._root()) as tree:
             plan = shown_plan(plan_landing(ground, tree, request)[0], ground.staying)
-        return replace(plan, commits=paths is None and self.has_commits())
+        commits = paths is None and self.has_commits()
+        return replace(plan, commits=commits, in_git=is_in_git(self._root()))
 
     def has_commits(self) -> bool:
         """Return whether a landing would bring commits along; no git is asked."""
@@ -320,7 +322,8 @@ class Branch(BranchFiles, ChangesOfBranch):
             automatic: nobody looks: what is `held` stays. actor, door: for the record.
             commits: `fetch` brings them to `refs/bowerbird/SESSION/`, `fast_forward` moves branches of the
                 user, too, where they can follow; None = as the workspace was opened. session: names it.
-            commit: makes what lands one commit of the user's, too; then no branch of theirs moves.
+            commit: makes what lands one commit of the user's, too; then no branch of theirs moves. One that
+                is `aside` is all that happens: nothing lands, and the changes stay on this branch.
             told: called after each file of each phase, for a progress bar; of this thread.
 
         Raises:
@@ -349,9 +352,7 @@ class Branch(BranchFiles, ChangesOfBranch):
             point = self._history().freeze_live() if self._is_held() else self._history().freeze()
             record, folder = land(self._ground(point.id, request, told), root, request)
             self._state.account.forget()
-        if commit is not None and record.entries:
-            note_commit(folder.path, commit.make())
-        return self._shared.landings.made_one(folder, record)
+        return self._shared.landings.made_one(folder, record, commit)
 
     def taint(self, turn: str | None = None, source: str = "") -> None:
         """Say that text from outside (`source`) is in the context of a turn: what it writes is tainted."""

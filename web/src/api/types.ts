@@ -97,6 +97,8 @@ export interface LandingPlan {
   plan: string;
   entries: PlanEntry[];
   commits?: boolean;
+  /** What lands can be a commit. */
+  in_git?: boolean;
 }
 
 /** What `landing.check` found on a branch. */
@@ -109,7 +111,8 @@ export interface Refused {
 
 export interface Landing {
   id: string;
-  kind: "land" | "undo";
+  /** `commit`: it went on another git branch, and no file landed. */
+  kind: "land" | "undo" | "commit";
   state: string;
   at: string;
   branch: string;

@@ -35,6 +35,39 @@ export function HowFar({ landing }: { landing: LandingProgress | null }) {
   );
 }
 
+/** Whether what lands is a commit, too (UI-78). */
+function CommitPart({ review }: { review: Review }) {
+  const { commit, setCommit } = review;
+  if (!commit) return null;
+  return (
+    <div className="land-commit">
+      <label className="check">
+        <input type="checkbox" checked={commit.wanted} onChange={() => setCommit({ ...commit, wanted: !commit.wanted })} />
+        {t.asCommit}
+      </label>
+      {commit.wanted && (
+        <>
+          <input
+            className="input"
+            aria-label={t.commitMessage}
+            placeholder={t.commitMessageHint}
+            value={commit.message}
+            onChange={(event) => setCommit({ ...commit, message: event.target.value })}
+          />
+          <input
+            className="input mono"
+            aria-label={t.commitBranch}
+            placeholder={t.commitBranchHint}
+            title={t.commitBranchText}
+            value={commit.branch}
+            onChange={(event) => setCommit({ ...commit, branch: event.target.value })}
+          />
+        </>
+      )}
+    </div>
+  );
+}
+
 export function LandBar({ conversation, review, files, drafts, running, landing, viewed, onSendComments }: BarProps) {
   const face = useFace();
   const [asking, setAsking] = useState(false);
@@ -52,6 +85,7 @@ export function LandBar({ conversation, review, files, drafts, running, landing,
         {viewed > 0 && <span className="muted"> – {t.viewedOf(viewed, files.length)}</span>}
         {running && <span className="muted"> – {t.stillWorking}</span>}
       </p>
+      {face === "dev" && <CommitPart review={review} />}
       <LandingCheckPart conversation={conversation} plan={review.plan} />
       {drafts > 0 && (
         <button type="button" className="button" onClick={onSendComments}>
@@ -62,7 +96,7 @@ export function LandBar({ conversation, review, files, drafts, running, landing,
         {t.discard}
       </button>
       <button type="button" className="button primary" disabled={review.busy || chosen.files + more === 0} onClick={() => void review.land()}>
-        {face === "dev" ? t.land(chosen.files) : chosen.files === 0 ? t.keepNothing : t.keep(count(chosen.files, t.fileWord, t.filesWord))}
+        {face === "dev" ? (review.commit?.wanted && review.commit.branch.trim() ? t.commitOnly(chosen.files) : t.land(chosen.files)) : chosen.files === 0 ? t.keepNothing : t.keep(count(chosen.files, t.fileWord, t.filesWord))}
       </button>
       {asking && (
         <Dialog
@@ -109,9 +143,20 @@ export function LandBar({ conversation, review, files, drafts, running, landing,
 function LandedHistory({ landed }: { landed: Landing }) {
   const refs = (landed.history ?? []).flatMap((one) => one.refs.filter((ref) => ref.state !== "moved"));
   const notes = (landed.history ?? []).flatMap((one) => [...one.troubles, ...one.notes]);
-  if (refs.length + notes.length === 0) return null;
+  const made = (landed.history ?? []).flatMap((one) => (one.commit ? [one.commit] : []));
+  if (refs.length + notes.length + made.length === 0) return null;
   return (
     <ul data-testid="landed-history">
+      {made.map((one) => (
+        <li key={one.branch}>
+          {one.id ? t.committedOn(one.branch) : t.notCommitted(one.said)} {one.id && <code>{one.id.slice(0, 12)}</code>} {one.subject}
+          {one.notes.map((note) => (
+            <div key={note} className="muted">
+              {note}
+            </div>
+          ))}
+        </li>
+      ))}
       {refs.map((ref) => (
         <li key={ref.kept_as}>
           <span className="mono">{ref.kept_as}</span>
@@ -174,13 +219,15 @@ export function Outcome({ review, onDecide }: { review: Review; onDecide: (refus
         <Problem
           tone="info"
           actions={
-            <button type="button" className="button small" disabled={review.busy} onClick={() => void review.undo()}>
-              {t.undo}
-            </button>
+            landed.kind !== "commit" && (
+              <button type="button" className="button small" disabled={review.busy} onClick={() => void review.undo()}>
+                {t.undo}
+              </button>
+            )
           }
         >
           <p>
-            {face === "dev" ? t.landedText(landed.entries.length) : t.keptText(landed.entries.length)} {face === "dev" && <code>{landed.id}</code>}
+            {landed.kind === "commit" ? t.onlyCommitted : face === "dev" ? t.landedText(landed.entries.length) : t.keptText(landed.entries.length)} {face === "dev" && landed.kind !== "commit" && <code>{landed.id}</code>}
           </p>
           <LandedHistory landed={landed} />
         </Problem>

@@ -24,6 +24,15 @@ const LOOK_MS = 2_000;
 const NO_GIT: readonly GitRepository[] = [];
 const NONE_FOLDED: readonly FoldedRow[] = [];
 
+/** Whether what lands is to be a commit, with which words, and on which git branch; "" = the checked-out one. */
+export interface CommitChoice {
+  wanted: boolean;
+  message: string;
+  branch: string;
+}
+
+const NO_COMMIT: CommitChoice = { wanted: false, message: "", branch: "" };
+
 export interface Review {
   files: readonly ChangedFile[] | null;
   choice: Choice;
@@ -39,6 +48,9 @@ export interface Review {
   beside: Beside;
   setBeside: (next: Beside) => void;
   landCommits: () => Promise<void>;
+  /** Null where the directory is in no git repository. */
+  commit: CommitChoice | null;
+  setCommit: (next: CommitChoice) => void;
   /** Changed since it was looked at; empty when nothing did. */
   moved: readonly string[];
   refused: readonly Refused[];
@@ -97,6 +109,7 @@ export function useReview(conversation: string, version: number): Review {
   const [loaded, setLoaded] = useState<Loaded | null>(null);
   const [choice, setChoice] = useState<Choice>({});
   const [beside, setBeside] = useState<Beside>(NOTHING_BESIDE);
+  const [commit, setCommit] = useState<CommitChoice>(NO_COMMIT);
   const [problem, setProblem] = useState<string | null>(null);
   const [moved, setMoved] = useState<readonly string[]>([]);
   const [refused, setRefused] = useState<readonly Refused[]>([]);
@@ -154,7 +167,9 @@ export function useReview(conversation: string, version: number): Review {
       if (changed.length > 0) return setMoved(changed);
       // The plan is that of whole files: with single hunks their own ids say whether they are still there.
       const plan = asked.length > 0 && !wanted.hunks ? now.plan : null;
-      setLanded(await api.land(conversation, { ...wanted, plan }));
+      const asCommit = commit.wanted ? { commit: { message: commit.message.trim() || null, branch: commit.branch.trim() || null } } : {};
+      setLanded(await api.land(conversation, { ...wanted, plan, ...asCommit }));
+      setCommit({ ...commit, message: "" });
     });
 
   const force = (path: string): Promise<void> =>
@@ -190,5 +205,5 @@ export function useReview(conversation: string, version: number): Review {
   const git = loaded?.git ?? NO_GIT;
   const folded = loaded?.folded ?? NONE_FOLDED;
   const commits = loaded?.plan.commits ?? false;
-  return { files, choice, setChoice, problem, plan, git, commits, folded, beside, setBeside, landCommits, moved, refused, landed, busy, land, force, resolve, undo, discard, leaveOut };
+  return { files, choice, setChoice, problem, plan, git, commits, folded, beside, setBeside, landCommits, commit: loaded?.plan.in_git ? commit : null, setCommit, moved, refused, landed, busy, land, force, resolve, undo, discard, leaveOut };
 }

@@ -253,7 +253,10 @@ class ServerClient(ServerRest):
         """See `Client`; who and from where is what the server knows of us."""
         body = {name: value for name, value in asdict(wanted).items() if value is not None}
         if wanted.commit is not None:
-            body["commit"] = {"message": wanted.commit.message}  # whose git makes it is the server's to say
+            body["commit"] = {
+                "message": wanted.commit.message,
+                "branch": wanted.commit.branch,
+            }  # whose git makes it is the server's to say
         asking = self._requests.ask("POST", _place(thread_id, "/land"), body, patient=True)
         return await self._landing(asking, told, {"kind": "land", "conversation_id": thread_id})
 

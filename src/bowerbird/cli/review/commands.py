@@ -142,6 +142,7 @@ def land(
     commits: str | None = None,
     commit: bool = False,
     message: str | None = None,
+    branch: str | None = None,
     include: Sequence[str] = (),
 ) -> int:
     """Write a branch's changes into its directory, all or some; nothing lands on a conflict.
@@ -149,6 +150,7 @@ def land(
     Args:
         commits: `fetch`, `fast-forward`, `never`; None = as `git.land` says.
         commit, message: what lands is to be one commit, too; a message alone says so.
+        branch: the commit is all that happens, on this git branch.
         include: ignored paths that land with the rest.
         check: the command of `landing.check` runs first; nothing lands when it fails.
     """
@@ -161,7 +163,7 @@ def land(
         wanted = ToLand(
             paths=chosen or None, accept=named, force=force, partial=partial, commits=history,
             include=tuple(client.paths(include)),
-            commit=CommitWish(message) if commit or message is not None else None,
+            commit=CommitWish(message, branch=branch) if commit or (message or branch) is not None else None,
         )  # fmt: skip
         asked = await choose(screen, client, thread_id, wanted, patch=patch, yes=yes)
         if asked is None:

@@ -229,10 +229,16 @@ def say_landed(screen: Screen, outcome: Outcome) -> None:
             screen.note("land such a path with --accept PATH, or the others without it with --partial")
         return
     landed = plural(files_of(outcome["entries"]), "change")
-    screen.tell(f"landed {landed} as {outcome['id']}", "green")
+    made = commit_of(outcome)
+    aside = outcome["kind"] == "commit"
+    if aside and made:
+        screen.tell(f"committed {landed} on {harmless(made['branch'])}; no file of yours changed", "green")
+    elif not aside:
+        screen.tell(f"landed {landed} as {outcome['id']}", "green")
     for line in history_lines(outcome.get("history") or []):
         screen.note(line)
-    screen.note(f"take it back with: {screen.prefix}undo {outcome['id']}")
+    if not aside:
+        screen.note(f"take it back with: {screen.prefix}undo {outcome['id']}")
     if outcome["refused"]:
         screen.warn("not landed:", "yellow")
         _say_refused(screen, outcome["refused"])

@@ -172,9 +172,12 @@ class ChatReview:
 async def _land(chat: "Chat", argument: str) -> None:
     given, has_message, message = f" {argument} ".partition(" -m ")
     words = given.split()
-    commit = CommitWish(message.strip() or None) if has_message or "--commit" in words else None
+    on = next((word for before, word in pairwise(words) if before == "--branch"), None)
+    commit = None
+    if on or has_message or "--commit" in words:
+        commit = CommitWish(message.strip() or None, branch=on)
     session = await chat.ensure_session()
-    given = [word for word in words if word not in ("--patch", "--include", "--commit")]
+    given = [word for word in words if word not in ("--patch", "--include", "--commit", "--branch", on)]
     included = {word for before, word in pairwise(words) if before == "--include"}
     paths = chat.client.paths([word for word in given if word not in included]) or None
     screen = ChatReview(chat)

@@ -24,6 +24,7 @@ from bowerbird.server.conversations.review import (
     snapshot_of,
 )
 from bowerbird.server.conversations.submitting import DOOR, submit
+from bowerbird.server.routes.commits import Commit, CommitOn
 from bowerbird.server.routes.common import (
     Context,
     ConversationId,
@@ -71,15 +72,6 @@ PathsQuery = Annotated[
 ]
 
 
-class Commit(StrictBody):
-    """One commit of what lands, on the branch that is checked out. `message` null = from the title.
-
-    A server makes it without hooks and signature: those are programs of whoever owns the repository.
-    """
-
-    message: Annotated[str | None, Field(max_length=20_000)] = None
-
-
 class Land(StrictBody):
     """What lands; everything, when nothing is said."""
 
@@ -93,7 +85,7 @@ class Land(StrictBody):
     commits: Literal["fetch", "fast_forward", "never"] | None = Field(
         default=None, description="What becomes of commits; null = as the setting git.land says."
     )
-    commit: Commit | None = None
+    commit: CommitOn | None = None
     resolved: Resolved | None = Field(
         default=None, description="Decisions of conflicting places, by path; they need `plan`."
     )
@@ -165,6 +157,7 @@ class Plan(Shown):
     plan: str
     entries: list[PlanRow]
     commits: bool
+    in_git: bool
     folded: list[FoldedRow]
 
 
@@ -293,7 +286,7 @@ async def land(
         plan=given.plan,
         commits=given.commits,
         include=virtual_paths(given.include) or (),
-        commit=given.commit and CommitWish(given.commit.message),
+        commit=given.commit and CommitWish(given.commit.message, branch=given.commit.branch),
         resolved=takes_of(given.resolved),
     )
     landing = await context.sessions.review.land(row.thread_id, asked, actor=caller.user_id, door=DOOR)

@@ -168,6 +168,7 @@ class Diff:
 
     Attributes:
         marks: of deleted paths that have flags, by path; those of written ones are their own.
+        in_git: the directory is in a git repository: what lands can be a commit.
         folded: what stays on the branch by itself, where it was left out.
     """
 
@@ -240,6 +241,7 @@ class LandingPlan:
     id: str
     entries: tuple[PlannedPath, ...] = ()
     commits: bool = False
+    in_git: bool = False
     folded: tuple[Folded, ...] = ()
 
     def record(self) -> dict[str, Any]:
@@ -248,6 +250,7 @@ class LandingPlan:
             "plan": self.id,
             "entries": [entry.record() for entry in self.entries],
             "commits": self.commits,
+            "in_git": self.in_git,
             "folded": [row.record() for row in self.folded],
         }
 

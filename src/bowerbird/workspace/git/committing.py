@@ -12,7 +12,7 @@ them staged, and never an index that takes the commit back.
 import os
 import shutil
 import tempfile
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,7 +28,11 @@ from bowerbird.workspace.tree.content import Content
 from bowerbird.workspace.tree.threeway import Side, decide
 
 _NOTHING = "0" * 40
-_ELSEWHERE = "nothing landed: --commit found no git repository that it can use here: "
+TRAILER = "Bowerbird-Session"
+DIFFERS = (
+    "-z", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules",
+)  # fmt: skip
+ELSEWHERE = "nothing landed: --commit found no git repository that it can use here: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +63,23 @@ class Committing:
 
     Args:
         message: the commit's. session: named in its trailer. own: see `UsersGit`.
+
+    Attributes:
+        aside: it goes on a branch that is not checked out, and no file lands.
     """
+
+    aside = False
 
     def __init__(self, message: str, session: str, *, own: bool) -> None:
         self._message = with_trailer(message, session)
         self._own = own
         self._entries = _Entries()
 
-    def prepare(self, root: Path, files: Sequence[LandedFile]) -> None:
+    def prepare(self, root: Path, files: Sequence[LandedFile], *, whole: bool = False) -> None:
         """Find out what is to be committed; changes nothing of the user's.
+
+        Args:
+            whole: `files` are all that the branch changes.
 
         Raises:
             InvalidArgument: nothing can be committed in this repository now.
@@ -77,13 +89,26 @@ class Committing:
             self._open(root)
             self._sort(root, files)
         except GitFailed as error:
-            raise InvalidArgument(f"{_ELSEWHERE}{error}") from error
+            raise InvalidArgument(f"{ELSEWHERE}{error}") from error
 
-    def _open(self, root: Path) -> None:
+    def _find(self, root: Path) -> UsersGit:
+        """Find the repository, and whether a commit can be made in it at all."""
         here = UsersGit(root, self._own)
         self._top = Path(os.fsdecode(here.run("rev-parse", "--show-toplevel")).removesuffix("\n"))
         self._git = git = UsersGit(self._top, self._own)
         self._git_dir = Path(os.fsdecode(git.run("rev-parse", "--absolute-git-dir")).removesuffix("\n"))
+        git.run("var", "GIT_COMMITTER_IDENT")
+        filters = r"^filter\..*\.(clean|process)$"
+        if not self._own and git.text("config", "--get-regexp", filters):
+            raise InvalidArgument(
+                "nothing landed: this repository has filters, and a server runs no programs of a repository; "
+                "land with --commit at its own machine"
+            )
+        self._head = git.text("rev-parse", "--verify", "-q", "HEAD^{commit}")
+        return git
+
+    def _open(self, root: Path) -> None:
+        git = self._find(root)
         busy = under_way(self._git_dir)
         if busy is not None:
             raise InvalidArgument(
@@ -96,40 +121,35 @@ class Committing:
                 "nothing landed: no branch is checked out (HEAD is detached); git switch to one"
             )
         self._branch = branch
-        self._head = git.text("rev-parse", "--verify", "-q", "HEAD^{commit}")
-        git.run("var", "GIT_COMMITTER_IDENT")
         if git.run("ls-files", "-u"):
             raise InvalidArgument("nothing landed: your index has unmerged paths; resolve them first")
-        filters = r"^filter\..*\.(clean|process)$"
-        if not self._own and git.text("config", "--get-regexp", filters):
-            raise InvalidArgument(
-                "nothing landed: this repository has filters, and a server runs no programs of a repository; "
-                "land with --commit at its own machine"
-            )
 
     # ------------------------------------------------------------ before
 
     def _sort(self, root: Path, files: Sequence[LandedFile]) -> None:
+        tracked = set(self._git.names("ls-files", "-z"))
+        edited = set[str]() if self._head else tracked
+        for staged in ((), ("--cached",)) if self._head else ():
+            edited |= set(self._git.names("diff", *staged, *DIFFERS, str(self._head)))
+        self._divide(root, files, tracked, edited)
+
+    def _divide(
+        self, root: Path, files: Sequence[LandedFile], tracked: Collection[str], edited: Collection[str]
+    ) -> Collection[str]:
+        """Say of each file how it comes into the commit; returns their names.
+
+        Args:
+            tracked: names that the commit's parent has, or the index. edited: those that may hold something
+                else there than the file before the landing.
+        """
         below = os.path.relpath(root.resolve(), self._top.resolve())
         named = {
             os.path.normpath(os.path.join(below, file.path.lstrip("/"))): file
             for file in files
             if not in_git(file.path) and not _is_directory(file)
         }
-        git, rows = self._git, list[dict[str, str]]()
-        ignored = _ignored(git, list(named))
-        tracked = set(git.names("ls-files", "-z"))
-        differs = (
-            "-z",
-            "--name-only",
-            "--no-renames",
-            "--no-ext-diff",
-            "--no-textconv",
-            "--ignore-submodules",
-        )
-        edited = set[str]() if self._head else tracked
-        for staged in ((), ("--cached",)) if self._head else ():
-            edited |= set(git.names("diff", *staged, *differs, str(self._head)))
+        rows = list[dict[str, str]]()
+        ignored = _ignored(self._git, list(named))
         for name, file in named.items():
             why = ""
             if name in ignored:
@@ -141,18 +161,23 @@ class Committing:
             elif name not in tracked and file.before is not None:
                 why = "your own file there is in no commit yet: commit it first, or land without --commit"
             else:
-                self._entries.plain.append(name)
+                self._take(name, file)
             if why:
                 rows.append({"path": file.path.lstrip("/"), "reason": why})
         if rows:
             few = "; ".join(f"{row['path']}: {row['reason']}" for row in rows[:5])
             raise LandingRefused(f"nothing landed: {few}", rows)
+        return named.keys()
+
+    def _take(self, name: str, file: LandedFile) -> None:
+        """Take a file that only the landing changes."""
+        self._entries.plain.append(name)
 
     def _apart(self, name: str, file: LandedFile) -> str:
         """Tell what lands in a file from the user's own edits in it; return why that cannot be done."""
-        head = self._side("ls-tree", "-z", self._head, "--", name, like=file) if self._head else None
-        index = self._side("--literal-pathspecs", "ls-files", "-s", "-z", "--", name, like=file)
-        commit = decide(_plain(file.before), head, _plain(file.after))
+        head = self._side("ls-tree", "-z", self._head, "--", name) if self._head else None
+        index = self._side("--literal-pathspecs", "ls-files", "-s", "-z", "--", name)
+        commit = decide(as_git_knows(file.before), head, as_git_knows(file.after))
         if commit.action == "conflict":
             return "you have edits there that are in no commit and overlap: commit or stash them first"
         committed = commit.result if commit.action == "take" else head
@@ -164,8 +189,8 @@ class Committing:
         self._entries.staged[name] = self._info(name, staged)
         return ""
 
-    def _side(self, *asked: str | None, like: LandedFile) -> Side | None:
-        found = self._git.run(*(each for each in asked if each is not None)).partition(b"\0")[0]
+    def _side(self, *asked: str) -> Side | None:
+        found = self._git.run(*asked).partition(b"\0")[0]
         if not found:
             return None
         words = found.partition(b"\t")[0].split()
@@ -174,7 +199,7 @@ class Committing:
         if kind == "120000":
             return Side("symlink", target=os.fsdecode(self._git.run("cat-file", "blob", blob)))
         data = self._git.run("cat-file", "--filters", f"--path={name}", blob)
-        return _plain(Side("file", 0o755 if kind == "100755" else 0o644, Content(data)))
+        return as_git_knows(Side("file", 0o755 if kind == "100755" else 0o644, Content(data)))
 
     def _info(self, name: str, side: Side | None) -> bytes:
         """Return the line of an index that holds a version of a path."""
@@ -207,14 +232,14 @@ class Committing:
         if git.text("rev-parse", "--verify", "-q", "HEAD^{commit}") != self._head:
             return LandedCommit(self._branch, said="you committed while it landed")
         left = tuple(f"{name} is ignored by git: it landed, and is in no commit" for name in entries.ignored)
-        with _another_index(self._git_dir, self._top, own=self._own) as other:
+        with another_index(self._git_dir, self._top, own=self._own) as other:
             if self._head:
                 other.run("read-tree", "-i", "-m", self._head)
             else:
                 other.run("read-tree", "--empty")
             listed = ("update-index", "--add", "--remove", "--replace", "-z", "--stdin")
             other.run(*listed, stdin=zeroed(entries.plain))
-            _put(other, list(entries.committed.values()))
+            put_entries(other, list(entries.committed.values()))
             tree = os.fsdecode(other.run("write-tree")).strip()
             before = git.text("rev-parse", f"{self._head}^{{tree}}") if self._head else None
             if tree == before or not entries.names:
@@ -227,11 +252,11 @@ class Committing:
         git, entries = self._git, self._entries
         earlier = _indexed(git, entries.names)
         planned = _indexed(other, entries.plain) | entries.staged
-        _put(git, [planned.get(name, self._info(name, None)) for name in entries.names])
+        put_entries(git, [planned.get(name, self._info(name, None)) for name in entries.names])
         try:
             other.run("commit", "-q", "-F", "-", stdin=self._message.encode())
         except GitFailed:
-            _put(git, [earlier.get(name, self._info(name, None)) for name in entries.names])
+            put_entries(git, [earlier.get(name, self._info(name, None)) for name in entries.names])
             raise
         made = str(git.text("rev-parse", "HEAD"))
         if git.text("rev-parse", "--verify", "-q", "HEAD^") != self._head:
@@ -240,7 +265,7 @@ class Committing:
             return LandedCommit(self._branch, said="you committed while it landed", notes=left)
         # What a hook changed in the commit is in the index, too, where the user had staged nothing there.
         after = _indexed(other, entries.plain)
-        _put(git, [after[name] for name in after if after[name] != planned[name]])
+        put_entries(git, [after[name] for name in after if after[name] != planned[name]])
         git.text("update-index", "-q", "--refresh")
         subject = git.text("log", "-1", "--format=%s", made) or ""
         if not self._own:
@@ -259,11 +284,11 @@ def with_trailer(message: str, session: str) -> str:
     trailers = bool(last[0]) and all(
         ": " in line and " " not in line.split(": ")[0] for line in last[0].splitlines()
     )
-    return f"{text}\n{'' if trailers else chr(10)}Bowerbird-Session: {session}\n"
+    return f"{text}\n{'' if trailers else chr(10)}{TRAILER}: {session}\n"
 
 
 @contextmanager
-def _another_index(git_dir: Path, top: Path, *, own: bool) -> Generator[UsersGit]:
+def another_index(git_dir: Path, top: Path, *, own: bool) -> Generator[UsersGit]:
     """A copy of the index, so that what it knows of files need not be found out again."""
     with tempfile.TemporaryDirectory(prefix="bowerbird-commit-") as place:
         index = Path(place, "index")
@@ -272,7 +297,7 @@ def _another_index(git_dir: Path, top: Path, *, own: bool) -> Generator[UsersGit
         yield UsersGit(top, own, index)
 
 
-def _put(git: UsersGit, lines: Sequence[bytes]) -> None:
+def put_entries(git: UsersGit, lines: Sequence[bytes]) -> None:
     if lines:
         git.run(
             "update-index", "--replace", "-z", "--index-info", stdin=b"".join(line + b"\0" for line in lines)
@@ -312,7 +337,7 @@ def _is_directory(file: LandedFile) -> bool:
     return all(side is None or side.kind == "dir" for side in (file.before, file.after))
 
 
-def _plain(side: Side | None) -> Side | None:
+def as_git_knows(side: Side | None) -> Side | None:
     """Return a side with the permissions that git knows; a directory is nothing to it."""
     if side is None or side.kind == "dir":
         return None

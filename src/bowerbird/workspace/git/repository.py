@@ -21,6 +21,11 @@ from bowerbird.workspace.tree.threeway import Side
 _UNDER_WAY = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "sequencer")
 
 
+def is_in_git(directory: Path) -> bool:
+    """Whether git would find a repository from here; no git is asked."""
+    return any(os.path.lexists(place / ".git") for place in (directory, *directory.parents))
+
+
 @dataclass(frozen=True, slots=True)
 class Repository:
     """A git directory of the workspace, and what the branch changed in it.

@@ -42,11 +42,13 @@ class UsersGit:
         place: where it runs; git finds the repository as it would for the user.
         own: the user runs it: hooks, signature and filters of theirs apply. Otherwise only git runs.
         index: another index than the repository's.
+        git_dir: of the repository, where `place` is no working tree of it but holds files as if it were.
     """
 
     place: Path
     own: bool
     index: Path | None = None
+    git_dir: Path | None = None
 
     def run(self, *arguments: str, stdin: bytes = b"") -> bytes:
         """Return what a command prints.
@@ -92,6 +94,8 @@ class UsersGit:
     def _environment(self) -> dict[str, str]:
         found = {name: value for name, value in os.environ.items() if name not in _NOT_OURS}
         found |= {"GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true", "LC_ALL": "C.UTF-8"}
+        if self.git_dir is not None:
+            found |= {"GIT_DIR": str(self.git_dir), "GIT_WORK_TREE": str(self.place)}
         return found if self.index is None else found | {"GIT_INDEX_FILE": str(self.index)}
 
 

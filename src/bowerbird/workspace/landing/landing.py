@@ -66,7 +66,8 @@ class LandRequest:
         automatic: no person looks; what is held stays on the branch.
         history: what becomes of commits, None = they stay.
         include: paths that stay on the branch by themselves, to land with the rest.
-        commit: prepared here, made by the caller when no lock is held: hooks may take their time.
+        commit: prepared here, made by the caller when no lock is held: hooks may take their time; no file
+            lands where it goes on another git branch.
         resolved: what a person decided of each conflicting place, by path.
         actor, door: who asks, through what.
     """
@@ -176,7 +177,12 @@ def land(ground: LandingContext, root: Path, request: LandRequest) -> tuple[Land
         if is_blocked(entries, unknown) and not request.partial:
             raise refusal(refused)
         if request.commit is not None:
-            request.commit.prepare(root, [LandedFile(e.path, e.current, e.result) for e in landing])
+            files = [LandedFile(e.path, e.current, e.result) for e in landing]
+            every = request.paths is None and request.hunks is None and not refused
+            request.commit.prepare(root, files, whole=every)
+            if request.commit.aside:
+                record = _record(folder, ground, request, landing, refused)
+                return msgspec.structs.replace(record, kind="commit", state="done"), folder
         history = _history(ground, request, landing)
         if refused and not request.partial and not landing and not history:
             raise refusal(refused)

@@ -11,7 +11,7 @@ import os
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
@@ -20,12 +20,19 @@ from bowerbird.core.ids import new_id
 from bowerbird.workspace.compare.diff import diff_of
 from bowerbird.workspace.compare.results import Diff
 from bowerbird.workspace.git.committing import Committing
-from bowerbird.workspace.git.landed_history import LandedHistory, note_commit, read_history
+from bowerbird.workspace.git.landed_history import LandedCommit, LandedHistory, note_commit, read_history
 from bowerbird.workspace.landing.apply import Checkpoint, no_checkpoint, said_plainly
 from bowerbird.workspace.landing.fix import Fix, fix
 from bowerbird.workspace.landing.lock import workspace_lock
 from bowerbird.workspace.landing.progress import Told
-from bowerbird.workspace.landing.record import LandingEntry, LandingFolder, LandingRecord, Refused, State
+from bowerbird.workspace.landing.record import (
+    Kind,
+    LandingEntry,
+    LandingFolder,
+    LandingRecord,
+    Refused,
+    State,
+)
 from bowerbird.workspace.landing.undo import UndoRequest, undo
 from bowerbird.workspace.landing.unfinished import REMOVED, Unfinished, all_folders, held, settle_of
 from bowerbird.workspace.marks.flags import FlagRules
@@ -51,10 +58,17 @@ class Landing:
         landing.undo()
     """
 
-    def __init__(self, landings: "Landings", folder: LandingFolder, record: LandingRecord) -> None:
+    def __init__(
+        self,
+        landings: "Landings",
+        folder: LandingFolder,
+        record: LandingRecord,
+        aside: LandedCommit | None = None,
+    ) -> None:
         self._landings = landings
         self._folder = folder
         self._record = record
+        self._aside = aside
 
     @property
     def id(self) -> str:
@@ -67,8 +81,8 @@ class Landing:
         return self._record.state
 
     @property
-    def kind(self) -> Literal["land", "undo"]:
-        """`land` or `undo`."""
+    def kind(self) -> Kind:
+        """`land`, `undo`, or `commit`: no file of the workspace changed, and it is not kept."""
         return self._record.kind
 
     @property
@@ -134,6 +148,8 @@ class Landing:
     @property
     def history(self) -> tuple[LandedHistory, ...]:
         """What it did in the repositories of the workspace, beside their files."""
+        if self._aside is not None:
+            return (LandedHistory("/.git", commit=self._aside),)
         return read_history(self._folder.path)
 
     def diff(self, paths: Sequence[str] | None = None) -> Diff:
@@ -215,8 +231,15 @@ class Landings:
         """Return the handle of one landing."""
         return Landing(self, folder, record)
 
-    def made_one(self, folder: LandingFolder, record: LandingRecord) -> Landing:
-        """Count a new landing and return its handle; old ones are forgotten later (`forget_old`)."""
+    def made_one(
+        self, folder: LandingFolder, record: LandingRecord, commit: Committing | None = None
+    ) -> Landing:
+        """Make the commit of a new landing, and return its handle; old ones are forgotten later."""
+        if commit is not None and record.entries:
+            made = commit.make()
+            if commit.aside:
+                return Landing(self, folder, record, made)
+            note_commit(folder.path, made)
         self.made += 1
         return self.of(folder, record)
 
@@ -258,9 +281,7 @@ class Landings:
                 raise InvalidWorkspace("the branch of this landing has no workspace")
             record, target = undo(folder, state.workspace, request, stack, self.checkpoint, told)
             state.account.forget()
-        if request.commit is not None and record.entries:
-            note_commit(target.path, request.commit.make())
-        return self.made_one(target, record)
+        return self.made_one(target, record, request.commit)
 
     # ------------------------------------------------------------ after a crash
 

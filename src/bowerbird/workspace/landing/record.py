@@ -63,10 +63,14 @@ class Refused(msgspec.Struct, frozen=True):
     reason: str
 
 
+Kind = Literal["land", "undo", "commit"]
+
+
 class LandingRecord(msgspec.Struct, frozen=True):
     """What a landing or an undo did to a workspace; the first keys are those of WS-54.
 
     Attributes:
+        kind: `commit` = its files went into a commit on another git branch only; no such record is kept.
         snapshot: the branch's frozen state the bytes came from.
         actor, door: who asked, through what.
         undoes: the landing this one takes back, for `kind="undo"`.
@@ -77,7 +81,7 @@ class LandingRecord(msgspec.Struct, frozen=True):
     """
 
     id: str
-    kind: Literal["land", "undo"]
+    kind: Kind
     branch: str
     snapshot: str | None
     actor: str
