@@ -135,7 +135,7 @@ class Store:
                 rows, and raise one of our errors, which takes back only what it did.
             flush: False when losing it in a power failure harms nobody (leases, heartbeats).
         """
-        return cast("T", await self._writer.submit(Write(change, flush)))
+        return cast("T", await self._submitted(Write(change, flush)))
 
     async def append(self, append: Append) -> tuple[Record, ...]:
         """Append records with their ledger and usage rows; returns them numbered, after the commit.
@@ -146,7 +146,7 @@ class Store:
         encoded = _encoded(append)
         if encoded.size > self._inline_chars:
             encoded = await self._inlined(encoded)
-        return cast("tuple[Record, ...]", await self._writer.submit(encoded))
+        return cast("tuple[Record, ...]", await self._submitted(encoded))
 
     async def prepared(self, append: Append) -> Append:
         """Return `append` with encoded bodies, large ones moved to the blobs and flushed there.
@@ -168,7 +168,11 @@ class Store:
 
     async def read(self, query: Callable[[Connection], T]) -> T:
         """Run `query` on a read-only connection in a worker thread: one consistent view."""
-        return await self._reader.run(query)
+        try:
+            return await self._reader.run(query)
+        except StoreError as error:
+            self.space.blame(error)
+            raise
 
     async def records(
         self, thread_id: str, *, after: int = 0, upto: int | None = None, limit: int | None = None
@@ -226,6 +230,13 @@ class Store:
         await self._writer.aclose()
         await self._reader.aclose()
         self.space.free_reserve()
+
+    async def _submitted(self, change: Write | Append) -> object:
+        try:
+            return await self._writer.submit(change)
+        except StoreError as error:
+            self.space.blame(error)
+            raise
 
     async def _inlined(self, append: Append) -> Append:
         bodies = [await self._inlined_body(body) for body in append.bodies]

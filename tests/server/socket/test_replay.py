@@ -8,6 +8,9 @@ import pytest
 from support.live_server import LiveServer, events, one, say, text_of, types
 from support.patience import HANG_S
 
+from bowerbird.server.socket.room import Room
+from bowerbird.server.socket.translate import Closing
+
 TOOL = {"tools": [{"name": "write_file", "input": {"path": "a.txt", "content": "x"}}]}
 
 
@@ -163,3 +166,23 @@ async def test_events_come_as_server_sent_events_and_as_lines(server: LiveServer
     assert [event for _, event in lines] == [event for _, event in seen]
     assert (await server.http.get("/api/conversations/0123456789ab/events")).status_code == 404
     assert (await server.http.get(f"{path}?after=x")).status_code == 422
+
+
+async def test_what_follows_the_greeting_of_a_viewer_that_has_all_is_live(
+    server: LiveServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Red once in CI: a turn begun right after `hello` came as a replay, in another order, on a slow machine."""
+    closing = Room._closing  # pyright: ignore[reportPrivateUsage] - what takes its time before a viewer is in
+
+    async def slow(room: Room) -> Closing:
+        await asyncio.sleep(0.5)
+        return await closing(room)
+
+    monkeypatch.setattr(Room, "_closing", slow)
+    server.fake.script({"text": "a"})
+    conversation = await server.conversation()
+    async with server.socket(conversation, "v=2&after=0") as socket:
+        assert (await one(socket))["type"] == "hello"
+        await server.http.post(f"/api/conversations/{conversation}/messages", json={"content": "go"})
+        seen = await one(socket)
+    assert (seen["type"], "replay" in seen) == ("turn_queued", False)

@@ -25,7 +25,8 @@ async def frames(
 ) -> AsyncGenerator[tuple[str, wire.ServerFrame | None]]:
     """Yield a conversation's frames after a cursor, as text and as values; a restart is waited for.
 
-    The first one is empty: the connection is there.
+    The first one is empty: the connection is there. Where the journal has nothing after the cursor, what is
+    sent from then on is seen live.
 
     Args:
         say: told when the connection is lost and when it is back.
@@ -43,13 +44,15 @@ async def frames(
             async with requests.http.ws_connect(
                 url, params=query, heartbeat=PING_S, max_msg_size=0
             ) as socket:
-                if was_there:
-                    say("connected again")
-                else:
-                    yield "", None
-                was_there, pause = True, 0.5
+                pause = 0.5
                 while (message := await socket.receive()).type is WSMsgType.TEXT:
                     frame = wire.read_frame(str(message.data))
+                    if isinstance(frame, wire.Hello):
+                        if was_there:
+                            say("connected again")
+                        else:
+                            yield "", None
+                        was_there = True
                     cursor = max(cursor, frame.cursor)
                     yield str(message.data), frame
                 code, reason = socket.close_code or 0, message.extra

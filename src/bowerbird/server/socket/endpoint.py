@@ -183,12 +183,13 @@ class _Connection:
         entering: asyncio.Task[None] | None = None
         self._is_reading = True
         try:
-            if viewer.v2:
-                await viewer.hand_over(await self._hub.hello(seat))
+            hello = await self._hub.hello(seat) if viewer.v2 else None
             cursor = after_of(after)
-            if cursor is None:
-                await seat.room.enter(viewer, None)
+            if cursor is None or cursor == seat.room.head:
+                await seat.room.enter(viewer, cursor, hello)
             else:  # a long replay must not keep a cancel waiting
+                if hello is not None:
+                    await viewer.hand_over(hello)
                 entering = asyncio.create_task(self._enter(seat, cursor), name="replay")
             await self._obey(seat)
         except (ConnectionError, WebSocketDisconnect):

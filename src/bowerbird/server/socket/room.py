@@ -21,7 +21,7 @@ from bowerbird.core.wire.turns import TurnState
 from bowerbird.server.socket.audience import Audience
 from bowerbird.server.socket.event_order import Order
 from bowerbird.server.socket.files import BranchFiles
-from bowerbird.server.socket.frames import placed
+from bowerbird.server.socket.frames import Frame, placed
 from bowerbird.server.socket.request_frames import error as error_frame
 from bowerbird.server.socket.translate import Closing, Translator
 from bowerbird.server.socket.viewer import BROKEN, GOING_AWAY, UNKNOWN, Farewell, Viewer
@@ -266,11 +266,12 @@ class Room:
 
     # ------------------------------------------------------------ viewers
 
-    async def enter(self, viewer: Viewer, after: int | None) -> None:
+    async def enter(self, viewer: Viewer, after: int | None, greeting: Frame | None = None) -> None:
         """Bring a viewer to the present and let it stay there.
 
         Args:
             after: replay what was committed later; None begins with the present.
+            greeting: shown first. Where nothing is replayed, all that comes after it is live.
         """
         assert self._order is not None, "the hub opens rooms"
         viewer.bring_up = self._again
@@ -285,9 +286,14 @@ class Room:
         paused = replayed is not None and self._unseen_pause(replayed)
         closing = await self._closing() if paused else Closing()
         if replayed is not None and viewer.sent < self.head:
+            if greeting is not None:
+                await viewer.hand_over(greeting)
+                greeting = None
             await self._replay(viewer, max(viewer.sent, replayed))
         # From here to the end nothing is awaited: what comes next is live for this viewer as for all.
         self.audience.flush()
+        if greeting is not None:
+            viewer.put(greeting)
         for frame in self.translator.so_far():
             viewer.put(frame)
         for frame in self.translator.pending(below=replayed is not None):

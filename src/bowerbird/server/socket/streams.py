@@ -117,9 +117,11 @@ class _Stream:
 
     async def _enter(self, hub: "Hub", seat: "Seat", after: int | None) -> None:
         try:
-            if self.viewer.v2:
-                await self.viewer.hand_over(await hub.hello(seat))
-            await seat.room.enter(self.viewer, after)
+            hello = await hub.hello(seat) if self.viewer.v2 else None
+            if hello is not None and after not in (None, seat.room.head):
+                await self.viewer.hand_over(hello)
+                hello = None
+            await seat.room.enter(self.viewer, after, hello)
             if self.until_done:
                 await self._end_if_quiet(seat)
         except BowerbirdError as error:

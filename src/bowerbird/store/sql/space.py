@@ -6,7 +6,7 @@ Here: asking the filesystem and the 16 MiB reserve file. Not here: who is refuse
 import os
 from pathlib import Path
 
-from bowerbird.core.errors import DataGone
+from bowerbird.core.errors import DataGone, StoreCorrupt, StoreError
 
 RESERVE_BYTES = 16 << 20
 
@@ -38,14 +38,27 @@ class DiskSpace:
             DataGone: somebody deleted or unmounted the directory, or another stands in its place: what still
                 writes into a deleted one makes it again, with nothing of it inside.
         """
-        gone = f"the data directory {self._directory} is gone; bring it back and restart the server"
         try:
             found, status = self._directory.stat(), os.statvfs(self._directory)
         except (FileNotFoundError, NotADirectoryError) as error:
-            raise DataGone(gone) from error
+            raise self._gone() from error
         if (found.st_dev, found.st_ino) != self._identity:
-            raise DataGone(gone)
+            raise self._gone()
         return status.f_bavail * status.f_frsize
+
+    def blame(self, error: StoreError) -> None:
+        """Raise DataGone when that is why the database failed with `error`, which need not say so."""
+        if type(error) not in (StoreError, StoreCorrupt):
+            return
+        try:
+            self.free_bytes()
+        except DataGone as gone:
+            raise gone from error
+        except OSError:
+            return
+
+    def _gone(self) -> DataGone:
+        return DataGone(f"the data directory {self._directory} is gone; bring it back and restart the server")
 
     def is_low(self) -> bool:
         """Whether less than the minimum is free; takes the reserve again when it is not."""
