@@ -53,6 +53,20 @@ def test_diff_of_paths_counts_and_json(changed):
     assert changed.ok("diff", session["id"][:5], "dir") == changed.ok("diff", "dir")
 
 
+def test_a_renamed_file_with_an_edit_is_one_line_of_the_counts(desk):
+    """UI-87: it looked like a file of 41 new lines, and another that was deleted."""
+    (desk.project / "old.py").write_text("".join(f"number_{n} = {n}\n" for n in range(40)))
+    desk.edit(
+        {"name": "move_file", "input": {"src": "old.py", "dst": "pkg/new.py"}},
+        {"name": "edit_file", "input": {"path": "pkg/new.py", "old": "number_7 = 7\n", "new": "seven = 7\n"}},
+    )
+    desk.ok("move it", "-q")
+    lines = desk.ok("diff", "--stat").splitlines()
+    assert lines == ["R  old.py → pkg/new.py  +1 -1", "1 file, +1 -1"]
+    (row,) = json.loads(desk.ok("diff", "--json"))["written"]
+    assert (row["renamed_from"], row["similarity"]) == ("/old.py", 97)
+
+
 def test_a_directory_with_a_hidden_file_stays_and_the_reason_is_said(desk):
     """D-10, WS-9: the agent deletes what it sees; nothing that it cannot see is ever deleted by a landing."""
     project = desk.project

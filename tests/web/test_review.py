@@ -69,11 +69,14 @@ async def test_a_diff_shows_words_pictures_moves_and_what_lies_between(
     (workspace / "logo.png").write_bytes(picture(30, 20))
     (workspace / "old_name.txt").write_text("the same words\n" * 5)
     (workspace / "gone.txt").write_text("first words\nlast words\n")
+    (workspace / "was.txt").write_text("".join(f"line {number}\n" for number in range(60)))
     tools = [
         edit("/report.py", "found = 0", "found = 1"),
         edit("/report.py", "    print(report(", "    print( report("),
         {"name": "move_file", "input": {"src": "/old_name.txt", "dst": "/new_name.txt"}},
         {"name": "delete_file", "input": {"path": "/gone.txt"}},
+        {"name": "move_file", "input": {"src": "/was.txt", "dst": "/is.txt"}},
+        edit("/is.txt", "line 30", "line thirty"),
     ]
     conversation = await worked(server, fake, {"tools": tools}, {"text": "Done."})
     uploaded = await server.http.post(
@@ -103,14 +106,21 @@ async def test_a_diff_shows_words_pictures_moves_and_what_lies_between(
     await expect(moved).to_contain_text("renamed")
     await expect(moved).to_contain_text("Only the name changed.")
     await expect(file(page, "old_name.txt")).to_have_count(0)
+    edited = file(page, "is.txt")
+    await expect(edited).to_contain_text("was.txt")
+    await expect(edited.locator(".code.insert")).to_have_text("+line thirty")
+    await expect(report.get_by_role("button", name="Accepted")).not_to_have_count(0)
+    await expect(edited.get_by_role("button", name="Accepted")).to_have_count(0)  # it lands whole
+    await expect(file(page, "was.txt")).to_have_count(0)
     await file(page, "gone.txt").get_by_role("button", name="Show what is in it").click()
     await expect(file(page, "gone.txt").get_by_text("last words")).to_be_visible()
 
     # A file that moved lands with both its paths (UI-27).
-    await expect(page.get_by_test_id("land-summary")).to_have_text("5 of 5 files, 2 hunks")
-    await page.get_by_role("button", name="Land 5 files").click()
+    await expect(page.get_by_test_id("land-summary")).to_have_text("6 of 6 files, 3 hunks")
+    await page.get_by_role("button", name="Land 6 files").click()
     await expect(page.get_by_test_id("outcome")).to_contain_text("Landed")
     assert (workspace / "new_name.txt").exists() and not (workspace / "old_name.txt").exists()
+    assert "line thirty" in (workspace / "is.txt").read_text() and not (workspace / "was.txt").exists()
     assert (workspace / "logo.png").read_bytes() == picture(60, 40)
 
 

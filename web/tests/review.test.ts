@@ -165,6 +165,16 @@ test("a file that only moved is one change, which lands with both its paths", ()
   assert.deepEqual(landRequest([one!], { "/new.py": "all" }).paths, ["/old.txt", "/new.py"]);
 });
 
+test("what changed in a moved file is shown, and lands with the whole of it (UI-87)", () => {
+  const edits = [{ ...hunk("e1"), text: " a\n-b\n+c\n" }];
+  const moved = { ...written("/new.py", [hunk("h1")]), kind: "create" as const, added: 50, renamed_from: "/old.txt", similarity: 98, edits };
+  const [one] = changedFiles({ written: [moved], deleted: ["/old.txt"] }, null);
+  assert.deepEqual([one!.added, one!.removed, one!.hunks], [1, 1, edits]);
+  const off = setHunk({ "/new.py": "all" }, one!, "e1", false);
+  assert.deepEqual(off, {});
+  assert.deepEqual(landRequest([one!], setHunk(off, one!, "e1", true)), { paths: ["/old.txt", "/new.py"], accept: [], include: [] });
+});
+
 test("a text that grows by any pieces has the blocks of the whole", () => {
   const lines = ["# One", "", "Two", "```", "a", "", "~~~", "- x", "  z", "1. y", "    four", "> q", "", "", "| a |"];
   let state = 7;

@@ -64,6 +64,8 @@ export interface WrittenFile {
   added: number;
   removed: number;
   renamed_from: string | null;
+  similarity?: number | null;
+  edits?: WireHunk[] | null;
   base: "exact" | "uncertain";
   flags: string[];
   grade: PlanEntry["grade"];

@@ -123,9 +123,11 @@ export function HunkHead({ hunk, file, choice, current, onChoice, onComment }: H
       <button type="button" className="button small plain icon" aria-label={t.commentHunk} title={t.commentHunk} onClick={onComment}>
         <MessageSquarePlus size={14} aria-hidden="true" />
       </button>
-      <button type="button" className="button small plain" aria-pressed={on} title={t.hunkHint} onClick={() => onChoice(setHunk(choice, file, hunk.id, !on))}>
-        {on ? t.accepted : t.leftOut}
-      </button>
+      {file.kind !== "rename" && (
+        <button type="button" className="button small plain" aria-pressed={on} title={t.hunkHint} onClick={() => onChoice(setHunk(choice, file, hunk.id, !on))}>
+          {on ? t.accepted : t.leftOut}
+        </button>
+      )}
     </div>
   );
 }

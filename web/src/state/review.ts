@@ -69,8 +69,8 @@ export function changedFiles(diff: Diff, plan: LandingPlan | null): ChangedFile[
           kind: file.renamed_from ? "rename" : file.kind,
           type: file.type,
           renamedFrom: file.renamed_from,
-          added: file.renamed_from ? 0 : file.added,
-          removed: file.removed,
+          added: file.renamed_from ? changedLines(file.edits ?? [], "+") : file.added,
+          removed: file.renamed_from ? changedLines(file.edits ?? [], "-") : file.removed,
           size: file.size,
           mode: file.mode,
           oldMode: file.old_mode,
@@ -81,7 +81,7 @@ export function changedFiles(diff: Diff, plan: LandingPlan | null): ChangedFile[
           oldTarget: file.old_target ?? null,
           inside: NONE,
           uncertain: file.base === "uncertain",
-          hunks: file.renamed_from ? [] : file.hunks,
+          hunks: file.renamed_from ? (file.edits ?? []) : file.hunks,
           flags: file.flags,
           grade: file.grade,
           reasons: file.reasons,
@@ -122,6 +122,10 @@ export function changedFiles(diff: Diff, plan: LandingPlan | null): ChangedFile[
     ),
   );
   return [...written, ...deleted].sort(byPlace);
+}
+
+function changedLines(hunks: readonly WireHunk[], sign: "+" | "-"): number {
+  return hunks.reduce((sum, hunk) => sum + hunk.text.split("\n").filter((line) => line.startsWith(sign)).length, 0);
 }
 
 interface Deletion {
@@ -265,6 +269,8 @@ export function setFile(choice: Choice, file: ChangedFile, on: boolean): Choice 
 }
 
 export function setHunk(choice: Choice, file: ChangedFile, hunk: string, on: boolean): Choice {
+  // What changed in a moved file lands with the move.
+  if (file.kind === "rename") return setFile(choice, file, on);
   const every = (file.hunks ?? []).map((known) => known.id);
   const chosen = choice[file.path];
   const now = new Set(chosen === "all" ? every : (chosen ?? []));

@@ -77,15 +77,21 @@ def stat_lines(data: dict[str, Any], *, width: int) -> list[str]:
     """Return one line per changed path with its counts, flagged ones marked."""
     rows: list[list[str]] = []
     added = removed = 0
+    moved = {row["renamed_from"] for row in data["written"] if row.get("renamed_from")}
     for row in data["written"]:
-        plus, minus = int(row.get("added") or 0), int(row.get("removed") or 0)
+        plus, minus = _counts(row)
         added, removed = added + plus, removed + minus
-        mark = "A" if row["kind"] == "create" else "M"
+        mark = "R" if row.get("renamed_from") else "A" if row["kind"] == "create" else "M"
+        name = harmless_path(row["path"].lstrip("/"))
+        if row.get("renamed_from"):
+            name = f"{harmless_path(row['renamed_from'].lstrip('/'))} → {name}"
         lines = "binary" if row.get("binary") else f"+{plus} -{minus}"
         flags = f"  [{', '.join(row['flags'])}]" if row.get("flags") else ""
-        rows.append([mark, harmless_path(row["path"].lstrip("/")), lines + flags])
+        rows.append([mark, name, lines + flags])
     marks: dict[str, Any] = data.get("marks") or {}
     for path in data["deleted"]:
+        if path in moved and path not in marks:
+            continue  # a file that only moved is one row, as in the page
         flags = f"[{', '.join(marks[path]['flags'])}]" if path in marks else ""
         rows.append(["D", harmless_path(path.lstrip("/")), flags])
     total = f"{plural(len(rows), 'file')}, +{added} -{removed}"
@@ -93,6 +99,14 @@ def stat_lines(data: dict[str, Any], *, width: int) -> list[str]:
     for row in rows:
         row[1] = cut_path(row[1], room)
     return [*table(rows, width=width), total] if rows else []
+
+
+def _counts(row: Mapping[str, Any]) -> tuple[int, int]:
+    """Return the lines that came and went; of a renamed file since it lay elsewhere."""
+    if not row.get("renamed_from"):
+        return int(row.get("added") or 0), int(row.get("removed") or 0)
+    signs = [line[:1] for hunk in row.get("edits") or () for line in hunk["text"].split("\n")]
+    return signs.count("+"), signs.count("-")
 
 
 def files_of(entries: Sequence[dict[str, Any]]) -> int:

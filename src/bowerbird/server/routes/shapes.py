@@ -119,7 +119,8 @@ class ChangedFile(Shown):
     """A path that was created or modified; `hunks` null = too large to compare, or to show beside the others.
 
     `too_large`: it has no hunks when asked for alone, either. `long_lines`: a changed line has more than
-    5,000 bytes. `target`, `old_target`: where a link points, and pointed.
+    5,000 bytes. `renamed_from`: a deleted path that this one was, `similarity` in percent, `edits` what is
+    new since; they land only with the whole file. `target`, `old_target`: where a link points, and pointed.
     `flags`, `grade`, `reasons`, `tainted` and `taint` are those of the landing plan.
     """
 
@@ -133,6 +134,8 @@ class ChangedFile(Shown):
     added: int
     removed: int
     renamed_from: str | None
+    similarity: int | None = None
+    edits: list[HunkShown] | None = None
     base: str
     hunks: list[HunkShown] | None
     too_large: bool = False

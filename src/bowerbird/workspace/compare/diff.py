@@ -1,13 +1,14 @@
 """Changes for people and programs (WS-35), and as one patch (WS-36).
 
-Here: entries with hunks and marks, the bound on hunk text, renames by equal bytes. Not here: finding the
-changes (`tree/changes.py`), patch syntax (`patch.py`).
+Here: entries with hunks and marks, the bound on hunk text, what changed in a renamed file. Not here: finding
+changes (`tree/changes.py`), which files were renamed (`renames.py`), patch syntax (`patch.py`).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bowerbird.workspace.compare.patch import patch_sections
+from bowerbird.workspace.compare.renames import Rename, renames_of
 from bowerbird.workspace.compare.results import Diff, FileDiff, PathMarks
 from bowerbird.workspace.marks.flags import ALONE, FlagRules
 from bowerbird.workspace.marks.surroundings import Surroundings, around_changes
@@ -36,7 +37,7 @@ def diff_of(
     `truncated`.
     """
     deleted = [c for c in changes if c.new is None]
-    sources = _Renames(deleted)
+    renames = renames_of(changes)
     written: list[FileDiff] = []
     marks: dict[str, PathMarks] = {}
     left = HUNK_TEXT_LIMIT if len(changes) > 1 else ONE_FILE_LIMIT
@@ -51,8 +52,23 @@ def diff_of(
         left -= size
         entry = _file_diff(change, change.new, lines, found, left >= 0)
         entry = replace(entry, too_large=lines.hunks is None or size > ONE_FILE_LIMIT)
-        written.append(replace(entry, renamed_from=sources.source_of(change)))
+        rename = renames.get(change.path)
+        if rename is not None:
+            entry, size = _renamed(entry, change, rename)
+            left -= size
+        written.append(entry)
     return Diff(tuple(written), tuple(shown(c.path) for c in deleted), marks)
+
+
+def _renamed(entry: FileDiff, change: Change, rename: Rename) -> tuple[FileDiff, int]:
+    """Return the entry with where the file was and what changed in it, and the bytes of that."""
+    edits: tuple[Hunk, ...] | None = ()
+    if rename.similarity < 100:
+        edits = lines_of(Change(change.path, rename.source.base, change.new)).hunks
+        if not edits:  # they cannot be shown: then it is a new file, all of it
+            return entry, 0
+    entry = replace(entry, renamed_from=shown(rename.source.path), similarity=rename.similarity, edits=edits)
+    return entry, sum(len(hunk.body) for hunk in edits)
 
 
 def branch_diff(state: BranchState, changes: Sequence[Change], rules: FlagRules) -> Diff:
@@ -150,40 +166,6 @@ def change_hunks(change: Change) -> tuple[Hunk, ...] | None:
 def has_nul(data: bytes) -> bool:
     """Whether the first 8 KiB hold a NUL."""
     return data.find(b"\0", 0, 8192) >= 0
-
-
-class _Renames:
-    """Deleted files by size, to find those whose bytes were created elsewhere.
-
-    Where sizes are equal each file is hashed, once: comparing all pairs would be quadratic in moved files.
-    """
-
-    def __init__(self, deleted: Iterable[Change]) -> None:
-        self._by_size: dict[int, list[Change]] = {}
-        self._by_digest: dict[int, dict[str, str]] = {}
-        for change in deleted:
-            if change.base is not None and change.base.content is not None and change.base.content.size:
-                self._by_size.setdefault(change.base.content.size, []).append(change)
-
-    def source_of(self, change: Change) -> str | None:
-        """Return the shown path of a deleted file with the bytes of this new one, else None."""
-        if change.base is not None or change.new is None or change.new.content is None:
-            return None
-        content = change.new.content
-        if content.size not in self._by_size:
-            return None
-        path = self._digests(content.size).get(content.digest())
-        return None if path is None else shown(path)
-
-    def _digests(self, size: int) -> dict[str, str]:
-        """Return the first deleted path of each content of a size."""
-        found = self._by_digest.get(size)
-        if found is None:
-            found = self._by_digest[size] = {}
-            for gone in self._by_size[size]:
-                if gone.base is not None and gone.base.content is not None:
-                    found.setdefault(gone.base.content.digest(), gone.path)
-        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,8 @@ class FileDiff(PathMarks):
         path: as shown; `path_b64` holds its bytes when they are not UTF-8.
         size: bytes, those of its target for a symlink. mode, old_mode: permission bits.
         binary: it or its old version has no lines. added, removed: lines.
-        renamed_from: a deleted path with the same bytes.
+        renamed_from: a deleted path with half of the bytes or more. similarity: common lines in percent.
+        edits: what changed since it lay there, to look at; they have no ids that could land alone.
         base: `uncertain` when what the change started from may have been edited meanwhile.
         hunks: the changed regions; None for what is too large to compare, or to show beside all the others.
         truncated: `hunks` is None. too_large: it has none when asked for alone, either.
@@ -96,6 +97,8 @@ class FileDiff(PathMarks):
     added: int = 0
     removed: int = 0
     renamed_from: str | None = None
+    similarity: int | None = None
+    edits: tuple[Hunk, ...] = ()
     base: Literal["exact", "uncertain"] = "exact"
     hunks: tuple[Hunk, ...] | None = ()
     too_large: bool = False
@@ -125,6 +128,7 @@ class FileDiff(PathMarks):
             "base": self.base,
             "hunks": _hunks(self.hunks),
             **PathMarks.record(self),
+            **({"similarity": self.similarity, "edits": _hunks(self.edits)} if self.renamed_from else {}),
             **({"truncated": True} if self.truncated else {}),
             **({"too_large": True} if self.too_large else {}),
             **({"long_lines": True} if self.long_lines else {}),
@@ -168,7 +172,6 @@ class Diff:
 
     Attributes:
         marks: of deleted paths that have flags, by path; those of written ones are their own.
-        in_git: the directory is in a git repository: what lands can be a commit.
         folded: what stays on the branch by itself, where it was left out.
     """
 
@@ -235,6 +238,7 @@ class LandingPlan:
     Attributes:
         id: names the plan: `land(plan=plan.id)` is refused when something changed since.
         commits: there are commits that a landing of everything brings into the user's repository.
+        in_git: the directory is in a git repository: what lands can be a commit.
         folded: what stays on the branch by itself, one row for each top directory; it has no entries.
     """
 
