@@ -204,6 +204,21 @@ def test_sessions_can_be_renamed_shown_and_deleted(desk):
     assert desk.ok("sessions", "--all") == ""
 
 
+def test_sessions_are_found_by_words(desk):
+    """UI-82, here and over a server alike."""
+    desk.fake.script({"text": "The jam is in the cellar."}, {"text": "Six."})
+    desk.ok("Where is the Jam?", "-q")
+    desk.ok("How many shelves?", "-q")
+    lines = desk.ok("sessions", "--grep", "CELLAR jam").splitlines()
+    assert len(lines) == 2 and "Where is the Jam?" in lines[0]
+    assert lines[1] == "    The jam is in the cellar."
+    (row,) = json.loads(desk.ok("sessions", "--grep", "shelves", "--json"))
+    assert row["found"] == {"cursor": 2, "role": "user", "text": "How many shelves?"}
+    assert desk.ok("sessions", "--grep", "jam shelves") == ""
+    code, _, err = desk.run("sessions", "--grep", " ")
+    assert (code, "needs words" in err) == (2, True)
+
+
 def test_config_commands(desk):
     """CF-82 … CF-86."""
     desk.ok("config", "init")  # settings that only happen to lie here are read by nobody (D-17)

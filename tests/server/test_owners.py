@@ -58,6 +58,8 @@ def test_nothing_of_another_user_exists(server: TestServer, people: dict[str, ht
     (question,) = until(lambda: ada.get("/api/approvals").json(), "the question is asked")
     assert bob.get("/api/conversations").json() == [] and bob.get("/api/approvals").json() == []
     assert bob.get("/api/landings").json() == [] and bob.get("/api/usage").json()["rows"] == []
+    searched = {name: people[name].get("/api/conversations?search=write") for name in ("ada", "bob", "root")}
+    assert {name: len(found.json()) for name, found in searched.items()} == {"ada": 1, "bob": 0, "root": 1}
     for method, path in [
         ("GET", f"/api/conversations/{mine}"), ("DELETE", f"/api/conversations/{mine}"),
         ("POST", f"/api/conversations/{mine}/restore"), ("GET", f"/api/conversations/{mine}/diff"),

@@ -34,6 +34,28 @@ async def test_sessions_are_renamed_found_deleted_and_brought_back(
     await expect(list_.get_by_text("Pears")).to_be_visible()
 
 
+async def test_sessions_are_found_by_what_was_said_in_them(
+    page: Page, server: LiveServer, fake: FakeModels
+) -> None:
+    """UI-82: the search box looked at titles only."""
+    fake.script({"text": "The **Marmelade** is on the shelf."}, {"text": "Yes."})
+    for title, said in (("Apples", "Where is it?"), ("Pears", "Are they ripe?")):
+        conversation = await server.conversation(title=title)
+        sent = await server.http.post(
+            f"/api/conversations/{conversation}/messages", params={"wait": 60}, json={"content": said}
+        )
+        assert sent.status_code == 200
+    await page.goto("/dev")
+    list_ = page.get_by_role("navigation", name="Sessions")
+    await expect(list_.get_by_role("link")).to_have_count(2)
+    await page.get_by_label("Search sessions").fill("MARMELADE shelf")
+    await expect(list_.get_by_role("link")).to_have_count(1)
+    await expect(list_.get_by_role("link")).to_contain_text("The **Marmelade** is on the shelf.")
+    await expect(list_.get_by_role("link")).to_contain_text("Apples")
+    await page.get_by_label("Search sessions").fill("marmelade pears")
+    await expect(list_.get_by_text("Nothing found")).to_be_visible()
+
+
 async def test_a_session_that_waits_stands_first_and_in_the_title(
     page: Page, server: LiveServer, fake: FakeModels
 ) -> None:

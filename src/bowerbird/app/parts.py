@@ -26,6 +26,7 @@ from bowerbird.sessions.branches.branches import Branches
 from bowerbird.sessions.hooks import Hooks
 from bowerbird.sessions.parts import SessionPart
 from bowerbird.sessions.permission_rules import PermissionRules
+from bowerbird.sessions.searching import SessionSearch
 from bowerbird.sessions.service import SessionService
 from bowerbird.sessions.turn.background_notices import CommandNotices
 from bowerbird.store.store import Store
@@ -69,5 +70,6 @@ def session_parts(ground: Ground, service: SessionService) -> Sequence[SessionPa
         session_teams(ground, service, records.boards),
         session_memory(ground, service),
         PermissionRules(store),
+        SessionSearch(store),
         Hooks(lambda: hooks_of(ground.maker.settings), live),  # last: they see the tools of all
     )

@@ -214,11 +214,15 @@ def _add_sessions(application: typer.Typer, call: Call) -> None:
     @application.command("sessions")
     def sessions(  # pyright: ignore[reportUnusedFunction] - registered
         every: Annotated[bool, Option("--all", help="Of every directory.")] = False,
+        grep: Annotated[
+            str | None,
+            Option("--grep", metavar="WORDS", help="Those with these words, said or in the title."),
+        ] = None,
         json: Json = False,
         workspace: Where = None,
     ) -> int:
         """List sessions of this directory."""
-        return call("run.sessions", "sessions", every=every, json=json, workspace=workspace)
+        return call("run.sessions", "sessions", every=every, grep=grep, json=json, workspace=workspace)
 
     @application.command("show")
     def show(session: Id = None, json: Json = False, workspace: Where = None) -> int:  # pyright: ignore[reportUnusedFunction] - registered

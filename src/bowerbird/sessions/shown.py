@@ -18,6 +18,7 @@ from bowerbird.sessions.thread_ids import root_of
 if TYPE_CHECKING:
     from bowerbird.core.events import LandingProgress
     from bowerbird.sessions.queries import Reader
+    from bowerbird.sessions.searching import Found
     from bowerbird.sessions.subagents.tournaments import Tournament
     from bowerbird.sessions.values import MessageView, PendingRequest, QueuedInput, SessionInfo, TurnInfo
     from bowerbird.store.journal.journal import Record
@@ -61,6 +62,12 @@ def listed(info: "SessionInfo", *, asked: bool = False) -> dict[str, Any]:
         "workspace": workspace_name(info.workspace),
         "parent": info.parent,
     }
+
+
+def hit(found: "Found", *, asked: bool = False) -> dict[str, Any]:
+    """Return a session that a search found: as `listed`, with the place of the words."""
+    place = {"cursor": found.cursor, "role": found.role, "text": found.text}
+    return {**listed(found.info, asked=asked), "found": None if found.cursor is None else place}
 
 
 def workspace_name(path: str | None) -> str | None:

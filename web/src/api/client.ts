@@ -137,8 +137,7 @@ export const api = {
   me: () => call<{ authenticated: boolean; email?: string; name?: string; role?: string }>("GET", "/api/auth/me"),
   ticket: () => call<{ ticket: string }>("POST", "/api/auth/ticket"),
 
-  conversations: (query = "") =>
-    call<ConversationRow[]>("GET", `/api/conversations${query ? `?q=${id(query)}` : ""}`),
+  conversations: (search = "") => call<ConversationRow[]>("GET", `/api/conversations${query({ search })}`),
   conversation: (conversation: string) =>
     call<Conversation>("GET", `/api/conversations/${id(conversation)}?limit=1&after=999999999`),
   begin: (wanted: NewConversation) => call<{ conversation_id: string }>("POST", "/api/chat", wanted),

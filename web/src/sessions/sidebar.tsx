@@ -15,6 +15,7 @@ import { mayNotify } from "../ui/browser.ts";
 import { Dialog, IconButton, Menu, Problem } from "../ui/kit.tsx";
 import { complain, toast } from "../ui/toasts.tsx";
 import { inOrder, refreshSessions, stateOf, useSessions } from "./list.ts";
+import { useFound, withFound } from "./search.ts";
 
 const UNDO_MS = 10_000;
 
@@ -54,6 +55,7 @@ function Session({ row, current, onRename }: { row: ConversationRow; current: bo
           {title}
           <span className="hidden">, {t.state[stateOf(row)]}</span>
         </span>
+        {row.found && <span className="found clip">{row.found.text}</span>}
         <Facts row={row} />
       </Link>
       <Menu
@@ -159,8 +161,9 @@ export function Sidebar({ current, onNew }: { current: string | null; onNew: () 
   const [query, setQuery] = useState("");
   const [renaming, setRenaming] = useState<ConversationRow | null>(null);
   useAttention(rows);
-  const wanted = query.trim().toLowerCase();
-  const found = (rows ?? []).filter((row) => `${row.title ?? ""} ${row.id}`.toLowerCase().includes(wanted));
+  const wanted = query.trim();
+  const hits = useFound(wanted);
+  const found = withFound(rows ?? [], wanted, hits?.rows ?? []);
   const { urgent, others } = inOrder(found);
   const list = (part: readonly ConversationRow[]) =>
     part.map((row) => (
@@ -206,9 +209,10 @@ export function Sidebar({ current, onNew }: { current: string | null; onNew: () 
         )}
         {rows !== null && found.length === 0 && (
           <p className="muted" style={{ padding: "1rem 0.75rem", fontSize: "var(--step--1)" }}>
-            {wanted ? t.nothingFound : t.noSessions}
+            {wanted ? (hits ? t.nothingFound : t.searching) : t.noSessions}
           </p>
         )}
+        {hits?.error && <Problem>{hits.error.message}</Problem>}
       </nav>
       <div className="side-foot">
         <Account />

@@ -39,6 +39,7 @@ export const shell = {
   noSessions: "No sessions yet",
   noSessionsText: "Start one: the agent works on its own branch of your files, and nothing lands until you say so.",
   nothingFound: "Nothing found",
+  searching: "Searching…",
   newChat: "New chat",
   waitsForYou: "waits for you",
   working: "working…",

@@ -108,10 +108,15 @@ class LocalClient(LocalRest):
 
     # ------------------------------------------------------------ sessions
 
-    async def sessions(self, *, every: bool) -> list[Row]:
+    async def sessions(self, *, every: bool, words: str = "") -> list[Row]:
         """See `Client`."""
-        found = await self._sessions.list(workspace=None if every else self.where)
-        asking = await self._sessions.asking()
+        here, asking = None if every else self.where, await self._sessions.asking()
+        if words:
+            from bowerbird.sessions.searching import SessionSearch
+
+            hits = await self._sessions.part(SessionSearch).find(words, workspace=here)
+            return [shown.hit(one, asked=one.info.thread_id in asking) for one in hits]
+        found = await self._sessions.list(workspace=here)
         return [shown.listed(info, asked=info.thread_id in asking) for info in found]
 
     async def show(self, thread_id: str, *, messages: bool = True) -> Row:

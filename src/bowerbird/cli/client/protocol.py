@@ -87,8 +87,8 @@ class Client(Protocol):
 
     # ------------------------------------------------------------ sessions
 
-    async def sessions(self, *, every: bool) -> list[Row]:
-        """Return sessions, the newest first: of this directory, or all."""
+    async def sessions(self, *, every: bool, words: str = "") -> list[Row]:
+        """Return sessions, the newest first: of this directory, or all; with words, those that have them."""
         ...
 
     async def show(self, thread_id: str, *, messages: bool = True) -> Row:

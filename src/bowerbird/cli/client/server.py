@@ -104,9 +104,9 @@ class ServerClient(ServerRest):
 
     # ------------------------------------------------------------ sessions
 
-    async def sessions(self, *, every: bool) -> list[Row]:
+    async def sessions(self, *, every: bool, words: str = "") -> list[Row]:
         """See `Client`; a server lists all that we may see."""
-        return await self._requests.get("/api/conversations", limit=MOST_ROWS)
+        return await self._requests.get("/api/conversations", limit=MOST_ROWS, search=words or None)
 
     async def show(self, thread_id: str, *, messages: bool = True) -> Row:
         """See `Client`."""

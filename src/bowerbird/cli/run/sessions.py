@@ -23,26 +23,43 @@ if TYPE_CHECKING:
     from bowerbird.cli.run.chat import Chat
 
 LONGEST_TITLE = 500
+MOST_FOUND = 100
 ROOM_FOR_PROMPT = 6
 """Lines of a screen that a transcript leaves: two of the head, the changed files, the prompt, the status."""
 
 
-def sessions(shell: Shell, *, every: bool, json: bool, workspace: str | None) -> int:
-    """List sessions: of this directory, or all; the most recently used first."""
+def sessions(shell: Shell, *, every: bool, grep: str | None, json: bool, workspace: str | None) -> int:
+    """List sessions: of this directory, or all; the most recently used first.
+
+    Args:
+        grep: only those with these words, said or in the title, each with where they stand.
+    """
+    if grep is not None and not grep.strip():
+        raise CliExit(USAGE, "--grep needs words to look for")
 
     async def work(client: Client) -> int:
-        found = await client.sessions(every=every)
+        found = await client.sessions(every=every, words=grep or "")
         if json:
             return shell.json(found)
-        wide = every or client.is_server
-        for line in table([session_row(row, every=wide) for row in found], width=shell.terminal.width):
-            shell.terminal.line(line)
+        terminal, wide = shell.terminal, every or client.is_server
+        rows = table([session_row(row, every=wide) for row in found], width=terminal.width)
+        for row, line in zip(found, rows, strict=True):
+            terminal.line(line)
+            if (place := row.get("found")) is not None:
+                terminal.line(f"    {cut(_place_line(place), terminal.width - 4)}", "dim")
         if not found:
+            what = "session" if grep is None else f"session with {grep!r}"
             where = "" if wide else f" works on {client.where}; --all lists those of other directories"
-            shell.terminal.note(f"no session{where}")
+            terminal.note(f"no {what}{where}")
+        elif grep is not None and len(found) >= MOST_FOUND:
+            terminal.note(f"the newest {MOST_FOUND}; more words find fewer")
         return DONE
 
     return with_client(shell, workspace, work)
+
+
+def _place_line(place: Row) -> str:
+    return ("> " if place["role"] == "user" else "") + one_line(str(place["text"]))
 
 
 def session_row(row: Row, *, every: bool) -> list[str]:

@@ -34,7 +34,8 @@ from bowerbird.server.routes.common import (
     whole,
 )
 from bowerbird.server.routes.shapes import BranchShown, LandingUnderWay, QueuedShown
-from bowerbird.sessions.shown import listed
+from bowerbird.sessions.searching import SessionSearch
+from bowerbird.sessions.shown import hit, listed
 
 router = APIRouter(prefix="/api", tags=["conversations"])
 
@@ -103,8 +104,16 @@ class Made(Shown):
     conversation_id: str
 
 
+class FoundPlace(Shown):
+    """Where the words of a search stand: the newest message with any of them, and that place of it."""
+
+    cursor: int
+    role: str
+    text: str
+
+
 class Row(Shown):
-    """A conversation as lists show it."""
+    """A conversation as lists show it. `found`: in a search, null = its title has the words."""
 
     id: str
     title: str | None
@@ -115,6 +124,7 @@ class Row(Shown):
     changed_files: int
     cost: float | None
     pending_approval: bool
+    found: FoundPlace | None = None
 
 
 class MessageShown(Shown):
@@ -171,10 +181,20 @@ async def conversations(
     limit: Limit = 1000,
     before: Annotated[str | None, Query(max_length=200, description="Only what follows this id.")] = None,
     q: Annotated[str | None, Query(max_length=500, description="Title or id contains this.")] = None,
+    search: Annotated[
+        str | None,
+        Query(max_length=500, description="Title and messages have these words; at most 100 a page."),
+    ] = None,
 ) -> Response:
     """The caller's own; all of them for an admin."""
     if before is not None:
         await _known(context, caller, before)
+    if search is not None and clean(search).strip():
+        hits = await context.sessions.part(SessionSearch).find(
+            clean(search), owner=hidden_owner(caller), before=before, limit=limit
+        )
+        asking = await context.sessions.asking()
+        return answer([hit(one, asked=one.info.thread_id in asking) for one in hits])
     found = await context.sessions.list(
         before=before, query=clean(q) if q else None, owner=hidden_owner(caller), limit=limit
     )

@@ -77,6 +77,34 @@ def read_records(
     return records
 
 
+def read_of_types(
+    connection: Connection,
+    thread_id: str,
+    types: Sequence[str],
+    *,
+    after: int = 0,
+    upto: int,
+    limit: int | None = None,
+) -> list[Record]:
+    """Return a session's records of some types with `after` < seq ≤ `upto`, inherited ones included."""
+    records: list[Record] = []
+    for span in lineage(connection, thread_id):
+        low, high = max(after, span.after), min(upto, upto if span.upto is None else span.upto)
+        statement = select(journal).where(
+            journal.c.thread_id == span.thread_id,
+            journal.c.seq > low,
+            journal.c.seq <= high,
+            journal.c.type.in_(types),
+        )
+        if limit is not None:
+            statement = statement.limit(limit - len(records))
+        rows = connection.execute(statement.order_by(journal.c.seq)).all()
+        records += [_decoded(span.thread_id, row) for row in rows]
+        if limit is not None and len(records) >= limit:
+            break
+    return records
+
+
 def read_turn_records(
     connection: Connection, thread_id: str, turn_id: str, types: Sequence[str] = ()
 ) -> list[Record]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, RowMapping, and_, bindparam, func, or_, select
+from sqlalchemy import ColumnElement, Connection, RowMapping, and_, bindparam, func, or_, select
 
 from bowerbird.core.errors import UnknownSession
 from bowerbird.core.forms import decode
@@ -147,18 +147,9 @@ def list_sessions(
         owner: only those of this user.
         limit: at most so many.
     """
-    statement = select(sessions).where(sessions.c.deleted_at.is_(None))
-    if workspace is not None:
-        statement = statement.where(sessions.c.workspace == workspace)
-    if kinds:
-        statement = statement.where(sessions.c.kind.in_(kinds))
-    if owner is not None:
-        statement = statement.where(sessions.c.owner == owner)
-    if before is not None:
-        mark = select(sessions.c.updated_at).where(sessions.c.thread_id == before).scalar_subquery()
-        # Those used at the same instant follow in the order of their ids, as below.
-        same = and_(sessions.c.updated_at == mark, sessions.c.thread_id > before)
-        statement = statement.where(or_(sessions.c.updated_at < mark, same))
+    statement = select(sessions).where(
+        _is_listed(workspace=workspace, kinds=kinds, before=before, owner=owner)
+    )
     if query:
         statement = statement.where(
             or_(
@@ -166,8 +157,50 @@ def list_sessions(
                 sessions.c.thread_id.contains(query, autoescape=True),
             )
         )
-    statement = statement.order_by(sessions.c.updated_at.desc(), sessions.c.thread_id).limit(limit)
+    statement = statement.order_by(*_NEWEST).limit(limit)
     return [_row(row) for row in connection.execute(statement).mappings()]
+
+
+def session_titles(
+    connection: Connection,
+    *,
+    workspace: str | None = None,
+    kinds: Sequence[str] = (),
+    before: str | None = None,
+    owner: str | None = None,
+) -> list[tuple[str, str]]:
+    """Return id and title of all living sessions, in the order of `list_sessions`; same arguments."""
+    is_meant = _is_listed(workspace=workspace, kinds=kinds, before=before, owner=owner)
+    statement = select(sessions.c.thread_id, sessions.c.title).where(is_meant).order_by(*_NEWEST)
+    return [(str(row[0]), str(row[1] or "")) for row in connection.execute(statement)]
+
+
+def sessions_of(connection: Connection, thread_ids: Sequence[str]) -> list[SessionRow]:
+    """Return sessions by id, in that order; those that are not there are left out."""
+    statement = select(sessions).where(sessions.c.thread_id.in_(thread_ids))
+    found = {row["thread_id"]: _row(row) for row in connection.execute(statement).mappings()}
+    return [found[thread_id] for thread_id in thread_ids if thread_id in found]
+
+
+_NEWEST = (sessions.c.updated_at.desc(), sessions.c.thread_id)
+
+
+def _is_listed(
+    *, workspace: str | None, kinds: Sequence[str], before: str | None, owner: str | None
+) -> ColumnElement[bool]:
+    conditions: list[ColumnElement[bool]] = [sessions.c.deleted_at.is_(None)]
+    if workspace is not None:
+        conditions.append(sessions.c.workspace == workspace)
+    if kinds:
+        conditions.append(sessions.c.kind.in_(kinds))
+    if owner is not None:
+        conditions.append(sessions.c.owner == owner)
+    if before is not None:
+        mark = select(sessions.c.updated_at).where(sessions.c.thread_id == before).scalar_subquery()
+        # Those used at the same instant follow in the order of their ids, as in `_NEWEST`.
+        same = and_(sessions.c.updated_at == mark, sessions.c.thread_id > before)
+        conditions.append(or_(sessions.c.updated_at < mark, same))
+    return and_(*conditions)
 
 
 def update_session(connection: Connection, thread_id: str, **values: Any) -> None:

@@ -253,6 +253,15 @@ permission_rules = Table(  # what people always allow
     UniqueConstraint("owner", "scope", "target", "rule"),
 )
 
+session_texts = Table(  # what was said, folded, for searches; made from the journal
+    "session_texts",
+    metadata,
+    Column("thread_id", Text, ForeignKey("sessions.thread_id"), primary_key=True),
+    Column("part", Integer, primary_key=True, autoincrement=False),
+    Column("upto", BigInteger, nullable=False),  # newest record that it covers
+    Column("text", Text, nullable=False),
+)
+
 quarantine = Table(
     "quarantine",
     metadata,
