@@ -125,23 +125,6 @@ def test_enter_alone_leaves_feedback(desk, chat):
     assert desk.fake.request_count == 1
 
 
-def test_ctrl_c_stops_the_turn_however_soon_it_comes_after_the_message(desk, chat):
-    """UI-55: while the message was being sent, it ended the conversation."""
-    desk.fake.answer(lambda body, n: {"hang": True})
-    for delay in (0.0, 0.01, 0.03, 0.06, 0.1, 0.2):
-        chat.send("wait\r")
-        chat.wait_for("> wait")  # a signal drops what is typed ahead
-        time.sleep(delay)
-        chat.send("\x03")
-        chat.wait_for("feedback>")
-        chat.send("\r")
-        chat.wait_for(">")
-    desk.fake.answer(lambda body, n: {"text": "still here"})
-    chat.send("hello\r")
-    chat.wait_for("still here")
-    chat.wait_for("ctx ·")
-
-
 def test_typing_during_a_turn_is_queued_and_answered_next(desk, chat):
     """UI-55."""
     slow = {"gap_s": 0.5, "deltas": 3}

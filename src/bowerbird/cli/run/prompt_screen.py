@@ -24,7 +24,6 @@ from prompt_toolkit.formatted_text import ANSI
 from prompt_toolkit.input.vt100 import cooked_mode
 from prompt_toolkit.key_binding import KeyBindings
 from prompt_toolkit.key_binding.key_processor import KeyPressEvent
-from prompt_toolkit.keys import Keys
 from prompt_toolkit.patch_stdout import patch_stdout
 
 from bowerbird.cli.run.completer import LineCompleter
@@ -75,7 +74,6 @@ class ChatScreen:
         self._on_stop = on_stop
         self._work: asyncio.Future[None] | None = None
         self._pressed = 0
-        self._takes_signals = False
         self._spinner: Spinner | None = None
         self._workers: dict[str, Spinner] = {}
         self._calls: dict[str, tuple[Spinner, str]] = {}
@@ -111,22 +109,20 @@ class ChatScreen:
     async def read(self) -> str:
         """Return the next line; raises Leave for Ctrl+D, or Ctrl+C twice."""
         await self.drained()
+        self._pressed = 0
         with patch_stdout(raw=True):
-            try:
-                return await self._prompt.prompt_async(pre_run=self.give_back)
+            try:  # a signal is ours to take: the prompt's own way loses one that comes while it ends
+                return await self._prompt.prompt_async(pre_run=self.give_back, handle_sigint=False)
             except (EOFError, KeyboardInterrupt):
                 raise Leave from None
-            finally:  # the prompt had one of its own, and took this one away
-                if self._takes_signals:
-                    asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self._signalled)
 
     async def carried_out(self, work: Coroutine[Any, Any, None]) -> bool:
-        """Do what a line asks for; return whether Ctrl+C came meanwhile, which is for what it began.
+        """Do what a line asks for; return whether Ctrl+C came since it was typed, which is for what it began.
 
         Raises:
             Leave: it came twice.
         """
-        self._pressed, self._work = 0, asyncio.ensure_future(work)
+        self._work = asyncio.ensure_future(work)
         try:
             await self._work
             await asyncio.sleep(0)  # what it began begins
@@ -140,13 +136,16 @@ class ChatScreen:
         return self._pressed > 0
 
     def _signalled(self) -> None:
-        """Take Ctrl+C where no prompt takes the key: sent with a message on its way, it would end it all."""
-        if self._work is not None:
-            self._pressed += 1
-            if self._pressed > 1:
-                self._work.cancel()
-        elif self.mode in ("running", "asking"):
+        """Take Ctrl+C as a signal: where no prompt takes the key it is for the line that was typed last."""
+        prompt = self._prompt.app
+        if self._work is None and self.mode in ("running", "asking"):
             self._on_stop()
+        elif self._work is None and prompt.is_running and not prompt.is_done:
+            self._interrupt()
+        else:
+            self._pressed += 1
+            if self._pressed > 1 and self._work is not None:
+                self._work.cancel()
 
     @contextmanager
     def held(self) -> Generator[None]:
@@ -164,16 +163,15 @@ class ChatScreen:
         now[3] &= ~(termios.ECHO | termios.ICANON)
         termios.tcsetattr(sys.stdin, termios.TCSANOW, now)
         loop, handler = asyncio.get_running_loop(), signal.getsignal(signal.SIGINT)
-        self._takes_signals = threading.current_thread() is threading.main_thread()
-        if self._takes_signals:
+        takes_signals = threading.current_thread() is threading.main_thread()
+        if takes_signals:
             loop.add_signal_handler(signal.SIGINT, self._signalled)
         self.notifier.watch(True)
         try:
             yield
         finally:
             self.notifier.watch(False)
-            if self._takes_signals:
-                self._takes_signals = False
+            if takes_signals:
                 loop.remove_signal_handler(signal.SIGINT)
                 signal.signal(signal.SIGINT, handler)
             with suppress(termios.error):
@@ -337,9 +335,8 @@ class ChatScreen:
             event.current_buffer.insert_text("\n")
 
         @keys.add("c-c")
-        @keys.add(Keys.SIGINT)
-        def interrupt(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction] - registered
-            self._interrupt(event)
+        def interrupt(_event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction] - registered
+            self._interrupt()
 
         @keys.add("c-d")
         def leave(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction] - registered
@@ -358,15 +355,16 @@ class ChatScreen:
         output.write_raw(text)
         output.flush()
 
-    def _interrupt(self, event: KeyPressEvent) -> None:
-        now = time.monotonic()
+    def _interrupt(self) -> None:
+        """Take Ctrl+C at the prompt."""
+        now, prompt = time.monotonic(), self._prompt
         if self.mode in ("running", "asking"):
             now = 0.0  # it stops the turn; leaving takes two more at the prompt
             self._on_stop()
-        elif event.current_buffer.text:
-            event.current_buffer.reset()
+        elif prompt.default_buffer.text:
+            prompt.default_buffer.reset()
         elif now - self._interrupted_at <= TWICE_S:
-            event.app.exit(exception=KeyboardInterrupt)
+            prompt.app.exit(exception=KeyboardInterrupt)
         else:
             self.line("Ctrl+C again leaves; so does Ctrl+D.", "dim")
         self._interrupted_at = now

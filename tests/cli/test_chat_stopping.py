@@ -1,0 +1,57 @@
+"""Ctrl+C in the interactive session, at every moment of a message's way (UI-55, UI-85)."""
+
+import signal
+import time
+
+import pytest
+
+
+@pytest.fixture
+def chat(desk):
+    """A session at its prompt."""
+    with desk.terminal() as terminal:
+        terminal.wait_for("lists commands")
+        terminal.wait_for(">")
+        yield terminal
+
+
+def test_ctrl_c_stops_the_turn_however_soon_it_comes_after_the_message(desk, chat):
+    """UI-55: while the message was being sent, it ended the conversation."""
+    desk.fake.answer(lambda body, n: {"hang": True})
+    for delay in (0.0, 0.01, 0.03, 0.06, 0.1, 0.2):
+        chat.send("wait\r")
+        chat.wait_for("> wait")  # a signal drops what is typed ahead
+        time.sleep(delay)
+        chat.send("\x03")
+        chat.wait_for("feedback>")
+        chat.send("\r")
+        chat.wait_for(">")
+    desk.fake.answer(lambda body, n: {"text": "still here"})
+    chat.send("hello\r")
+    chat.wait_for("still here")
+    chat.wait_for("ctx ·")
+
+
+def test_a_signal_is_for_the_line_that_was_typed_last_however_soon_it_comes(desk, chat):
+    """UI-55: one that came while the prompt ended was taken for a key at an empty prompt, or was lost."""
+    desk.fake.answer(lambda body, n: {"hang": True})
+    sent = 0
+    for n in range(40):
+        chat.send("wait")
+        chat.wait_for("wait")
+        before = chat.seen
+        chat.send("\r")
+        time.sleep(n % 20 * 0.0005)
+        chat.process.send_signal(signal.SIGINT)
+        chat.send("/help\r")
+        chat.wait_for("/compact")  # lines are taken in order
+        if "> wait" in chat.text[before : chat.seen]:
+            chat.seen, sent = before, sent + 1
+            chat.wait_for("feedback>")
+            chat.send("\r")
+        assert "Ctrl+C again leaves" not in chat.text[before:]
+    assert sent, "no message was sent before the signal came"
+    desk.fake.answer(lambda body, n: {"text": "still here"})
+    chat.send("\rhello\r")
+    chat.wait_for("still here")
+    chat.wait_for("ctx ·")
