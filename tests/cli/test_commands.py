@@ -17,6 +17,7 @@ NO_JSON = {
     "delete": "its exit code says all",
     "completion": "a shell script",
     "serve": "runs until it is stopped",
+    "gateway": "runs until it is stopped",
     "subagents discard": "its exit code says all",
     "config init": "writes a file",
     "config schema": "is JSON",

@@ -28,7 +28,7 @@ def test_a_variable_of_such_a_section_is_refused(errors):
         "BOWERBIRD_CHANNELS__TELEGRAM__TOKEN: not in this version (chat channels come later)"
     )
     assert "planted" not in one
-    (two,) = errors(env={f"{PREFIX}GATEWAY": "{}"})
+    (two,) = errors(env={f"{PREFIX}PROTOCOLS": "{}"})
     assert "not in this version" in two
     (three,) = errors(env={f"{PREFIX}PROVIDERS__ALLOW_DIRECT": "false"})
     assert "not in this version" in three

@@ -80,7 +80,7 @@ def decide(tool: Judged, arguments: Mapping[str, Any], mode: Mode, policy: Polic
     host = _unnamed_host(tool, arguments, policy)
     if host is not None:
         return Decision("ask", f"nobody named {host} here, and an address can carry out what was read")
-    return _by_class(tool, policy)
+    return _by_class(tool, arguments, policy)
 
 
 def offered(tool: Judged, mode: Mode, policy: Policy) -> bool:
@@ -92,13 +92,15 @@ def offered(tool: Judged, mode: Mode, policy: Policy) -> bool:
     return tool.name != "exit_plan_mode"
 
 
-def _by_class(tool: Judged, policy: Policy) -> Decision:
+def _by_class(tool: Judged, arguments: Mapping[str, Any], policy: Policy) -> Decision:
     if policy.enable_approval:
         if tool.name in SAFE_TOOLS or tool.needs_approval is False:
             return Decision("allow", "safe tool")
         return Decision("ask", "approval is on")
     if tool.needs_approval is not None:
         return Decision("ask" if tool.needs_approval else "allow", f"{tool.name} says so itself")
+    if tool.name == "host_execute" and arguments.get("bridge") in policy.bridges:
+        return Decision("allow", "the settings allow this bridge's commands")
     if tool.effect == "outside" and tool.name not in policy.given:
         return Decision("ask", f"{tool.name} acts outside the branch")
     return Decision("allow", f"confined to the {tool.effect} class")

@@ -261,6 +261,9 @@ def turn_policy(settings: Settings, flags: dict[str, Any], named: Iterable[str] 
         ask=tuple(lists["ask"]),
         allow=tuple(lists["allow"]),
         enable_approval=settings.approval.default == "unsafe" if approval is None else bool(approval),
+        bridges=frozenset(
+            name for name, entry in settings.gateway.bridges.items() if entry.approval == "allow"
+        ),
         hosts=frozenset(named) | frozenset(host.lower() for host in settings.web.allow_hosts),
     )
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from bowerbird.app.background import BackgroundEnds
 from bowerbird.app.boards import SessionRecords
+from bowerbird.app.gateway import HostCommands
 from bowerbird.app.maker import SettingsTurnMaker
 from bowerbird.app.mapping import hooks_of, model_settings
 from bowerbird.app.mcp import SessionMcp
@@ -65,6 +66,7 @@ def session_parts(ground: Ground, service: SessionService) -> Sequence[SessionPa
         BackgroundEnds(store, host, ground.news, ground.branches, desk),
         own_commands(ground, service.note_changes),
         SessionMcp(ground.loaded.settings, host),
+        HostCommands(lambda: ground.maker.settings),
         children,
         door_tournaments(ground, service, children),
         session_teams(ground, service, records.boards),

@@ -15,6 +15,7 @@ from typer._click import exceptions as click_errors  # typer carries its parser'
 from bowerbird.cli.client.opening import require_place
 from bowerbird.cli.options.attempt_options import add_attempt
 from bowerbird.cli.options.config_options import add_config_rest
+from bowerbird.cli.options.gateway_options import add_gateway
 from bowerbird.cli.options.landing_options import add_landings
 from bowerbird.cli.options.live_options import add_live_commands
 from bowerbird.cli.options.mcp_options import mcp_group
@@ -94,16 +95,16 @@ def application_of(shell: Shell) -> typer.Typer:
     _add_sessions(application, call)
     _add_rest(application, call)
     _add_serve(application, call)
+    add_gateway(application, call)
     add_live_commands(application, call)
     add_attempt(application, call)
     add_more_commands(application, call)
     application.add_typer(_config(call), name="config")
     application.add_typer(_model(call), name="model")
     application.add_typer(_sandbox(call), name="sandbox")
-    application.add_typer(mcp_group(call), name="mcp")
-    application.add_typer(token_group(call), name="token")
-    application.add_typer(memory_group(call), name="memory")
-    application.add_typer(state_group(call), name="state")
+    groups = {"mcp": mcp_group, "token": token_group, "memory": memory_group, "state": state_group}
+    for name, group in groups.items():
+        application.add_typer(group(call), name=name)
     return application
 
 

@@ -10,7 +10,6 @@ ABSENT = {
     "channels": "chat channels come later",
     "scheduler": "scheduled tasks come later",
     "transcription": "voice messages come later",
-    "gateway": "the host gateway comes later",
     "claude_code": "Claude Code through the gateway comes later",
     "protocols": "other protocols come later",
     "acp": "editors come later",

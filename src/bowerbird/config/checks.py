@@ -34,6 +34,7 @@ def owner_enabled(path: Path, settings: Settings) -> bool:
         return False
     switch = {
         "model_router": settings.model_router.enabled,
+        "gateway": settings.gateway.enabled,
     }
     server = settings.mcp_servers.get(path[1]) if head == "mcp_servers" and len(path) > 1 else None
     return server.enabled if server else switch.get(head, True)
@@ -51,6 +52,7 @@ def check(settings: Settings, *, command: bool = False) -> list[Finding]:
         _provider,
         _router,
         _mcp,
+        _gateway,
         _storage,
         _sandbox,
     )
@@ -111,6 +113,20 @@ def _router(settings: Settings) -> Iterator[Finding]:
             "model_router.default_tier",
             f"names no tier ({', '.join(sorted(router.tiers))}; got {router.default_tier!r})",
         )
+
+
+def _gateway(settings: Settings) -> Iterator[Finding]:
+    section = settings.gateway
+    address = section.address
+    if not re.match(r"https?://[^\s/]|unix:/", address):
+        yield _error("gateway.url", "must be an http(s) address or unix:/path")
+    if not section.enabled:
+        return
+    if not section.bridges:
+        yield _error("gateway.bridges", "is empty although gateway.enabled is true; add a bridge")
+    for name in section.bridges:
+        if section.for_agents(name) and not section.token_of(name):
+            yield _error(f"gateway.bridges.{name}.token", "is missing; it is the token of that bridge")
 
 
 def _mcp(settings: Settings) -> Iterator[Finding]:

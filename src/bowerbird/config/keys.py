@@ -28,6 +28,7 @@ STRICT_SECTIONS = frozenset(
         "budgets",
         "providers",
         "mcp_servers",
+        "gateway",
     }
 )
 ANY_NAME = "*"

@@ -28,6 +28,7 @@ from bowerbird.config.sections.doors import (
     ToolsSection,
     WebSection,
 )
+from bowerbird.config.sections.gateway import GatewaySection
 from bowerbird.config.sections.ground import (
     ApprovalSection,
     BudgetsSection,
@@ -101,6 +102,7 @@ class Settings(BaseSettings):
         default_factory=dict[str, McpServer], description="MCP servers by name."
     )
     hooks: HooksSection = section(HooksSection)
+    gateway: GatewaySection = section(GatewaySection)
     server: ServerSection = section(ServerSection)
     cli: CliSection = section(CliSection)
     logging: LoggingSection = section(LoggingSection)

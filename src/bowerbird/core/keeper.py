@@ -1,10 +1,11 @@
-"""The process above one MCP server: it takes everything the server started along (PT-24).
+"""The process above a program that runs outside of the sandbox: it takes all that the program started along.
 
-Run as a program by `child.py`, with the standard library only. Here: starting the server, reaping,
-killing the whole tree when the server has ended or Bowerbird is gone, even after kill -9. Not here: the
-protocol; the keeper holds none of the server's pipes.
+Run as a program itself, with the standard library only (PT-24, AS-53). Here: starting the program, reaping,
+killing the whole tree when the program has ended or Bowerbird is gone, even after kill -9. Not here: what is
+said over the program's pipes; the keeper holds none of them.
 
-Usage: keeper.py LIFE_FD COMMAND [ARGUMENT…]; the end of LIFE_FD ends everything.
+Usage: keeper.py LIFE_FD PROGRAM NAME [ARGUMENT…]; NAME is what the program is called as; the end of LIFE_FD
+ends everything.
 """
 
 import contextlib
@@ -19,12 +20,12 @@ _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _KILL_S = 3.0
 _AGAIN_S = 0.01
 _NOT_FOUND, _CANNOT_RUN = 127, 126
-_FOR_THE_SERVER = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD, signal.SIGUSR1)
+_FOR_THE_PROGRAM = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD, signal.SIGUSR1)
 
 
 def main(arguments: "list[str]") -> int:
-    """Run the server to its end; return its exit code, 128 + signal when it was killed."""
-    life, command = int(arguments[0]), arguments[1:]
+    """Run the program to its end; return its exit code, 128 + signal when it was killed."""
+    life, program, command = int(arguments[0]), arguments[1], arguments[2:]
     os.set_inheritable(life, False)
     parent = os.getppid()
     # Orphans of the tree become ours, so that none escapes by a double fork.
@@ -33,16 +34,16 @@ def main(arguments: "list[str]") -> int:
     _prctl(_PR_SET_PDEATHSIG, signal.SIGUSR1)
     woken, wake = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
-    for number in _FOR_THE_SERVER:
-        signal.signal(number, _only_wake)  # those sent to the group are the server's to obey
+    for number in _FOR_THE_PROGRAM:
+        signal.signal(number, _only_wake)  # those sent to the group are the program's to obey
     try:
-        child = os.posix_spawnp(command[0], command, os.environ, setsigdef=[*_FOR_THE_SERVER, signal.SIGPIPE])
+        child = os.posix_spawnp(program, command, os.environ, setsigdef=[*_FOR_THE_PROGRAM, signal.SIGPIPE])
     except (OSError, ValueError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         os.write(2, f"cannot run {command[0]}: {reason}\n".encode(errors="replace"))
         return _NOT_FOUND if isinstance(error, FileNotFoundError) else _CANNOT_RUN
     nowhere = os.open("/dev/null", os.O_RDWR)
-    for descriptor in (0, 1, 2):  # else the server's pipes would not end with the server
+    for descriptor in (0, 1, 2):  # else the program's pipes would not end with it
         os.dup2(nowhere, descriptor)
     code: int | None = None
     while code is None and os.getppid() == parent:
@@ -65,7 +66,7 @@ def _prctl(option: int, value: int) -> None:
 
 
 def _reap(child: int) -> "int | None":
-    """Reap what has ended; return the server's exit code once it is among them."""
+    """Reap what has ended; return the program's exit code once it is among them."""
     code: int | None = None
     with contextlib.suppress(ChildProcessError):
         while True:
