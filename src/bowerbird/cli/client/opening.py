@@ -28,8 +28,8 @@ def names_server(shell: Shell) -> bool:
 LOCAL = frozenset(
     {
         "admin.config", "admin.config_reload", "admin.doctor", "admin.serve", "admin.models", "admin.mcp",
-        "admin.sandbox", "admin.state", "admin.token", "admin.backup", "admin.disk", "admin.gateway",
-        "completing",
+        "admin.sandbox", "admin.state", "admin.token", "admin.backup", "admin.disk",
+        "admin.gateway", "admin.init", "admin.service", "completing",
     }
 )  # fmt: skip
 """Modules about this machine: BOWERBIRD_URL, which is said once for a shell, does not concern them."""

@@ -1,6 +1,6 @@
-"""The options of `bowerbird gateway` (AS-48).
+"""The options of `bowerbird gateway` and `bowerbird service install` (AS-48, AS-66).
 
-Here: names, types and help. Not here: what the command does (`admin/gateway.py`).
+Here: names, types and help. Not here: what the commands do.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from typer import Option
 
 
 def add_gateway(application: typer.Typer, call: Callable[..., int]) -> None:
-    """Register the command; `call(module, function, **options)` runs it."""
+    """Register the commands; `call(module, function, **options)` runs one."""
 
     @application.command("gateway")
     def gateway(  # pyright: ignore[reportUnusedFunction] - registered
@@ -20,3 +20,14 @@ def add_gateway(application: typer.Typer, call: Callable[..., int]) -> None:
     ) -> int:
         """Run allowed commands of this host for agents elsewhere, until stopped."""
         return call("admin.gateway", "gateway", bind=bind, port=port)
+
+    service = typer.Typer(help="The server as a service.", rich_markup_mode=None, no_args_is_help=True)
+
+    @service.command("install")
+    def install(  # pyright: ignore[reportUnusedFunction] - registered
+        dry_run: Annotated[bool, Option("--dry-run", help="Print the unit, and stop.")] = False,
+    ) -> int:
+        """Have systemd run `bowerbird serve` of this directory, also after a restart of the machine."""
+        return call("admin.service", "install", dry_run=dry_run)
+
+    application.add_typer(service, name="service")

@@ -98,22 +98,26 @@ def add_more_commands(application: typer.Typer, call: Callable[..., int]) -> Non
 
     @application.command("init")
     def init(  # pyright: ignore[reportUnusedFunction] - registered
-        project: Annotated[bool, Option("--project", help="Have the agent write AGENTS.md.")] = False,
-        workspace: Annotated[
-            str | None,
-            Option("-w", "--workspace", metavar="DIR", help="Directory; default: the current one."),
+        directory: Annotated[
+            str | None, Argument(metavar="[DIR]", help="Where; default: the current directory.")
         ] = None,
-        model: Annotated[str | None, Option("-m", "--model", help="provider:model.")] = None,
-        yes: Annotated[bool, Option("--yes", "-y", help="Answer yes where the policy would ask.")] = False,
+        project: Annotated[bool, Option("--project", help="Have the agent write AGENTS.md instead.")] = False,
+        workspace: Annotated[
+            str | None, Option("-w", "--workspace", metavar="DIR", help="The project of --project.")
+        ] = None,
+        model: Annotated[str | None, Option("-m", "--model", help="provider:model, for --project.")] = None,
+        dry_run: Annotated[bool, Option("--dry-run", help="Say what would be written, and stop.")] = False,
+        yes: Annotated[bool, Option("--yes", "-y", help="Ask nothing: the defaults, or the policy.")] = False,
         quiet: Annotated[bool, Option("--quiet", "-q", help="Only the answer and errors.")] = False,
         json: Annotated[bool, Option("--json", help="Write the result as JSON.")] = False,
     ) -> int:
-        """Write instructions for agents on a branch; `land` brings them into the directory."""
+        """Make a directory for a server or an assistant: settings, secrets, memory files."""
+        if not project:
+            return call("admin.init", "init", directory=directory, yes=yes, dry_run=dry_run, json=json)
         return call(
             "run.run",
             "init",
-            project=project,
-            workspace=workspace,
+            workspace=workspace or directory,
             model=model,
             yes=yes,
             quiet=quiet,

@@ -45,17 +45,8 @@ def run(shell: Shell, **values: Any) -> int:
     return run_with(shell, options, work, attended=True if talks else None)
 
 
-def init(shell: Shell, *, project: bool, **values: Any) -> int:
-    """Run `bowerbird init --project`: one turn that writes `AGENTS.md` on a new session's branch.
-
-    Raises:
-        CliExit: code 2, without `--project`.
-    """
-    if not project:
-        raise CliExit(
-            USAGE,
-            "say what: `bowerbird init --project` writes AGENTS.md, `bowerbird config init` a settings file",
-        )
+def init(shell: Shell, **values: Any) -> int:
+    """Run `bowerbird init --project`: one turn that writes `AGENTS.md` on a new session's branch."""
     from bowerbird.cli.run.slash_commands import INIT
 
     return run(shell, prompt=INIT, **values)
