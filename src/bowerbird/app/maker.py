@@ -13,7 +13,7 @@ from bowerbird.agent.branch_files import BranchStore
 from bowerbird.agent.prompt import files_block, hidden_names, load_preset, system_blocks
 from bowerbird.agent.turn import Sampling, Storage, Summaries, TurnRun, Who
 from bowerbird.app.families import ToolFamilies
-from bowerbird.app.mapping import model_settings, turn_limits, turn_policy
+from bowerbird.app.mapping import model_settings, skill_library, turn_limits, turn_policy
 from bowerbird.app.model_imports import import_for
 from bowerbird.app.sandboxes import Runtimes, SandboxNews, session_processes
 from bowerbird.config import Loaded
@@ -163,8 +163,7 @@ class SettingsTurnMaker:
         return router.switch(active), active
 
     def _skills(self, branch: "Branch") -> SkillLibrary | None:
-        section = self.settings.skills
-        return SkillLibrary(branch.root, section.directory) if section.enabled else None
+        return skill_library(self.settings, branch.root)
 
     async def _processes(self, context: "TurnContext", flags: dict[str, Any]) -> Processes:
         """Return what this turn can do with processes; the next command sees the user's edits."""

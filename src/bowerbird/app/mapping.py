@@ -3,6 +3,7 @@
 Here: which key becomes which field. Not here: loading settings, what the rooms do with them.
 """
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from bowerbird.config.sections.agent import ModelEntry, ProviderEntry
     from bowerbird.config.sections.doors import HookEntry
     from bowerbird.sessions.hooks import EventName, Hook
+    from bowerbird.skills import SkillLibrary
     from bowerbird.store import StoreOptions
     from bowerbird.tools.web.web_tools import WebSettings
     from bowerbird.workspace import FlagRules, HistoryRules, WorkspaceLimits
@@ -204,6 +206,22 @@ def landing_rules(loaded: Loaded, workspace: Path | None) -> "FlagRules":
         ignore=section.ignore,
         agent_config=(*loaded.settings.memory.protected, *in_use),
     )
+
+
+def skill_library(settings: Settings, workspace: Path | None) -> "SkillLibrary | None":
+    """Return the skills of a workspace, None when they are off.
+
+    What a skill asks for is there when this process has the variable, or the sandbox is given it, and when
+    agents may use the bridge (AS-45).
+    """
+    from bowerbird.skills import SkillLibrary
+
+    section, gateway = settings.skills, settings.gateway
+    if not section.enabled:
+        return None
+    shown = {name: value.reveal() for name, value in settings.sandbox.env.items()}
+    bridges = frozenset(name for name in gateway.bridges if gateway.enabled and gateway.for_agents(name))
+    return SkillLibrary(workspace, section.directory, env={**os.environ, **shown}, bridges=bridges)
 
 
 def git_rules(settings: Settings) -> "HistoryRules":

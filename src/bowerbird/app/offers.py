@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from bowerbird.agent.permissions import offered
 from bowerbird.agent.prompt import list_presets, load_preset
 from bowerbird.app.maker import offered_tools
-from bowerbird.app.mapping import turn_policy
+from bowerbird.app.mapping import skill_library, turn_policy
 from bowerbird.app.sandboxes import process_settings
 from bowerbird.config import Settings
 from bowerbird.core.errors import ConfigError, InvalidArgument
@@ -142,10 +142,7 @@ class SettingsOffers:
 
     def skills(self) -> SkillLibrary | None:
         """See `Offers`."""
-        section = self._settings.skills
-        if not section.enabled:
-            return None
-        return SkillLibrary(Path(self._settings.agent.workspace), section.directory)
+        return skill_library(self._settings, Path(self._settings.agent.workspace))
 
     def skills_dir(self) -> Path | None:
         """See `Offers`."""

@@ -62,8 +62,8 @@ def split_front_matter(data: bytes) -> tuple[bytes, bytes]:
     return match[1], body
 
 
-def parse_skill(data: bytes, directory: Path, *, bundled: bool = False) -> Skill:
-    """Return the skill that a SKILL.md in `directory` describes.
+def parse_skill(data: bytes, directory: Path | None, *, bundled: bool = False) -> Skill:
+    """Return the skill that a SKILL.md in `directory` describes; None = it lies in none yet.
 
     Raises:
         SkillProblem: the front matter does not parse or breaks a rule; nothing is repaired.
@@ -73,6 +73,7 @@ def parse_skill(data: bytes, directory: Path, *, bundled: bool = False) -> Skill
     name, description = fields.pop("name", None), fields.pop("description", None)
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise SkillProblem(f"name is {name!r}; use lower-case letters, digits and '-', at most 64")
+    directory = directory or Path(name)
     if name != directory.name:
         raise SkillProblem(f"name is {name!r} but the directory is {directory.name!r}")
     if not isinstance(description, str) or not 1 <= len(description.strip()) <= 1024:

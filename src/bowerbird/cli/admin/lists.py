@@ -36,14 +36,14 @@ def tools(shell: Shell, *, json: bool) -> int:
 
 def skills(shell: Shell, *, json: bool, workspace: str | None) -> int:
     """List skills, hidden ones with the reason."""
-    from bowerbird.skills import SkillLibrary
+    from bowerbird.app.mapping import skill_library
 
     directory = directory_of(workspace)
-    section = shell.load(directory).settings.skills
-    if not section.enabled:
+    library = skill_library(shell.load(directory).settings, directory)
+    if library is None:
         shell.terminal.note("skills are off (skills.enabled)")
         return DONE
-    found = SkillLibrary(directory, section.directory).all()
+    found = library.all()
     if json:
         data = [
             {

@@ -7,7 +7,7 @@ Here: those lists, and writing skills. Not here: how they are chosen for a turn 
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 from pydantic import Field
 from starlette.responses import Response
 
@@ -17,7 +17,17 @@ from bowerbird.server.common.errors import invalid, problem
 from bowerbird.server.common.json_answers import NOT_BLANK, answer
 from bowerbird.server.common.ownership import owned_session
 from bowerbird.server.conversations.skill_files import NAME, delete_skill, write_skill
-from bowerbird.server.routes.common import Admin, Body, Context, Shown, StatusShown, Viewer
+from bowerbird.server.conversations.uploads import staging
+from bowerbird.server.http.multipart import receive_files
+from bowerbird.server.routes.common import (
+    MULTIPART_FILES,
+    Admin,
+    Body,
+    Context,
+    Shown,
+    StatusShown,
+    Viewer,
+)
 from bowerbird.sessions.shown import tool_row
 from bowerbird.skills.commands import custom_commands
 
@@ -62,6 +72,12 @@ class NewSkill(Body):
     name: Annotated[str, Field(pattern=rf"^{NAME}$")]
     description: Annotated[str, Field(min_length=1, max_length=1024, pattern=NOT_BLANK)]
     body: Annotated[str, Field(max_length=MAX_BODY)]
+
+
+class SkillListed(NamedShown):
+    """A skill; `hidden` says why agents do not see it."""
+
+    hidden: str | None
 
 
 class AgentShown(NamedShown):
@@ -132,12 +148,19 @@ async def commands(
     return answer([command.record() for command in found])
 
 
-@router.get("/skills", response_model=list[NamedShown], summary="Skills that agents see")
-async def skills(context: Context, caller: Viewer) -> Response:
+@router.get("/skills", response_model=list[SkillListed], summary="Skills that agents see")
+async def skills(
+    context: Context,
+    caller: Viewer,
+    every: Annotated[bool, Query(alias="all", description="Hidden ones, too, with the reason.")] = False,
+) -> Response:
     """Those of the default workspace and the bundled ones."""
     del caller
     library = context.offers.skills()
-    return answer(_listed(await to_thread(library.offered)) if library is not None else [])
+    if library is None:
+        return answer([])
+    found = await to_thread(library.all if every else library.offered)
+    return answer([{"name": s.name, "description": s.description, "hidden": s.hidden} for s in found])
 
 
 @router.get("/skills/{name}", response_model=SkillShown, summary="One skill with its text")
@@ -168,6 +191,29 @@ async def new_skill(
     description = " ".join(wanted.description.split())
     await to_thread(write_skill, directory, Named(wanted.name, description), wanted.body, overwrite=overwrite)
     return answer({"name": wanted.name, "description": description})
+
+
+@router.post(
+    "/skills/archive", response_model=NamedShown, openapi_extra=MULTIPART_FILES, summary="Install a skill"
+)
+async def new_archive(
+    request: Request, context: Context, caller: Admin, overwrite: Annotated[bool, Query()] = False
+) -> Response:
+    """From a zip file of at most 5 MiB, 500 entries, 20 MiB unpacked; 422 names the entry that cannot be."""
+    from bowerbird.server.conversations.skill_archives import install_archive
+
+    del caller
+    directory = context.offers.skills_dir()
+    if directory is None:
+        raise problem("conflict", "skills are turned off (skills.enabled)")
+    context.store.require_space()
+    async with staging(context.data_dir) as place:
+        kind = request.headers.get("content-type", "")
+        received = await receive_files(request.stream(), kind, place, context.settings)
+        if len(received) != 1:
+            raise invalid(("body", "files"), "send one archive at a time")
+        skill = await to_thread(install_archive, directory, received[0].source, overwrite=overwrite)
+    return answer({"name": skill.name, "description": skill.description})
 
 
 @router.delete("/skills/{name}", response_model=StatusShown, summary="Delete a skill")

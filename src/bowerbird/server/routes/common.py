@@ -15,6 +15,7 @@ from bowerbird.server.common.forms import Body, StrictBody, whole
 from bowerbird.server.common.json_answers import MAX_PAGE
 
 __all__ = (
+    "MULTIPART_FILES",
     "Admin",
     "Body",
     "Context",
@@ -39,6 +40,30 @@ Admin = Annotated[Caller, Depends(require("admin"))]
 
 ConversationId = Annotated[str, Path(description="Id of a conversation; opaque.")]
 Limit = Annotated[int, Query(ge=1, le=MAX_PAGE, description="At most so many.")]
+
+
+MULTIPART_FILES: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "required": ["files"],
+                    "properties": {
+                        "files": {
+                            "type": "array",
+                            "minItems": 1,
+                            "maxItems": 50,
+                            "items": {"type": "string", "format": "binary"},
+                        }
+                    },
+                }
+            }
+        },
+    }
+}
+"""Description of a body of files, for routes that read it themselves."""
 
 
 class Shown(BaseModel):

@@ -25,7 +25,7 @@ from bowerbird.server.conversations.uploads import (
 )
 from bowerbird.server.http.downloads import file_answer, is_known, validators
 from bowerbird.server.http.multipart import receive_files
-from bowerbird.server.routes.common import Context, ConversationId, Shown, User, Viewer
+from bowerbird.server.routes.common import MULTIPART_FILES, Context, ConversationId, Shown, User, Viewer
 from bowerbird.sessions.file_text import shown_file
 
 
@@ -87,27 +87,6 @@ class UploadShown(Shown):
     uploaded: list[str]
 
 
-_UPLOAD: dict[str, Any] = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "multipart/form-data": {
-                "schema": {
-                    "type": "object",
-                    "required": ["files"],
-                    "properties": {
-                        "files": {
-                            "type": "array",
-                            "minItems": 1,
-                            "maxItems": 50,
-                            "items": {"type": "string", "format": "binary"},
-                        }
-                    },
-                }
-            }
-        },
-    }
-}
 _BYTES: dict[int | str, dict[str, Any]] = {
     200: {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}},
     206: {
@@ -161,7 +140,9 @@ async def file(
     return answer(await to_thread(shown_file, opened), headers=headers)
 
 
-@router.post("/workspace/upload", response_model=UploadShown, openapi_extra=_UPLOAD, summary="Upload files")
+@router.post(
+    "/workspace/upload", response_model=UploadShown, openapi_extra=MULTIPART_FILES, summary="Upload files"
+)
 async def upload(
     request: Request,
     context: Context,
