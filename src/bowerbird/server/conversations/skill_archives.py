@@ -5,10 +5,12 @@ as single texts (`skill_files.py`).
 """
 
 import contextlib
+import io
 import os
 import secrets
 import shutil
 import stat
+import struct
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -24,6 +26,17 @@ MOST_ENTRIES = 500
 UNPACKED_BYTES = 20 << 20
 _CHUNK = 1 << 16
 _PLACE = ("body", "files")
+_BROKEN = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    NotImplementedError,
+    RuntimeError,
+    EOFError,
+    ValueError,
+    IndexError,
+)
+"""What Python's reader raises for archives that are none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +60,12 @@ def install_archive(root: Path, archive: Path, *, overwrite: bool) -> Skill:
     fresh = root / f".upload.{secrets.token_hex(4)}"
     fresh.mkdir()
     try:
-        with zipfile.ZipFile(archive) as opened:
+        # In memory: a broken archive's offsets lead outside of it, which no file system answers well.
+        with zipfile.ZipFile(io.BytesIO(archive.read_bytes())) as opened:
             entries = _checked(opened.infolist())
             _unpack(opened, entries, fresh)
         return _put(root, fresh, _skill_of(fresh, entries), overwrite=overwrite)
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, ValueError) as error:
+    except _BROKEN as error:
         raise invalid(_PLACE, f"the archive cannot be read: {str(error)[:200]}") from None
     finally:
         with contextlib.suppress(FileNotFoundError):
