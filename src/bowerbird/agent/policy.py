@@ -51,6 +51,7 @@ class Policy:
             its approval, so they need none by the cautious default class alone.
         hosts: that `web_fetch` reaches unasked, as globs; an address can carry out what was read.
             None = any.
+        unattended: nobody can be asked: what would ask is denied.
         awaiting: a plan of this agent waits for its lead's answer: until then it may only read.
         auto_approve: a person has allowed the rest of the session; what would ask, runs.
         always: what a person allowed for good when asked (`always.rules_for`); stronger than `ask`, since it
@@ -71,6 +72,7 @@ class Policy:
     awaiting: bool = False
     hosts: frozenset[str] | None = None
     always: tuple[Rule, ...] = ()
+    unattended: bool = False
 
     @classmethod
     def of(

@@ -8,7 +8,6 @@ from bowerbird.config.keys import Path
 
 ABSENT = {
     "channels": "chat channels come later",
-    "scheduler": "scheduled tasks come later",
     "transcription": "voice messages come later",
     "gateway": "the host gateway comes later",
     "claude_code": "Claude Code through the gateway comes later",
