@@ -88,11 +88,12 @@ def run_now(shell: Shell, *, task_id: str, json: bool) -> int:
 
     async def work(client: Client) -> int:
         begun = await client.run_task(task_id)
-        run = begun
+        run: Row = begun
         while run["status"] == "running":
             await asyncio.sleep(LOOK_S)
             found = await client.task_runs(task_id)
-            run = next((row for row in found if row["due"] == begun["due"]), {**run, "status": "cancelled"})
+            same = [row for row in found if row["due"] == begun["due"]]
+            run = same[0] if same else {**run, "status": "cancelled"}
         code = DONE if run["status"] == "done" else FAILED
         if json:
             shell.json(run)
@@ -133,15 +134,11 @@ def _changed(shell: Shell, task_id: str, changes: Mapping[str, Any] | None, said
 
 
 def _next(row: Row) -> str:
+    if not row["active"]:
+        return "over"
     if row["paused"]:
         return "paused"
-    return (
-        _time(row["next_run"])
-        if row["active"] and row["next_run"]
-        else "over"
-        if not row["active"]
-        else "now"
-    )
+    return _time(row["next_run"]) if row["next_run"] else "now"
 
 
 def _time(iso: str | None) -> str:

@@ -4,13 +4,13 @@ Here: the routes, whose tasks a caller sees. Not here: what a task may be (`sche
 runs.
 """
 
-from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query
 from pydantic import Field
 from starlette.responses import Response
 
+from bowerbird.scheduler.changes import Sees
 from bowerbird.scheduler.schedules import Schedules
 from bowerbird.scheduler.task_rules import InvalidTask, NewTask
 from bowerbird.server.common.context import Caller, ServerContext
@@ -18,7 +18,6 @@ from bowerbird.server.common.errors import Problem, invalid
 from bowerbird.server.common.json_answers import answer, clean
 from bowerbird.server.conversations.conversations import workspace_of
 from bowerbird.server.routes.common import Context, Shown, StrictBody, User, Viewer
-from bowerbird.store.rows.schedules import TaskRow
 
 router = APIRouter(prefix="/api/schedules", tags=["schedules"])
 
@@ -111,11 +110,12 @@ async def schedules(
 @router.post("", response_model=ScheduleShown, summary="Make a scheduled task")
 async def add(wanted: NewSchedule, context: Context, caller: User) -> Response:
     """Its answers go to `channel` and `chat_id`; without, they are in its conversation."""
-    given = wanted.model_dump()
+    given: dict[str, Any] = wanted.model_dump()
     if wanted.channel is not None and caller.role != "admin":
         raise invalid(("body", "channel"), "Invalid channel: only an admin may name a chat here")
     workspace = None if wanted.workspace is None else workspace_of(context, wanted.workspace)
-    new = NewTask(**{**given, "prompt": clean(wanted.prompt), "owner": caller.owner, "workspace": workspace})
+    given |= {"prompt": clean(wanted.prompt), "owner": caller.owner, "workspace": workspace}
+    new = NewTask(**given)
     try:
         return answer(await _part(context).add(new))
     except InvalidTask as error:
@@ -165,7 +165,7 @@ def _part(context: ServerContext) -> Schedules:
     return context.sessions.part(Schedules)
 
 
-def _sees(caller: Caller) -> Callable[[TaskRow], bool]:
+def _sees(caller: Caller) -> Sees:
     return lambda task: caller.owns(task.owner)
 
 
