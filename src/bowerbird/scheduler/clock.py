@@ -160,23 +160,23 @@ class Clock:
             if task.next_run is None:
                 await store.write(lambda c, task=task: plan(c, task.id, now, rules))
                 self._news.set()
-            elif room > 0 and task.id not in seen.at_work and await self._fired(task):
-                room -= 1
+            elif room > 0 and task.id not in seen.at_work:
+                await self._fired(task)
+                room -= 1  # also where another server was first: it has taken the place
 
-    async def _fired(self, task: TaskRow) -> bool:
+    async def _fired(self, task: TaskRow) -> None:
         try:
             await self.open_session(task)
             limits, rules = self._service.settings, self._rules()
             fired = await self._store.write(lambda c: fire(c, task.id, self._now(), rules, limits))
         except (QueueFull, StorageFull, StoreError) as error:
             _log.warning("schedule %s waits: %s", task.id, error)
-            return False
+            return
         except (BowerbirdError, OSError) as error:
             await self._take_out(task, str(error))
-            return False
+            return
         if fired is not None:
             await self.go_on(fired)
-        return fired is not None
 
     async def go_on(self, fired: Fired) -> None:
         """Have a run that was begun driven, and shown."""
