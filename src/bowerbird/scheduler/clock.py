@@ -18,7 +18,7 @@ from sqlalchemy import Connection
 
 from bowerbird.core.errors import BowerbirdError, InvalidArgument, QueueFull, StorageFull, StoreError
 from bowerbird.core.timestamps import from_iso, to_iso
-from bowerbird.scheduler.endings import Parts, invalid, settle_left
+from bowerbird.scheduler.endings import Around, invalid, settle_left
 from bowerbird.scheduler.firing import AT_ONCE, Fired, fire, note_look, plan, retry, thread_of_task
 from bowerbird.scheduler.task_rules import ScheduleRules, utc_now
 from bowerbird.sessions.values import NewSession
@@ -90,9 +90,9 @@ class Clock:
         self._task: asyncio.Task[None] | None = None
 
     @property
-    def parts(self) -> Parts:
-        """How a channel cuts texts."""
-        return self._service.outbox.parts
+    def around(self) -> Around:
+        """The present, and how channels cut texts."""
+        return Around(self._now(), self._service.outbox.parts)
 
     def start(self) -> None:
         """Look from now on."""
@@ -149,10 +149,10 @@ class Clock:
         self._noted = now
         seen = await store.read(lambda c: found(c, to_iso(now)))
         for run in seen.left:
-            await store.write(lambda c, run=run: settle_left(c, run, self.parts))
+            await store.write(lambda c, run=run: settle_left(c, run, self.around))
         room = seen.room
         for run in seen.retries[: max(0, room)]:
-            turn = await store.write(lambda c, run=run: retry(c, run, self._now(), self.parts))
+            turn = await store.write(lambda c, run=run: retry(c, run, self.around))
             if turn is not None:
                 room -= 1
                 await self._service.wake(turn)

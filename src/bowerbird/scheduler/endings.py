@@ -6,7 +6,7 @@ without its driver. Not here: beginning a run (`firing.py`), the decision when t
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -29,6 +29,14 @@ NO_REPLY = "NO_REPLY"
 
 Parts = Callable[[str, str], Sequence[Mapping[str, Any]]]
 """Cuts a text into messages that a channel takes: (channel, text)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """The present, and how channels cut texts."""
+
+    now: datetime
+    parts: Parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +74,7 @@ def judge(state: str, stop_reason: str | None, error: RunError | None, tries: in
 
 
 def settle(
-    connection: Connection, run: RunRow, turn: TurnRow | None, ending: Ending | None, parts: Parts
+    connection: Connection, run: RunRow, turn: TurnRow | None, ending: Ending | None, around: Around
 ) -> None:
     """Record a run's end; one that was settled before is only brought up to date.
 
@@ -78,7 +86,7 @@ def settle(
         return
     state, stop, error, text, cost = _how(turn, ending)
     verdict = judge(state, stop, error, run.tries)
-    now = datetime.now(UTC)
+    now = around.now
     status, said = verdict.status, verdict.error[:STATUS_CHARS]
     retry_at = None if verdict.retry_s is None else to_iso(now + timedelta(seconds=verdict.retry_s))
     if run.ended_at is not None and retry_at is not None:
@@ -97,7 +105,7 @@ def settle(
     update_task(connection, task.id, **values)
     if session is not None and turn is not None:
         if status == "done":
-            _answer(connection, task, session, turn, text, parts)
+            _answer(connection, task, session, turn, text, around.parts)
         elif status == "failed":
             _tell(
                 connection,
@@ -193,6 +201,6 @@ def _send(
     insert_parcels(connection, rows)
 
 
-def settle_left(connection: Connection, run: RunRow, parts: Parts) -> None:
+def settle_left(connection: Connection, run: RunRow, around: Around) -> None:
     """Settle a run whose turn ended without a driver, say because it was cancelled while it waited."""
-    settle(connection, run, find_turn(connection, run.turn_id), None, parts)
+    settle(connection, run, find_turn(connection, run.turn_id), None, around)

@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 from bowerbird.core.errors import SessionError, TurnRunning
 from bowerbird.core.timestamps import from_iso, to_iso
 from bowerbird.scheduler.catching_up import after_downtime, after_firing
-from bowerbird.scheduler.endings import RETRY_S, Parts, invalid, settle_left
+from bowerbird.scheduler.endings import RETRY_S, Around, invalid, settle_left
 from bowerbird.scheduler.task_rules import InvalidTask, ScheduleRules, check, planned
 from bowerbird.scheduler.times import BadValue
 from bowerbird.sessions.inbox.accept import Accepted, Offered, accept
@@ -191,13 +191,13 @@ def _made_up(task: TaskRow) -> str:
     return f"\n\n[This run stands for {times} that passed while Bowerbird was not running.]"
 
 
-def retry(connection: Connection, run: RunRow, now: datetime, parts: Parts) -> TurnRow | None:
+def retry(connection: Connection, run: RunRow, around: Around) -> TurnRow | None:
     """Queue the failed turn of a run again; None when that is not to be, or not now."""
     alone(connection)
     fresh = run_of_turn(connection, run.turn_id)
     if fresh is None or fresh.ended_at is not None or fresh.retry_at is None:
         return None
-    if from_iso(fresh.retry_at) > now or busy_runs(connection) >= AT_ONCE:
+    if from_iso(fresh.retry_at) > around.now or busy_runs(connection) >= AT_ONCE:
         return None
     turn: TurnRow | None = None
     try:
@@ -208,7 +208,7 @@ def retry(connection: Connection, run: RunRow, now: datetime, parts: Parts) -> T
         pass  # a person was first
     except SessionError:
         # The conversation has gone on, or is gone: the failure stands.
-        settle_left(connection, msgspec.structs.replace(fresh, tries=len(RETRY_S)), parts)
+        settle_left(connection, msgspec.structs.replace(fresh, tries=len(RETRY_S)), around)
         return None
     update_run(connection, fresh, status="running", retry_at=None)
     return turn

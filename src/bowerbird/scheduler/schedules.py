@@ -173,7 +173,7 @@ class Schedules(SessionPart):
         del session
         run = run_of_turn(connection, turn.turn_id) if turn.kind == KIND else None
         if run is not None:
-            settle(connection, run, turn, ending, self.clock.parts)
+            settle(connection, run, turn, ending, self.clock.around)
 
     # ------------------------------------------------------------ life
 
