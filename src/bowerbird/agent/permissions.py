@@ -59,6 +59,13 @@ def decide(tool: Judged, arguments: Mapping[str, Any], mode: Mode, policy: Polic
         >>> decide(think_tools()[0], {"thought": "x"}, "plan", Policy()).action
         'allow'
     """
+    decision = _decided(tool, arguments, mode, policy)
+    if decision.action == "ask" and policy.unattended:
+        return Decision("deny", f"{decision.reason}, and nobody can be asked in this run")
+    return decision
+
+
+def _decided(tool: Judged, arguments: Mapping[str, Any], mode: Mode, policy: Policy) -> Decision:
     if mode == "plan" and not _in_plan_mode(tool, arguments):
         return Decision("deny", f"{tool.name} is not available in plan mode; call exit_plan_mode first")
     if policy.role is not None and tool.name not in policy.role:

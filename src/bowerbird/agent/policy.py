@@ -52,6 +52,7 @@ class Policy:
         hosts: that `web_fetch` reaches unasked, as globs; an address can carry out what was read.
             None = any.
         bridges: of the host's gateway, whose commands run unasked.
+        unattended: nobody can be asked: what would ask is denied.
         awaiting: a plan of this agent waits for its lead's answer: until then it may only read.
         auto_approve: a person has allowed the rest of the session; what would ask, runs.
         always: what a person allowed for good when asked (`always.rules_for`); stronger than `ask`, since it
@@ -73,6 +74,7 @@ class Policy:
     hosts: frozenset[str] | None = None
     always: tuple[Rule, ...] = ()
     bridges: frozenset[str] = frozenset()
+    unattended: bool = False
 
     @classmethod
     def of(

@@ -192,6 +192,7 @@ class TurnRun:
             one, which names the running model.
         history: what was said before. If it ends with calls without results, exactly these run
             first: step mode and resume after a crash are the same path.
+        history_turns: how many turns before this one a session sends, None for all.
         new: messages that begin the turn; yielded as `UserStep`s. Empty when a turn is resumed.
         used: what earlier attempts of this turn used; its `model_calls` count as iterations.
         answers: decisions already journalled, by call id: those calls do not ask again.
@@ -210,6 +211,7 @@ class TurnRun:
     branch: "Branch | None" = None
     system: tuple[str, ...] | Callable[[], tuple[str, ...]] = ()
     history: History = field(default_factory=History)
+    history_turns: int | None = None
     new: tuple[Message, ...] = ()
     limits: Limits = field(default_factory=Limits)
     policy: Policy = field(default_factory=Policy)

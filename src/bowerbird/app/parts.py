@@ -18,6 +18,7 @@ from bowerbird.app.memory import session_memory
 from bowerbird.app.own import own_workspace
 from bowerbird.app.own_commands import own_commands
 from bowerbird.app.sandboxes import Runtimes, SandboxNews
+from bowerbird.app.schedules import session_schedules
 from bowerbird.app.subagents import door_tournaments, session_children
 from bowerbird.app.teams import session_teams
 from bowerbird.app.tracing import Traces
@@ -71,6 +72,7 @@ def session_parts(ground: Ground, service: SessionService) -> Sequence[SessionPa
         door_tournaments(ground, service, children),
         session_teams(ground, service, records.boards),
         session_memory(ground, service),
+        session_schedules(ground, service),
         PermissionRules(store),
         SessionSearch(store),
         Hooks(lambda: hooks_of(ground.maker.settings), live),  # last: they see the tools of all

@@ -38,7 +38,11 @@ end
 complete -c bowerbird -a '(__bowerbird_words)'
 """,
 }
-_GROUPS = {"config": ("check", "show", "explain", "init", "schema", "reload"), "model": ("fetch",)}
+_GROUPS = {
+    "config": ("check", "show", "explain", "init", "schema", "reload"),
+    "model": ("fetch",),
+    "tasks": ("add", "list", "runs", "run-now", "pause", "resume", "cancel"),
+}
 _SESSION_FIRST = ("diff", "land", "discard", "show", "rename", "delete", "resume", "fork", "export")
 _PATHS_AFTER = ("diff", "land")
 _ANYWHERE = ("--config", "--env-file", "--data-dir", "--no-color", "--help")

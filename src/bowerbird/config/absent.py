@@ -8,7 +8,6 @@ from bowerbird.config.keys import Path
 
 ABSENT = {
     "channels": "chat channels come later",
-    "scheduler": "scheduled tasks come later",
     "transcription": "voice messages come later",
     "claude_code": "Claude Code through the gateway comes later",
     "protocols": "other protocols come later",

@@ -23,6 +23,7 @@ from bowerbird.config.sections.doors import (
     HooksSection,
     McpSection,
     McpServer,
+    SchedulerSection,
     ServerSection,
     SkillsSection,
     ToolsSection,
@@ -95,6 +96,7 @@ class Settings(BaseSettings):
     memory: MemorySection = section(MemorySection)
     skills: SkillsSection = section(SkillsSection)
     web: WebSection = section(WebSection)
+    scheduler: SchedulerSection = section(SchedulerSection)
     delegation: DelegationSection = section(DelegationSection)
     teams: TeamsSection = section(TeamsSection)
     mcp: McpSection = section(McpSection)

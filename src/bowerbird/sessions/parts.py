@@ -14,11 +14,12 @@ from sqlalchemy import Connection
 
 from bowerbird.agent.turn import TurnRun
 from bowerbird.core.usage import Usage
-from bowerbird.sessions.turn_maker import TurnContext
+from bowerbird.sessions.turn_maker import TurnContext, TurnMaker
 from bowerbird.store.rows.sessions import SessionRow
 from bowerbird.store.rows.turns import TurnRow
 
 if TYPE_CHECKING:
+    from bowerbird.sessions.turn.end_transaction import Ending
     from bowerbird.tools import Tool
 
 NOTHING = Usage()
@@ -43,6 +44,10 @@ class SessionPart:
         del session
         return ()
 
+    async def prepare(self, context: TurnContext) -> TurnContext:
+        """Return what a turn's run is made of, as it is to be for this turn alone; raises like `join`."""
+        return context
+
     async def join(self, run: TurnRun, context: TurnContext) -> TurnRun:
         """Return a turn's run with what this part adds: tools, prompt, notices, limits.
 
@@ -62,6 +67,9 @@ class SessionPart:
     def turn_ending(self, connection: Connection, turn: TurnRow) -> Usage | None:
         """Return what others used since the session's last turn; a part of the end's transaction."""
         del connection, turn
+
+    def ended(self, connection: Connection, session: SessionRow, turn: TurnRow, ending: "Ending") -> None:
+        """Record what a turn's end means for this part; a part of the end's transaction."""
 
     # ------------------------------------------------------------ life of the process
 
@@ -105,3 +113,13 @@ class SessionPart:
 
     async def bury(self, thread_id: str, delete: Delete) -> None:
         """Delete what belongs to a deleted session, other sessions by `delete`."""
+
+
+async def run_of(maker: TurnMaker, parts: Sequence[SessionPart], context: TurnContext) -> TurnRun:
+    """Return a turn's run with what every part makes of it; raises BowerbirdError, see `SessionPart.join`."""
+    for part in parts:
+        context = await part.prepare(context)
+    run = await maker.make(context)
+    for part in parts:
+        run = await part.join(run, context)
+    return run

@@ -210,12 +210,13 @@ class SessionService(Reader):
             # Nobody waits for the receipt; a turn that was begun must reach its driver all the same.
             await asyncio.wait([work])
             if not work.cancelled() and work.exception() is None:
-                await self._go_on(offered, work.result())
+                await self.go_on(offered, work.result())
             raise
-        await self._go_on(offered, accepted)
+        await self.go_on(offered, accepted)
         return accepted.receipt
 
-    async def _go_on(self, offered: Offered, accepted: Accepted) -> None:
+    async def go_on(self, offered: Offered, accepted: Accepted) -> None:
+        """Show an input that was accepted, and have its turn driven."""
         receipt = accepted.receipt
         if not receipt.duplicate:
             mark = input_mark(offered, receipt)
@@ -225,7 +226,7 @@ class SessionService(Reader):
         if accepted.superseded is not None:
             await self._signal(accepted.superseded, Signal("answer"))
         if accepted.wake is not None:
-            await self._wake(accepted.wake)
+            await self.wake(accepted.wake)
 
     async def take_back(self, thread_id: str, inbox_id: str) -> None:
         """Cancel an accepted input before its turn begins; every viewer is told.
@@ -271,7 +272,7 @@ class SessionService(Reader):
         wake = await self.store.write(lambda c: accept_answer(c, turn, request.id, body, sender))
         await self._signal(turn, Signal("answer", request.id))
         if wake:
-            await self._wake(turn)
+            await self.wake(turn)
 
     async def cancel(self, thread_id: str) -> str:
         """Stop the running or waiting turn, or the one about to run, and what runs beside; returns its id.
@@ -300,7 +301,7 @@ class SessionService(Reader):
             self.live.publish(Published(thread_id, active.turn_id, None, mark))
         else:
             await self._signal(active, Signal("cancel"))
-            await self._wake(stopped)
+            await self.wake(stopped)
         return active.turn_id
 
     async def disconnect(self, turn_id: str) -> None:
@@ -322,7 +323,7 @@ class SessionService(Reader):
             TurnRunning: it runs. SessionError: it ended well, or a newer turn has run since.
         """
         row = await self.store.write(lambda c: queue_again(c, turn_id, thread_id))
-        await self._wake(row)
+        await self.wake(row)
         return turn_info(row)
 
     async def delete(self, thread_id: str) -> None:
@@ -367,7 +368,7 @@ class SessionService(Reader):
         if following is None and driver.was_cancelled:
             following = await self.store.write(lambda c: cancel_paused(c, ref.turn_id))
         if following is not None:
-            await self._wake(following)
+            await self.wake(following)
 
     async def drive(self, ref: TurnRef) -> None:
         """Drive a subagent's turn for its caller until it stops, outside of the dispatcher's slots."""
@@ -391,7 +392,8 @@ class SessionService(Reader):
         for driver in self._drivers.values():
             driver.drain()
 
-    async def _wake(self, turn: TurnRow) -> None:
+    async def wake(self, turn: TurnRow) -> None:
+        """Have a turn driven that was queued."""
         await self._dispatcher.submit(TurnRef(turn.thread_id, turn.turn_id, turn.attempt))
 
     async def _signal(self, turn: TurnRow, signal: Signal) -> None:

@@ -82,7 +82,7 @@ export function address(path: string): string {
   return `${origin()}${base()}${path}`;
 }
 
-async function call<Answer>(method: string, path: string, body?: unknown): Promise<Answer> {
+export async function call<Answer>(method: string, path: string, body?: unknown): Promise<Answer> {
   const response = await send(method, path, body);
   return (await response.json()) as Answer;
 }

@@ -25,6 +25,7 @@ const AttemptsPage = lazy(() => import("../dev/attempts.tsx"));
 const SkillsPage = lazy(() => import("../dev/skills.tsx"));
 const MemoryPage = lazy(() => import("../dev/memory.tsx"));
 const SandboxPage = lazy(() => import("../dev/sandbox.tsx"));
+const SchedulesPage = lazy(() => import("../schedules/page.tsx"));
 const PermissionsPage = lazy(() => import("../dev/permissions.tsx"));
 const TokensPage = lazy(() => import("../dev/tokens.tsx"));
 
@@ -59,6 +60,9 @@ function Pages({ face }: { face: Face }) {
         </Route>
         <Route path={`${prefix}/usage`}>
           <UsagePage />
+        </Route>
+        <Route path={`${prefix}/schedules`}>
+          <SchedulesPage />
         </Route>
         <Route path={`${prefix}/permissions`}>
           <PermissionsPage />

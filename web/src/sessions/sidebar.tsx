@@ -1,6 +1,6 @@
 /** The list of sessions beside every page: state, changed files, cost, age; search, rename, fork, delete. */
 
-import { Bell, Box, Brain, ChartNoAxesColumn, CircleUserRound, Code, Ellipsis, GitFork, GraduationCap, History, KeyRound, LayoutGrid, LogOut, Moon, Pencil, Plus, Search, ShieldQuestion, Sparkles, Sun, SunMoon, Trash2 } from "lucide-react";
+import { Bell, Box, Brain, CalendarClock, ChartNoAxesColumn, CircleUserRound, Code, Ellipsis, GitFork, GraduationCap, History, KeyRound, LayoutGrid, LogOut, Moon, Pencil, Plus, Search, ShieldQuestion, Sparkles, Sun, SunMoon, Trash2 } from "lucide-react";
 import { useEffect, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { api, token } from "../api/client.ts";
@@ -220,6 +220,9 @@ export function Sidebar({ current, onNew }: { current: string | null; onNew: () 
         <IconButton icon={Bell} label={notify ? t.notifyStop : t.notifyStart} pressed={notify} onClick={() => void askNotify().catch(complain)} />
         <Link className="button icon plain" href={links.landings} aria-label={face === "dev" ? t.landings : t.keptChanges} title={face === "dev" ? t.landings : t.keptChanges}>
           <History size={18} aria-hidden="true" />
+        </Link>
+        <Link className="button icon plain" href={links.schedules} aria-label={t.schedules} title={t.schedules}>
+          <CalendarClock size={18} aria-hidden="true" />
         </Link>
         {face === "dev" && (
           <>

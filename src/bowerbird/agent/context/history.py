@@ -11,7 +11,7 @@ messages as the run that wrote it.
 
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 from bowerbird.agent.context.sending import EFFECT_UNKNOWN, NOT_EXECUTED, Sending, closed, results_id
@@ -58,6 +58,22 @@ class History:
     injected: AbstractSet[str] = frozenset()
     last_context: int = 0
     sending: Sending | None = field(default=None, compare=False, repr=False)
+
+    def recent(self, turns: int | None) -> "History":
+        """Return the turn that it ends with and at most so many turns before it; None = all."""
+        if turns is None:
+            return self
+        starts = [at for at, message in enumerate(self.messages) if self._is_asked(message)]
+        if len(starts) <= turns + 1:
+            return self
+        kept = tuple(self.messages[starts[-1 - turns] :])
+        ids = {message.id for message in kept}
+        summed = tuple(made for made in self.compactions if made.from_id in ids and made.to_id in ids)
+        return replace(self, messages=kept, compactions=summed, last_context=0, sending=None)
+
+    def _is_asked(self, message: Message) -> bool:
+        has_results = any(isinstance(block, ToolResultBlock) for block in message.content)
+        return message.role == "user" and message.id not in self.injected and not has_results
 
     @classmethod
     def of(cls, events: Iterable[RunEvent], unsent: Iterable[str] = ()) -> "History":

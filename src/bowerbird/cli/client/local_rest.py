@@ -4,10 +4,10 @@ Here: those of the local client. Not here: sessions, turns, review (`local.py`).
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from bowerbird.cli.client.protocol import Contest, Row
 from bowerbird.cli.terminal.exits import USAGE, CliExit
@@ -22,6 +22,7 @@ from bowerbird.skills.commands import custom_commands
 if TYPE_CHECKING:
     from bowerbird.app.application import Application
     from bowerbird.core.events import SubagentEnd, SubagentStart
+    from bowerbird.scheduler.schedules import Schedules
     from bowerbird.sessions.lookup import By
     from bowerbird.sessions.permission_rules import PermissionRules
     from bowerbird.sessions.subagents.for_doors import DoorSubagents
@@ -183,6 +184,44 @@ class LocalRest:
         """See `Client`."""
         made = await self._memory.restore("", str(self._directory), version)
         return shown.memory_version(made, current=True)
+
+    @property
+    def _schedules(self) -> "Schedules":
+        from bowerbird.scheduler.schedules import Schedules
+
+        return self._sessions.part(Schedules)
+
+    async def scheduled_tasks(self, *, every: bool) -> list[Row]:
+        """See `Client`."""
+        return await self._schedules.list(every=every)
+
+    async def add_task(self, wanted: Mapping[str, Any]) -> Row:
+        """See `Client`."""
+        from bowerbird.scheduler.task_rules import NewTask
+
+        return await self._schedules.add(NewTask(**wanted, workspace=str(self._directory)))
+
+    async def change_task(self, task_id: str, changes: Mapping[str, Any]) -> Row:
+        """See `Client`."""
+        return await self._schedules.change(task_id, changes)
+
+    async def cancel_task(self, task_id: str) -> Row:
+        """See `Client`."""
+        return await self._schedules.call_off(task_id)
+
+    async def task_runs(self, task_id: str) -> list[Row]:
+        """See `Client`."""
+        return list(await self._schedules.runs(task_id))
+
+    async def run_task(self, task_id: str) -> Row:
+        """See `Client`."""
+        from bowerbird.app import choose_model
+
+        loaded = self._application.loaded
+        self._application.maker.use(loaded, choose_model(loaded).name)
+        task = await self._schedules.get(task_id)
+        await self._application.drive(task["conversation_id"])
+        return await self._schedules.run_now(task_id)
 
     async def permissions(self) -> list[Row]:
         """See `Client`."""

@@ -38,7 +38,8 @@ SERVER_COMMANDS = frozenset(
         "approve", "attempt", "cancel", "comment", "config reload", "delete", "deny", "diff", "discard",
         "export", "fork", "land", "landings", "landings fix", "memory log", "memory restore", "rename",
         "resume", "run", "send", "sessions", "show", "subagents discard", "subagents list", "subagents merge",
-        "subagents show", "tail", "tools", "undo", "usage",
+        "subagents show", "tail", "tasks add", "tasks cancel", "tasks list", "tasks pause", "tasks resume",
+        "tasks run-now", "tasks runs", "tools", "undo", "usage",
     }
 )  # fmt: skip
 """What works with a server, for the manual."""

@@ -308,6 +308,30 @@ class Client(Protocol):
         """Make an earlier version count again; return the new one."""
         ...
 
+    async def scheduled_tasks(self, *, every: bool) -> list[Row]:
+        """Return the scheduled tasks, those that are over too for `every`."""
+        ...
+
+    async def add_task(self, wanted: Mapping[str, Any]) -> Row:
+        """Make a scheduled task on this directory; return it. Raises InvalidArgument."""
+        ...
+
+    async def change_task(self, task_id: str, changes: Mapping[str, Any]) -> Row:
+        """Change a scheduled task, pause or resume it; return it. Raises NotFound."""
+        ...
+
+    async def cancel_task(self, task_id: str) -> Row:
+        """Take a scheduled task out for good; return it. Raises NotFound."""
+        ...
+
+    async def task_runs(self, task_id: str) -> list[Row]:
+        """Return the runs of a scheduled task, newest first. Raises NotFound."""
+        ...
+
+    async def run_task(self, task_id: str) -> Row:
+        """Begin a run of a scheduled task, here where nobody else drives it; return the run."""
+        ...
+
     async def permissions(self) -> list[Row]:
         """Return what this person always allows, newest first: `id`, `scope`, `target`, `rule` …"""
         ...

@@ -5,8 +5,9 @@ Here: those requests of the server's client. Not here: the others (`server.py`).
 
 import asyncio
 import urllib.parse
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bowerbird.cli.client.protocol import Row
 from bowerbird.core.threads import to_thread
@@ -58,6 +59,30 @@ class ServerRest:
         body = {"text": fact} if thread_id is None else {"text": fact, "conversation": thread_id}
         await self._requests.ask("POST", "/api/memory", body)
 
+    async def scheduled_tasks(self, *, every: bool) -> list[Row]:
+        """See `Client`."""
+        return await self._requests.get("/api/schedules", all="true" if every else None)
+
+    async def add_task(self, wanted: Mapping[str, Any]) -> Row:
+        """See `Client`; on the server's default workspace."""
+        return await self._requests.ask("POST", "/api/schedules", dict(wanted))
+
+    async def change_task(self, task_id: str, changes: Mapping[str, Any]) -> Row:
+        """See `Client`."""
+        return await self._requests.ask("PATCH", _task(task_id), dict(changes))
+
+    async def cancel_task(self, task_id: str) -> Row:
+        """See `Client`."""
+        return await self._requests.ask("DELETE", _task(task_id))
+
+    async def task_runs(self, task_id: str) -> list[Row]:
+        """See `Client`."""
+        return await self._requests.get(_task(task_id, "/runs"))
+
+    async def run_task(self, task_id: str) -> Row:
+        """See `Client`."""
+        return await self._requests.ask("POST", _task(task_id, "/run"))
+
     async def permissions(self) -> list[Row]:
         """See `Client`."""
         return await self._requests.get("/api/permissions")
@@ -65,3 +90,7 @@ class ServerRest:
     async def remove_permission(self, rule_id: int) -> None:
         """See `Client`."""
         await self._requests.ask("DELETE", f"/api/permissions/{rule_id}")
+
+
+def _task(task_id: str, rest: str = "") -> str:
+    return f"/api/schedules/{urllib.parse.quote(task_id, safe='')}{rest}"

@@ -9,6 +9,8 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
+from bowerbird.cli.options.task_options import tasks_group
+
 Json = Annotated[bool, Option("--json", help="Write JSON.")]
 
 
@@ -123,6 +125,8 @@ def add_more_commands(application: typer.Typer, call: Callable[..., int]) -> Non
             quiet=quiet,
             output="json" if json else "text",
         )
+
+    application.add_typer(tasks_group(call), name="tasks")
 
     @application.command("permissions")
     def permissions(  # pyright: ignore[reportUnusedFunction] - registered

@@ -6,6 +6,7 @@ names those that people may look for).
 
 from ipaddress import ip_network
 from typing import Annotated, Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, BeforeValidator
 
@@ -73,6 +74,38 @@ class ServerSection(Section):
     metrics_token: Secret | None = key(None, "Token that reads /metrics.")
     max_rss_mb: Int = key(0, "Memory above which new work is refused; 0 = off.", unit="MiB", ge=0)
     on_disconnect: Literal["stop"] | None = key(None, "`stop` ends a turn whose client left.")
+
+
+def _zone(text: str) -> str:
+    try:
+        ZoneInfo(text)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise ValueError("must be a time zone, for example Europe/Rome") from None
+    return text
+
+
+class SchedulerSection(Section):
+    """Scheduled tasks."""
+
+    enabled: Flag = key(
+        False, "Whether a server runs scheduled tasks, and new ones can be made.", applies="S"
+    )
+    poll_interval: Float = key(
+        60, "Longest time between two looks at all tasks.", unit="s", applies="S", ge=1, le=3600
+    )
+    data_file: Text = key(
+        "./data/scheduled_tasks.json",
+        "File of tasks of an earlier program; imported once at start when it exists.",
+        applies="S",
+        base="file",
+    )
+    min_interval: Float = key(
+        60, "Shortest interval that a task may have.", unit="s", applies="S", ge=1, le=86_400
+    )
+    timezone: Annotated[Text, AfterValidator(_zone)] = key(
+        "UTC", "Time zone of tasks that name none.", applies="S", allowed="a time zone"
+    )
+    history_turns: Int = key(5, "Earlier runs of a task that its next one sees.", applies="S", ge=0, le=1000)
 
 
 class McpTools(Section):

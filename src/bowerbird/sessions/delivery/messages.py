@@ -18,13 +18,16 @@ from bowerbird.store.rows.outbox import OutboxRow
 from bowerbird.store.rows.sessions import SessionRow
 from bowerbird.store.rows.turns import TurnRow
 
+BY_PARTS = ("schedule",)  # kinds of turns whose part says itself what is owed (`SessionPart.ended`)
+
 
 class Parcel(msgspec.Struct, frozen=True):
     """One thing for one address, as a door gets it.
 
     Attributes:
         kind: `answer`, `request`, `error`, `file`, `schedule`, or a door's own.
-        content: `{"text": …}`; of a request also `request_id`, `request_kind`, `tools`.
+        content: `{"text": …}`; of a request also `request_id`, `request_kind`, `tools`; of a schedule
+            `silent` (without notification) and, when it failed, `is_failure`.
         since: when it was made; too old ones are given up.
         is_plain: the receiver refused the formatting: send the text as it is.
     """
@@ -44,7 +47,7 @@ def answer_parcels(
     session: SessionRow, turn: TurnRow, contents: Sequence[Mapping[str, Any]]
 ) -> tuple[OutboxRow, ...]:
     """Return the rows of a turn's final answer, one per part."""
-    return rows_of(session, turn, "schedule" if turn.kind == "schedule" else "answer", contents)
+    return rows_of(session, turn, "answer", contents)
 
 
 def error_parcels(session: SessionRow, turn: TurnRow, text: str) -> tuple[OutboxRow, ...]:

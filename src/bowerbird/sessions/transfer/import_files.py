@@ -25,6 +25,7 @@ from bowerbird.store.journal.journal import Record
 CHECKPOINTS = "checkpoints.db"
 MAX_RAW = 10_000
 _SAFE_ID = re.compile(r"[A-Za-z0-9_%@-][A-Za-z0-9._%@-]*")
+_TASK_WORDS = ("model_tier", "owner", "tz", "catch_up", "notify", "workspace", "last_status")
 _TASK_ID = re.compile(r"[0-9a-f]{8}")
 
 
@@ -71,7 +72,14 @@ def read_counters(directory: Path, bad: list[Bad], names: list[str]) -> list[Ent
 
 def read_tasks(directory: Path, bad: list[Bad], names: list[str]) -> list[Entry]:
     """Return scheduled tasks in the form they are stored."""
-    value = _json(directory / TASKS, TASKS, bad, names)
+    if (directory / TASKS).exists():
+        names.append(TASKS)
+    return tasks_in(directory / TASKS, bad)
+
+
+def tasks_in(path: Path, bad: list[Bad]) -> list[Entry]:
+    """Return the scheduled tasks of a file."""
+    value = _json(path, TASKS, bad, [])
     if value is None:
         return []
     if not isinstance(value, list):
@@ -108,7 +116,8 @@ def _task(raw: dict[str, Any]) -> dict[str, Any]:
         "last_run": None if raw.get("last_run") is None else to_iso(from_iso(str(raw["last_run"]))),
         "active": bool(raw.get("active", True)),
     }
-    return task | ({"model_tier": str(raw["model_tier"])} if raw.get("model_tier") else {})
+    words = {name: str(raw[name]) for name in _TASK_WORDS if raw.get(name)}
+    return task | words | {"paused": bool(raw.get("paused")), "fail_count": int(raw.get("fail_count") or 0)}
 
 
 def _text_or_none(value: Any) -> str | None:

@@ -10,7 +10,8 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from bowerbird.agent.turn import Inbox
+from bowerbird.agent.policy import Policy
+from bowerbird.agent.turn import Approver, Inbox
 from bowerbird.core.events import ApprovalAnswer, ApprovalRequest, Injected, UserStep
 from bowerbird.core.forms import decode
 from bowerbird.core.messages import Message, blocks_from_data
@@ -107,6 +108,24 @@ class Inboxes:
     async def poll(self) -> Sequence[Injected | UserStep]:
         """See `Inbox.poll`."""
         return [step for part in self._parts for step in await part.poll()]
+
+
+class MoneyOnly:
+    """Who is asked in a turn that nobody watches: money waits for its owner, the rest is denied."""
+
+    def __init__(self, approver: DoorApprover) -> None:
+        self._approver = approver
+
+    async def ask(self, request: ApprovalRequest) -> ApprovalAnswer | None:
+        """See `Approver.ask`."""
+        if request.kind == "budget":
+            return await self._approver.ask(request)
+        return ApprovalAnswer(request.id, "deny", "system", None)
+
+
+def approver_for(policy: Policy, approver: DoorApprover) -> Approver:
+    """Return who is asked in a turn of this policy."""
+    return MoneyOnly(approver) if policy.unattended else approver
 
 
 class DoorInbox:

@@ -41,7 +41,8 @@ from bowerbird.sessions.journal.audit_log import audit_lines
 from bowerbird.sessions.journal.events_as_records import events_of
 from bowerbird.sessions.journal.history import Loaded, is_final
 from bowerbird.sessions.live.hub import Published, SessionEvent, TurnMark
-from bowerbird.sessions.turn.approver_and_inbox import DoorApprover, DoorInbox, Inboxes
+from bowerbird.sessions.parts import run_of
+from bowerbird.sessions.turn.approver_and_inbox import DoorApprover, DoorInbox, Inboxes, approver_for
 from bowerbird.sessions.turn.background_notices import DRIVEN_BY_OTHERS
 from bowerbird.sessions.turn.begin_transaction import Begun
 from bowerbird.sessions.turn.driver_context import DriverContext
@@ -216,9 +217,7 @@ class Attempt:
             sender=ready.sender,
             inbox=self.inbox,
         )
-        run = await self.context.maker.make(context)
-        for part in self.context.parts:
-            run = await part.join(run, context)
+        run = await run_of(self.context.maker, self.context.parts, context)
         done = await self._loop(self._completed(run, ready, branch))
         newest = next(reversed(self.asked.values()), None)
         return conclude(done, None if newest is None else newest.kind)
@@ -235,11 +234,11 @@ class Attempt:
         return replace(
             run,
             branch=branch,
-            history=ready.loaded.history,
+            history=ready.loaded.history.recent(run.history_turns),
             new=(),
             used=self.usage,
             answers=ready.loaded.turn.answers,
-            approver=self.approver if self.context.attended else None,
+            approver=approver_for(run.policy, self.approver) if self.context.attended else None,
             inbox=self.inbox if run.inbox is None else Inboxes(self.inbox, run.inbox),
             changes=self.changes,
             budget=budget,

@@ -17,7 +17,13 @@ from sqlalchemy import Connection
 from bowerbird.core.errors import BowerbirdError, LandingRefused
 from bowerbird.core.events import ApprovalRequest, Notice
 from bowerbird.core.threads import ThreadDefect, in_thread
-from bowerbird.sessions.delivery.messages import answer_parcels, error_parcels, has_address, request_parcels
+from bowerbird.sessions.delivery.messages import (
+    BY_PARTS,
+    answer_parcels,
+    error_parcels,
+    has_address,
+    request_parcels,
+)
 from bowerbird.sessions.dispatch.lease import Lease
 from bowerbird.sessions.journal.audit_log import AuditLine
 from bowerbird.sessions.journal.events_as_records import events_of
@@ -126,6 +132,8 @@ class Closer:
             if last is not None and last.change is not None:
                 last.change(connection)
             insert_parcels(connection, parcels)
+            for part in self._context.parts:
+                part.ended(connection, self._session, turn, told)
             return told, ended
 
         self.let_go()
@@ -226,7 +234,7 @@ class Closer:
     def _parcels(self, ending: Ending) -> tuple[OutboxRow, ...]:
         """What the session's chat must be told of the end."""
         session, turn = self._session, self._turn
-        if not has_address(session):
+        if not has_address(session) or turn.kind in BY_PARTS:
             return ()
         if ending.text and ending.state != "failed":
             parts = self._context.outbox.parts(session.channel, ending.text)

@@ -20,10 +20,10 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
+from bowerbird.store.sql import schedule_tables, team_tables
 from bowerbird.store.sql.schema import RowId, metadata
-from bowerbird.store.sql.team_tables import team_messages, team_phases, team_requests, teammates
 
-TEAM_TABLES = (teammates, team_phases, team_messages, team_requests)  # declared beside, known here
+BESIDE = (schedule_tables, team_tables)  # declared there, known here
 
 sessions = Table(
     "sessions",
