@@ -288,8 +288,8 @@ def _read(record: Record, tools: Mapping[str, str], places: MessageSeqs) -> Step
 
 def _user(record: Record) -> UserStep:
     message = _message("user", record, blocks_from_data(record.body["content"]))
-    header = (record.body.get("sender") or {}).get("header") or ""
-    return UserStep(message, bool(record.body.get("steer")), str(header))
+    sender: dict[str, Any] = record.body.get("sender") or {}
+    return UserStep(message, bool(record.body.get("steer")), str(sender.get("header") or ""))
 
 
 def _assistant(record: Record) -> AssistantStep:
