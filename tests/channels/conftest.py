@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-from support.chats import Chatting, ChatService, chatting
+from support.chats import ChatService, Chatting, chatting
 from support.fake_models import FakeModels
 
 

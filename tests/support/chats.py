@@ -114,7 +114,9 @@ class ChatService:
             message.text, message.buttons, message.edits = text, buttons, message.edits + 1
         else:
             number = f"b{next(self._numbers)}"
-            message = Shown(number, chat_id, text, buttons, reply_to_message_id, disable_notification, is_plain)
+            message = Shown(
+                number, chat_id, text, buttons, reply_to_message_id, disable_notification, is_plain
+            )
             self.shown[number] = message
             self.sent.append(message)
         self._tell()
@@ -137,13 +139,17 @@ class ChatService:
 
     # ------------------------------------------------------------ people
 
-    async def say(self, text: str, *, user: str = "1", chat: str | None = None, **values: Any) -> IncomingMessage:
+    async def say(
+        self, text: str, *, user: str = "1", chat: str | None = None, **values: Any
+    ) -> IncomingMessage:
         """Send a message, or a command, as a person does; returns when it is accepted."""
         message = self.message(text, user=user, chat=chat, **values)
         await self.arrive(message)
         return message
 
-    def message(self, text: str, *, user: str = "1", chat: str | None = None, **values: Any) -> IncomingMessage:
+    def message(
+        self, text: str, *, user: str = "1", chat: str | None = None, **values: Any
+    ) -> IncomingMessage:
         number = next(self._numbers)
         kind = values.pop("kind", "command" if text.startswith("/") else "message")
         return IncomingMessage(

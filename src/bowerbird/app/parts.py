@@ -10,6 +10,7 @@ from pathlib import Path
 
 from bowerbird.app.background import BackgroundEnds
 from bowerbird.app.boards import SessionRecords
+from bowerbird.app.channels import session_channels
 from bowerbird.app.maker import SettingsTurnMaker
 from bowerbird.app.mapping import hooks_of, model_settings
 from bowerbird.app.mcp import SessionMcp
@@ -71,5 +72,6 @@ def session_parts(ground: Ground, service: SessionService) -> Sequence[SessionPa
         session_memory(ground, service),
         PermissionRules(store),
         SessionSearch(store),
+        session_channels(ground, service),
         Hooks(lambda: hooks_of(ground.maker.settings), live),  # last: they see the tools of all
     )

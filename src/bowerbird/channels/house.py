@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-import msgspec
-
 from bowerbird.channels.accepting import Desk
 from bowerbird.channels.admission import Role
 from bowerbird.channels.cards import CardDesk
@@ -20,23 +18,23 @@ from bowerbird.channels.contract import Channel, ChannelError
 from bowerbird.channels.delivering import ChannelDeliverer
 from bowerbird.channels.facts import Facts
 from bowerbird.channels.people import People
+from bowerbird.channels.receiving import note_state
 from bowerbird.channels.request_cards import RequestCards, RetryCards
 from bowerbird.channels.review_cards import LandedCards, ReviewCards
 from bowerbird.channels.review_commands import ReviewCommands
 from bowerbird.channels.router import Router
 from bowerbird.channels.session_commands import SessionCommands
 from bowerbird.channels.speaking import Speaker
-from bowerbird.core.errors import BowerbirdError
+from bowerbird.core.errors import BowerbirdError, ConfigError
 from bowerbird.core.events import ApprovalAnswer
 from bowerbird.core.tasks import Tasks
-from bowerbird.core.timestamps import now_iso, to_iso
+from bowerbird.core.timestamps import to_iso
 from bowerbird.sessions.live.hub import Published
 from bowerbird.sessions.parts import SessionPart
 from bowerbird.sessions.service import SessionService
 from bowerbird.sessions.values import NewSession
 from bowerbird.store.rows.channel_cards import forget_cards
 from bowerbird.store.rows.channel_updates import forget_updates
-from bowerbird.store.rows.meta import set_meta
 from bowerbird.store.store import Store
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 5.0, 300.0
@@ -129,7 +127,12 @@ class Channels(SessionPart):
         around = self._around()
         sessions = around.sessions
         self._store = sessions.store
-        self.houses = tuple(House(channel, rules, around) for channel, rules in self._made())
+        try:
+            made = self._made()
+        except ConfigError as error:  # its library is missing, say: whoever talks otherwise is served
+            _log.error("chat channels do not run: %s", error)
+            return
+        self.houses = tuple(House(channel, rules, around) for channel, rules in made)
         for house in self.houses:
             sessions.outbox.serve(house.deliverer)
             self._tasks.spawn(self._keep(house))
@@ -174,8 +177,7 @@ class Channels(SessionPart):
     async def _note(self, name: str, state: str, why: str) -> None:
         """Keep how a channel fares, for commands of other processes."""
         assert self._store is not None, "it was started"
-        said = msgspec.json.encode({"state": state, "why": why, "at": now_iso()}).decode()
-        await self._store.write(lambda c: set_meta(c, state_key(name), said), flush=False)
+        await self._store.write(lambda c: note_state(c, name, state, why), flush=False)
 
     def _heard(self, published: Published) -> None:
         """Take what this process tells viewers; returns at once."""
@@ -202,8 +204,3 @@ class Channels(SessionPart):
             except BowerbirdError as error:
                 _log.warning("channels: old rows stay for now: %s", error)
             await asyncio.sleep(HOUR_S)
-
-
-def state_key(name: str) -> str:
-    """Return the key under which a channel's state is kept in `meta`."""
-    return f"channel:{name}"

@@ -13,8 +13,6 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-import msgspec
-
 from bowerbird.channels.accepting import Desk
 from bowerbird.channels.admission import Role
 from bowerbird.channels.cards import CardDesk
@@ -27,6 +25,7 @@ from bowerbird.channels.voice_again import VoiceAgain
 from bowerbird.core.errors import BowerbirdError, QueueFull, StoreError
 from bowerbird.core.forms import decode
 from bowerbird.core.ids import new_id
+from bowerbird.core.json_text import json_text
 from bowerbird.core.tasks import Tasks
 from bowerbird.store.rows.channel_updates import (
     MOST_ATTEMPTS,
@@ -302,4 +301,4 @@ class Router:
 
 
 def _raw(message: IncomingMessage) -> str:
-    return msgspec.json.encode(message).decode()
+    return json_text(message)

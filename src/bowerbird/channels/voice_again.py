@@ -40,7 +40,7 @@ class VoiceAgain:
     def card(cls, message: IncomingMessage, thread_id: str) -> CardRow:
         """Return the card that knows the message."""
         until = to_iso(datetime.now(UTC) + timedelta(hours=RETRY_HOURS))
-        body = {"message": msgspec.to_builtins(message), "until": until}
+        body = {"message": msgspec.to_builtins(message, enc_hook=str), "until": until}
         return card_of(message.channel, message.chat_id, thread_id, cls.kind, body)
 
     async def pressed(self, press: Press) -> Outcome:

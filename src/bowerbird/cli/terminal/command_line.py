@@ -15,8 +15,8 @@ from bowerbird.cli.terminal.exits import USAGE, CliExit
 COMMANDS = (
     "run", "diff", "land", "undo", "landings", "discard", "sessions", "show", "rename", "delete", "resume",
     "fork", "doctor", "config", "model", "sandbox", "serve", "tail", "send", "cancel", "approve", "deny",
-    "comment", "usage", "token", "mcp", "memory", "state", "attempt", "subagents", "tools", "skills",
-    "agents", "completion", "complete-words", "backup", "restore", "disk", "trash", "export",
+    "comment", "usage", "token", "channels", "mcp", "memory", "state", "attempt", "subagents", "tools",
+    "skills", "agents", "completion", "complete-words", "backup", "restore", "disk", "trash", "export",
     "permissions", "init",
 )  # fmt: skip
 _VALUED = ("--config", "--env-file", "--data-dir", "--server")

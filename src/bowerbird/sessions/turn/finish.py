@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from bowerbird.workspace.registry.lock import Pin
 
 DRIVES = "drives a turn on it"
-NO_WORDS = "Done."  # what a chat hears of a turn that ended well and said nothing
 WAIT_S = 2.0  # for another process that works on the branch: most are at their end
 
 _log = logging.getLogger(__name__)
@@ -234,8 +233,6 @@ class Closer:
             return answer_parcels(session, turn, parts)
         if ending.error is not None:
             return error_parcels(session, turn, ending.error.message)
-        if ending.state == "done" and ending.stop_reason == "end_turn":
-            return answer_parcels(session, turn, [{"text": NO_WORDS}])
         return ()
 
     async def _freeze(self) -> Frozen | None:

@@ -15,6 +15,7 @@ import msgspec
 from sqlalchemy import Connection, delete, or_, select
 
 from bowerbird.core.forms import decode
+from bowerbird.core.json_text import json_text
 from bowerbird.core.timestamps import now_iso, to_iso
 from bowerbird.store.sql.channel_tables import channel_buttons, channel_cards
 
@@ -179,4 +180,4 @@ def forget_cards(connection: Connection) -> None:
 
 
 def _text(body: dict[str, Any]) -> str:
-    return msgspec.json.encode(body).decode()
+    return json_text(body)

@@ -52,11 +52,10 @@ def find_user(connection: Connection, channel: str, user_id: str) -> ChannelUser
     return None if found is None else ChannelUser(**found)
 
 
-def list_users(connection: Connection, channel: str | None = None) -> list[ChannelUser]:
-    """Return the stored list, of one channel or of all, the oldest entries first."""
-    query = select(channel_users).order_by(channel_users.c.channel, channel_users.c.at)
-    if channel is not None:
-        query = query.where(channel_users.c.channel == channel)
+def list_users_of(connection: Connection, channel: str) -> list[ChannelUser]:
+    """Return the stored list of a channel, the oldest entries first."""
+    table = channel_users.c
+    query = select(channel_users).where(table.channel == channel).order_by(table.at, table.user_id)
     return [ChannelUser(**row) for row in connection.execute(query).mappings()]
 
 
