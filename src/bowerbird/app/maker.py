@@ -83,6 +83,11 @@ class SettingsTurnMaker:
         self._model = model
         self.__dict__.pop("_families", None)
 
+    @property
+    def usual_model(self) -> str:
+        """What sessions run on that name no model, "" where nothing is chosen."""
+        return self._model
+
     def model_of(self, session: "SessionRow") -> str:
         """Return the name of the model that `session` runs on."""
         return str(session.flags.get("model") or self._model)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from bowerbird.app.background import BackgroundEnds
 from bowerbird.app.boards import SessionRecords
+from bowerbird.app.channels import session_channels
 from bowerbird.app.gateway import HostCommands
 from bowerbird.app.maker import SettingsTurnMaker
 from bowerbird.app.mapping import hooks_of, model_settings
@@ -75,5 +76,6 @@ def session_parts(ground: Ground, service: SessionService) -> Sequence[SessionPa
         session_schedules(ground, service),
         PermissionRules(store),
         SessionSearch(store),
+        session_channels(ground, service),
         Hooks(lambda: hooks_of(ground.maker.settings), live),  # last: they see the tools of all
     )

@@ -14,6 +14,7 @@ from typer._click import exceptions as click_errors  # typer carries its parser'
 
 from bowerbird.cli.client.opening import require_place
 from bowerbird.cli.options.attempt_options import add_attempt
+from bowerbird.cli.options.channel_options import channel_group
 from bowerbird.cli.options.config_options import add_config_rest
 from bowerbird.cli.options.gateway_options import add_gateway
 from bowerbird.cli.options.landing_options import add_landings
@@ -102,7 +103,13 @@ def application_of(shell: Shell) -> typer.Typer:
     application.add_typer(_config(call), name="config")
     application.add_typer(_model(call), name="model")
     application.add_typer(_sandbox(call), name="sandbox")
-    groups = {"mcp": mcp_group, "token": token_group, "memory": memory_group, "state": state_group}
+    groups = {
+        "mcp": mcp_group,
+        "token": token_group,
+        "channels": channel_group,
+        "memory": memory_group,
+        "state": state_group,
+    }
     for name, group in groups.items():
         application.add_typer(group(call), name=name)
     return application

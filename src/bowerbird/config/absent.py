@@ -7,7 +7,6 @@ reads it enters the program. Not here: keys that exist.
 from bowerbird.config.keys import Path
 
 ABSENT = {
-    "channels": "chat channels come later",
     "transcription": "voice messages come later",
     "claude_code": "Claude Code through the gateway comes later",
     "protocols": "other protocols come later",
@@ -21,8 +20,8 @@ def why_absent(path: Path) -> str | None:
     """Return what is said of a key that a later version has, None for any other.
 
     Example:
-        >>> why_absent(("channels",))
-        'not in this version (chat channels come later); take it out'
+        >>> why_absent(("gateway",))
+        'not in this version (the host gateway comes later); take it out'
     """
     name = ".".join(path)
     found = next((said for key, said in ABSENT.items() if name == key or name.startswith(f"{key}.")), None)

@@ -35,6 +35,7 @@ def owner_enabled(path: Path, settings: Settings) -> bool:
     switch = {
         "model_router": settings.model_router.enabled,
         "gateway": settings.gateway.enabled,
+        "channels": settings.channels.telegram.enabled,
     }
     server = settings.mcp_servers.get(path[1]) if head == "mcp_servers" and len(path) > 1 else None
     return server.enabled if server else switch.get(head, True)
@@ -57,7 +58,7 @@ def check(settings: Settings, *, command: bool = False) -> list[Finding]:
         _sandbox,
     )
     found = [finding for rule in rules for finding in rule(settings)]
-    return found if command else found + list(_server(settings))
+    return found if command else [*found, *_server(settings), *_channels(settings)]
 
 
 def _error(path: str, text: str) -> Finding:
@@ -149,6 +150,17 @@ def _mcp(settings: Settings) -> Iterator[Finding]:
             yield Finding(
                 "warning", (*where, "transport"), "sse is old; use streamable_http where the server has it"
             )
+
+
+def _channels(settings: Settings) -> Iterator[Finding]:
+    telegram = settings.channels.telegram
+    if telegram.enabled and not telegram.token:
+        yield _error("channels.telegram.token", "is missing, and telegram is enabled; @BotFather gives one")
+    if telegram.enabled and not telegram.allowed_users:
+        yield _warning(
+            "channels.telegram.allowed_users",
+            "is empty: nobody may write but whom `bowerbird channels pair telegram` admits",
+        )
 
 
 def _storage(settings: Settings) -> Iterator[Finding]:

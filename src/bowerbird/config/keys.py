@@ -23,6 +23,7 @@ Kind = Literal["int", "float", "bool", "text", "choice", "list", "secret", "url"
 STRICT_SECTIONS = frozenset(
     {
         "server",
+        "channels",
         "sandbox",
         "approval",
         "budgets",

@@ -19,6 +19,7 @@ from bowerbird.config.sections.agent import (
     ProvidersSection,
     RouterSection,
 )
+from bowerbird.config.sections.channels import ChannelsSection
 from bowerbird.config.sections.doors import (
     HooksSection,
     McpSection,
@@ -106,6 +107,7 @@ class Settings(BaseSettings):
     hooks: HooksSection = section(HooksSection)
     gateway: GatewaySection = section(GatewaySection)
     server: ServerSection = section(ServerSection)
+    channels: ChannelsSection = section(ChannelsSection)
     cli: CliSection = section(CliSection)
     logging: LoggingSection = section(LoggingSection)
     telemetry: TelemetrySection = section(TelemetrySection)

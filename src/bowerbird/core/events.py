@@ -46,10 +46,14 @@ def wire_stop(stop: RunStop) -> str:
 
 
 class UserStep(Tagged, frozen=True, tag="user"):
-    """A user message that entered the running turn (the first one, a steer message)."""
+    """A user message that entered the running turn (the first one, a steer message).
+
+    `header` says who wrote it, for the model alone: people see the message as it was typed.
+    """
 
     message: Message
     steer: bool = False
+    header: str = ""
 
 
 class AssistantStep(Tagged, frozen=True, tag="assistant"):

@@ -16,7 +16,7 @@ from bowerbird.core.forms import decode
 from bowerbird.sessions.catalogue import Catalogue
 from bowerbird.sessions.inbox.accept import positions
 from bowerbird.sessions.journal.audit_log import content_text
-from bowerbird.sessions.journal.messages import call_view, message_views, pending_requests
+from bowerbird.sessions.journal.messages import call_view, message_views, pending_requests, shown_sender
 from bowerbird.sessions.live.follow import follow
 from bowerbird.sessions.live.hub import Published, Subscription
 from bowerbird.sessions.thread_ids import root_of
@@ -179,6 +179,6 @@ def _queued(row: InboxRow, places: dict[str, int]) -> QueuedInput:
         position=places.get(row.turn_id or "", 0),
         kind=row.kind,
         text=content_text(body.get("content")),
-        sender=sender_of(row),
+        sender=shown_sender(sender_of(row)),
         received_at=row.received_at,
     )

@@ -13,6 +13,7 @@ import msgspec
 
 from bowerbird.core.messages import blocks_from_data, text_of
 from bowerbird.sessions.journal.audit_log import content_text
+from bowerbird.sessions.journal.messages import shown_sender
 from bowerbird.sessions.thread_ids import root_of
 
 if TYPE_CHECKING:
@@ -254,7 +255,7 @@ async def messages_page(
 def _take(record: "Record", shown: list[dict[str, Any]], calls: dict[str, dict[str, Any]]) -> None:
     body = record.body
     if record.type == "user":
-        sender = dict(body.get("sender") or {})
+        sender = shown_sender(body.get("sender") or {})
         shown.append(_message(record, "user", content_text(body.get("content")), sender=sender))
     elif record.type == "assistant":
         blocks = list(_blocks(body.get("content")))

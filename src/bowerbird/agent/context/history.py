@@ -14,6 +14,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import cast
 
+import msgspec
+
 from bowerbird.agent.context.sending import EFFECT_UNKNOWN, NOT_EXECUTED, Sending, closed, results_id
 from bowerbird.core.events import (
     AssistantStep,
@@ -118,7 +120,7 @@ class HistoryBuilder:
         self._built = None
         match event:
             case UserStep():
-                self.messages = self.messages.plus((event.message,))
+                self.messages = self.messages.plus((_with_header(event),))
             case Injected():
                 self.messages = self.messages.plus((event.message,))
                 self.injected = self.injected.plus((event.message.id,))
@@ -240,6 +242,14 @@ def result_block(outcome: ToolOutcome) -> ToolResultBlock:
     if not isinstance(content, str):
         content = [b for b in content if isinstance(b, TextBlock | ImageBlock)]
     return ToolResultBlock(outcome.call, content, outcome.status != "ok", outcome.data)
+
+
+def _with_header(event: UserStep) -> Message:
+    """Return a user's message as the model gets it: behind who wrote it, where a door said so (AS-11)."""
+    message = event.message
+    if not event.header:
+        return message
+    return msgspec.structs.replace(message, content=(TextBlock(event.header), *message.content))
 
 
 def closed_calls(messages: Sequence[Message], history: History) -> list[Message]:

@@ -5,15 +5,13 @@ Here: the commands over the server's own database. Not here: options (`options/t
 """
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from bowerbird.cli.terminal.databases import load_server
+from bowerbird.cli.admin.in_store import in_server_store
 from bowerbird.cli.terminal.exits import DONE, USAGE, CliExit
 from bowerbird.cli.terminal.shell import Shell
-from bowerbird.cli.terminal.shell import run as run_async
 from bowerbird.cli.terminal.text import harmless, table
 from bowerbird.core.timestamps import now_iso
 from bowerbird.store.rows.tokens import ROLES, TokenRow, all_tokens, expiry, make_token, revoke
@@ -74,22 +72,7 @@ def revoke_token(shell: Shell, *, name: str) -> int:
 
 def _in_store(shell: Shell, work: "Callable[[Connection], T]") -> T:
     """Run `work` in a transaction of the database that `serve` uses here."""
-    from bowerbird.app.application import make_data_dir
-    from bowerbird.app.mapping import store_options
-    from bowerbird.store.store import Store
-
-    loaded = load_server(shell, begin=True)
-
-    async def worked() -> T:
-        data_dir: Path = make_data_dir(loaded.settings.agent.data_dir)
-        options = store_options(loaded.settings)
-        store = await Store.open(loaded.database_url, data_dir=data_dir, options=options)
-        try:
-            return await store.write(work)
-        finally:
-            await store.aclose()
-
-    return run_async(worked)
+    return in_server_store(shell, lambda connection, _: work(connection))[1]
 
 
 def _data(row: TokenRow) -> dict[str, Any]:

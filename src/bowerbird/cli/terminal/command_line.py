@@ -17,7 +17,7 @@ COMMANDS = (
     "fork", "doctor", "config", "model", "sandbox", "serve", "tail", "send", "cancel", "approve", "deny",
     "comment", "usage", "token", "mcp", "memory", "state", "attempt", "subagents", "tools", "skills",
     "agents", "completion", "complete-words", "backup", "restore", "disk", "trash", "export",
-    "permissions", "init", "gateway", "service", "tasks",
+    "permissions", "init", "gateway", "service", "tasks", "channels",
 )  # fmt: skip
 _VALUED = ("--config", "--env-file", "--data-dir", "--server")
 _PLAIN = ("--no-color",)

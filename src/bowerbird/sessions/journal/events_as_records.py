@@ -178,8 +178,9 @@ def to_record(event: StepEvent, turn: str, seqs: MessageSeqs) -> NewRecord | Non
 def user_record(
     content: Sequence[Block], turn: str, sender: Mapping[str, Any], *, steer: bool = False
 ) -> NewRecord:
-    """Return the record of a user's message; `sender` has `id`, `name`, `door`."""
+    """Return the record of a user's message; `sender` has `id`, `name`, `door`, perhaps `header`."""
     known = {"id": sender.get("id"), "name": sender.get("name"), "door": sender.get("door")}
+    known |= {"header": sender["header"]} if sender.get("header") else {}
     return NewRecord("user", {"content": _blocks(content), "sender": known, "steer": steer}, turn)
 
 
@@ -287,7 +288,8 @@ def _read(record: Record, tools: Mapping[str, str], places: MessageSeqs) -> Step
 
 def _user(record: Record) -> UserStep:
     message = _message("user", record, blocks_from_data(record.body["content"]))
-    return UserStep(message, bool(record.body.get("steer")))
+    sender: dict[str, Any] = record.body.get("sender") or {}
+    return UserStep(message, bool(record.body.get("steer")), str(sender.get("header") or ""))
 
 
 def _assistant(record: Record) -> AssistantStep:

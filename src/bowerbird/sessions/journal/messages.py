@@ -4,7 +4,7 @@ Here: folding records into `MessageView`, `CallView`, `PendingRequest`. Not here
 records, the model's history (`history.py`), wire forms of a door.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, cast
 
@@ -98,6 +98,11 @@ def pending_requests(
     return list(found.values())
 
 
+def shown_sender(sender: Mapping[str, Any]) -> dict[str, Any]:
+    """Return of a sender what people are shown; the rest is for the model and for the door."""
+    return {name: sender[name] for name in ("id", "name", "door") if name in sender}
+
+
 def _said(record: Record) -> MessageView:
     return MessageView(
         id=f"msg_{record.seq}",
@@ -106,7 +111,7 @@ def _said(record: Record) -> MessageView:
         created_at=record.at,
         turn_id=record.turn,
         cursor=record.seq,
-        sender=dict(record.body.get("sender") or {}),
+        sender=shown_sender(record.body.get("sender") or {}),
     )
 
 

@@ -1,7 +1,6 @@
 """The tables of the sessions chapter (SE §2), as SQLAlchemy Core knows them.
 
-Here: columns, keys and indexes of the newest schema. Not here: how a database gets there
-(`migrations/`), queries, or anything only one database understands.
+Here: columns, keys and indexes of the newest schema. Not here: how a database gets there, queries.
 
 Times are text in the record form (`core/timestamps.py`), which sorts as it runs. Columns
 that hold a structure hold its JSON as text, written by msgspec.
@@ -20,10 +19,10 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from bowerbird.store.sql import schedule_tables, team_tables
+from bowerbird.store.sql import channel_tables, schedule_tables, team_tables
 from bowerbird.store.sql.schema import RowId, metadata
 
-BESIDE = (schedule_tables, team_tables)  # declared there, known here
+BESIDE = (channel_tables, schedule_tables, team_tables)  # declared there, known here
 
 sessions = Table(
     "sessions",

@@ -1,0 +1,72 @@
+"""The chat channels of a server, bound to settings, models and skills (AS-1 … AS-28).
+
+Here: that binding. Not here: the channels (`channels/`), which of them there are (`channels/make.py`).
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bowerbird.channels.facts import SkillFact
+from bowerbird.channels.house import Channels, Surroundings
+from bowerbird.channels.make import make_channels
+from bowerbird.core.threads import to_thread
+from bowerbird.sessions.values import NewSession
+from bowerbird.skills.library import SkillLibrary
+
+if TYPE_CHECKING:
+    from bowerbird.app.maker import SettingsTurnMaker
+    from bowerbird.app.parts import Ground
+    from bowerbird.config import Settings
+    from bowerbird.sessions.service import SessionService
+    from bowerbird.store.rows.sessions import SessionRow
+
+
+class SettingsFacts:
+    """What chats show, from the settings in force."""
+
+    def __init__(self, maker: "SettingsTurnMaker") -> None:
+        self._maker = maker
+
+    def model(self, session: "SessionRow | None") -> str:
+        """See `Facts`."""
+        return self._maker.model_of(session) if session is not None else self._maker.usual_model
+
+    def tiers(self) -> Sequence[str]:
+        """See `Facts`."""
+        router = self._maker.pool.router
+        return router.tiers if router is not None else ()
+
+    async def skills(self, session: "SessionRow | None") -> Sequence[SkillFact]:
+        """See `Facts`."""
+        settings = self._maker.settings
+        if not settings.skills.enabled:
+            return ()
+        at = session.workspace if session is not None else settings.agent.workspace
+        library = SkillLibrary(Path(at) if at else None, settings.skills.directory)
+        found = await to_thread(library.all)
+        return [SkillFact(skill.name, skill.description, skill.hidden or "") for skill in found]
+
+
+def session_channels(ground: "Ground", service: "SessionService") -> Channels:
+    """Return the channels of a process; they start only where it drives every session."""
+    maker = ground.maker
+
+    def settings() -> "Settings":
+        return maker.settings
+
+    def defaults() -> NewSession:
+        now = settings()
+        return NewSession(
+            kind="chat",
+            workspace=str(Path(now.agent.workspace).resolve()),
+            policy=now.workspace.landing,
+            hide=now.workspace.hidden,
+        )
+
+    def around() -> Surroundings:
+        return Surroundings(service, SettingsFacts(maker), defaults)
+
+    return Channels(
+        lambda: make_channels(settings, ground.store, ground.data_dir, service.executor_id), around
+    )

@@ -1,0 +1,246 @@
+"""What the outbox gives a channel: answers, questions, errors, files, as messages (SE-37, AS-19).
+
+Here: the parts of each and which of them arrived, the summary behind an answer, errors in the outbox's words.
+Not here: when to try again (`sessions/delivery/outbox.py`), what a summary or a question looks like.
+
+Each part that arrived is noted under the parcel's key, so that a crash repeats at most one.
+"""
+
+import contextlib
+import tempfile
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection
+
+from bowerbird.channels.cards import CardDesk, Face, card_of
+from bowerbird.channels.contract import Channel, Gone, Rejected, RetryLater
+from bowerbird.channels.request_cards import RequestCards, RetryCards, face_of
+from bowerbird.channels.review_cards import ReviewCards
+from bowerbird.channels.review_faces import whole
+from bowerbird.core.errors import BowerbirdError, StoreError
+from bowerbird.core.forms import decode
+from bowerbird.core.threads import to_thread
+from bowerbird.sessions.delivery.messages import Parcel
+from bowerbird.sessions.delivery.outbox import DeliveryFailed
+from bowerbird.sessions.service import SessionService
+from bowerbird.store.rows.channel_cards import CardRow, newest_card
+from bowerbird.store.rows.channel_updates import note_sent, sent_parts
+from bowerbird.store.rows.turns import MESSAGE_KINDS, find_turn, inputs_of
+
+MOST_PARTS = 10  # beyond them: the first, and the whole as a file
+SUMMARY_PART = 1000
+FILE_PART = 1001
+WHOLE_NAME = "answer.md"
+NO_REPLY = "NO_REPLY"
+
+Failed = Callable[[], Awaitable[None]]
+
+
+class ChannelDeliverer:
+    """Delivers for one channel; see `sessions.delivery.outbox.Deliverer`."""
+
+    def __init__(
+        self,
+        sessions: SessionService,
+        channel: Channel,
+        *,
+        cards: CardDesk,
+        review: ReviewCards,
+        requests: RequestCards,
+    ) -> None:
+        self._sessions = sessions
+        self._store = sessions.store
+        self._channel = channel
+        self._cards = cards
+        self._review = review
+        self._requests = requests
+
+    @property
+    def door(self) -> str:
+        """The channel's name."""
+        return self._channel.name
+
+    def parts(self, text: str) -> Sequence[Mapping[str, Any]]:
+        """Leave an answer whole: it is cut when it is sent, by whichever process does that."""
+        return [{"text": text}]
+
+    async def send(self, address: str, parcel: Parcel, key: str) -> str | None:
+        """See `Deliverer.send`."""
+        turn_id = key.partition(":")[0]
+        try:
+            match parcel.kind:
+                case "request":
+                    return await self._request(address, parcel, key, turn_id)
+                case "error":
+                    return await self._error(address, parcel, key, turn_id)
+                case "file":
+                    return await self._file(address, parcel, turn_id)
+                case _:
+                    return await self._answer(address, parcel, key, turn_id)
+        except RetryLater as error:
+            raise DeliveryFailed(str(error), retry_after_s=error.seconds) from error
+        except Gone as error:
+            raise DeliveryFailed(str(error), is_final=True) from error
+        except Rejected as error:
+            # Once more as plain text was tried already, for the one part that was refused.
+            raise DeliveryFailed(str(error), is_final=True) from error
+
+    # ------------------------------------------------------------ kinds
+
+    async def _answer(self, address: str, parcel: Parcel, key: str, turn_id: str) -> str | None:
+        text = str(parcel.content.get("text") or "")
+        is_schedule = parcel.kind == "schedule"
+        notify = str(parcel.content.get("notify") or "silent")
+        if is_schedule and (text.strip() == NO_REPLY or notify == "never"):
+            return None
+        silent = is_schedule and notify != "loud"
+        sent = await self._store.read(lambda c: sent_parts(c, self.door, key))
+        reply_to = None if is_schedule else await self._asked_by(turn_id)
+        parts = list(self._channel.parts(text))
+        for number, part in enumerate(parts[:1] if len(parts) > MOST_PARTS else parts):
+            if number not in sent:
+                await self._part(address, part, key, number, reply_to if number == 0 else None, silent=silent)
+        if len(parts) > MOST_PARTS and FILE_PART not in sent:
+            await self._whole(address, text)
+            await self._store.write(lambda c: note_sent(c, self.door, key, FILE_PART, ""))
+        if SUMMARY_PART not in sent:
+            await self._summary(address, turn_id, key, silent=silent)
+        return None
+
+    async def _part(
+        self, address: str, part: str, key: str, number: int, reply_to: str | None, *, silent: bool
+    ) -> None:
+        async def send(*, is_plain: bool) -> str:
+            sent = await self._channel.send(
+                address, part, reply_to_message_id=reply_to, disable_notification=silent, is_plain=is_plain
+            )
+            return "" if sent is None else sent.message_id
+
+        try:
+            message_id = await send(is_plain=False)
+        except Rejected:
+            message_id = await send(is_plain=True)
+        await self._store.write(lambda c: note_sent(c, self.door, key, number, message_id))
+
+    async def _whole(self, address: str, text: str) -> None:
+        def made() -> Path:
+            path = Path(tempfile.mkdtemp(prefix="bowerbird-")) / WHOLE_NAME
+            path.write_text(text, encoding="utf-8")
+            return path
+
+        def gone(path: Path) -> None:
+            with contextlib.suppress(OSError):
+                path.unlink()
+                path.parent.rmdir()
+
+        path = await to_thread(made)
+        try:
+            await self._channel.send_file(address, path, "The whole answer")
+        finally:
+            await to_thread(gone, path)
+
+    async def _summary(self, address: str, turn_id: str, key: str, *, silent: bool) -> None:
+        """Show what is not landed, when it is not what was shown last (AS-25)."""
+        turn = await self._store.read(lambda c: find_turn(c, turn_id))
+        if turn is None:
+            return
+        thread_id = turn.thread_id
+        try:
+            summary = await self._review.summary(thread_id)
+        except StoreError:
+            raise
+        except BowerbirdError:
+            return  # the branch is busy or gone: the answer arrived, and /diff shows the rest
+        known = await self._store.read(lambda c: newest_card(c, thread_id, ReviewCards.kind))
+        if summary.is_empty or (known is not None and known.body.get("plan") == summary.plan):
+            return
+        card = self._review.card(address, thread_id, summary)
+        await self._show(address, whole(summary), card, key, SUMMARY_PART, silent=silent)
+
+    async def _request(self, address: str, parcel: Parcel, key: str, turn_id: str) -> str | None:
+        turn = await self._store.read(lambda c: find_turn(c, turn_id))
+        sent = await self._store.read(lambda c: sent_parts(c, self.door, key))
+        if turn is None or 0 in sent:
+            return sent.get(0)
+        content = parcel.content
+        pending = await self._sessions.pending(turn.thread_id)
+        face = face_of(content)
+        if content.get("request_id") not in {one.request_id for one in pending}:
+            # It was answered before it was delivered, from the page say: nobody is asked again.
+            return None
+        before, face = self._cut(face)
+        for part in before:
+            await self._channel.send(address, part)
+        card = self._requests.card(address, turn.thread_id, content)
+        return await self._show(address, face, card, key, 0, reply_to=await self._asked_by(turn_id))
+
+    async def _error(self, address: str, parcel: Parcel, key: str, turn_id: str) -> str | None:
+        turn = await self._store.read(lambda c: find_turn(c, turn_id))
+        sent = await self._store.read(lambda c: sent_parts(c, self.door, key))
+        if 0 in sent:
+            return sent[0]
+        text = str(parcel.content.get("text") or "The turn failed.")
+        thread_id = "" if turn is None else turn.thread_id
+        body = {"turn_id": turn_id, "text": text}
+        card = card_of(self.door, address, thread_id, RetryCards.kind, body)
+        face = Face(text, RetryCards.rows if turn is not None else ())
+        _, face = self._cut(face)
+        return await self._show(address, face, card, key, 0, reply_to=await self._asked_by(turn_id))
+
+    async def _file(self, address: str, parcel: Parcel, turn_id: str) -> str | None:
+        """Send a file of the branch, copied out of it first: nothing else can be named (AS-24)."""
+        turn = await self._store.read(lambda c: find_turn(c, turn_id))
+        path, caption = str(parcel.content.get("path") or ""), str(parcel.content.get("caption") or "")
+        if turn is None:
+            return None
+        branch = await self._sessions.branch(turn.thread_id)
+        try:
+            content = await branch.read_bytes(path)
+        except BowerbirdError:
+            await self._channel.send(address, f"File not found: {path}", is_plain=True)
+            return None
+        directory = Path(await to_thread(tempfile.mkdtemp, prefix="bowerbird-"))
+        copy = directory / Path(path).name
+
+        def gone() -> None:
+            with contextlib.suppress(OSError):
+                copy.unlink()
+                directory.rmdir()
+
+        try:
+            await to_thread(copy.write_bytes, content)
+            await self._channel.send_file(address, copy, caption)
+        finally:
+            await to_thread(gone)
+        return None
+
+    # ------------------------------------------------------------ common
+
+    async def _show(
+        self, address: str, face: Face, card: CardRow, key: str, part: int, *,
+        reply_to: str | None = None, silent: bool = False,
+    ) -> str | None:  # fmt: skip
+        def same(connection: Connection, message_id: str) -> None:
+            note_sent(connection, self.door, key, part, message_id)
+
+        try:
+            return await self._cards.show(address, face, card, reply_to=reply_to, silent=silent, same=same)
+        except Rejected:
+            plain = Face(face.text, face.rows, is_plain=True)
+            return await self._cards.show(address, plain, card, reply_to=reply_to, silent=silent, same=same)
+
+    def _cut(self, face: Face) -> tuple[Sequence[str], Face]:
+        """Cut a long card: the buttons are under its last part."""
+        *before, last = self._channel.parts(face.text) or [face.text]
+        return before, Face(last, face.rows, face.is_plain)
+
+    async def _asked_by(self, turn_id: str) -> str | None:
+        """Return the message that a turn answers, where it came from this channel."""
+        rows = await self._store.read(lambda c: inputs_of(c, turn_id=turn_id, kinds=MESSAGE_KINDS))
+        for row in rows:
+            if row.door == self.door:
+                found = decode(row.sender, dict[str, Any]).get("message")
+                return None if found is None else str(found)
+        return None

@@ -1,0 +1,206 @@
+"""The channels of a process: started, tried again, ended, with what each of them needs (AS-3).
+
+Here: putting the pieces of one channel together, its life, and answers that come from elsewhere. Not here:
+making a channel from settings (`make.py`), any of the pieces.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from bowerbird.channels.accepting import Desk
+from bowerbird.channels.admission import Role
+from bowerbird.channels.cards import CardDesk
+from bowerbird.channels.commands import Command, Commands
+from bowerbird.channels.contract import Channel, ChannelError
+from bowerbird.channels.delivering import ChannelDeliverer
+from bowerbird.channels.facts import Facts
+from bowerbird.channels.people import People
+from bowerbird.channels.receiving import note_state
+from bowerbird.channels.request_cards import RequestCards, RetryCards
+from bowerbird.channels.review_cards import LandedCards, ReviewCards
+from bowerbird.channels.review_commands import ReviewCommands
+from bowerbird.channels.router import Router
+from bowerbird.channels.session_commands import SessionCommands
+from bowerbird.channels.speaking import Speaker
+from bowerbird.core.errors import BowerbirdError, ConfigError
+from bowerbird.core.events import ApprovalAnswer
+from bowerbird.core.tasks import Tasks
+from bowerbird.core.timestamps import to_iso
+from bowerbird.sessions.live.hub import Published
+from bowerbird.sessions.parts import SessionPart
+from bowerbird.sessions.service import SessionService
+from bowerbird.sessions.values import NewSession
+from bowerbird.store.rows.channel_cards import forget_cards
+from bowerbird.store.rows.channel_updates import forget_updates
+from bowerbird.store.store import Store
+
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 5.0, 300.0
+HOUR_S = 3600.0
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What settings say of one channel, as they are now."""
+
+    listed: Callable[[], Mapping[str, Role]]
+    trigger: Callable[[], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the channels of a process stand on.
+
+    Attributes:
+        sessions: of the process. facts: what chats show. defaults: what a new chat's session begins with.
+        extra: further commands of a channel, say those of the schedule.
+    """
+
+    sessions: SessionService
+    facts: Facts
+    defaults: Callable[[], NewSession]
+    extra: Callable[[str], Iterable[Command]] = lambda _: ()
+    tier: str = ""
+
+
+class House:
+    """One channel with everything that belongs to it."""
+
+    def __init__(self, channel: Channel, rules: Rules, around: Surroundings) -> None:
+        sessions, name = around.sessions, channel.name
+        self.channel = channel
+        self.desk = Desk(sessions, name, around.defaults)
+        self.cards = CardDesk(sessions.store, channel)
+        self.review = ReviewCards(sessions, self.cards, self.desk, name)
+        self.requests = RequestCards(sessions, self.cards, name)
+        self.people = People(sessions.store, name, rules.listed)
+        self.commands = Commands()
+        landed = LandedCards(sessions, name)
+        SessionCommands(sessions, self.desk, around.facts, around.tier).add_to(self.commands)
+        ReviewCommands(sessions, self.desk, self.cards, self.review, landed).add_to(self.commands)
+        self.commands.add(*around.extra(name))
+        for kind, handler in (
+            (ReviewCards.kind, self.review), (LandedCards.kind, landed), (RequestCards.kind, self.requests),
+            (RetryCards.kind, RetryCards(sessions)),
+        ):  # fmt: skip
+            self.cards.handle(kind, handler)
+        self.router = Router(
+            sessions.store, channel, people=self.people, desk=self.desk, cards=self.cards,
+            commands=self.commands, speaker=Speaker(channel, self.cards), trigger=rules.trigger,
+        )  # fmt: skip
+        self.deliverer = ChannelDeliverer(
+            sessions, channel, cards=self.cards, review=self.review, requests=self.requests
+        )
+
+
+class Channels(SessionPart):
+    """The chat channels of a process that drives all sessions; nothing in any other.
+
+    Args:
+        made: makes the channels, when they are to start, with what settings say of each.
+        around: what they stand on, asked once.
+        pause_s: before the second try to start one; each further one doubles it.
+    """
+
+    def __init__(
+        self,
+        made: Callable[[], Sequence[tuple[Channel, Rules]]],
+        around: Callable[[], Surroundings],
+        *,
+        pause_s: float = FIRST_PAUSE_S,
+    ) -> None:
+        self._made = made
+        self._around = around
+        self._pause_s = pause_s
+        self._tasks = Tasks("chat channels")
+        self._store: Store | None = None
+        self.houses: tuple[House, ...] = ()
+
+    async def start(self, *, drives_all: bool) -> None:
+        """Begin to receive and to deliver, where this process runs every session's turns."""
+        if not drives_all or self.houses:
+            return
+        around = self._around()
+        sessions = around.sessions
+        self._store = sessions.store
+        try:
+            made = self._made()
+        except ConfigError as error:  # its library is missing, say: whoever talks otherwise is served
+            _log.error("chat channels do not run: %s", error)
+            return
+        self.houses = tuple(House(channel, rules, around) for channel, rules in made)
+        for house in self.houses:
+            sessions.outbox.serve(house.deliverer)
+            self._tasks.spawn(self._keep(house))
+        if self.houses:
+            sessions.live.relay(self._heard)
+            self._tasks.spawn(self._tidy())
+
+    async def stop(self, grace_s: float) -> None:
+        """Receive nothing more; what was accepted is carried out after the next start."""
+        del grace_s
+        houses, self.houses = self.houses, ()
+        await self._tasks.cancel()
+        for house in houses:
+            try:
+                await house.channel.stop()
+            except (BowerbirdError, OSError) as error:
+                _log.warning("channel %s did not end well: %s", house.channel.name, error)
+            await house.router.stop()
+
+    async def _keep(self, house: House) -> None:
+        """Start a channel, again and again until it can; the rest of the process runs meanwhile (AS-3)."""
+        name, pause_s = house.channel.name, self._pause_s
+        await house.router.start()
+        while True:
+            try:
+                await house.channel.start(house.router.deliver)
+            except Exception as error:  # noqa: BLE001  no channel, whatever its library raises, may stop the server
+                said = (
+                    f"{type(error).__name__}: {error}"
+                    if not isinstance(error, BowerbirdError)
+                    else str(error)
+                )
+                _log.warning("channel %s did not start: %s; tried again in %g s", name, said, pause_s)
+                await self._note(name, "failed", said)
+                await asyncio.sleep(pause_s)
+                pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
+            else:
+                _log.info("channel %s receives", name)
+                await self._note(name, "receives", "")
+                return
+
+    async def _note(self, name: str, state: str, why: str) -> None:
+        """Keep how a channel fares, for commands of other processes."""
+        assert self._store is not None, "it was started"
+        await self._store.write(lambda c: note_state(c, name, state, why), flush=False)
+
+    def _heard(self, published: Published) -> None:
+        """Take what this process tells viewers; returns at once."""
+        event = published.event
+        if isinstance(event, ApprovalAnswer) and self.houses:
+            self._tasks.spawn(self._answered(published.thread_id, event))
+
+    async def _answered(self, thread_id: str, answer: ApprovalAnswer) -> None:
+        for house in self.houses:
+            try:
+                await house.requests.answered(thread_id, answer)
+            except (ChannelError, BowerbirdError) as error:
+                _log.info("channel %s: a question still looks open: %s", house.channel.name, error)
+
+    async def _tidy(self) -> None:
+        """Forget old keys and cards, now and then."""
+        assert self._store is not None, "it was started"
+        days = self._around().sessions.settings.dedupe_days
+        while True:
+            before = to_iso(datetime.now(UTC) - timedelta(days=days))
+            try:
+                await self._store.write(lambda c, before=before: forget_updates(c, before), flush=False)
+                await self._store.write(forget_cards, flush=False)
+            except BowerbirdError as error:
+                _log.warning("channels: old rows stay for now: %s", error)
+            await asyncio.sleep(HOUR_S)

@@ -1,0 +1,62 @@
+"""The channels that settings ask for: the one place that knows each channel's constructor.
+
+Here: from settings to channels and their rules. Not here: starting them (`house.py`), what a channel is.
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from bowerbird.channels.admission import Role
+from bowerbird.channels.contract import Channel
+from bowerbird.channels.house import Rules
+from bowerbird.channels.receiving import PollerLease, Quarantine, StateReport
+from bowerbird.config import Settings
+from bowerbird.core.errors import ConfigError
+from bowerbird.store.store import Store
+
+CHANNELS = ("telegram",)
+"""The names of the channels there are."""
+
+
+def make_channels(
+    settings: Callable[[], Settings], store: Store, data_dir: Path, holder: str
+) -> list[tuple[Channel, Rules]]:
+    """Return the enabled channels; nothing is started.
+
+    Args:
+        settings: returns those in force now: lists and triggers are followed, tokens need a restart.
+        holder: executor id of this process, for leases.
+
+    Raises:
+        ConfigError: the library of an enabled channel is not installed.
+    """
+    found: list[tuple[Channel, Rules]] = []
+    if settings().channels.telegram.enabled:
+        rules = Rules(
+            lambda: listed_users(settings(), "telegram"), lambda: settings().channels.telegram.trigger
+        )
+        found.append((_telegram(settings(), store, data_dir, holder), rules))
+    return found
+
+
+def listed_users(settings: Settings, channel: str) -> Mapping[str, Role]:
+    """Return whom settings admit to a channel, by id."""
+    users = settings.channels.telegram.allowed_users if channel == "telegram" else ()
+    return {user.id: user.role for user in users}
+
+
+def _telegram(settings: Settings, store: Store, data_dir: Path, holder: str) -> Channel:
+    try:
+        from bowerbird.channels.telegram.channel import TelegramChannel, TelegramSettings
+    except ImportError as error:
+        raise ConfigError(
+            "channels.telegram is enabled but its library is missing; install bowerbird[telegram]"
+        ) from error
+    section = settings.channels.telegram
+    token = section.token.reveal() if section.token is not None else ""
+    return TelegramChannel(
+        TelegramSettings(token, data_dir / "channels" / "telegram"),
+        PollerLease(store, "telegram", token, holder),
+        Quarantine(store, "telegram"),
+        StateReport(store, "telegram"),
+    )

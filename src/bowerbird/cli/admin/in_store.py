@@ -1,0 +1,39 @@
+"""A transaction of the database that `serve` uses here, for commands about who may come in.
+
+Here: opening, one transaction, closing. Not here: what the transaction does.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from bowerbird.cli.terminal.databases import load_server
+from bowerbird.cli.terminal.shell import Shell
+from bowerbird.cli.terminal.shell import run as run_async
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from bowerbird.config import Settings
+
+T = TypeVar("T")
+
+
+def in_server_store(shell: Shell, work: "Callable[[Connection, Settings], T]") -> "tuple[Settings, T]":
+    """Run `work` in a transaction; returns the settings of that server, and the result."""
+    from bowerbird.app.application import make_data_dir
+    from bowerbird.app.mapping import store_options
+    from bowerbird.store.store import Store
+
+    loaded = load_server(shell, begin=True)
+    settings = loaded.settings
+
+    async def worked() -> T:
+        data_dir: Path = make_data_dir(settings.agent.data_dir)
+        store = await Store.open(loaded.database_url, data_dir=data_dir, options=store_options(settings))
+        try:
+            return await store.write(lambda connection: work(connection, settings))
+        finally:
+            await store.aclose()
+
+    return settings, run_async(worked)

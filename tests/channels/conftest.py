@@ -1,0 +1,25 @@
+"""A chat of one's own for each test."""
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+from support.chats import ChatService, Chatting, chatting
+from support.fake_models import FakeModels
+
+
+@pytest.fixture
+def fake() -> Iterator[FakeModels]:
+    with FakeModels() as server:
+        yield server
+
+
+@pytest.fixture
+def service() -> ChatService:
+    return ChatService()
+
+
+@pytest.fixture
+async def chat(tmp_path: Path, fake: FakeModels, service: ChatService) -> AsyncIterator[Chatting]:
+    async with chatting(tmp_path, fake, service) as opened:
+        yield opened
