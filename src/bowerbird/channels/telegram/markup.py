@@ -2,8 +2,8 @@
 
 Here: the run, its HTML, HTML back to text. Not here: Markdown (`formatting.py`), cutting (`splitting.py`).
 
-Each run carries the tags around it, outermost first. Between two runs only the tags that differ are closed and
-opened, so any cut between or inside runs is valid HTML, however the Markdown was nested.
+Each run carries the tags around it, outermost first. Between two runs only the tags that differ are closed
+and opened, so any cut between or inside runs is valid HTML, however the Markdown was nested.
 """
 
 import html

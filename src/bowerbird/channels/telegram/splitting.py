@@ -2,7 +2,7 @@
 
 Here: where a text is cut, how many parts are too many. Not here: what the text looks like (`formatting.py`).
 
-A part ends behind the last paragraph that fits, else behind the last line, the last space, or the last character.
+A part ends behind the last paragraph that fits, else behind the last line, space or character.
 """
 
 import bisect

@@ -1,0 +1,91 @@
+"""The connection to the Bot API.
+
+Here: the bot, the request that polls, errors without the token. Not here: what is asked or sent.
+
+The token is part of every address, and the libraries log addresses: it is taken out of their logs.
+"""
+
+import logging
+import re
+from dataclasses import dataclass
+
+from telegram import Bot
+from telegram.error import TelegramError
+from telegram.request import HTTPXRequest
+
+from bowerbird.channels.contract import ChannelError
+
+SERVER = "https://api.telegram.org"
+READ_S = 20.0
+
+_NAME_ADDRESSES = ("httpx", "telegram.Bot", "telegram.request.HTTPXRequest", "telegram.request.BaseRequest")
+_TOKEN = re.compile(r"\d{3,20}:[\w-]{20,}", re.ASCII)
+_IN_ADDRESS = re.compile(r"/bot[^/\s]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One bot and its two connections: `poll` waits long, the bot's own serves all else."""
+
+    bot: Bot
+    poll: HTTPXRequest
+
+    async def open(self) -> None:
+        """Ask Telegram who the bot is.
+
+        Raises:
+            ChannelError: the token was refused, or Telegram cannot be reached.
+        """
+        try:
+            await self.poll.initialize()
+            await self.bot.initialize()
+            # While a webhook is set, Telegram refuses to be polled. What waits is kept.
+            await self.bot.delete_webhook(drop_pending_updates=False)
+        except TelegramError as error:
+            await self.close()
+            raise ChannelError(f"Telegram: {said(error)}") from None
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self.bot.shutdown()
+        await self.poll.shutdown()
+
+
+def open_link(token: str, server: str = SERVER) -> Link:
+    """Return the link of a bot; nothing is sent yet."""
+    _keep_out_of_log()
+    poll = HTTPXRequest(connection_pool_size=1, read_timeout=READ_S, pool_timeout=READ_S)
+    rest = HTTPXRequest(connection_pool_size=16, read_timeout=READ_S, pool_timeout=READ_S)
+    server = server.rstrip("/")
+    bot = Bot(
+        token,
+        base_url=f"{server}/bot",
+        base_file_url=f"{server}/file/bot",
+        request=rest,
+        get_updates_request=poll,
+    )
+    return Link(bot, poll)
+
+
+def said(error: BaseException) -> str:
+    """Return what an error says, without the token."""
+    return without_token(f"{error}" or type(error).__name__)
+
+
+def without_token(text: str) -> str:
+    """Return a text in which no token of a bot is left."""
+    return _TOKEN.sub("[token]", _IN_ADDRESS.sub("/bot[token]", text))[:500]
+
+
+class _Hide(logging.Filter):
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.msg, record.args = without_token(record.getMessage()), ()
+        return True
+
+
+_hide = _Hide()
+
+
+def _keep_out_of_log() -> None:
+    for name in _NAME_ADDRESSES:
+        logging.getLogger(name).addFilter(_hide)
