@@ -1,7 +1,8 @@
 """A Bot API server and channels that are connected to it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -68,10 +69,10 @@ class Desk:
             await self.on_deliver(message)
         self.delivered.append(message)
 
-    async def quarantine(self, key: str, raw: Mapping[str, Any], reason: str) -> None:
+    async def quarantine(self, key: str, raw: str, reason: str) -> None:
         if self.on_quarantine is not None:
             self.on_quarantine()
-        self.quarantined.append((key, raw, reason))
+        self.quarantined.append((key, json.loads(raw), reason))
 
     async def all_confirmed(self) -> None:
         """Wait until Telegram was told that everything was received."""

@@ -9,12 +9,12 @@ or its delivery failed) is asked for again, and what came after it and is settle
 """
 
 import asyncio
+import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
-import msgspec
 from telegram.error import Conflict, InvalidToken, RetryAfter, TelegramError
 
 from bowerbird.channels.contract import Deliver, IncomingMessage
@@ -24,13 +24,14 @@ from bowerbird.core.errors import StoreError
 
 MAX_TRIES = 3
 MAX_ALBUM = 10  # pieces, as Telegram allows
+MAX_RAW = 256 * 1024  # characters of an update that is set aside
 MAX_AT_ONCE = 16  # chats whose messages are delivered at the same time
 LONGEST_WAIT_S = 30.0
 
 _log = logging.getLogger(__name__)
 
-Quarantine = Callable[[str, Mapping[str, Any], str], Awaitable[None]]
-"""Keeps an update that cannot be handled: its key, the update as it came, why."""
+Quarantine = Callable[[str, str, str], Awaitable[None]]
+"""Keeps an update that cannot be handled: its key, the update as it came (JSON in ASCII), why."""
 
 Report = Callable[[str], None]
 """Told what is wrong with receiving, and "" when it is well again."""
@@ -226,8 +227,8 @@ class Poller:
         for number, raw in numbered.items():
             try:
                 arrival = read_update(raw, self._me)
-            except (msgspec.ValidationError, RecursionError) as error:
-                works.append(_Work(f"?{number}", [number], [raw], wrong=str(error) or "nested too deeply"))
+            except Exception as error:  # noqa: BLE001  no update, of whatever form, may stop the receiving
+                works.append(_Work(f"?{number}", [number], [raw], wrong=said(error)))
                 continue
             if arrival is None:
                 self._settled.add(number)
@@ -271,7 +272,7 @@ class Poller:
         if work.wrong:
             try:
                 for number, raw in zip(work.ids, work.raw, strict=True):
-                    await self._quarantine(f"{self._me.bot_id}:{number}", raw, work.wrong)
+                    await self._quarantine(f"{self._me.bot_id}:{number}", _as_text(raw), work.wrong)
             except Exception as error:  # noqa: BLE001  what could not be kept is not forgotten: it comes again
                 _log.warning("telegram: update %s could not be set aside", work.ids[0], exc_info=error)
                 return self._failed(work, error, is_fault=False)
@@ -295,6 +296,10 @@ def seconds_of(error: RetryAfter) -> float:
 
 def _begun(number: int, raw: Mapping[str, Any], arrival: Arrival) -> _Work:
     return _Work(arrival.message.chat_id, [number], [raw], pieces=[arrival.message], album=arrival.album)
+
+
+def _as_text(raw: Mapping[str, Any]) -> str:
+    return json.dumps(raw, default=str)[:MAX_RAW]
 
 
 def _number(raw: object) -> int | None:
