@@ -6,6 +6,7 @@ The token is part of every address, and the libraries log addresses: it is taken
 """
 
 import logging
+import os
 import re
 from dataclasses import dataclass
 
@@ -54,6 +55,8 @@ class Link:
 def open_link(token: str, server: str = SERVER) -> Link:
     """Return the link of a bot; nothing is sent yet."""
     _keep_out_of_log()
+    # The library's own switch for how it gives durations; without it each 429 writes a warning.
+    os.environ.setdefault("PTB_TIMEDELTA", "true")
     poll = HTTPXRequest(connection_pool_size=1, read_timeout=READ_S, pool_timeout=READ_S)
     rest = HTTPXRequest(connection_pool_size=16, read_timeout=READ_S, pool_timeout=READ_S)
     server = server.rstrip("/")
