@@ -21,8 +21,10 @@ from bowerbird.channels.telegram.bot import said as words_of
 from bowerbird.channels.telegram.downloads import Downloads
 from bowerbird.channels.telegram.pieces import pieces_of
 from bowerbird.channels.telegram.polling import Lease, Poller, Quarantine, Report, Timing
+from bowerbird.channels.telegram.progress import Hide, Progress
 from bowerbird.channels.telegram.sending import Sender
 from bowerbird.channels.telegram.splitting import LIMIT
+from bowerbird.channels.telegram.streaming import Keep, LiveAnswer
 from bowerbird.channels.telegram.updates import NAME, Me
 from bowerbird.channels.transcription import Transcriber
 
@@ -148,6 +150,34 @@ class TelegramChannel:
     async def send_file(self, chat_id: str, path: Path, caption: str = "") -> None:
         """Send a file of at most 50 MB, see `Channel.send_file`."""
         await self.sender.send_file(chat_id, path, caption)
+
+    async def delete(self, chat_id: str, message_id: str) -> None:
+        """Delete a message of the bot; one that is gone is no error. Raises like `send`."""
+        await self.sender.delete(chat_id, message_id)
+
+    def live_answer(
+        self,
+        chat_id: str,
+        keep: Keep,
+        hide: Hide,
+        *,
+        interval_s: float = 1.0,
+        show_tools: bool = True,
+        buttons: Sequence[Sequence[Button]] = (),
+        reply_to_message_id: str | None = None,
+        message_id: str | None = None,
+    ) -> LiveAnswer:
+        """Return what shows a turn in a chat while it runs; see `LiveAnswer`."""
+        return LiveAnswer(
+            self.sender,
+            chat_id,
+            Progress(hide, show_tools=show_tools),
+            keep,
+            interval_s=interval_s,
+            buttons=buttons,
+            reply_to_message_id=reply_to_message_id,
+            message_id=message_id,
+        )
 
     async def complete(self, message: IncomingMessage) -> IncomingMessage:
         """Download what a message brought, see `Channel.complete`."""

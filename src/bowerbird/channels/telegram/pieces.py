@@ -26,12 +26,17 @@ class Piece:
     file: str | None = None
 
 
+def html_piece(source: str) -> str:
+    """Return HTML of one message as a part."""
+    return _HTML + source
+
+
 def pieces_of(text: str) -> list[str]:
     """Return an answer in Markdown as parts; a long one is its beginning and a file with all of it."""
     parts = split_markdown(text)
     if parts is None:
-        return [_HTML + first_part(text), _FILE + text]
-    return [_HTML + part for part in parts]
+        return [html_piece(first_part(text)), _FILE + text]
+    return [html_piece(part) for part in parts]
 
 
 def read_pieces(text: str, *, is_plain: bool = False) -> list[Piece]:

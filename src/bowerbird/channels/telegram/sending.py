@@ -21,6 +21,7 @@ from telegram import (
 from telegram.error import BadRequest, ChatMigrated, RetryAfter, TelegramError
 
 from bowerbird.channels.contract import Button, ChannelError, Rejected, RetryLater, SendResult
+from bowerbird.channels.telegram.edit_turns import EditTurns
 from bowerbird.channels.telegram.errors import (
     is_about_markup,
     is_about_reply,
@@ -69,6 +70,7 @@ class Sender:
     def __init__(self, bot: Bot) -> None:
         self._bot = bot
         self._limits = Limits()
+        self._turns = EditTurns()
         self._moved: dict[int, int] = {}  # groups that became supergroups have a new id
 
     async def send(
@@ -109,21 +111,22 @@ class Sender:
         return sent
 
     async def edit_if_free(
-        self, chat_id: str, message_id: str, source: str, buttons: InlineKeyboardMarkup | None = None
+        self, chat_id: str, message_id: str, source: str, buttons: Sequence[Sequence[Button]] = ()
     ) -> bool:
-        """Edit a message if there is a slot at this moment; False when it was dropped.
+        """Edit a message of an unfinished answer; False when it was dropped: no slot, or the answer is final.
 
         Raises:
             RetryLater, Rejected, Gone.
         """
         to = address_of(chat_id)
-        if self._limits.delay(self._chat(to), _now(), is_edit=True) > 0:
-            return False
-        edit = Outgoing(to, source, edit=_number(message_id), buttons=buttons)
-        try:
-            await self._guarded(to, lambda: self._edit(edit))
-        except BadRequest as error:
-            raise self._told(to, error) from None
+        edit = Outgoing(to, source, edit=_number(message_id), buttons=keyboard_of(buttons))
+        async with self._turns.of(to.chat, edit.edit or 0) as is_open:
+            if not is_open or self._limits.delay(self._chat(to), _now(), is_edit=True) > 0:
+                return False
+            try:
+                await self._guarded(to, lambda: self._edit(edit))
+            except BadRequest as error:
+                raise self._told(to, error) from None
         return True
 
     async def delete(self, chat_id: str, message_id: str) -> None:
@@ -190,7 +193,9 @@ class Sender:
 
     async def _once(self, message: Outgoing) -> SendResult:
         if message.edit is not None:
-            await self._edit(message)
+            async with self._turns.of(message.to.chat, message.edit):
+                await self._edit(message)
+                self._turns.close(message.to.chat, message.edit)
             return SendResult(str(message.edit))
         reply = None
         if message.reply_to is not None:
