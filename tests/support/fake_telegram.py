@@ -80,7 +80,9 @@ class FakeTelegram:
     async def say(self, text: str, *, chat: int = 7, user: int = 7, **more: Any) -> int:
         """A person writes; returns the update's number."""
         message: dict[str, Any] = {"text": text, **more}
-        return await self.message({key: value for key, value in message.items() if value is not None}, chat, user)
+        return await self.message(
+            {key: value for key, value in message.items() if value is not None}, chat, user
+        )
 
     async def message(self, message: dict[str, Any], chat: int = 7, user: int = 7) -> int:
         """A message of any form arrives."""
@@ -114,7 +116,8 @@ class FakeTelegram:
         call = Call(method, dict(request.query))
         for key, value in form.items():
             if isinstance(value, web.FileField):
-                call.file, call.file_name = value.file.read(), value.filename
+                with value.file:
+                    call.file, call.file_name = value.file.read(), value.filename
             else:
                 call.params[key] = _value(value)
         call.params |= {key: _value(value) for key, value in request.query.items()}
@@ -192,7 +195,11 @@ class FakeTelegram:
         chat = self._chat(call)
         self._check_text(call)
         reply = call.params.get("reply_parameters") or {}
-        if reply and (chat, reply["message_id"]) not in self.messages and not reply.get("allow_sending_without_reply"):
+        if (
+            reply
+            and (chat, reply["message_id"]) not in self.messages
+            and not reply.get("allow_sending_without_reply")
+        ):
             raise ApiError(400, "Bad Request: message to be replied not found")
         return self._new(chat, call)
 
@@ -218,7 +225,9 @@ class FakeTelegram:
 
     async def _answerCallbackQuery(self, call: Call) -> Any:
         if str(call.params["callback_query_id"]).startswith("old"):
-            raise ApiError(400, "Bad Request: query is too old and response timeout expired or query ID is invalid")
+            raise ApiError(
+                400, "Bad Request: query is too old and response timeout expired or query ID is invalid"
+            )
         return True
 
     async def _getFile(self, call: Call) -> Any:

@@ -55,7 +55,7 @@ class ToolLines:
             said = f"{event.agent_type}: {one_line(event.task, 70)}"
             self._append(Group("subagent", said, "running", call=event.subagent_id))
         elif isinstance(event, SubagentEnd):
-            is_good = event.status in ("done", "ok", "completed")
+            is_good = event.status == "completed"
             said = f"{event.agent_type}: {one_line(event.summary, 70)}"
             self._replace(event.subagent_id, Group("subagent", said, "ok" if is_good else "failed"))
         else:
