@@ -27,6 +27,7 @@ from bowerbird.channels.telegram.splitting import LIMIT
 from bowerbird.channels.telegram.streaming import Keep, LiveAnswer
 from bowerbird.channels.telegram.updates import NAME, Me
 from bowerbird.channels.transcription import Transcriber
+from bowerbird.core.threads import to_thread
 
 MAX_SAID = 200  # characters of the answer to a pressed button, as Telegram allows
 
@@ -100,7 +101,8 @@ class TelegramChannel:
                 "channels.telegram is enabled but channels.telegram.token is empty; "
                 "set it to the token that @BotFather gave you"
             )
-        link = open_link(self._settings.token.strip(), self._settings.server)
+        # Reading the certificates of all authorities takes longer than the loop may stand still.
+        link = await to_thread(open_link, self._settings.token.strip(), self._settings.server)
         await link.open()
         self.username = link.bot.username
         me = Me(link.bot.id, self.username)
