@@ -57,6 +57,7 @@ class FakeTelegram:
     blocked: set[int] = field(default_factory=set)
     offset: int = 0
     webhook: bool = False
+    waits: bool = True  # as a long poll does
     _scripts: dict[str, deque[Any]] = field(default_factory=lambda: defaultdict(deque))
     _next_message: int = 1000
     _next_update: int = 500
@@ -129,6 +130,8 @@ class FakeTelegram:
                 raise ApiError(401, "Unauthorized")
             result = await self._result(call, request)
         except ApiError as error:
+            if error.status == 200:
+                return web.Response(text=str(error))
             body: dict[str, Any] = {"ok": False, "error_code": error.status, "description": str(error)}
             if error.parameters:
                 body["parameters"] = error.parameters
@@ -183,7 +186,7 @@ class FakeTelegram:
         async with self._changed:
             self._changed.notify_all()
             try:
-                async with asyncio.timeout(float(call.params.get("timeout", 0))):
+                async with asyncio.timeout(float(call.params.get("timeout", 0)) if self.waits else 0):
                     await self._changed.wait_for(lambda: self.updates or self._polls != mine)
             except TimeoutError:
                 pass

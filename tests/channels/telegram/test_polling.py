@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -140,6 +141,17 @@ async def test_outages_are_waited_out(desk: Any, fake: FakeTelegram, status: int
     assert desk.reports[-1] == ""
 
 
+async def test_a_server_that_does_not_wait_is_not_asked_for_ever(desk: Any, fake: FakeTelegram) -> None:
+    """AS-13: an empty answer that comes at once is followed by a pause."""
+    fake.waits = False
+    desk.timing = replace(desk.timing, retry_s=0.1)
+    async with desk.open():
+        await asyncio.sleep(0.5)
+        assert len(fake.of("getUpdates")) <= 6
+        await fake.say("hello")
+        assert await desk.texts() == ["hello"]
+
+
 async def test_only_the_holder_of_the_lease_polls(desk: Any, fake: FakeTelegram) -> None:
     """AS-13: one poller per token; it stops when the lease is lost and goes on when it is free."""
     desk.lease.is_free = False
@@ -176,6 +188,19 @@ async def test_a_wrong_or_missing_token_is_named_and_never_shown(
     for secret in ("WRONGtoken", "TESTtoken"):
         assert secret not in str(caught.value) + str(desk.reports) + caplog.text
     assert "getUpdates" in caplog.text
+
+
+@pytest.mark.parametrize("answer", ["<html>", "[1]", '{"ok": true, "result": {}}'])
+async def test_what_does_not_answer_as_telegram_is_said(desk: Any, fake: FakeTelegram, answer: str) -> None:
+    """AS-3, AS-13: at the start, and while polling."""
+    fake.script("getMe", 200, answer)
+    with pytest.raises(ChannelError):
+        await desk.channel().start(desk.deliver)
+    fake.script("getUpdates", 200, answer)
+    async with desk.open():
+        await fake.say("hello")
+        assert await desk.texts() == ["hello"]
+    assert desk.reports[0] and desk.reports[-1] == ""
 
 
 async def test_a_webhook_is_taken_away(desk: Any, fake: FakeTelegram) -> None:

@@ -91,6 +91,10 @@ async def test_plain_text_is_sent_as_it_stands(desk: Any, fake: FakeTelegram) ->
         (502, "Bad Gateway", RetryLater),
         (0, "", RetryLater),
         (401, "Unauthorized", RetryLater),
+        (200, "<html>", RetryLater),
+        (200, "[1]", RetryLater),
+        (200, '{"ok": true}', RetryLater),
+        (200, '{"ok": true, "result": 5}', RetryLater),
     ],
 )
 async def test_each_refusal_has_one_of_three_meanings(

@@ -30,6 +30,7 @@ class Link:
 
     bot: Bot
     poll: HTTPXRequest
+    server: str
 
     async def open(self) -> None:
         """Ask Telegram who the bot is.
@@ -45,6 +46,10 @@ class Link:
         except TelegramError as error:
             await self.close()
             raise ChannelError(f"Telegram: {said(error)}") from None
+        except Exception as error:  # noqa: BLE001  an answer of unknown form makes the library raise anything
+            await self.close()
+            what = f"{self.server} does not answer as Telegram does ({type(error).__name__})"
+            raise ChannelError(what) from None
 
     async def close(self) -> None:
         """Close the connections."""
@@ -67,7 +72,7 @@ def open_link(token: str, server: str = SERVER) -> Link:
         request=rest,
         get_updates_request=poll,
     )
-    return Link(bot, poll)
+    return Link(bot, poll, server)
 
 
 def said(error: BaseException) -> str:

@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from telegram.error import TelegramError
-
 from bowerbird.channels.contract import Button, ChannelError, Deliver, IncomingMessage, RetryLater, SendResult
 from bowerbird.channels.telegram.bot import SERVER, Link, open_link
 from bowerbird.channels.telegram.bot import said as words_of
@@ -195,7 +193,7 @@ class TelegramChannel:
             await _started(self._link).bot.answer_callback_query(
                 message.callback_id, text=said[:MAX_SAID] or None
             )
-        except TelegramError as error:
+        except Exception as error:  # noqa: BLE001  a press that is not answered only shows a clock
             _log.debug("telegram: a button was not answered: %s", words_of(error))
 
     @property

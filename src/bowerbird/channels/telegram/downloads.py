@@ -132,6 +132,8 @@ class Downloads:
                 raise Rejected(f"{_shown(media)} is no longer at Telegram; please send it again.") from None
             except (TelegramError, aiohttp.ClientError, TimeoutError) as error:
                 failure = type(error).__name__  # its text may hold the address, and that the token
+            except (TypeError, KeyError, ValueError) as error:  # of an answer of unknown form
+                failure = type(error).__name__
             except OSError as error:
                 raise Rejected(f"{_shown(media)} could not be stored: {error.strerror or 'error'}.") from None
         raise Rejected(

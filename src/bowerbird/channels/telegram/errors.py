@@ -41,6 +41,11 @@ def meaning(error: TelegramError) -> ChannelError:
     return RetryLater(f"Telegram cannot be reached: {text}", 1.0)
 
 
+def unknown_answer(error: Exception) -> RetryLater:
+    """Return what a door is told when the library could not read an answer."""
+    return RetryLater(f"Telegram answered in an unknown form ({type(error).__name__})", 5.0)
+
+
 def is_about_markup(error: BadRequest) -> bool:
     """Whether plain text would be taken."""
     return bool(_MARKUP.search(str(error)))

@@ -24,6 +24,7 @@ from bowerbird.core.errors import StoreError
 
 MAX_TRIES = 3
 MAX_ALBUM = 10  # pieces, as Telegram allows
+EARLY_S = 0.5  # an empty answer to a long poll comes later
 MAX_RAW = 256 * 1024  # characters of an update that is set aside
 MAX_AT_ONCE = 16  # chats whose messages are delivered at the same time
 LONGEST_WAIT_S = 30.0
@@ -185,6 +186,7 @@ class Poller:
         timeout = 0 if is_waiting else self._timing.poll_s
         allowed = "%5B%22message%22%2C%22callback_query%22%5D"
         # The bot's own `get_updates` gives up the whole batch for one update that it cannot read.
+        begun = asyncio.get_running_loop().time()
         found: object = await self._link.poll.post(
             f"{self._link.bot.base_url}/getUpdates?offset={self._offset}&timeout={timeout}&limit=100"
             f"&allowed_updates={allowed}",
@@ -192,6 +194,10 @@ class Poller:
         )
         if not isinstance(found, list):
             raise TypeError("getUpdates did not answer with a list")
+        if not found and timeout and asyncio.get_running_loop().time() - begun < EARLY_S:
+            await asyncio.sleep(
+                self._timing.retry_s
+            )  # a server that does not wait must not be asked for ever
         return cast("list[Any]", found)
 
     async def _settle(self, updates: Sequence[Any], deliver: Deliver) -> float:

@@ -28,6 +28,7 @@ from bowerbird.channels.telegram.errors import (
     is_not_editable,
     is_not_modified,
     meaning,
+    unknown_answer,
 )
 from bowerbird.channels.telegram.limits import Limits
 from bowerbird.channels.telegram.markup import to_text
@@ -140,6 +141,8 @@ class Sender:
             return  # already deleted, or too old
         except TelegramError as error:
             raise self._told(to, error) from None
+        except Exception as error:  # noqa: BLE001  as in `_guarded`
+            raise unknown_answer(error) from None
 
     async def send_file(self, chat_id: str, path: Path, caption: str = "") -> None:
         """Send a file; raises like `send`."""
@@ -246,6 +249,8 @@ class Sender:
             raise  # the caller may have a remedy
         except TelegramError as error:
             raise self._told(to, error) from None
+        except Exception as error:  # noqa: BLE001  an answer of unknown form makes the library raise anything
+            raise unknown_answer(error) from None
 
     def _told(self, to: Address, error: TelegramError) -> ChannelError:
         if isinstance(error, RetryAfter):
