@@ -109,6 +109,20 @@ async def test_each_refusal_has_one_of_three_meanings(
     assert "TESTtoken" not in str(caught.value)
 
 
+async def test_an_answer_with_forms_of_tomorrow_is_no_reason_to_send_again(
+    desk: Any, fake: FakeTelegram
+) -> None:
+    """AS-19: the library cannot read it, but the message is sent."""
+    async with desk.open() as channel:
+        for method in ("sendMessage", "editMessageText"):
+            fake.script(
+                method, 200, '{"ok": true, "result": {"message_id": 42, "date": "tomorrow", "chat": 3}}'
+            )
+        assert (await channel.send("7", "hi")).message_id == "42"
+        assert (await channel.send("8", "hi", edit_message_id="41")).message_id == "41"
+    assert len(fake.of("sendMessage")) == len(fake.of("editMessageText")) == 1
+
+
 async def test_telegram_says_how_long_to_wait(desk: Any, fake: FakeTelegram) -> None:
     """AS-19: `retry_after` and at most a second; until then nothing else is sent to this chat."""
     async with desk.open() as channel:

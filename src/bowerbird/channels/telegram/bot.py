@@ -8,13 +8,17 @@ The token is part of every address, and the libraries log addresses: it is taken
 import logging
 import os
 import re
+from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import Any
 
+import msgspec
 from telegram import Bot
 from telegram.error import TelegramError
 from telegram.request import HTTPXRequest
 
 from bowerbird.channels.contract import ChannelError
+from bowerbird.core.forms import decode
 
 SERVER = "https://api.telegram.org"
 READ_S = 20.0
@@ -63,7 +67,7 @@ def open_link(token: str, server: str = SERVER) -> Link:
     # The library's own switch for how it gives durations; without it each 429 writes a warning.
     os.environ.setdefault("PTB_TIMEDELTA", "true")
     poll = HTTPXRequest(connection_pool_size=1, read_timeout=READ_S, pool_timeout=READ_S)
-    rest = HTTPXRequest(connection_pool_size=16, read_timeout=READ_S, pool_timeout=READ_S)
+    rest = _Remembering(connection_pool_size=16, read_timeout=READ_S, pool_timeout=READ_S)
     server = server.rstrip("/")
     bot = Bot(
         token,
@@ -83,6 +87,49 @@ def said(error: BaseException) -> str:
 def without_token(text: str) -> str:
     """Return a text in which no token of a bot is left."""
     return _TOKEN.sub("[token]", _IN_ADDRESS.sub("/bot[token]", text))[:500]
+
+
+def sent_message_id() -> str | None:
+    """Return the id in this task's last answer, None when nothing was sent.
+
+    Telegram's forms grow, and an older library cannot read an answer with a form that it does not know. The
+    message is sent all the same: whoever tries again would send it for ever.
+    """
+    try:
+        return str(decode(_answer.get(), _Sent).result.message_id)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def was_taken() -> bool:
+    """Return whether this task's last request was granted, whatever else its answer holds."""
+    try:
+        return decode(_answer.get(), _Granted).ok
+    except (msgspec.DecodeError, RecursionError):
+        return False
+
+
+class _Granted(msgspec.Struct):
+    ok: bool
+
+
+class _Message(msgspec.Struct):
+    message_id: int
+
+
+class _Sent(msgspec.Struct):
+    result: _Message
+
+
+_answer: ContextVar[bytes] = ContextVar("bowerbird_telegram_answer", default=b"")
+
+
+class _Remembering(HTTPXRequest):
+    async def do_request(self, *args: Any, **options: Any) -> tuple[int, bytes]:
+        _answer.set(b"")
+        status, payload = await super().do_request(*args, **options)
+        _answer.set(payload if status == 200 else b"")
+        return status, payload
 
 
 class _Hide(logging.Filter):

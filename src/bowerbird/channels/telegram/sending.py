@@ -16,11 +16,13 @@ from telegram import (
     InlineKeyboardMarkup,
     InputFile,
     LinkPreviewOptions,
+    Message,
     ReplyParameters,
 )
 from telegram.error import BadRequest, ChatMigrated, RetryAfter, TelegramError
 
 from bowerbird.channels.contract import Button, ChannelError, Rejected, RetryLater, SendResult
+from bowerbird.channels.telegram.bot import sent_message_id, was_taken
 from bowerbird.channels.telegram.edit_turns import EditTurns
 from bowerbird.channels.telegram.errors import (
     is_about_markup,
@@ -166,7 +168,7 @@ class Sender:
         self, to: Address, file: InputFile, caption: str, buttons: InlineKeyboardMarkup | None
     ) -> SendResult:
         async def upload() -> SendResult:
-            message = await self._bot.send_document(
+            sending = self._bot.send_document(
                 self._chat(to),
                 file,
                 caption=caption[:MAX_CAPTION] or None,
@@ -175,7 +177,7 @@ class Sender:
                 read_timeout=120,
                 write_timeout=120,
             )
-            return SendResult(str(message.message_id))
+            return await self._sent(sending)
 
         try:
             return await self._in_slot(to, upload)
@@ -203,7 +205,7 @@ class Sender:
         reply = None
         if message.reply_to is not None:
             reply = ReplyParameters(message.reply_to, allow_sending_without_reply=True)
-        sent = await self._bot.send_message(
+        sending = self._bot.send_message(
             self._chat(message.to),
             message.text,
             parse_mode="HTML" if message.is_html else None,
@@ -213,7 +215,7 @@ class Sender:
             message_thread_id=message.to.topic,
             link_preview_options=LinkPreviewOptions(is_disabled=True),
         )
-        return SendResult(str(sent.message_id))
+        return await self._sent(sending)
 
     async def _edit(self, message: Outgoing) -> None:
         try:
@@ -227,6 +229,9 @@ class Sender:
             )
         except BadRequest as error:
             if not is_not_modified(error):
+                raise
+        except (TypeError, ValueError, AttributeError):
+            if not was_taken():
                 raise
 
     async def _in_slot(self, to: Address, action: Callable[[], Awaitable[T]]) -> T:
@@ -251,6 +256,16 @@ class Sender:
             raise self._told(to, error) from None
         except Exception as error:  # noqa: BLE001  an answer of unknown form makes the library raise anything
             raise unknown_answer(error) from None
+
+    async def _sent(self, sending: Awaitable[Message]) -> SendResult:
+        """Return what was sent, also if the library cannot read Telegram's answer."""
+        try:
+            return SendResult(str((await sending).message_id))
+        except (TypeError, ValueError, AttributeError):
+            number = sent_message_id()
+            if number is None:
+                raise
+            return SendResult(number)
 
     def _told(self, to: Address, error: TelegramError) -> ChannelError:
         if isinstance(error, RetryAfter):
