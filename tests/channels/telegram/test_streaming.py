@@ -1,0 +1,234 @@
+"""An answer appears as it is written, in one message that the final answer edits (AS-18, AS-20)."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+from support import telegram_html
+from support.fake_telegram import FakeTelegram
+from support.markdown import MARKDOWN
+
+from bowerbird.channels.contract import Button
+from bowerbird.channels.telegram.progress import Progress
+from bowerbird.core.errors import StoreBusy
+from bowerbird.core.events import (
+    AssistantStep,
+    MessageRestart,
+    TextLive,
+    ThinkingLive,
+    ToolIntent,
+    ToolOutcome,
+)
+from bowerbird.core.messages import assistant_text
+from bowerbird.core.usage import Usage
+from bowerbird.models.redact import Redactor
+from bowerbird.sessions.live.hub import TurnMark
+
+END = TurnMark("done")
+
+
+class Events:
+    """A turn's events, put in by the test."""
+
+    def __init__(self) -> None:
+        self._queue: asyncio.Queue[object] = asyncio.Queue()
+        self._offset = 0
+
+    def text(self, content: str) -> None:
+        self.put(TextLive(content, "m", self._offset))
+        self._offset += len(content)
+
+    def put(self, event: object) -> None:
+        self._queue.put_nowait(event)
+
+    async def __aiter__(self) -> AsyncIterator[object]:
+        while True:
+            yield await self._queue.get()
+
+
+class Shown:
+    """A live answer in a chat, and what it told."""
+
+    def __init__(self, channel: Any, chat: str = "7", **options: Any) -> None:
+        self.events = Events()
+        self.kept: list[str] = []
+        live = channel.live_answer(chat, self.keep, Redactor(["swordfish-77"]).text, **options)
+        self.task = asyncio.create_task(live.show(self.events.__aiter__()))
+
+    async def keep(self, message_id: str) -> None:
+        self.kept.append(message_id)
+
+
+async def test_one_message_is_edited_and_then_is_the_answer(desk: Any, fake: FakeTelegram) -> None:
+    """AS-18: its id is kept, Details stands under it, and the final answer takes its place."""
+    async with desk.open() as channel:
+        shown = Shown(channel, interval_s=0.05, buttons=[[Button("Details", "t:details:k")]])
+        shown.events.text("**Hello** `wor")
+        await fake.until(lambda: fake.of("sendMessage"))
+        shown.events.text("ld`")
+        await fake.until(lambda: fake.of("editMessageText"))
+        shown.events.put(END)
+        await shown.task
+        (number,) = shown.kept
+        await channel.send("7", channel.parts("**Hello** `world`!")[0], edit_message_id=number)
+    first, edit, final = fake.of("sendMessage")[0], *fake.of("editMessageText")
+    assert first.text == "<b>Hello</b> `wor"
+    assert edit.text == "<b>Hello</b> <code>world</code>"
+    assert final.text == "<b>Hello</b> <code>world</code>!"
+    assert "reply_markup" in edit.params and "reply_markup" not in final.params
+    assert len(fake.messages) == 1
+
+
+async def test_edits_keep_their_distance(desk: Any, fake: FakeTelegram) -> None:
+    """AS-18: at most one per interval, however fast the text comes; each is valid by itself."""
+    async with desk.open() as channel:
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        shown = Shown(channel, chat="-7.2", interval_s=0.01)  # in groups it is 3 s
+        for _ in range(300):
+            shown.events.text("*word* ")
+            await asyncio.sleep(0)
+        await fake.until(lambda: fake.of("editMessageText"))
+        assert loop.time() - begun >= 3.0
+        assert len(fake.of("editMessageText")) == 1
+        shown.events.put(END)
+        await shown.task
+
+
+async def test_no_progress_is_shown_after_the_final_answer(desk: Any, fake: FakeTelegram) -> None:
+    """AS-18: an edit that is late changes nothing."""
+    async with desk.open() as channel:
+        shown = Shown(channel, interval_s=0.01)
+        shown.events.text("part")
+        await fake.until(lambda: fake.of("sendMessage"))
+        await channel.send("7", "final", edit_message_id=str(max(n for _, n in fake.messages)))
+        for _ in range(20):
+            shown.events.text(" more")
+            await asyncio.sleep(0.01)
+        shown.events.put(END)
+        await shown.task
+    assert [call.text for call in fake.of("editMessageText")] == ["final"]
+
+
+async def test_after_a_crash_the_same_message_goes_on(desk: Any, fake: FakeTelegram) -> None:
+    """AS-18: the id that was kept is used again."""
+    async with desk.open() as channel:
+        old = await channel.send("-7", "so far")
+        shown = Shown(channel, chat="-7", message_id=old.message_id)
+        shown.events.text("so far and on")
+        await fake.until(lambda: fake.of("editMessageText"))
+        shown.events.put(END)
+        await shown.task
+    assert len(fake.of("sendMessage")) == 1 and shown.kept == []
+
+
+async def test_trouble_of_the_progress_is_not_the_turns(desk: Any, fake: FakeTelegram) -> None:
+    """AS-19: blocked, asked to wait, or a store that cannot keep the id: the turn's events are read to the end."""
+
+    class Busy(Shown):
+        async def keep(self, message_id: str) -> None:
+            raise StoreBusy("busy")
+
+    async with desk.open() as channel:
+        fake.blocked.add(7)
+        blocked, busy = Shown(channel), Busy(channel, chat="8")
+        fake.script("sendMessage", 429, "Too Many Requests", retry_after=1)
+        waiting = Shown(channel, chat="9", interval_s=0.01)
+        for shown in (blocked, busy, waiting):
+            shown.events.text("hi")
+        await fake.until(lambda: fake.of("deleteMessage"))
+        await fake.until(lambda: (9, max(n for _, n in fake.messages)) in fake.messages)
+        for shown in (blocked, busy, waiting):
+            shown.events.put(END)
+            await shown.task
+    assert [chat for chat, _ in fake.messages] == [9]
+    assert len(waiting.kept) == 1 and blocked.kept == []
+
+
+async def test_a_turn_that_ends_at_once_leaves_no_message_behind(desk: Any, fake: FakeTelegram) -> None:
+    """AS-18: a placeholder that arrives after the end is taken back."""
+    async with desk.open() as channel:
+        shown = Shown(channel)
+        await channel.send("7", "takes this second's slot")
+        shown.events.text("hi")
+        await asyncio.sleep(0.05)
+        shown.events.put(END)
+        await shown.task
+    assert shown.kept == []
+    assert [message["source"] for message in fake.messages.values()] == ["takes this second's slot"]
+
+
+def progress(*events: object, show_tools: bool = True) -> str:
+    shown = Progress(Redactor(["swordfish-77"]).text, show_tools=show_tools)
+    for event in events:
+        shown.add(event)
+    source = shown.html()
+    telegram_html.read(source)
+    assert telegram_html.units(source) <= 4096
+    return source
+
+
+def call(
+    number: int, tool: str = "read_file", said: str = "done", status: Any = "ok", **arguments: Any
+) -> list[Any]:
+    return [
+        ToolIntent(str(number), tool, arguments, "read"),
+        ToolOutcome(str(number), tool, status, said),
+    ]
+
+
+def test_good_calls_of_one_tool_are_counted() -> None:
+    """AS-20."""
+    events = [event for n in range(5) for event in call(n, path=f"src/f{n}.py")]
+    assert (
+        progress(*events, *call(9, "bash", command="ls -l"))
+        == "✓ <b>read_file</b> ×5 f4.py\n✓ <b>bash</b> ls -l\n"
+    )
+    assert progress(*events, show_tools=False) == "…"
+
+
+def test_a_failed_call_shows_eight_lines() -> None:
+    """AS-20: and no secret."""
+    output = "swordfish-77\n" + "line <x>\n" * 50
+    source = progress(
+        *call(1, "bash", output, "error", command="make swordfish-77"), *call(2, "bash", command="ls")
+    )
+    assert source.count("line &lt;x&gt;") == 7 and "more characters" in source
+    assert "✗ <b>bash</b> make [redacted:secret]" in source and "swordfish" not in source
+
+
+def test_a_running_call_and_thinking_are_marked() -> None:
+    """AS-20."""
+    assert progress(ToolIntent("1", "grep", {"pattern": "x" * 99}, "read")) == f"⏳ <b>grep</b> {'x' * 59}…\n"
+    assert progress(ThinkingLive("secret thoughts", "m", 0)) == "<i>💭 thinking\n</i>"
+    assert progress(ThinkingLive("thoughts", "m", 0), TextLive("hi", "m", 0)) == "hi"
+
+
+def test_text_is_put_together_again() -> None:
+    """AS-18: of broken streams, of pieces that were missed, of complete messages."""
+    hello = TextLive("hello", "m", 0)
+    assert progress(hello, MessageRestart("m", "broke"), TextLive("new", "m", 0)) == "new"
+    assert progress(hello, TextLive(" world", "m", 5)) == "hello world"
+    assert progress(hello, TextLive("ending", "m", 50)) == "ending"
+    step = AssistantStep(assistant_text("whole"), "end_turn", "model", Usage())
+    assert progress(hello, step) == "whole"
+    assert progress(hello, TextLive("next", "other", 0)) == "next"
+
+
+def test_of_a_long_answer_the_end_is_shown() -> None:
+    """AS-18: also within code that began long before."""
+    source = progress(TextLive("```py\n" + "x < 1\n" * 5_000 + "last", "m", 0))
+    assert source.startswith("…\n\n<pre>x &lt; 1") and source.endswith("last</pre>")
+
+
+@given(
+    MARKDOWN, st.lists(st.tuples(st.sampled_from(["bash", "grep"]), st.booleans(), st.text()), max_size=40)
+)
+def test_whatever_happens_one_message_shows_it(text: str, calls: list[tuple[str, bool, str]]) -> None:
+    """AS-18, AS-20: closed HTML within the limit."""
+    events: list[object] = []
+    for number, (tool, is_good, said) in enumerate(calls):
+        events += call(number, tool, said * 50, "ok" if is_good else "error", command=said * 9)
+    progress(*events, TextLive(text * 20, "m", 0))
