@@ -82,7 +82,9 @@ class Row:
         print(f"\n{self.what}")
         for name, costs in (("here", self.ours), ("reference", self.reference)):
             print(f"  {name:10} {_line(costs)}")
-        print(f"  {'ratio':10} wall {wall:.1f} (bar {self.times:g}) · CPU {cpu:.1f} · memory {held:.1f}", end="")
+        print(
+            f"  {'ratio':10} wall {wall:.1f} (bar {self.times:g}) · CPU {cpu:.1f} · memory {held:.1f}", end=""
+        )
         print("" if self.memory is None else f" (bar {self.memory:g})")
         missed = [] if wall <= self.times else [f"{self.what}: {wall:.1f} times instead of {self.times:g}"]
         if self.memory is not None and held > self.memory:
