@@ -53,6 +53,8 @@ async def ask(url, question):
 asyncio.run(ask(*sys.argv[1:]))
 """
 # A child's peak of memory begins with that of the process it was forked from: nothing heavy is imported here.
+TYPING_S = 2.0
+"""From opening a conversation to sending what was typed: what a server does meanwhile, nobody waits for."""
 QUESTION = 'hi [[fake {"steps":[{"deltas":20}]}]]'
 
 
@@ -169,7 +171,8 @@ def prompt(place: Place, runs: int) -> list[Row]:
         with Terminal(
             [], cwd=place.project, environment=place.environment("prompt"), command=BOWERBIRD
         ) as terminal:
-            terminal.wait_for("> ")
+            terminal.wait_for("lists commands.")
+            terminal.wait_for(">")
             wall_s = time.perf_counter() - began
             ours.append(Cost(wall_s, *_used(terminal.process.pid)))
             terminal.send("\x04")
@@ -248,6 +251,7 @@ async def _turn(address: str) -> float:
     from websockets.asyncio.client import connect
 
     async with connect(address, proxy=None) as chat:
+        await asyncio.sleep(TYPING_S)
         began = time.perf_counter()
         await chat.send(json.dumps({"type": "message", "content": QUESTION}))
         while json.loads(await asyncio.wait_for(chat.recv(), HANG_S))["type"] != "done":
