@@ -20,7 +20,7 @@ import pyseccomp
 from bowerbird.sandbox import branch_sandbox, copy_projection, host, probe, projection
 from bowerbird.sandbox.network import egress_proxy, network, proxy_http, proxy_wire
 from bowerbird.sandbox.network.egress_policy import EgressPolicy, normal_name
-from bowerbird.sandbox.python import monty, run, sessions, steps
+from bowerbird.sandbox.python import engine, monty, run, sessions
 from bowerbird.sandbox.run import running, warden, warm_sandbox
 from bowerbird.sandbox.run.output import OutputCollector
 from bowerbird.sandbox.shell import allowed
@@ -253,8 +253,14 @@ def resolving_once() -> None:
 
 
 def many_connections() -> None:
-    network.ProxyLimits = lambda **given: egress_proxy.ProxyLimits(10**6, **given)
+    original = egress_proxy.ProxyLimits
+    egress_proxy.ProxyLimits = lambda **given: original(10**6, **given)
     inside("bridge.py", ("_MOST = 64", "_MOST = 6400"))
+
+
+def unlimited_transfer() -> None:
+    usual = egress_proxy.ProxyLimits()
+    egress_proxy.ProxyLimits = lambda **_: usual
 
 
 def socks_names() -> None:
@@ -268,7 +274,7 @@ def path_rule() -> None:
 
 def python_limits(**more: Any) -> Callable[[], None]:
     def remove() -> None:
-        original = steps.PythonLimits
+        original = engine.PythonLimits
 
         def made(**given: Any) -> Any:
             return original(**{**given, **more})
@@ -278,7 +284,7 @@ def python_limits(**more: Any) -> Callable[[], None]:
             sessions,
             monty,
             run,
-            steps,
+            engine,
             __import__("bowerbird.sandbox").sandbox,
         ):
             if hasattr(module, "PythonLimits"):
@@ -341,7 +347,7 @@ REMOVALS: dict[str, Callable[[], None]] = {
     "TLS name is the name asked for": put(proxy_wire, "_checked_name", lambda seen, *_: seen),
     "names are names": socks_names,
     "64 connections": many_connections,
-    "transfer limit": put(network, "ProxyLimits", lambda **_: egress_proxy.ProxyLimits()),
+    "transfer limit": unlimited_transfer,
     "proxy ends with the session": put(network.BranchNetwork, "close", lambda _: egress_proxy.asyncio.sleep(0)),
     "no metacharacters": put(allowed, "_METACHARACTERS", ""),
     "one line": put(allowed, "_has_bare_newline", lambda _: False),

@@ -18,6 +18,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 
 SHORT: dict[str, tuple[str, ...]] = {
+    "first_contact": (),
     "model_stream": (),
     "agent_turn": (),
     "journal": (),

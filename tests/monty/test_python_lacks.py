@@ -65,7 +65,7 @@ async def test_what_python_itself_would_run_ends_with_the_hint(code: str, hint: 
 _SERVER = """
 import asyncio, sys
 from bowerbird.sandbox.python.sessions import PythonSessions
-from bowerbird.sandbox.python.steps import PythonLimits
+from bowerbird.sandbox.python.engine import PythonLimits
 from support.python_workers import workers
 async def main():
     sessions = PythonSessions(PythonLimits(timeout_s=25))

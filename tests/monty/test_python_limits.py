@@ -15,7 +15,7 @@ from support.patience import HANG_S
 from support.python_workers import workers
 
 from bowerbird.sandbox import PythonLimits, PythonRecord, PythonSessions
-from bowerbird.sandbox.python.monty import available
+from bowerbird.sandbox.python.engine import available
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from support.patience import patience
 from support.python_workers import workers
 
 from bowerbird.sandbox import DumpFiles, PythonLimits, PythonSessions
-from bowerbird.sandbox.python.monty import ENGINE_VERSION, MISSING, MODULES, available
+from bowerbird.sandbox.python.engine import ENGINE_VERSION, MISSING, MODULES, available
 from bowerbird.sandbox.python.sessions import pack, unpack
 
 KEYS = ["ok", "stdout", "stderr", "result", "error", "line", "traceback", "truncated", "duration_ms", "state",

@@ -26,9 +26,10 @@ main()
 
 
 NEEDED_LATER = (
-    "acp aiohttp alembic anthropic asyncpg croniter cryptography dbos genai_prices httpx jsonschema_rs lxml mako mcp "
-    "obstore openai opentelemetry.sdk prompt_toolkit pydantic_monty pygit2 pygments pypdf rich ruamel "
-    "sqlalchemy.orm telegram tokenizers trafilatura tree_sitter"
+    "acp aiohttp alembic anthropic asyncpg croniter cryptography dbos genai_prices httpx httpx2 jsonschema_rs lxml mako mcp "
+    "obstore openai opentelemetry.sdk prompt_toolkit pydantic_settings pydantic_monty pygit2 pygments pypdf rich ruamel "
+    "sqlalchemy.orm telegram tokenizers trafilatura tree_sitter bowerbird.sandbox.network.egress_proxy "
+    "bowerbird.sandbox.python.monty"
 )
 """What a server that serves nobody has not imported, with a new database, too."""
 

@@ -16,7 +16,7 @@ from bowerbird.core.events import Egress, Notice, SandboxTier
 from bowerbird.sandbox.background_record import BackgroundRun
 from bowerbird.sandbox.branch_sandbox import BranchSandbox
 from bowerbird.sandbox.host import SandboxHost
-from bowerbird.sandbox.network.egress_proxy import Resolver, system_resolver
+from bowerbird.sandbox.network.resolving import Resolver, system_resolver
 from bowerbird.sandbox.settings import SandboxSettings
 from bowerbird.workspace import Branch, Workspace
 

@@ -24,6 +24,7 @@ from bowerbird.app.sandboxes import Runtimes, SandboxNews, open_sandboxes
 from bowerbird.config import Loaded
 from bowerbird.core.errors import StoreError
 from bowerbird.core.threads import to_thread
+from bowerbird.models.prices import keep_rates_in
 from bowerbird.sandbox.host import SandboxHost
 from bowerbird.sessions.branches.branches import Branches
 from bowerbird.sessions.branches.open_work import has_open_work
@@ -128,6 +129,7 @@ async def open_application(
     """
     settings = loaded.settings
     data_dir = make_data_dir(settings.agent.data_dir)
+    keep_rates_in(data_dir)
     live = Live()
     news = SandboxNews(live)
     # A server finds out itself what its host gives; a command may rely on what the one before it found.

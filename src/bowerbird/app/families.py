@@ -7,6 +7,7 @@ Making a tool reads its function's signature and docstring: for thirty tools tha
 more than the rest of preparing a turn. A tool keeps nothing of its calls, so turns can share it.
 """
 
+import logging
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from bowerbird.skills import SkillLibrary
 
 _MOST_LIBRARIES = 64
+_log = logging.getLogger(__name__)
 
 
 class ToolFamilies:
@@ -35,6 +37,11 @@ class ToolFamilies:
         self._python = python
         self._skills: dict[tuple[Path | None, str], tuple[Tool, ...]] = {}
         self._processes: dict[tuple[SandboxHost, str], tuple[Tool, ...]] = {}
+
+    def make(self) -> None:
+        """Make those that no session can change, so that no turn waits for them; blocks."""
+        for family in (self.files, self.python, self.think, self.web, self.plan):
+            _log.debug("%d tools are made", len(family))
 
     @cached_property
     def files(self) -> tuple[Tool, ...]:

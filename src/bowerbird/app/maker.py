@@ -150,7 +150,8 @@ class SettingsTurnMaker:
         )  # fmt: skip
 
     async def prepare(self) -> None:
-        """Import what the model of new sessions needs, before its first turn; raises ConfigError."""
+        """Import and make what the first turn needs, before somebody asks for it; raises ConfigError."""
+        await to_thread(self._families.make)
         if self._model:
             await import_for(self._model, self.pool.settings)
 

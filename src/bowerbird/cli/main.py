@@ -23,6 +23,8 @@ def main() -> None:
     # What is imported makes some 100,000 objects that live as long as the process: looking through them
     # again and again, and once more at the exit, was a third of a one-turn run's time.
     gc.set_threshold(YOUNG_OBJECTS)
+    # Else pydantic looks for plugins in the metadata of every package that is installed.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     _open_what_is_closed()
     code = run_command(sys.argv[1:])
     try:

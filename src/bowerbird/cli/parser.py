@@ -53,7 +53,7 @@ def parse_and_run(arguments: Sequence[str], shell: Shell) -> int:
     Raises:
         CliExit: code 2 for wrong usage, with the nearest name of an unknown option.
     """
-    command = typer.main.get_command(application_of(shell))
+    command = typer.main.get_command(application_of(shell, only_run=arguments[0] == "run"))
     try:
         code = command.main(join_optional_values(arguments), prog_name="bowerbird", standalone_mode=False)
     except click_errors.UsageError as error:
@@ -64,8 +64,12 @@ def parse_and_run(arguments: Sequence[str], shell: Shell) -> int:
     return code if isinstance(code, int) else 0
 
 
-def application_of(shell: Shell) -> typer.Typer:
-    """Return the parser of every command; each imports what it does when it is called."""
+def application_of(shell: Shell, *, only_run: bool = False) -> typer.Typer:
+    """Return the parser of every command; each imports what it does when it is called.
+
+    Args:
+        only_run: leave all but `run` out: making sixty commands takes longer than parsing one.
+    """
     application = typer.Typer(
         name="bowerbird",
         help="AI agents that work on a branch of your files; nothing reaches your files until you land it.",
@@ -90,6 +94,8 @@ def application_of(shell: Shell) -> typer.Typer:
         pass
 
     _add_run(application, call)
+    if only_run:
+        return application
     _add_review(application, call)
     add_landings(application, call)
     _add_discard(application, call)

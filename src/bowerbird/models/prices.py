@@ -4,19 +4,24 @@ Here: the lookup and its arithmetic. Not here: budgets (`budget`), how a cost is
 model has no price: never 0, never another model's.
 """
 
+import sys
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache, partial
+from math import isclose
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bowerbird.core.model_presets import PRESETS
 from bowerbird.core.usage import Usage
+from bowerbird.models.kept_rates import KeptRates, Rates
 from bowerbird.models.settings import ModelOverride, Price
 
 if TYPE_CHECKING:
     from genai_prices.types import ModelInfo, Provider
 
 _MILLION = 1_000_000
+_kept = KeptRates()
 
 
 def price(
@@ -64,6 +69,14 @@ def is_priced(provider: str, model: str, overrides: Mapping[str, ModelOverride] 
     return price(Usage(input_tokens=1, output_tokens=1), provider, model, overrides=overrides) is not None
 
 
+def is_at_hand(provider: str, model: str) -> bool:
+    """Whether the next price of `model` costs no time: the package is imported, or not needed."""
+    preset = PRESETS.get(provider)
+    if preset is None or preset.prices_as is None or "genai_prices" in sys.modules:
+        return True
+    return _kept.get(preset.prices_as, model) is not None
+
+
 def _by_hand(usage: Usage, rates: Price) -> float:
     read = rates.input_mtok if rates.cache_read_mtok is None else rates.cache_read_mtok
     write = rates.input_mtok if rates.cache_write_mtok is None else rates.cache_write_mtok
@@ -75,8 +88,66 @@ def _by_hand(usage: Usage, rates: Price) -> float:
     ) / _MILLION
 
 
+def keep_rates_in(directory: Path) -> None:
+    """Keep what the package says below `directory`, for this process and those after it.
+
+    It is the same for every session of a process: it depends on the installed package alone.
+    """
+    global _kept  # noqa: PLW0603 - one place for one installed package
+    _kept = KeptRates(directory)
+
+
 def _from_package(usage: Usage, provider: str, model: str, at: datetime | None) -> float | None:
-    import genai_prices  # its table is large: imported with the first price
+    rates = _kept.get(provider, model)
+    if rates is None:
+        rates = _rates_of(provider, model)
+        if rates is not None:
+            _kept.keep(provider, model, rates)
+    if rates is None or (rates.most_context is not None and usage.context_tokens > rates.most_context):
+        return _asked(usage, provider, model, at)
+    if rates.input is None or rates.output is None:
+        return None
+    return _by_hand(usage, Price(rates.input, rates.output, rates.cache_read, rates.cache_write))
+
+
+def _rates_of(provider: str, model: str) -> Rates | None:
+    """Return plain rates, None for a model that has none: prices by the hour, or per request."""
+    from genai_prices.types import ModelPrice, TieredPrices
+
+    try:
+        prices = _entry(provider, model)[1].prices
+    except LookupError:
+        return Rates()
+    if not isinstance(prices, ModelPrice):
+        return None
+    starts = [v.tiers[0].start for v in vars(prices).values() if isinstance(v, TieredPrices) and v.tiers]
+    most = min(starts, default=None)
+    some = _MILLION if most is None else most
+    few = some // 4
+    parts = [_asked(usage, provider, model, None) for usage in _kinds(some)]
+    together = _asked(_all_kinds(few), provider, model, None)
+    if not few or together is None or _asked(Usage(), provider, model, None) != 0:
+        return None
+    each = [part * _MILLION / some for part in parts if part is not None]
+    is_plain = len(each) == len(parts) and isclose(sum(each) * few / _MILLION, together, rel_tol=1e-9)
+    return Rates(*each, most_context=most) if is_plain else None
+
+
+def _kinds(tokens: int) -> tuple[Usage, ...]:
+    return (
+        Usage(input_tokens=tokens),
+        Usage(output_tokens=tokens),
+        Usage(cache_read_tokens=tokens),
+        Usage(cache_write_tokens=tokens),
+    )
+
+
+def _all_kinds(tokens: int) -> Usage:
+    return Usage(tokens, tokens, cache_read_tokens=tokens, cache_write_tokens=tokens)
+
+
+def _asked(usage: Usage, provider: str, model: str, at: datetime | None) -> float | None:
+    import genai_prices  # its table is large: imported with the first price that is not kept
 
     # The package counts cached tokens as a part of the input.
     counted = genai_prices.Usage(

@@ -17,9 +17,9 @@ from bowerbird.core.threads import to_thread
 from bowerbird.core.timestamps import now_iso
 from bowerbird.sandbox.background_record import BackgroundFile, BackgroundRun
 from bowerbird.sandbox.branch_sandbox import BACKGROUND_FILE, BranchSandbox
-from bowerbird.sandbox.network.egress_proxy import Resolver, system_resolver
 from bowerbird.sandbox.network.network import BranchNetwork, NetworkRules, rules_of
 from bowerbird.sandbox.network.registries import package_hosts
+from bowerbird.sandbox.network.resolving import Resolver, system_resolver
 from bowerbird.sandbox.probe import Bubblewrap, find_bubblewrap, probe_copy, probe_overlay, write_accounts
 from bowerbird.sandbox.remembered import Remembered
 from bowerbird.sandbox.run.caches import BranchCaches, find_caches

@@ -15,13 +15,13 @@ import msgspec
 
 from bowerbird.core.forms import decode
 from bowerbird.core.ids import new_id
-from bowerbird.sandbox.python.record import RESULT_CHARS, PythonRecord, State
 from bowerbird.sandbox.run.output import HEAD_SHARE, readable, shorten
 from bowerbird.sandbox.run.running import RunningCommand
 from bowerbird.sandbox.run.warden import PACKAGE
 
 if TYPE_CHECKING:
     from bowerbird.sandbox.branch_sandbox import BranchSandbox
+    from bowerbird.sandbox.python.record import PythonRecord, State
 
 _GONE = "variables of earlier snippets are gone; file changes stay"
 _LONGEST_ANSWER = 1 << 22
@@ -75,7 +75,7 @@ class PersistentPython:
         output_bytes: int = 100_000,
         turn: str | None = None,
         call: str | None = None,
-    ) -> PythonRecord:
+    ) -> "PythonRecord":
         """Run a snippet after those before it; returns the record of SB-43.
 
         Args:
@@ -86,6 +86,8 @@ class PersistentPython:
         Raises:
             SandboxUnavailable: no sandbox could be had; nothing ran.
         """
+        from bowerbird.sandbox.python.record import PythonRecord
+
         async with self._lock:
             started_ns = self._sandbox.now()
             began = asyncio.get_running_loop().time()
@@ -168,7 +170,9 @@ class PersistentPython:
         await self._sandbox.end(command, self._sandbox.now())
 
 
-def _record(answer: _Answer, limit: int, duration_ms: int, state: State) -> PythonRecord:
+def _record(answer: _Answer, limit: int, duration_ms: int, state: "State") -> "PythonRecord":
+    from bowerbird.sandbox.python.record import RESULT_CHARS, PythonRecord
+
     out, err = answer.stdout, answer.stderr
     room = max(limit // 4, limit - max(0, out.total))
     stderr = _shown(err, room)

@@ -127,6 +127,9 @@ def front_fields(front: bytes) -> dict[str, Any]:
     Raises:
         SkillProblem: it does not parse.
     """
+    plain = _plain_fields(front)
+    if plain is not None:
+        return plain
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
@@ -139,6 +142,27 @@ def front_fields(front: bytes) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise SkillProblem("front matter must be 'key: value' lines")
     return {str(k): v for k, v in cast("dict[Any, Any]", found).items()}
+
+
+_PLAIN_LINE = re.compile(r"([A-Za-z][A-Za-z0-9_-]*): +([A-Za-z][ -~]*?) *")
+_NO_TEXT = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
+
+
+def _plain_fields(front: bytes) -> dict[str, Any] | None:
+    """Return front matter that is nothing but `key: plain words`, None when it is anything else.
+
+    Most is; the YAML library, whose import costs more than all the rest of finding skills, reads the others.
+    """
+    fields: dict[str, Any] = {}
+    for line in front.decode("latin-1").removesuffix("\n").split("\n"):
+        found = _PLAIN_LINE.fullmatch(line)
+        if found is None or found[1] in fields:
+            return None
+        key, text = found[1], found[2]
+        if ": " in text or " #" in text or text.endswith(":") or {key.lower(), text.lower()} & _NO_TEXT:
+            return None
+        fields[key] = text
+    return fields
 
 
 def _names(value: object, key: str) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import pytest
 from support.patience import patience
 
 from bowerbird.sandbox import PythonLimits, PythonSessions
-from bowerbird.sandbox.python.monty import MISSING, MODULES
+from bowerbird.sandbox.python.engine import MISSING, MODULES
 from bowerbird.tools import ReadTracker, ToolContext, ToolResult, Toolset
 from bowerbird.tools.processes.python_tools import python_tools
 from bowerbird.workspace import Workspace

@@ -223,7 +223,7 @@ async def _sandbox(loaded: "Loaded", data_dir: Path) -> list[Check]:
 
 
 async def _python() -> list[Check]:
-    from bowerbird.sandbox.python.monty import available
+    from bowerbird.sandbox.python.engine import available
 
     reason = available()
     if reason is None:

@@ -9,7 +9,7 @@ address; so a name that changes between two look-ups leads nowhere else. Not her
 import asyncio
 import contextlib
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 
@@ -18,21 +18,12 @@ from bowerbird.core.events import Egress
 from bowerbird.sandbox.network import proxy_wire as wire
 from bowerbird.sandbox.network.egress_policy import EgressPolicy, literal, normal_name
 from bowerbird.sandbox.network.proxy_http import Refused, SecondRequest, one_request
+from bowerbird.sandbox.network.resolving import Resolver, system_resolver
 
 MOST_CONNECTIONS = 64
 _CHUNK = 1 << 16
 _HELLO_S, _CONNECT_S = 10.0, 10.0
 _LONGEST_HELLO = 1 << 16
-
-
-Resolver = Callable[[str, int], Awaitable[list[str]]]
-
-
-async def system_resolver(host: str, port: int) -> list[str]:
-    """Return the addresses of `host`, in the system's order."""
-    loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
 def is_own(address: str) -> bool:

@@ -11,12 +11,15 @@ import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from bowerbird.core.events import Egress
 from bowerbird.sandbox.inside.bridge import PORT
 from bowerbird.sandbox.network.egress_policy import EgressPolicy
-from bowerbird.sandbox.network.egress_proxy import EgressProxy, ProxyLimits, Resolver, system_resolver
+from bowerbird.sandbox.network.resolving import Resolver, system_resolver
+
+if TYPE_CHECKING:
+    from bowerbird.sandbox.network.egress_proxy import EgressProxy
 
 NetworkMode = Literal["closed", "allowlist"]
 PROXY_URL = f"http://127.0.0.1:{PORT}"
@@ -110,6 +113,8 @@ class BranchNetwork:
         """
         if not self._rules.allow:
             return False
+        from bowerbird.sandbox.network.egress_proxy import EgressProxy, ProxyLimits
+
         if directory != self.directory:
             await self.close()
         async with self._opening:

@@ -1,4 +1,4 @@
-"""The one module that knows `pydantic_monty`: a worker process driven step by step.
+"""A worker process of `pydantic_monty`, driven step by step.
 
 Here: starting a worker, feeding it, its suspensions and errors as our own values,
 killing it. Not here: what a suspension is answered with (`run.py`), sessions,
@@ -15,10 +15,10 @@ import signal
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import cache
 from typing import Any, TypeVar, cast
 
 from bowerbird.core.threads import waking
+from bowerbird.sandbox.python.engine import PythonLimits, SnippetFailed, WorkerGone
 from bowerbird.sandbox.python.mourning import MOURNER
 from bowerbird.sandbox.python.record import Failure, Frame
 from bowerbird.sandbox.python.steps import (
@@ -29,7 +29,6 @@ from bowerbird.sandbox.python.steps import (
     Later,
     NameNeeded,
     OpenedFile,
-    PythonLimits,
     Raised,
     Scanned,
     Step,
@@ -37,25 +36,6 @@ from bowerbird.sandbox.python.steps import (
     Value,
     Waiting,
 )
-
-ENGINE_VERSION = "1.4.0"
-MODULES = (
-    "asyncio", "base64", "binascii", "bisect", "collections", "copy", "csv", "dataclasses", "datetime",
-    "decimal", "functools", "hashlib", "itertools", "json", "math", "os", "pathlib", "posixpath", "random",
-    "re", "sys", "time", "tomllib", "typing", "unicodedata",
-)  # fmt: skip
-MISSING = {
-    "class inheritance": "class A: pass\nclass B(A): pass",
-    "`yield`": "def f():\n    yield 1",
-    "`del`": "x = 1\ndel x",
-    "properties and other method decorators": "class A:\n    @property\n    def x(self): return 1",
-    "`async with` and `async for`": "async def f(x):\n    async with x: pass",
-    "`except*`": "try: pass\nexcept* ValueError: pass",
-    "imports of branch files": "import data_helpers",
-    "third-party packages": "import numpy",
-    "`print(file=…)` to a file": "with open('x', 'w') as f:\n    print(1, file=f)",
-}
-"""What the pinned version lacks, each with a snippet that shows it (SB-47; a test runs them)."""
 
 _LOST = (
     "feed time limit", "turn time limit", "memory limit", "suspension limit", "sleep limit",
@@ -73,19 +53,6 @@ open = _make_open(open)
 """
 _PRELUDE_FILE = "<python-input-0>"
 T = TypeVar("T")
-
-
-class SnippetFailed(Exception):
-    """The snippet ended with an error. `limit`: a limit was hit, so its variables are not to be used."""
-
-    def __init__(self, failure: Failure, *, limit: bool) -> None:
-        super().__init__(failure.text)
-        self.failure = failure
-        self.limit = limit
-
-
-class WorkerGone(Exception):
-    """The worker process died or was killed."""
 
 
 class Interpreter:
@@ -236,21 +203,6 @@ class Interpreter:
         return HostCall(
             snapshot.call_id, snapshot.function_name, args, dict(snapshot.kwargs), snapshot.is_os_function
         )
-
-
-@cache
-def available() -> str | None:
-    """Return None when Monty can run here, else the reason why not; looked up once."""
-    try:
-        import pydantic_monty
-        from pydantic_monty._binary import find_monty_binary
-
-        find_monty_binary()
-    except (ImportError, OSError) as error:
-        return f"the Python interpreter for tools is not installed: {error}"
-    if pydantic_monty.__version__ != ENGINE_VERSION:
-        return f"pydantic-monty is {pydantic_monty.__version__}, Bowerbird needs {ENGINE_VERSION}"
-    return None
 
 
 def _settled(answer: Answer) -> Any:

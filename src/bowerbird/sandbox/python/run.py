@@ -10,7 +10,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any, Protocol, cast
 
-from bowerbird.sandbox.python.monty import Interpreter, SnippetFailed
+from bowerbird.sandbox.python.engine import PythonLimits, SnippetFailed
+from bowerbird.sandbox.python.monty import Interpreter
 from bowerbird.sandbox.python.output import BoundedOutput
 from bowerbird.sandbox.python.record import RESULT_CHARS, Failure, PythonRecord, explained, format_traceback
 from bowerbird.sandbox.python.source import Snippet, showing_result
@@ -20,7 +21,6 @@ from bowerbird.sandbox.python.steps import (
     HostCall,
     Later,
     NameNeeded,
-    PythonLimits,
     Raised,
     Step,
     Unsupported,

@@ -10,14 +10,16 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from bowerbird.core.atomic import replace_file
 from bowerbird.core.threads import to_thread
-from bowerbird.sandbox.python.monty import ENGINE_VERSION, Interpreter, SnippetFailed, WorkerGone
-from bowerbird.sandbox.python.record import Failure, PythonRecord, State
-from bowerbird.sandbox.python.run import AsyncFunction, FileCalls, NoFiles, Run
-from bowerbird.sandbox.python.steps import PythonLimits
+from bowerbird.sandbox.python.engine import ENGINE_VERSION, PythonLimits, SnippetFailed, WorkerGone
+
+if TYPE_CHECKING:  # what runs a snippet is imported with the first one: most processes never have one
+    from bowerbird.sandbox.python.monty import Interpreter
+    from bowerbird.sandbox.python.record import PythonRecord, State
+    from bowerbird.sandbox.python.run import AsyncFunction, FileCalls, Run
 
 _MAGIC = b"bowerbird-python 1 "
 _GONE = "variables of earlier snippets are gone; file changes stay"
@@ -66,7 +68,7 @@ class _Session:
     """One branch's interpreter; changed only under its lock."""
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    interpreter: Interpreter | None = None
+    interpreter: "Interpreter | None" = None
     memory: bytes | None = None  # a dump that waits to be loaded
     known: bool = False  # whether the store was asked
     lost: bool = False  # the next record says that variables are gone
@@ -98,7 +100,7 @@ class PythonSessions:
         limits: PythonLimits | None = None,
         *,
         dumps: DumpStore | None = None,
-        functions: Mapping[str, AsyncFunction] | None = None,
+        functions: "Mapping[str, AsyncFunction] | None" = None,
     ) -> None:
         self.limits = limits or PythonLimits()
         self._dumps = dumps
@@ -109,11 +111,11 @@ class PythonSessions:
         self,
         branch: str,
         code: str,
-        files: FileCalls | None = None,
+        files: "FileCalls | None" = None,
         *,
         timeout_s: float | None = None,
         source: str | None = None,
-    ) -> PythonRecord:
+    ) -> "PythonRecord":
         """Run `code` in the branch's session.
 
         Args:
@@ -123,6 +125,9 @@ class PythonSessions:
             timeout_s: Seconds in place of the limits' own.
             source: Branch whose names this one begins with, when it has none of its own yet.
         """
+        from bowerbird.sandbox.python.record import PythonRecord
+        from bowerbird.sandbox.python.run import NoFiles, Run
+
         session = self._session(branch)
         async with session.lock:
             await self._recall(branch, session, source)
@@ -188,7 +193,11 @@ class PythonSessions:
     def _session(self, branch: str) -> _Session:
         return self._sessions.setdefault(branch, _Session())
 
-    async def _ready(self, branch: str, session: _Session, limits: PythonLimits) -> tuple[Interpreter, State]:
+    async def _ready(
+        self, branch: str, session: _Session, limits: PythonLimits
+    ) -> "tuple[Interpreter, State]":
+        from bowerbird.sandbox.python.monty import Interpreter
+
         await self._recall(branch, session)
         if session.interpreter is None:
             interpreter = Interpreter(limits)
@@ -240,8 +249,12 @@ class PythonSessions:
             dump = await self._dumped(session) if session.interpreter else session.memory
             return dump, session.lost
 
-    async def _watched(self, session: _Session, run: Run, code: str, limits: PythonLimits) -> PythonRecord:
+    async def _watched(
+        self, session: _Session, run: "Run", code: str, limits: PythonLimits
+    ) -> "PythonRecord":
         """Run `code`; on any end but a regular one the session is discarded."""
+        from bowerbird.sandbox.python.record import Failure
+
         clock = asyncio.timeout(limits.timeout_s + limits.grace_s)
         try:
             async with clock:
@@ -291,7 +304,7 @@ class PythonSessions:
 class _Discarded(Exception):
     """The session was ended; `record` says why."""
 
-    def __init__(self, record: PythonRecord) -> None:
+    def __init__(self, record: "PythonRecord") -> None:
         super().__init__(record.error)
         self.record = record
 

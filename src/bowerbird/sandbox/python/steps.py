@@ -1,23 +1,10 @@
-"""What passes between an interpreter and those who run it: limits, steps, answers.
+"""What passes between an interpreter and those who run it: steps, answers.
 
-Here: values. Not here: the interpreter's package (`monty.py`), running (`run.py`).
+Here: values. Not here: limits (`engine.py`), the interpreter's package (`monty.py`), running (`run.py`).
 """
 
 from dataclasses import dataclass
 from typing import Any
-
-
-@dataclass(frozen=True, slots=True)
-class PythonLimits:
-    """Limits of one interpreter; seconds and bytes."""
-
-    timeout_s: float = 30.0
-    memory_bytes: int = 256 * 1024 * 1024
-    recursion: int = 1_000
-    suspensions: int = 1_000_000
-    output_bytes: int = 100_000
-    dump_bytes: int = 16 * 1024 * 1024
-    grace_s: float = 2.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,8 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from bowerbird.core.errors import LimitExceeded, SandboxUnavailable, ToolError
-from bowerbird.sandbox.python.branch_calls import BranchCalls
-from bowerbird.sandbox.python.monty import MISSING, MODULES, available
-from bowerbird.sandbox.python.record import PythonRecord
+from bowerbird.sandbox.python.engine import MISSING, MODULES, PythonLimits, available
 from bowerbird.sandbox.python.sessions import PythonSessions
-from bowerbird.sandbox.python.steps import PythonLimits
 from bowerbird.tools.context import ToolContext
 from bowerbird.tools.files import reads
 from bowerbird.tools.result import ToolResult
@@ -20,6 +17,7 @@ from bowerbird.tools.tool import Tool
 
 if TYPE_CHECKING:
     from bowerbird.sandbox.host import SandboxHost
+    from bowerbird.sandbox.python.record import PythonRecord
     from bowerbird.workspace import Branch
 
 PYTHON_TOOLS: tuple[str, ...] = ("run_python_code", "run_python_file")
@@ -135,6 +133,8 @@ def python_unavailable() -> str | None:
 async def _run(
     sessions: PythonSessions, code: str, context: ToolContext, timeout_s: float | None
 ) -> ToolResult:
+    from bowerbird.sandbox.python.branch_calls import BranchCalls
+
     branch = context.branch
     calls = None if branch is None else BranchCalls(branch, _forgetting(context, branch))
     name = f"session:{context.session}" if branch is None else branch.id
@@ -159,7 +159,7 @@ def _forgetting(context: ToolContext, branch: "Branch") -> Callable[[str], None]
     return written
 
 
-def shown(record: PythonRecord, whole: str | None = None, has_run_python: bool = False) -> str:
+def shown(record: "PythonRecord", whole: str | None = None, has_run_python: bool = False) -> str:
     """Return a record as a model reads it.
 
     Args:

@@ -1,0 +1,89 @@
+"""Rates that the price package gave before, kept in a small file: most calls are priced without importing it.
+
+The package and what it brings take a tenth of a one-turn run's time and memory. Here: what is kept, for which
+package, and up to which size of a call it holds. Not here: asking the package, arithmetic (`prices.py`).
+"""
+
+import contextlib
+from importlib.util import find_spec
+from pathlib import Path
+
+import msgspec
+
+from bowerbird.core.atomic import replace_file
+from bowerbird.core.forms import decode
+
+FILE = "prices.json"
+MOST = 256
+_LARGEST = 1 << 20
+
+
+class Rates(msgspec.Struct, frozen=True):
+    """USD per million tokens, all None for a model without a price.
+
+    Attributes:
+        most_context: the largest context that they hold for, None = any: some models cost more beyond.
+    """
+
+    input: float | None = None
+    output: float | None = None
+    cache_read: float | None = None
+    cache_write: float | None = None
+    most_context: int | None = None
+
+
+class _File(msgspec.Struct):
+    package: str
+    rates: dict[str, Rates]
+
+
+class KeptRates:
+    """The rates of one data directory; without one, those of this process.
+
+    Args:
+        directory: where the file lies. A file that cannot be read or written keeps nothing, without a word:
+            the package is asked again.
+    """
+
+    def __init__(self, directory: Path | None = None) -> None:
+        self._file = None if directory is None else directory / FILE
+        self._known: _File | None = None
+
+    def get(self, provider: str, model: str) -> Rates | None:
+        """Return the rates of a model, None when they are not kept."""
+        return self._read().rates.get(f"{provider}:{model}")
+
+    def keep(self, provider: str, model: str, rates: Rates) -> None:
+        """Remember them for this process and the next."""
+        known = self._read()
+        if len(known.rates) >= MOST:
+            known.rates.clear()  # they are asked for again: only time is lost
+        known.rates[f"{provider}:{model}"] = rates
+        if self._file is not None:
+            with contextlib.suppress(OSError):
+                replace_file(self._file, msgspec.json.encode(known))
+
+    def _read(self) -> _File:
+        if self._known is None:
+            package = _package()
+            found = None if self._file is None else _load(self._file)
+            self._known = found if found is not None and found.package == package else _File(package, {})
+        return self._known
+
+
+def _load(file: Path) -> _File | None:
+    try:
+        if file.stat().st_size > _LARGEST:
+            return None
+        return decode(file.read_bytes(), _File)
+    except (OSError, msgspec.DecodeError):
+        return None  # never kept, or not whole
+
+
+def _package() -> str:
+    """Return what changes with the package's table; finding it imports nothing."""
+    spec = find_spec("genai_prices")
+    if spec is None or spec.origin is None:
+        return ""
+    table = (Path(spec.origin).parent / "data.py").stat()
+    return f"{table.st_size}-{table.st_mtime_ns}"
