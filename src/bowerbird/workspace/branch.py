@@ -343,8 +343,8 @@ class Branch(BranchFiles, ChangesOfBranch):
         wish = commits or ("fetch" if commit is not None and rules.land == "fast_forward" else rules.land)
         history = Bringing(wish, session or self.id, rules, own_git)
         request = LandRequest(
-            named, None if hunks is None else tuple(hunks), accepted, force, partial, plan, actor, door, automatic, history,
-            include=self._paths(include) or (), commit=commit,
+            named, None if hunks is None else tuple(hunks), accepted, force, partial, plan, actor, door,
+            automatic, history, include=self._paths(include) or (), commit=commit,
             resolved={chosen_path(p, self._state.workspace): takes for p, takes in (resolved or {}).items()},
         )  # fmt: skip
         self._shared.landings.recover(self.id)
