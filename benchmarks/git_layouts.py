@@ -1,8 +1,10 @@
 """GI-10, acceptance 3: git in every layout of a repository, in both tiers, compared with the same outside.
 
-    python benchmarks/git_layouts.py [--tier overlay] [--layout "linked worktree"] [--why]
+    python benchmarks/git_layouts.py [--tier overlay] [--layout "linked worktree"] [--why] [--states] [--log]
 
-Prints a table: "=" is as outside; `--why` prints what differs.
+Prints a table: "=" is as outside; `--why` prints what differs. `--states` prints what the user's own `git status`,
+`git log --all` and `git reflog` say before, once the agent has committed, after each landing and after the undo;
+`--log` every line of the two logs.
 """
 
 import argparse
@@ -22,6 +24,8 @@ def main() -> None:
     options.add_argument("--tier", choices=("overlay", "copy"))
     options.add_argument("--layout", choices=tuple(LAYOUTS))
     options.add_argument("--why", action="store_true")
+    options.add_argument("--states", action="store_true")
+    options.add_argument("--log", action="store_true")
     given = options.parse_args()
     heads: list[str] = []
     for tier in (given.tier,) if given.tier else ("overlay", "copy"):
@@ -39,6 +43,18 @@ def main() -> None:
             if given.why or "failed" in outcome.cells:
                 for step, why in outcome.differing.items():
                     print(f"    {step}: {why}")
+            if given.states or given.log:
+                print_states(outcome, lines=given.log)
+
+
+def print_states(outcome: Outcome, *, lines: bool) -> None:
+    """Print what the user's git said at each stage."""
+    print("\n| stage | git status | git log --all | git reflog |\n|---|---|---|---|")
+    for stage, state in outcome.states.items():
+        status = state.status.replace("\n", ", ") if state.status.count("\n") else f"{state.status}, clean"
+        logs = [f"{len(log)}: {'; '.join(log if lines else log[:1])}" for log in (state.log, state.reflog)]
+        print(f"| {stage} | {status} | {' | '.join(logs)} |")
+    print(flush=True)
 
 
 if __name__ == "__main__":

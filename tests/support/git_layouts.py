@@ -198,10 +198,11 @@ LAYOUTS: dict[str, Callable[[Path], Layout]] = {
 
 @dataclass
 class Outcome:
-    """What each command and landing came to; "as outside" or what differs."""
+    """What each command and landing came to; "as outside" or what differs; `states`: of the user's, after each."""
 
     cells: dict[str, str] = field(default_factory=dict[str, str])
     details: dict[str, str] = field(default_factory=dict[str, str])
+    states: dict[str, "State"] = field(default_factory=dict[str, "State"])
 
     def note(self, step: str, found: object, wanted: object, why: str = "") -> None:
         """Note what a step came to."""
@@ -222,7 +223,7 @@ async def compare(base: Path, name: str, tier: str) -> Outcome:
     for place in (inside, outside):
         place.mkdir(parents=True)
     mine, twin = LAYOUTS[name](inside), LAYOUTS[name](outside)
-    before = State.of(mine.workspace)
+    outcome.states["before"] = State.of(mine.workspace)
     with Workspace(mine.workspace, data_dir=base / "data") as workspace:
         host = SandboxHost(base / "data", SandboxSettings(tier=tier))  # pyright: ignore[reportArgumentType]
         branch = workspace.branch()
@@ -236,7 +237,8 @@ async def compare(base: Path, name: str, tier: str) -> Outcome:
             branch.begin_turn()
         finally:
             await host.close()
-        _land_and_undo(branch, mine, twin, before, outcome)
+        outcome.states["committed on the branch"] = State.of(mine.workspace)
+        _land_and_undo(branch, mine, twin, outcome)
     return outcome
 
 
@@ -251,21 +253,25 @@ def _outside(words: str, place: Path, base: Path) -> tuple[int, str]:
 
 @dataclass(frozen=True)
 class State:
-    """What the user has: where HEAD is, what status says, all commits that can be reached."""
+    """What the user has: where HEAD is, what status, log and reflog say, all commits that can be reached."""
 
     tip: str
     status: str
     commits: frozenset[str]
+    log: tuple[str, ...]
+    reflog: tuple[str, ...]
 
     @classmethod
     def of(cls, place: Path) -> "State":
         commits = git(place, "rev-list", "--all", "--reflog", "HEAD").split()
         status = git(place, "status", "--porcelain", "--branch")
-        return cls(git(place, "rev-parse", "HEAD"), status, frozenset(commits))
+        log = git(place, "log", "--all", "--format=%h %s%d").splitlines()
+        reflog = git(place, "reflog", "--format=%h %gs").splitlines()
+        return cls(git(place, "rev-parse", "HEAD"), status, frozenset(commits), tuple(log), tuple(reflog))
 
 
-def _land_and_undo(branch: Branch, mine: Layout, twin: Layout, before: State, outcome: Outcome) -> None:
-    place = mine.workspace
+def _land_and_undo(branch: Branch, mine: Layout, twin: Layout, outcome: Outcome) -> None:
+    place, before = mine.workspace, outcome.states["before"]
     story = branch.git_story()
     refs = {ref.ref for one in story.repositories for ref in one.refs}
     outcome.note(
@@ -273,16 +279,17 @@ def _land_and_undo(branch: Branch, mine: Layout, twin: Layout, before: State, ou
     )
     files = branch.land(session="s_1", commits="never")
     outcome.note("land files", (place / "t.txt").is_file() and not files.refused, True, str(files.refused))
+    outcome.states["files landed"] = State.of(place)
     landing = branch.land(session="s_1", commits="fast_forward")
     wanted = State.of(twin.workspace).tip
     kept = git(place, "rev-parse", f"refs/bowerbird/s_1/heads/{mine.start}", fails=True)
     outcome.note("land commits", kept, wanted, str(landing.history))
-    after = State.of(place)
+    after = outcome.states["commits landed"] = State.of(place)
     clean = git(place, "status", "--porcelain") == ""
     outcome.note("fast-forward", (after.tip, clean), (wanted, True), f"{after.status} {landing.history}")
     landing.undo()
     files.undo()
-    after = State.of(place)
+    after = outcome.states["both undone"] = State.of(place)
     outcome.note("undo", (after.tip, after.status), (before.tip, before.status))
     outcome.note("reachable", before.commits <= after.commits, True)
     broken = git(place, "fsck", "--full", "--no-dangling", fails=True)

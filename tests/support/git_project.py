@@ -60,7 +60,7 @@ class GitProject:
             "GIT_COMMITTER_NAME": who, "GIT_COMMITTER_EMAIL": f"{who}@example.org",
         }  # fmt: skip
 
-    def agent(self, branch: Branch, *steps: "list[str] | tuple[str, str]") -> list[str]:
+    def agent(self, branch: Branch, *steps: "list[str] | tuple[str, str]", who: str = "agent") -> list[str]:
         """Run git commands (lists) and write files ((name, text)) on a branch; returns what git printed."""
         place = self.base / f"view-{branch.id}"
         branch.show_git()
@@ -70,7 +70,7 @@ class GitProject:
         said: list[str] = []
         for step in steps:
             if isinstance(step, list):
-                said.append(self.git(*step, at=place, who="agent", fails=True))
+                said.append(self.git(*step, at=place, who=who, fails=True))
             else:
                 (place / step[0]).parent.mkdir(parents=True, exist_ok=True)
                 (place / step[0]).write_text(step[1])

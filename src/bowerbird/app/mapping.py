@@ -228,7 +228,8 @@ def git_rules(settings: Settings) -> "HistoryRules":
     """Return what landings do with commits."""
     from bowerbird.workspace import HistoryRules
 
-    return HistoryRules(settings.git.land, settings.git.max_bytes)
+    section = settings.git
+    return HistoryRules(section.land, section.max_bytes, section.resign, section.agent_identity)
 
 
 def web_settings(settings: Settings) -> "WebSettings":

@@ -42,6 +42,7 @@ def sandbox_settings(settings: Settings, files: Sequence[Path] = ()) -> SandboxS
     """
     section = settings.sandbox
     network = section.network
+    shown = {name: value.reveal() for name, value in section.env.items()}
     return SandboxSettings(
         tier=section.tier,
         minimum=section.minimum,
@@ -58,12 +59,19 @@ def sandbox_settings(settings: Settings, files: Sequence[Path] = ()) -> SandboxS
         toolchains=section.toolchains,
         caches=section.caches,
         read_only=section.read_only,
-        env={name: value.reveal() for name, value in section.env.items()},
+        env={**_identity(settings.git.agent_identity), **shown},
         env_secrets=section.env_secrets,
         copy_max_files=section.copying.max_files,
         copy_max_bytes=section.copying.max_bytes,
         kept_out=(str(Path.home() / ".bowerbird"), *map(str, files)),
     )
+
+
+def _identity(said: str) -> dict[str, str]:
+    """Return the variables that name an author and committer, `Name <address>`; none where none is said."""
+    name, _, address = said.rpartition(" ")
+    values = {"NAME": name, "EMAIL": address.strip("<>")} if said else {}
+    return {f"GIT_{who}_{part}": value for who in ("AUTHOR", "COMMITTER") for part, value in values.items()}
 
 
 def process_settings(settings: Settings) -> ProcessSettings:

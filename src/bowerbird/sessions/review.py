@@ -50,6 +50,7 @@ class ToLand:
     plan: str | None = None
     commits: Commits | None = None
     include: Sequence[str] = ()
+    own_git: bool = False  # the user sits at this machine
     commit: "CommitWish | None" = None
     resolved: Mapping[str, "Sequence[Take]"] | None = None
 

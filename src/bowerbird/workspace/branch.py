@@ -303,6 +303,7 @@ class Branch(BranchFiles, ChangesOfBranch):
         automatic: bool = False,
         commits: Commits | None = None,
         commit: Committing | None = None,
+        own_git: bool = False,
         session: str = "",
         actor: str = "",
         door: str = "",
@@ -324,6 +325,7 @@ class Branch(BranchFiles, ChangesOfBranch):
                 user, too, where they can follow; None = as the workspace was opened. session: names it.
             commit: makes what lands one commit of the user's, too; then no branch of theirs moves. One that
                 is `aside` is all that happens: nothing lands, and the changes stay on this branch.
+            own_git: the user sits here: their own git signs the agent's commits, where they sign theirs.
             told: called after each file of each phase, for a progress bar; of this thread.
 
         Raises:
@@ -333,18 +335,16 @@ class Branch(BranchFiles, ChangesOfBranch):
         """
         root, named = self._root(), self._paths(paths)
         accepted = tuple("*" if path == "*" else chosen_path(path, self._state.workspace) for path in accept)
-        chosen = None if hunks is None else tuple(hunks)
         if resolved and plan is None:
             raise InvalidArgument("decisions of conflicts need the plan they were made for")
         rules = self._shared.git
         if commit is not None and commits == "fast_forward":
             raise InvalidArgument("either --commit or --commits fast-forward: both would move your branch")
-        wish = commits or rules.land
-        wish = "fetch" if commit is not None and wish == "fast_forward" else wish
-        history = Bringing(wish, session or self.id, rules.most_bytes)
+        wish = commits or ("fetch" if commit is not None and rules.land == "fast_forward" else rules.land)
+        history = Bringing(wish, session or self.id, rules, own_git)
         request = LandRequest(
-            named, chosen, accepted, force, partial, plan, actor, door, automatic, history,
-            include=self._paths(include) or (), commit=commit,
+            named, None if hunks is None else tuple(hunks), accepted, force, partial, plan, actor, door,
+            automatic, history, include=self._paths(include) or (), commit=commit,
             resolved={chosen_path(p, self._state.workspace): takes for p, takes in (resolved or {}).items()},
         )  # fmt: skip
         self._shared.landings.recover(self.id)

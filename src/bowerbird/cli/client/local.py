@@ -265,8 +265,8 @@ class LocalClient(LocalRest):
 
     async def land(self, thread_id: str, wanted: ToLand, told: "Told | None" = None) -> Row:
         """See `Client`."""
-        if wanted.commit is not None:  # whoever runs this sits here
-            wanted = replace(wanted, commit=replace(wanted.commit, own_git=True))
+        commit = wanted.commit and replace(wanted.commit, own_git=True)  # whoever runs this sits here
+        wanted = replace(wanted, commit=commit, own_git=True)
         return _landing(await self._review.land(thread_id, wanted, actor=DOOR, door=DOOR, told=told))
 
     async def check(self, thread_id: str, begun: Callable[[str], None]) -> Row:

@@ -252,11 +252,9 @@ class ServerClient(ServerRest):
     async def land(self, thread_id: str, wanted: ToLand, told: "Told | None" = None) -> Row:
         """See `Client`; who and from where is what the server knows of us."""
         body = {name: value for name, value in asdict(wanted).items() if value is not None}
+        del body["own_git"]  # whose git runs is the server's to say
         if wanted.commit is not None:
-            body["commit"] = {
-                "message": wanted.commit.message,
-                "branch": wanted.commit.branch,
-            }  # whose git makes it is the server's to say
+            body["commit"] = {"message": wanted.commit.message, "branch": wanted.commit.branch}
         asking = self._requests.ask("POST", _place(thread_id, "/land"), body, patient=True)
         return await self._landing(asking, told, {"kind": "land", "conversation_id": thread_id})
 

@@ -142,6 +142,17 @@ class GitSection(Section):
         "branches follow, too, where they are still what the agent began from; never = they stay there.",
     )
     max_bytes: Int = key(GIB, "Largest new history that one landing brings.", unit="bytes", ge=MIB)
+    agent_identity: Annotated[Text, Field(pattern=r"^$|^[^<>\n]*[^<>\s][^<>\n]* <[^<>\s]+>$")] = key(
+        "",
+        "Whom the agent's own commits name as author and committer; empty = the user.",
+        allowed="Name <address>",
+        applies="S",
+    )
+    resign: Flag = key(
+        True,
+        "Where your Git configuration signs commits (`commit.gpgsign`), commits of the agent are made again, "
+        "signed, when they land at your own machine; their ids change. false = they land as they are.",
+    )
 
 
 class NetworkSection(Section):

@@ -7,6 +7,7 @@ import fnmatch
 import os
 import sys
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -220,7 +221,7 @@ def environment(
         "TERM": "dumb", "PWD": stands.root,
         "GIT_CONFIG_SYSTEM": f"{stands.git}/config",  # what is shown of the user's own, in the host's place
         "GIT_DISCOVERY_ACROSS_FILESYSTEM": "1",  # a package's repository lies above the branch's mount
-        "GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*",
+        **_git_settings(stands.workspace),
     }  # fmt: skip
     if stands.packages:
         env["PYTHONPATH"] = ":".join(stands.packages)
@@ -229,6 +230,20 @@ def environment(
             env[name] = env[name.lower()] = proxy
         env["NO_PROXY"] = env["no_proxy"] = _OWN_LOOPBACK
     return {**env, **extra, "HOME": stands.home, "TMPDIR": stands.tmp}
+
+
+def _git_settings(workspace: Path | None) -> dict[str, str]:
+    """Return what git is told however a repository is set up: it may be another user's; keys are not here.
+
+    Where the user signs commits, their landing signs those of the agent (`workspace/git/signing.py`).
+    """
+    said = [("safe.directory", "*")]
+    with suppress(OSError):  # it has no repository, or one that lies elsewhere
+        if workspace is not None and b"gpgsign" in (workspace / ".git/config").read_bytes().lower():
+            said += [("commit.gpgsign", "false"), ("tag.gpgsign", "false")]
+    named = {f"GIT_CONFIG_KEY_{at}": key for at, (key, _) in enumerate(said)}
+    values = {f"GIT_CONFIG_VALUE_{at}": value for at, (_, value) in enumerate(said)}
+    return {"GIT_CONFIG_COUNT": str(len(said)), **named, **values}
 
 
 def _language() -> dict[str, str]:

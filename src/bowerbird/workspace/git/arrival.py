@@ -9,18 +9,21 @@ is a trouble that is told; it keeps no file from landing.
 
 import re
 import tempfile
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import msgspec
+
 from bowerbird.workspace.git.apart import apart
-from bowerbird.workspace.git.landed_history import MOST_BYTES, Commits, LandedHistory, LandedRef
+from bowerbird.workspace.git.landed_history import Commits, HistoryRules, LandedHistory, LandedRef
 from bowerbird.workspace.git.landed_refs import Landed, LandedRefs
 from bowerbird.workspace.git.moving import head_of, value_of
 from bowerbird.workspace.git.quarantine import Quarantine
 from bowerbird.workspace.git.refs import RefMove, RefsFound
 from bowerbird.workspace.git.repository import Repository, checked_out, repositories, under_way
 from bowerbird.workspace.git.running import Git, GitFailed
+from bowerbird.workspace.git.signing import Signing, signed, signed_before
 from bowerbird.workspace.marks.surroundings import around_changes
 from bowerbird.workspace.tree.changes import Change
 from bowerbird.workspace.tree.stack import Stack
@@ -36,13 +39,15 @@ class Bringing:
 
     Attributes:
         commits: `fetch` = into refs of ours; `fast_forward` = the user's refs follow where they can.
-        session: names the refs of ours. most_bytes: of new objects.
+        session: names the refs of ours. rules: limits, signing.
+        own_git: the user sits here, and their own git signs.
         left: virtual paths of files that this landing leaves on the branch.
     """
 
     commits: Commits
     session: str
-    most_bytes: int = MOST_BYTES
+    rules: HistoryRules = field(default_factory=HistoryRules)
+    own_git: bool = False
     left: Collection[str] = ()
 
 
@@ -50,6 +55,7 @@ class Bringing:
 class _Brought:
     refs: list[LandedRef] = field(default_factory=list[LandedRef])
     troubles: list[str] = field(default_factory=list[str])
+    notes: list[str] = field(default_factory=list[str])
 
 
 def bring(
@@ -100,22 +106,26 @@ def _of_one(repository: Repository, directory: Path, landed: Landed, how: Bringi
     known = landed.get(repository.root, {})
     theirs = Git(repository.git_dir)
     brought = _Brought()
-    wanted = [move for move in found.moves if move.new is not None and _is_wanted(move, known, theirs, how)]
+    again = signed_before(directory.parents[1], repository.git_dir)
+    wanted = [m for m in found.moves if m.new is not None and _is_wanted(m, known, again, theirs, how)]
     if wanted:
         try:
-            with Quarantine(repository, directory, how.most_bytes) as quarantine:
+            with Quarantine(repository, directory, how.rules.most_bytes) as quarantine:
                 _bring(repository, quarantine, wanted, found, known, how, brought)
         except (GitFailed, OSError) as error:
             brought.troubles.append(str(error))
-    return LandedHistory(repository.root, tuple(brought.refs), tuple(brought.troubles))
+    return LandedHistory(repository.root, tuple(brought.refs), tuple(brought.troubles), tuple(brought.notes))
 
 
-def _is_wanted(move: RefMove, known: dict[str, list[str]], theirs: Git, how: Bringing) -> bool:
+def _is_wanted(
+    move: RefMove, known: dict[str, list[str]], again: Mapping[str, str], theirs: Git, how: Bringing
+) -> bool:
     if known.get(move.name, [None])[-1] != move.new:
         return True
     # It has arrived before; now the user's own ref may follow.
     own = move.name.startswith("refs/heads/") and how.commits == "fast_forward"
-    return own and value_of(theirs, move.name) in (move.old, *known[move.name][:-1])
+    now = value_of(theirs, move.name) if own else None
+    return own and now != again.get(str(move.new)) and now in (move.old, *known[move.name][:-1])
 
 
 def _bring(
@@ -135,9 +145,18 @@ def _bring(
         if move not in there
     ]
     arrived = _objects(repository, quarantine, there, brought)
+    fetched = {str(move.new) for move in there if move.name.startswith("refs/remotes/")}
+    data = repository.stack.directory.parents[1]
+    again = signed(repository, arrived, fetched, Signing(how.rules, how.session, data, how.own_git))
+    brought.notes += again.notes
+    made_from = {new: old for old, new in again.ids.items()}
+    arrived = [replace(move, new=again.ids.get(str(move.new), move.new)) for move in arrived]
     for move in _kept(Git(repository.git_dir), arrived, how.session, brought):
         kept_as = kept_name(how.session, move.name)
-        ref = LandedRef(move.name, move.new, kept_as, base=move.old or found.start)
+        own = made_from.get(str(move.new))
+        start = move.old or found.start
+        base = again.ids.get(str(start), start)
+        ref = LandedRef(move.name, move.new, kept_as, base=base, made_from=own)
         if how.commits == "fast_forward":
             ref = _following(repository, quarantine, move, ref, known.get(move.name, []), how)
         brought.refs.append(ref)
@@ -230,8 +249,8 @@ def _following(
     elif is_head:
         why = _head_stays(repository, quarantine, now, str(move.new), how)
     if why:
-        return LandedRef(ref.ref, ref.id, ref.kept_as, "stays", now, said=why, base=ref.base)
-    return LandedRef(ref.ref, ref.id, ref.kept_as, "moving", now, checked_out=is_head, base=ref.base)
+        return msgspec.structs.replace(ref, state="stays", old=now, said=why)
+    return msgspec.structs.replace(ref, state="moving", old=now, checked_out=is_head)
 
 
 def _head_stays(

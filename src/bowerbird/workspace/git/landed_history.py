@@ -27,10 +27,14 @@ class HistoryRules:
     Attributes:
         land: `fetch`, `fast_forward` or `never`, where nobody says otherwise (`git.land`).
         most_bytes: of new objects that one landing brings (`git.max_bytes`).
+        resign: where the user signs commits, those of the agent are made again, signed (`git.resign`).
+        agent_identity: `Name <address>` that the agent commits under, "" = the user's (`git.agent_identity`).
     """
 
     land: Commits = "fetch"
     most_bytes: int = MOST_BYTES
+    resign: bool = True
+    agent_identity: str = ""
 
 
 class LandedRef(msgspec.Struct, frozen=True):
@@ -43,6 +47,7 @@ class LandedRef(msgspec.Struct, frozen=True):
             `id`; `moved` = it did; `stays` = it did not, `said` tells why.
         checked_out: it is what the user has checked out: the index follows.
         base: where it began, for the commands that bring it in.
+        made_from: the branch's own object, where `id` is a signed one that took its place.
     """
 
     ref: str
@@ -53,6 +58,7 @@ class LandedRef(msgspec.Struct, frozen=True):
     checked_out: bool = False
     said: str = ""
     base: str | None = None
+    made_from: str | None = None
 
 
 class LandedCommit(msgspec.Struct, frozen=True):

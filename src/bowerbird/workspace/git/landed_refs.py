@@ -4,7 +4,7 @@ Here: one small file in the branch's directory. A file that cannot be read count
 more does no harm.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -36,10 +36,10 @@ class LandedRefs:
             root: {ref: ids[-1] for ref, ids in refs.items() if ids} for root, refs in self.read().items()
         }
 
-    def add(self, root: str, refs: Mapping[str, str]) -> None:
-        """Note that refs landed; may be done twice."""
+    def add(self, root: str, refs: Mapping[str, Sequence[str]]) -> None:
+        """Note that refs landed as some objects, the branch's own last; may be done twice."""
         known = self.read()
         mine = known.setdefault(root, {})
-        for ref, name in refs.items():
-            mine[ref] = [*(old for old in mine.get(ref, []) if old != name), name][-_MOST:]
+        for ref, names in refs.items():
+            mine[ref] = [*(old for old in mine.get(ref, []) if old not in names), *names][-_MOST:]
         replace_file(self._path, msgspec.json.encode(known))

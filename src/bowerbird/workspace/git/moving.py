@@ -39,9 +39,8 @@ def settle_history(folder: Path, branch_directory: Path, top: Path) -> None:
         write_history(folder, done)
     landed = LandedRefs(branch_directory)
     for one in done:
-        landed.add(
-            one.repository, {ref.ref: ref.id for ref in one.refs if ref.id is not None and ref.kept_as}
-        )
+        kept = {ref.ref: [ref.id, ref.made_from] for ref in one.refs if ref.kept_as}
+        landed.add(one.repository, {ref: [each for each in ids if each] for ref, ids in kept.items()})
 
 
 def _settled(one: LandedHistory, top: Path, kept: Path) -> LandedHistory:

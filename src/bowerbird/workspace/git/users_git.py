@@ -7,6 +7,7 @@ anything that a branch wrote (`running.py`).
 import os
 import signal
 import subprocess
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,15 +44,20 @@ class UsersGit:
         own: the user runs it: hooks, signature and filters of theirs apply. Otherwise only git runs.
         index: another index than the repository's.
         git_dir: of the repository, where `place` is no working tree of it but holds files as if it were.
+        limit_s: of one command.
     """
 
     place: Path
     own: bool
     index: Path | None = None
     git_dir: Path | None = None
+    limit_s: float = TIME_LIMIT_S
 
-    def run(self, *arguments: str, stdin: bytes = b"") -> bytes:
+    def run(self, *arguments: str, stdin: bytes = b"", variables: Mapping[str, str] | None = None) -> bytes:
         """Return what a command prints.
+
+        Args:
+            variables: of its environment, besides the user's.
 
         Raises:
             GitFailed: with what git or a hook said.
@@ -62,12 +68,12 @@ class UsersGit:
         process = subprocess.Popen(
             [program, *(() if self.own else _NO_PROGRAMS), *arguments],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=self.place,
-            env=self._environment(), start_new_session=True,
+            env=self._environment() | dict(variables or {}), start_new_session=True,
         )  # fmt: skip
         try:
-            out, complaint = process.communicate(stdin, TIME_LIMIT_S)
+            out, complaint = process.communicate(stdin, self.limit_s)
         except subprocess.TimeoutExpired:
-            raise GitFailed(f"git {arguments[0]} took longer than {TIME_LIMIT_S:.0f} s") from None
+            raise GitFailed(f"git {_command(arguments)} took longer than {self.limit_s:.0f} s") from None
         finally:
             if process.returncode is None:
                 with suppress(ProcessLookupError):  # it ended meanwhile
@@ -76,7 +82,7 @@ class UsersGit:
         if process.returncode:
             said = complaint.decode("utf-8", "replace").strip() or out.decode("utf-8", "replace").strip()
             raise GitFailed(
-                f"git {arguments[0]}: {said[-_MOST_SAID:] or 'no reason given'}", process.returncode
+                f"git {_command(arguments)}: {said[-_MOST_SAID:] or 'no reason given'}", process.returncode
             )
         return out
 
@@ -97,6 +103,11 @@ class UsersGit:
         if self.git_dir is not None:
             found |= {"GIT_DIR": str(self.git_dir), "GIT_WORK_TREE": str(self.place)}
         return found if self.index is None else found | {"GIT_INDEX_FILE": str(self.index)}
+
+
+def _command(arguments: Sequence[str]) -> str:
+    """Return the word of a command line that says what git does."""
+    return arguments[2] if arguments[0] == "-c" else arguments[0]
 
 
 def zeroed(names: "list[str] | tuple[str, ...]") -> bytes:

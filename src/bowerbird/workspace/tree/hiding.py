@@ -82,7 +82,10 @@ class Hiding:
 
     def below(self, above: str, name: str) -> bool:
         """Tell whether a name is hidden in a directory (`""` = the root) that is not hidden itself."""
-        return self._below(above.lower(), name.lower())
+        name = name.lower()
+        if name not in self._exact and not name.endswith(self._ends) and not name.startswith(self._starts):
+            return False  # here already: a review asks of every path
+        return self._below(above.lower(), name)
 
     def _below(self, above: str, name: str) -> bool:
         if name not in self._exact and not name.endswith(self._ends) and not name.startswith(self._starts):
