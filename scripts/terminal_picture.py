@@ -1,0 +1,259 @@
+"""The manual's recording of a terminal: a real conversation in tmux, drawn as one SVG that plays by itself.
+
+Here: the story, taking screens while it runs, drawing them. Not here: the stage (`terminal_stage.py`), pictures of
+the pages (`docs_pictures.py`).
+
+    .venv/bin/python scripts/terminal_picture.py          # writes docs/images/terminal.svg
+
+Wants tmux. The SVG has no script: each screen is a group that CSS shows for its time, so that it plays in an `<img>`;
+where people ask for less motion, it is the last screen. Lines that several screens share are in it once.
+"""
+
+import tempfile
+import time
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from rich.color import ColorType
+from rich.style import Style
+from rich.terminal_theme import TerminalTheme
+from rich.text import Text
+from terminal_stage import ROOT, FakeModels, Stage, call
+
+PICTURE = ROOT / "docs" / "images" / "terminal.svg"
+COLUMNS, ROWS = 84, 26
+CELL, LINE, SIZE, EDGE, BAR = 8.4, 19, 14, 18, 30
+LONGEST_S = 1.6  # what changes more slowly is shown no longer than this, the last screen aside
+LAST_S = 4.0
+THEME = TerminalTheme(
+    (24, 26, 32),
+    (216, 219, 226),
+    [(60, 64, 74), (240, 113, 120), (134, 204, 120), (229, 192, 123), (110, 168, 254), (198, 146, 233),
+     (96, 200, 210), (216, 219, 226)],
+    [(125, 131, 145), (250, 140, 146), (160, 222, 148), (240, 208, 150), (140, 188, 255), (214, 170, 242),
+     (130, 220, 228), (255, 255, 255)],
+)  # fmt: skip
+TILL = '''PRICES = {"roll": 60, "loaf": 420}
+
+
+def total(basket):
+    return sum(PRICES[name] for name in basket)
+'''
+NEW = "    full = sum(PRICES[name] for name in basket)\n    return full * 9 // 10 if len(basket) >= 10 else full\n"
+CHECK = "python3 -c 'from till import *; assert total([\"roll\"] * 10) == 540'"
+STEPS: list[dict[str, Any]] = [
+    {"text": "I'll look at the till first.", "deltas": 6, "gap_s": 0.05, "tools": [call("read_file", path="till.py")]},
+    {"ttft_s": 0.7, "tools": [call(
+        "edit_file", path="till.py", old="    return sum(PRICES[name] for name in basket)\n", new=NEW
+    )]},
+    {"ttft_s": 0.7, "tools": [call("bash", command=CHECK)]},
+    {
+        "text": "From ten pieces on, **10 %** is taken off. Ten rolls are 5.40 now, and I checked it.",
+        "deltas": 14, "gap_s": 0.05, "usage": {"input": 2100, "output": 160, "cache_read": 7400},
+    },
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """What stood on the terminal, from `at` seconds on; the cursor as column and row."""
+
+    at: float
+    lines: tuple[str, ...]
+    cursor: tuple[int, int]
+
+
+class Camera:
+    """Takes the stage's screen whenever it has changed."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+        self._began = time.monotonic()
+        self.screens: list[Screen] = []
+
+    def look(self) -> None:
+        """Keep the screen if it is another one."""
+        where = self._stage.tmux("display", "-p", "#{cursor_x} #{cursor_y}").split()
+        lines = tuple(self._stage.tmux("capture-pane", "-pe").rstrip("\n").split("\n"))
+        cursor = (int(where[0]), int(where[1]))
+        if not self.screens or (lines, cursor) != (self.screens[-1].lines, self.screens[-1].cursor):
+            self.screens.append(Screen(time.monotonic() - self._began, lines, cursor))
+
+    def until(self, text: str) -> None:
+        """Look until `text` stands on the screen."""
+        end = time.monotonic() + 60
+        while text not in self._stage.screen():
+            if time.monotonic() > end:
+                raise SystemExit(f"{text!r} did not appear; the screen:\n{self._stage.screen()}")
+            self.look()
+        self.rest(0.1)
+
+    def rest(self, seconds: float) -> None:
+        """Look for a while, as a reader does."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self.look()
+
+    def type(self, text: str) -> None:
+        """Type as a person does, and look at each letter or two."""
+        for at in range(0, len(text), 3):
+            self._stage.type(text[at : at + 3], enter=False)
+            self.rest(0.05)
+        self.rest(0.4)
+        self._stage.type("")
+
+
+def record() -> list[Screen]:
+    """Play the story; return its screens."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place, FakeModels() as fake:
+        stage = Stage(Path(place), fake, columns=COLUMNS, rows=ROWS, colour=True)
+        try:
+            return _play(stage, fake)
+        finally:
+            stage.close()
+
+
+def _play(stage: Stage, fake: FakeModels) -> list[Screen]:
+    for path in stage.project.iterdir():
+        path.unlink()
+    (stage.project / "till.py").write_text(TILL)
+    stage.shell("git init -q; export COLORTERM=truecolor")
+    stage.type("clear")
+    while stage.screen().strip() != "$":
+        time.sleep(0.05)
+    fake.script(*STEPS)
+    camera = Camera(stage)
+    camera.rest(0.3)
+    camera.type("bowerbird")
+    camera.until("new session")
+    camera.type("take 10 % off from ten pieces on, and check it")
+    camera.until("1 file changed: ")
+    camera.rest(1.2)
+    camera.type("/land")
+    camera.until("[y/N]")
+    camera.type("y")
+    camera.until("landed 1 change")
+    camera.rest(0.8)
+    camera.type("/undo")
+    camera.until("back (1 change)")
+    camera.rest(0.5)
+    return camera.screens
+
+
+# ------------------------------------------------------------------------ drawing
+
+
+def drawn(screens: list[Screen]) -> str:
+    """Return the screens as one SVG."""
+    width, height = round(COLUMNS * CELL + 2 * EDGE), ROWS * LINE + 2 * EDGE + BAR
+    stays = [
+        min(later.at - here.at, LONGEST_S) for here, later in zip(screens, screens[1:], strict=False)
+    ] + [LAST_S]
+    whole = sum(stays)
+    known: dict[str, str] = {}
+    groups: list[str] = []
+    rules: list[str] = []
+    begun = 0.0
+    for number, (screen, stay) in enumerate(zip(screens, stays, strict=True)):
+        first, last = 100 * begun / whole, 100 * (begun + stay) / whole
+        begun += stay
+        groups.append(f'<g class="s" id="s{number}">{_uses(screen, known)}</g>')
+        rules.append(
+            f"@keyframes k{number}{{0%,{max(first - 0.001, 0):.3f}%{{visibility:hidden}}"
+            f"{first:.3f}%,{last:.3f}%{{visibility:visible}}{min(last + 0.001, 100):.3f}%,100%{{visibility:hidden}}}}"
+            f"#s{number}{{animation-name:k{number}}}"
+        )
+    still = f"#s{len(screens) - 1}{{visibility:visible}}"
+    style = (
+        f"text{{font:{SIZE}px ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace;"
+        "white-space:pre}"
+        f".s{{visibility:hidden}}{still}"
+        f"@media (prefers-reduced-motion:no-preference){{.s{{animation:{whole:.2f}s step-end infinite}}{''.join(rules)}}}"
+    )
+    dots = "".join(
+        f'<circle cx="{EDGE + 6 + 18 * n}" cy="18" r="5.5" fill="{colour}"/>'
+        for n, colour in enumerate(("#f07178", "#e5c07b", "#86cc78"))
+    )
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+        f'role="img" aria-label="Bowerbird in a terminal: a change is made on a branch, landed and taken back">'
+        f"<style>{style}</style>"
+        f'<rect width="{width}" height="{height}" rx="9" fill="{_hex(THEME.background_color)}"/>{dots}'
+        f"<defs>{''.join(known.values())}</defs>"
+        f'<g transform="translate({EDGE} {EDGE + BAR})" fill="{_hex(THEME.foreground_color)}">{"".join(groups)}</g></svg>\n'
+    )
+
+
+def _uses(screen: Screen, known: dict[str, str]) -> str:
+    parts: list[str] = []
+    column, row = screen.cursor
+    if row < ROWS:
+        parts.append(
+            f'<rect x="{column * CELL:.1f}" y="{row * LINE - 15}" width="{CELL}" height="{LINE}" fill="#8b93a5"/>'
+        )
+    for number, line in enumerate(screen.lines):
+        if not Text.from_ansi(line).plain.strip():
+            continue
+        if line not in known:
+            known[line] = f'<g id="l{len(known)}">{_line(line)}</g>'
+        name = known[line][7 : known[line].index('"', 7)]
+        parts.append(f'<use href="#{name}" y="{number * LINE}"/>')
+    return "".join(parts)
+
+
+def _line(line: str) -> str:
+    """Return a line's runs of one style, each in its columns."""
+    text = Text.from_ansi(line)
+    boxes: list[str] = []
+    runs: list[str] = []
+    column = 0
+    for part in text.divide(sorted({edge for span in text.spans for edge in (span.start, span.end)})):
+        style = Style.combine([Style.null(), *(Style.parse(str(span.style)) for span in part.spans)])
+        cells = part.cell_len
+        fill, behind, more = _looks(style)
+        if behind:
+            boxes.append(
+                f'<rect x="{column * CELL:.1f}" y="-15" width="{cells * CELL:.1f}" height="{LINE}" fill="{behind}"/>'
+            )
+        if part.plain.strip():
+            runs.append(
+                f'<text x="{column * CELL:.1f}" textLength="{cells * CELL:.1f}" lengthAdjust="spacingAndGlyphs"'
+                f"{fill}{more}>{escape(part.plain, quote=False)}</text>"
+            )
+        column += cells
+    return "".join(boxes) + "".join(runs)
+
+
+def _looks(style: Style) -> tuple[str, str, str]:
+    fore, back = _colour(style, "color"), _colour(style, "bgcolor")
+    if style.reverse:
+        fore, back = back or _hex(THEME.background_color), fore or _hex(THEME.foreground_color)
+    more = ' font-weight="700"' if style.bold else ""
+    more += ' opacity="0.6"' if style.dim else ""
+    more += ' font-style="italic"' if style.italic else ""
+    return (f' fill="{fore}"' if fore else ""), back, more
+
+
+def _colour(style: Style, which: str) -> str:
+    colour = style.color if which == "color" else style.bgcolor
+    if colour is None or colour.type is ColorType.DEFAULT:
+        return ""
+    return _hex(colour.get_truecolor(THEME, foreground=which == "color"))
+
+
+def _hex(colour: Any) -> str:
+    red, green, blue = colour
+    return f"#{red:02x}{green:02x}{blue:02x}"
+
+
+def main() -> None:
+    """Record, draw, write."""
+    screens = record()
+    PICTURE.write_text(drawn(screens))
+    print(f"{PICTURE.relative_to(ROOT)}: {len(screens)} screens, {PICTURE.stat().st_size:,} bytes")
+
+
+if __name__ == "__main__":
+    main()
