@@ -16,6 +16,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from rich.ansi import AnsiDecoder
 from rich.color import ColorType
 from rich.style import Style
 from rich.terminal_theme import TerminalTheme
@@ -35,12 +36,12 @@ THEME = TerminalTheme(
     [(125, 131, 145), (250, 140, 146), (160, 222, 148), (240, 208, 150), (140, 188, 255), (214, 170, 242),
      (130, 220, 228), (255, 255, 255)],
 )  # fmt: skip
-TILL = '''PRICES = {"roll": 60, "loaf": 420}
+TILL = """PRICES = {"roll": 60, "loaf": 420}
 
 
 def total(basket):
     return sum(PRICES[name] for name in basket)
-'''
+"""
 NEW = "    full = sum(PRICES[name] for name in basket)\n    return full * 9 // 10 if len(basket) >= 10 else full\n"
 CHECK = "python3 -c 'from till import *; assert total([\"roll\"] * 10) == 540'"
 STEPS: list[dict[str, Any]] = [
@@ -193,19 +194,18 @@ def _uses(screen: Screen, known: dict[str, str]) -> str:
         parts.append(
             f'<rect x="{column * CELL:.1f}" y="{row * LINE - 15}" width="{CELL}" height="{LINE}" fill="#8b93a5"/>'
         )
-    for number, line in enumerate(screen.lines):
-        if not Text.from_ansi(line).plain.strip():
+    decoder = AnsiDecoder()  # tmux says a style once, also where it goes on in the next line
+    for number, text in enumerate(decoder.decode_line(line) for line in screen.lines):
+        if not (line := _line(text)):
             continue
-        if line not in known:
-            known[line] = f'<g id="l{len(known)}">{_line(line)}</g>'
+        known.setdefault(line, f'<g id="l{len(known)}">{line}</g>')
         name = known[line][7 : known[line].index('"', 7)]
         parts.append(f'<use href="#{name}" y="{number * LINE}"/>')
     return "".join(parts)
 
 
-def _line(line: str) -> str:
+def _line(text: Text) -> str:
     """Return a line's runs of one style, each in its columns."""
-    text = Text.from_ansi(line)
     boxes: list[str] = []
     runs: list[str] = []
     column = 0

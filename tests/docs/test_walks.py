@@ -54,7 +54,7 @@ ANSWERS: dict[str, list[dict[str, Any]]] = {
             call("edit_file", path="till.py", old=TOTAL, new=CHEAPER),
             call("write_file", path="test_till.py", content=TEST),
         ]},
-        {"tools": [call("bash", command="python3 -c 'from test_till import *; test_ten_pieces_cost_less()'")]},
+        {"tools": [call("bash", command="python3 -Bc 'from test_till import *; test_ten_pieces_cost_less()'")]},
         {"text": "From ten pieces on, 10 % is taken off. A test says so, and it passes."},
         {"tools": [call("edit_file", path="till.py", old="420", new="450")]},
         {"text": "A loaf is 4.50 now."},

@@ -48,7 +48,7 @@ def typed_on(page: str) -> list[Typed]:
 
 def alike(line: str) -> str:
     """Return a line without what differs each time: ids, hashes, tokens and money."""
-    line = re.sub(r"\b(l_[0-9a-z]{26}|[0-9a-f]{7,40})\b", "#", line)
+    line = re.sub(r"\b([a-z]{1,3}_[0-9a-z]{26}|[0-9a-f]{7,40})\b", "#", line)
     return re.sub(r"^\S+ in · \S+ out · \S+ · \d+% ctx", "# in · # out · # · # ctx", line).rstrip()
 
 
