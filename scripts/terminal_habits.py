@@ -17,7 +17,10 @@ HOOKS = """hooks:
     - command: "echo 'no pushes on a Friday' >&2; exit 2"
       tools: [bash]
 """
-GIT = "git init -qb main . && git config user.name Ann && git config user.email ann@example.org && git add -A && git commit -qm start"
+GIT = (
+    "git init -qb main . && git config user.name Ann && git config user.email ann@example.org && "
+    "git add -A && git commit -qm start"
+)
 
 
 def in_git(stage: Stage) -> None:
@@ -177,7 +180,7 @@ def exported(stage: Stage) -> None:
     stage.type("change one value")
     stage.ended("One value is 33 now.", "1 file changed: ")
     stage.type("/export talk.html")
-    stage.until("talk.html")
+    stage.until("written")
     stage.snap("/export")
     stage.key("C-d")
     stage.until("--resume=")

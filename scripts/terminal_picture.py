@@ -1,18 +1,19 @@
-"""The manual's recording of a terminal: a real conversation in tmux, drawn as one SVG that plays by itself.
+"""The manual's recording of a terminal: a real conversation in tmux, drawn as an SVG that plays by itself.
 
-Here: the story, taking screens while it runs, drawing them. Not here: the stage (`terminal_stage.py`), pictures of
-the pages (`docs_pictures.py`).
+Here: the story, taking screens while it runs, drawing them. Not here: the stage (`terminal_stage.py`),
+pictures of the pages (`docs_pictures.py`).
 
     .venv/bin/python scripts/terminal_picture.py          # writes docs/images/terminal.svg
 
-Wants tmux. The SVG has no script: each screen is a group that CSS shows for its time, so that it plays in an `<img>`;
-where people ask for less motion, it is the last screen. Lines that several screens share are in it once.
+Wants tmux. The SVG has no script: each screen is a group that CSS shows for its time, so that it plays in an
+`<img>`; where people ask for less motion, it is the last screen. What several screens share is in it once.
 """
 
 import tempfile
 import time
 from dataclasses import dataclass
 from html import escape
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -42,19 +43,40 @@ TILL = """PRICES = {"roll": 60, "loaf": 420}
 def total(basket):
     return sum(PRICES[name] for name in basket)
 """
-NEW = "    full = sum(PRICES[name] for name in basket)\n    return full * 9 // 10 if len(basket) >= 10 else full\n"
+OLD = "    return sum(PRICES[name] for name in basket)\n"
+NEW = """    full = sum(PRICES[name] for name in basket)
+    return full * 9 // 10 if len(basket) >= 10 else full
+"""
 CHECK = "python3 -c 'from till import *; assert total([\"roll\"] * 10) == 540'"
 STEPS: list[dict[str, Any]] = [
-    {"text": "I'll look at the till first.", "deltas": 6, "gap_s": 0.05, "tools": [call("read_file", path="till.py")]},
-    {"ttft_s": 0.7, "tools": [call(
-        "edit_file", path="till.py", old="    return sum(PRICES[name] for name in basket)\n", new=NEW
-    )]},
+    {
+        "text": "I'll look at the till first.", "deltas": 6, "gap_s": 0.05,
+        "tools": [call("read_file", path="till.py")],
+    },
+    {"ttft_s": 0.7, "tools": [call("edit_file", path="till.py", old=OLD, new=NEW)]},
     {"ttft_s": 0.7, "tools": [call("bash", command=CHECK)]},
     {
         "text": "From ten pieces on, **10 %** is taken off. Ten rolls are 5.40 now, and I checked it.",
         "deltas": 14, "gap_s": 0.05, "usage": {"input": 2100, "output": 160, "cache_read": 7400},
     },
 ]  # fmt: skip
+FRAME = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}"
+ width="{width}" height="{height}"
+ role="img" aria-label="Bowerbird in a terminal: a change is made on a branch, landed and taken back">
+<style>text{{font:{size}px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;white-space:pre}}
+.s{{visibility:hidden}}#s{last}{{visibility:visible}}
+@media (prefers-reduced-motion:no-preference){{
+.s{{animation:{seconds:.2f}s step-end infinite}}{rules}}}</style>
+<rect width="{width}" height="{height}" rx="9" fill="{ground}"/>
+<circle cx="24" cy="18" r="5.5" fill="#f07178"/><circle cx="42" cy="18" r="5.5" fill="#e5c07b"/>
+<circle cx="60" cy="18" r="5.5" fill="#86cc78"/>
+<defs>{lines}</defs>
+<g transform="translate({left} {top})" fill="{ink}">{screens}</g></svg>
+"""
+SHOWN = (
+    "@keyframes k{n}{{0%,{before:.3f}%{{visibility:hidden}}{first:.3f}%,{last:.3f}%{{visibility:visible}}"
+    "{after:.3f}%,100%{{visibility:hidden}}}}#s{n}{{animation-name:k{n}}}"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,10 +170,7 @@ def _play(stage: Stage, fake: FakeModels) -> list[Screen]:
 
 def drawn(screens: list[Screen]) -> str:
     """Return the screens as one SVG."""
-    width, height = round(COLUMNS * CELL + 2 * EDGE), ROWS * LINE + 2 * EDGE + BAR
-    stays = [
-        min(later.at - here.at, LONGEST_S) for here, later in zip(screens, screens[1:], strict=False)
-    ] + [LAST_S]
+    stays = [min(later.at - here.at, LONGEST_S) for here, later in pairwise(screens)] + [LAST_S]
     whole = sum(stays)
     known: dict[str, str] = {}
     groups: list[str] = []
@@ -161,39 +180,21 @@ def drawn(screens: list[Screen]) -> str:
         first, last = 100 * begun / whole, 100 * (begun + stay) / whole
         begun += stay
         groups.append(f'<g class="s" id="s{number}">{_uses(screen, known)}</g>')
-        rules.append(
-            f"@keyframes k{number}{{0%,{max(first - 0.001, 0):.3f}%{{visibility:hidden}}"
-            f"{first:.3f}%,{last:.3f}%{{visibility:visible}}{min(last + 0.001, 100):.3f}%,100%{{visibility:hidden}}}}"
-            f"#s{number}{{animation-name:k{number}}}"
-        )
-    still = f"#s{len(screens) - 1}{{visibility:visible}}"
-    style = (
-        f"text{{font:{SIZE}px ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace;"
-        "white-space:pre}"
-        f".s{{visibility:hidden}}{still}"
-        f"@media (prefers-reduced-motion:no-preference){{.s{{animation:{whole:.2f}s step-end infinite}}{''.join(rules)}}}"
-    )
-    dots = "".join(
-        f'<circle cx="{EDGE + 6 + 18 * n}" cy="18" r="5.5" fill="{colour}"/>'
-        for n, colour in enumerate(("#f07178", "#e5c07b", "#86cc78"))
-    )
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
-        f'role="img" aria-label="Bowerbird in a terminal: a change is made on a branch, landed and taken back">'
-        f"<style>{style}</style>"
-        f'<rect width="{width}" height="{height}" rx="9" fill="{_hex(THEME.background_color)}"/>{dots}'
-        f"<defs>{''.join(known.values())}</defs>"
-        f'<g transform="translate({EDGE} {EDGE + BAR})" fill="{_hex(THEME.foreground_color)}">{"".join(groups)}</g></svg>\n'
-    )
+        before, after = max(first - 0.001, 0), min(last + 0.001, 100)
+        rules.append(SHOWN.format(n=number, before=before, first=first, last=last, after=after))
+    return FRAME.format(
+        width=round(COLUMNS * CELL + 2 * EDGE), height=ROWS * LINE + 2 * EDGE + BAR, size=SIZE,
+        last=len(screens) - 1, seconds=whole, rules="".join(rules), left=EDGE, top=EDGE + BAR,
+        ground=_hex(THEME.background_color), ink=_hex(THEME.foreground_color),
+        lines="".join(known.values()), screens="".join(groups),
+    )  # fmt: skip
 
 
 def _uses(screen: Screen, known: dict[str, str]) -> str:
     parts: list[str] = []
     column, row = screen.cursor
     if row < ROWS:
-        parts.append(
-            f'<rect x="{column * CELL:.1f}" y="{row * LINE - 15}" width="{CELL}" height="{LINE}" fill="#8b93a5"/>'
-        )
+        parts.append(_box(column, 1, "#8b93a5", row * LINE))
     decoder = AnsiDecoder()  # tmux says a style once, also where it goes on in the next line
     for number, text in enumerate(decoder.decode_line(line) for line in screen.lines):
         if not (line := _line(text)):
@@ -214,16 +215,17 @@ def _line(text: Text) -> str:
         cells = part.cell_len
         fill, behind, more = _looks(style)
         if behind:
-            boxes.append(
-                f'<rect x="{column * CELL:.1f}" y="-15" width="{cells * CELL:.1f}" height="{LINE}" fill="{behind}"/>'
-            )
+            boxes.append(_box(column, cells, behind, 0))
         if part.plain.strip():
-            runs.append(
-                f'<text x="{column * CELL:.1f}" textLength="{cells * CELL:.1f}" lengthAdjust="spacingAndGlyphs"'
-                f"{fill}{more}>{escape(part.plain, quote=False)}</text>"
-            )
+            place = f'x="{column * CELL:.1f}" textLength="{cells * CELL:.1f}" lengthAdjust="spacingAndGlyphs"'
+            runs.append(f"<text {place}{fill}{more}>{escape(part.plain, quote=False)}</text>")
         column += cells
     return "".join(boxes) + "".join(runs)
+
+
+def _box(column: int, cells: int, colour: str, y: int) -> str:
+    x, width = f"{column * CELL:.1f}", f"{cells * CELL:.1f}"
+    return f'<rect x="{x}" y="{y - 15}" width="{width}" height="{LINE}" fill="{colour}"/>'
 
 
 def _looks(style: Style) -> tuple[str, str, str]:

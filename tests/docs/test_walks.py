@@ -131,7 +131,7 @@ def test_every_command_line_of_the_manual_is_understood():
                 rest = join_optional_values(read_command_line(arguments).arguments)
                 if rest and rest[0] != "--version":
                     understand(root, list(rest))
-            except Exception as error:  # whatever the parser says of it is what a reader would be told
+            except Exception as error:  # noqa: BLE001 - whatever the parser says of it is what a reader would be told
                 wrong.append(f"{page}: {line.strip()}: {error}")
     assert not wrong, "\n".join(wrong)
     assert seen > 100
