@@ -71,6 +71,7 @@ CALLS = [
 
 async def main() -> None:
     """Play the story and write the pictures."""
+    expect.set_options(timeout=60_000)  # a hang, not a machine that has other work
     IMAGES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as name, FakeModels() as fake:
         directory = Path(name)

@@ -119,6 +119,8 @@ class Stage:
     def shell(self, line: str) -> None:
         """Run a shell line on an empty screen and wait for its end."""
         self.type("clear")
+        while re.search(r"^exit=\d", self.screen(), re.MULTILINE):
+            time.sleep(0.05)  # else the end of the last line is taken for this one's
         self.type(f"{line}; echo exit=$?")
         self.exited()
 

@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import terminal_habits  # noqa: F401 - registers its stories
 import terminal_talks
 from support.fake_models import FakeModels
 from terminal_stage import EDITS, STORIES, Stage, call, story

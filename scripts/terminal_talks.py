@@ -158,7 +158,7 @@ def approval(stage: Stage) -> None:
     stage.until("write_file new/module.py")
     stage.type("what?")
     stage.until("y once")
-    stage.type("a")
+    stage.type("all")
     stage.ended("Both done.")
     stage.snap("allowed for the rest")
 

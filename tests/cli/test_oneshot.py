@@ -104,6 +104,16 @@ def test_yes_approves_within_the_policy(desk, written):
     assert code == 0 and "⊘ write_file" in err
 
 
+def test_what_a_rule_denies_is_not_said_to_want_a_person(desk, written):
+    """UI-56: a terminal or --yes would not help, and nobody is missing."""
+    (desk.home / ".bowerbird").mkdir(exist_ok=True)
+    (desk.home / ".bowerbird/config.yaml").write_text("approval: {rules: [deny write_file]}\n")
+    desk.stop_server()
+    desk.edit(written("c.txt", "hi\n"))
+    code, _, err = desk.run("make c")
+    assert code == 0 and "denied: rule write_file denies this call" in err and "nobody" not in err
+
+
 def test_what_subagents_ask_is_answered_at_the_command_line(desk, written):
     """UI-56, DE-3: their questions are asked where the session is watched."""
     (desk.home / ".bowerbird").mkdir(exist_ok=True)

@@ -14,6 +14,9 @@ from bowerbird.models.keys import missing_key_of
 from bowerbird.models.registry import resolve_name
 from bowerbird.models.settings import ModelSettings
 
+INSTALL = "pip install 'bowerbird[local]'"
+"""What brings the engine of the embedded model."""
+
 
 @dataclass(frozen=True, slots=True)
 class ChosenModel:
@@ -46,17 +49,23 @@ def choose_model(loaded: Loaded, wanted: str | None = None) -> ChosenModel:
     if wanted is None and _has_weights(settings):
         why = missing.split(",")[0]
         return ChosenModel(EMBEDDED, f"{why}: using the embedded model ({EMBEDDED}; local, small model)")
+    install = "" if is_embedded_installed() else f"{INSTALL}, then "
     raise NoModel(
-        f"{missing}; or fetch the embedded model: bowerbird model fetch [--small]. "
+        f"{missing}; or fetch the embedded model: {install}bowerbird model fetch [--small]. "
         "`bowerbird config check` shows the settings."
     )
 
 
-def _has_weights(settings: ModelSettings) -> bool:
+def is_embedded_installed() -> bool:
+    """Whether the engine of the embedded model is there: the extra `local`."""
     from importlib.util import find_spec
 
+    return find_spec("xllamacpp") is not None
+
+
+def _has_weights(settings: ModelSettings) -> bool:
     from bowerbird.models.local.weights import find_weights
 
-    if find_spec("xllamacpp") is None:
+    if not is_embedded_installed():
         return False
     return find_weights(settings.local.data_dir or Path(), True if settings.local.small else None) is not None

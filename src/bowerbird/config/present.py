@@ -130,9 +130,15 @@ def _known(key: str) -> None:
         if here is None:
             near = nearest(name, siblings)
             same = [info.name for info in walk() if info.path[-1] == path[-1]]
-            guess = ".".join((*path[:depth], near)) if near else (same[0] if same else None)
+            guess = ".".join((*path[:depth], near)) if near else (same[0] if same else _like(path[-1]))
             hint = f"; did you mean {guess}?" if guess else ""
             raise InvalidArgument(f"no setting is named {key}{hint}")
+
+
+def _like(name: str) -> str | None:
+    """Return the setting, of whichever section, whose own name is nearest to a mistyped one."""
+    near = nearest(name, [info.path[-1] for info in walk()])
+    return next((info.name for info in walk() if info.path[-1] == near), None)
 
 
 def explain(key: str) -> dict[str, Any]:

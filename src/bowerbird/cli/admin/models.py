@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bowerbird.cli.terminal.exits import DONE, FAILED, USAGE, CliExit
+from bowerbird.cli.terminal.exits import CONFIG, DONE, FAILED, USAGE, CliExit
 from bowerbird.cli.terminal.shell import Shell
 from bowerbird.cli.terminal.terminal import Terminal, progress_bar
 from bowerbird.cli.terminal.text import size
@@ -27,8 +27,11 @@ _BLOCK = 1 << 20
 def fetch(shell: Shell, *, small: bool, source: str | None) -> int:
     """Fetch and verify the embedded model; what arrived before is not fetched again."""
     from bowerbird.app.application import make_data_dir
+    from bowerbird.app.choice import INSTALL, is_embedded_installed
     from bowerbird.models.local.fetch import FetchFailed, fetch_weights
 
+    if not is_embedded_installed():  # else 1.1 GB would arrive that nothing can run
+        raise CliExit(CONFIG, f"nothing is fetched: the embedded model's engine is not installed ({INSTALL})")
     data_dir = make_data_dir(shell.load(Path.cwd()).settings.agent.data_dir)
     bar = Bar(shell.terminal)
     try:

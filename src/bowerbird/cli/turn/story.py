@@ -12,6 +12,7 @@ from bowerbird.core.messages import text_of
 from bowerbird.core.usage import Usage
 from bowerbird.sessions.live.hub import Published, TurnMark
 
+_NOBODY = "denied: nobody can answer here"  # as `agent.turn_loop.asking` says it; rules deny in other words
 MOST_RESULTS = 500  # of a session; older ones are in the journal
 
 
@@ -68,7 +69,7 @@ class Story:
                 self.diffs[call.number] = diff
             self.results.pop(call.number - MOST_RESULTS, None)
             self.diffs.pop(call.number - MOST_RESULTS, None)
-            if event.status == "denied":
+            if event.status == "denied" and text_of(event.content).startswith(_NOBODY):
                 self.denied.append(event.tool)
         elif isinstance(event, ApprovalRequest) and event.kind == "plan":
             self.plan = event.text

@@ -140,7 +140,9 @@ class Transport:
             return self._refused(f"{self._where}: {said}")
         if isinstance(error, aiohttp.ClientResponseError):
             return asked.error("network", f"{self._where} does not answer in HTTP: {said}", retryable=True)
-        return asked.error("network", f"{self._where} cannot be reached: {said}", retryable=True)
+        # Of a program on this machine, such as Ollama, the likeliest reason is that nobody started it.
+        here = "; is it running?" if is_loopback(self._endpoint.base_url) else ""
+        return asked.error("network", f"{self._where} cannot be reached: {said}{here}", retryable=True)
 
     def _refused(self, message: str, status: int | None = None) -> ModelError:
         return self._endpoint.asked.error("bad_request", message, status=status)

@@ -43,6 +43,7 @@ from bowerbird.workspace.landing.progress import UNSEEN, Meter, Told
 from bowerbird.workspace.landing.record import LandingEntry, LandingFolder, LandingRecord, Refused, Step
 from bowerbird.workspace.marks.flags import FlagRules
 from bowerbird.workspace.marks.surroundings import around_changes
+from bowerbird.workspace.marks.table import FLAGS
 from bowerbird.workspace.tree import presence
 from bowerbird.workspace.tree.changes import Change, base_side, covers, side_of
 from bowerbird.workspace.tree.nodes import Entry
@@ -273,8 +274,14 @@ def meaning(reason: str) -> str:
     Example:
         >>> meaning("type"), meaning("ignored")
         ('type (it is another kind of file by now)', 'ignored')
+        >>> meaning("flagged: ci")
+        'flagged: ci (runs on the build server, with its secrets)'
     """
-    return f"{reason} ({_MEANINGS[reason]})" if reason in _MEANINGS else reason
+    said = _MEANINGS.get(reason)
+    flag = FLAGS.get(reason.removeprefix("flagged: ").partition(",")[0])
+    if said is None and flag is not None and reason.startswith("flagged: "):
+        said = flag.reason[:1].lower() + flag.reason[1:].rstrip(".")
+    return reason if said is None else f"{reason} ({said})"
 
 
 def _on_one_line(path: str) -> str:
