@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from bowerbird.config.sections.agent import ModelEntry, ProviderEntry
     from bowerbird.config.sections.doors import HookEntry
     from bowerbird.sessions.hooks import EventName, Hook
+    from bowerbird.sessions.push.rules import PushRules
     from bowerbird.store import StoreOptions
     from bowerbird.tools.web.web_tools import WebSettings
     from bowerbird.workspace import FlagRules, HistoryRules, WorkspaceLimits
@@ -211,6 +212,14 @@ def git_rules(settings: Settings) -> "HistoryRules":
     from bowerbird.workspace import HistoryRules
 
     return HistoryRules(settings.git.land, settings.git.max_bytes)
+
+
+def push_rules(settings: Settings) -> "PushRules":
+    """Return what web push needs."""
+    from bowerbird.sessions.push.rules import PushRules
+
+    push = settings.push
+    return PushRules(push.enabled, push.after, push.contact, frozenset(push.allow_hosts))
 
 
 def web_settings(settings: Settings) -> "WebSettings":

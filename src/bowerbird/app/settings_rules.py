@@ -23,7 +23,8 @@ from bowerbird.server.common.desk import SettingRow
 
 _MACHINE = frozenset(
     """
-    hooks mcp mcp_servers server landing model_router agent.prompts_dir skills.directory web.allow_hosts
+    hooks mcp mcp_servers server landing model_router agent.prompts_dir skills.directory
+    web.allow_hosts push.allow_hosts
     tools.allowed_commands delegation.checks delegation.types
     providers.*.api_key_env providers.*.command providers.*.args providers.*.env providers.*.headers
     """.split()

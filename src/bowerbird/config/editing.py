@@ -115,7 +115,7 @@ def _same(one: Any, other: Any) -> bool:
     return _leaf(one) == _leaf(other)
 
 
-def _leaf(value: object) -> tuple[str, str]:
+def _leaf(value: Any) -> tuple[str, str]:
     return type(value).__name__, repr(value)
 
 

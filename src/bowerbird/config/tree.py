@@ -23,6 +23,7 @@ from bowerbird.config.sections.doors import (
     HooksSection,
     McpSection,
     McpServer,
+    PushSection,
     ServerSection,
     SkillsSection,
     ToolsSection,
@@ -101,6 +102,7 @@ class Settings(BaseSettings):
         default_factory=dict[str, McpServer], description="MCP servers by name."
     )
     hooks: HooksSection = section(HooksSection)
+    push: PushSection = section(PushSection)
     server: ServerSection = section(ServerSection)
     cli: CliSection = section(CliSection)
     logging: LoggingSection = section(LoggingSection)

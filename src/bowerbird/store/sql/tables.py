@@ -1,7 +1,6 @@
 """The tables of the sessions chapter (SE §2), as SQLAlchemy Core knows them.
 
-Here: columns, keys and indexes of the newest schema. Not here: how a database gets there
-(`migrations/`), queries, or anything only one database understands.
+Here: columns, keys and indexes. Not here: migrations, queries, anything that one database only understands.
 
 Times are text in the record form (`core/timestamps.py`), which sorts as it runs. Columns
 that hold a structure hold its JSON as text, written by msgspec.
@@ -20,10 +19,17 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
+from bowerbird.store.sql.push_tables import push_subscriptions
 from bowerbird.store.sql.schema import RowId, metadata
 from bowerbird.store.sql.team_tables import team_messages, team_phases, team_requests, teammates
 
-TEAM_TABLES = (teammates, team_phases, team_messages, team_requests)  # declared beside, known here
+BESIDE = (
+    teammates,
+    team_phases,
+    team_messages,
+    team_requests,
+    push_subscriptions,
+)  # declared beside, known here
 
 sessions = Table(
     "sessions",
