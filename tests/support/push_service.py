@@ -82,7 +82,7 @@ class PushService:
                 self.end_headers()
                 service.take({name.lower(): value for name, value in self.headers.items()}, body)
 
-            def log_message(self, format: str, *_: object) -> None:
+            def log_message(self, *_: object, **__: object) -> None:
                 """Say nothing."""
 
         return Handler

@@ -5,7 +5,8 @@ import { more } from "./texts/more.ts";
 import { panels } from "./texts/panels.ts";
 import { reasons } from "./texts/reasons.ts";
 import { review } from "./texts/review.ts";
+import { settings } from "./texts/settings.ts";
 import { shell } from "./texts/shell.ts";
 import { steps } from "./texts/steps.ts";
 
-export const t = { ...shell, ...chat, ...review, ...panels, ...more, ...reasons, ...steps };
+export const t = { ...shell, ...chat, ...review, ...panels, ...more, ...reasons, ...steps, ...settings };

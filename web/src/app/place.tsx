@@ -21,6 +21,7 @@ export interface Links {
   sandbox: string;
   tokens: string;
   permissions: string;
+  settings: string;
 }
 
 const make = (prefix: string): Links => ({
@@ -35,6 +36,7 @@ const make = (prefix: string): Links => ({
   sandbox: "/dev/sandbox",
   tokens: "/dev/tokens",
   permissions: `${prefix}/permissions`,
+  settings: `${prefix}/settings`,
 });
 
 const LINKS: Record<Face, Links> = { dev: make("/dev"), user: make("") };

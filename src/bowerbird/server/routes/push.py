@@ -10,7 +10,7 @@ from pydantic import Field
 from starlette.responses import Response
 
 from bowerbird.server.common.json_answers import answer
-from bowerbird.server.routes.common import Body, Context, Shown, StatusShown, Viewer
+from bowerbird.server.routes.common import Body, Context, Shown, StatusShown, User
 from bowerbird.sessions.push.part import Push
 from bowerbird.sessions.push.rules import LONGEST_ENDPOINT
 
@@ -47,14 +47,14 @@ class OldSubscription(Body):
 
 
 @router.get("/key", response_model=KeyShown, summary="The key that browsers subscribe with")
-async def key(context: Context, caller: Viewer) -> Response:
+async def key(context: Context, caller: User) -> Response:
     """The same as long as the database lives."""
     del caller
     return answer({"key": await context.sessions.part(Push).key()})
 
 
 @router.put("/subscription", response_model=StatusShown, summary="Tell a browser")
-async def subscribe(context: Context, caller: Viewer, wanted: NewSubscription) -> Response:
+async def subscribe(context: Context, caller: User, wanted: NewSubscription) -> Response:
     """It is told when one of the caller's agents asks something, or has ended what took long; it ends with
     the credential that it was made with."""
     push, keys = context.sessions.part(Push), wanted.keys
@@ -63,7 +63,7 @@ async def subscribe(context: Context, caller: Viewer, wanted: NewSubscription) -
 
 
 @router.post("/unsubscribe", response_model=StatusShown, summary="Tell a browser no longer")
-async def unsubscribe(context: Context, caller: Viewer, wanted: OldSubscription) -> Response:
+async def unsubscribe(context: Context, caller: User, wanted: OldSubscription) -> Response:
     """Asked at sign-out; a browser that is not known is no error."""
     known = await context.sessions.part(Push).unsubscribe(caller.user_id, wanted.endpoint)
     return answer({"status": "removed" if known else "unknown"})
