@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
@@ -23,11 +24,48 @@ function compressed(): Plugin {
   };
 }
 
+const ALWAYS = ["", "theme.js", "icon.svg", "icon-192.png", "manifest.webmanifest"];
+/** Pages that are there without a network; the others are fetched when they are opened. */
+const OFFLINE = /src\/(main|chat\/page|chat\/home|chat\/welcome|app\/shared)\.tsx$/;
+const FONTS = /^assets\/(inter|jetbrains-mono)-latin-wght/;
+
+/** Tell the service worker which files are the shell, and give each set of them its version (UI-95). */
+function serviceWorker(): Plugin {
+  let out = "";
+  const shell = new Set<string>(ALWAYS);
+  return {
+    name: "service-worker",
+    apply: "build",
+    configResolved: (config) => void (out = resolve(config.root, config.build.outDir)),
+    generateBundle(_, bundle) {
+      const add = (name: string): void => {
+        const file = bundle[name];
+        if (!file || shell.has(name)) return;
+        shell.add(name);
+        if (file.type !== "chunk") return;
+        for (const css of file.viteMetadata?.importedCss ?? []) shell.add(css);
+        file.imports.forEach(add);
+      };
+      for (const [name, file] of Object.entries(bundle)) {
+        if (FONTS.test(name)) shell.add(name);
+        else if (file.type === "chunk" && (file.isEntry || OFFLINE.test(file.facadeModuleId ?? ""))) add(name);
+      }
+    },
+    closeBundle() {
+      const files = [...shell].sort();
+      const index = readFileSync(join(out, "index.html"));
+      const worker = readFileSync(join(out, "sw.js"), "utf8");
+      const version = createHash("sha256").update(files.join()).update(index).update(worker).digest("hex").slice(0, 16);
+      writeFileSync(join(out, "sw.js"), worker.replace('["__SHELL__"]', JSON.stringify(files)).replace("__VERSION__", version));
+    },
+  };
+}
+
 // Relative addresses: the server may live below a path prefix (UI-2). Chunks find each other by
 // `import.meta.url`; the two addresses in index.html are made absolute by the server's pages.
 export default defineConfig({
   base: "./",
-  plugins: [react(), compressed()],
+  plugins: [react(), compressed(), serviceWorker()],
   build: {
     outDir: process.env["BOWERBIRD_UI_OUT"] ?? "../src/bowerbird/ui",
     emptyOutDir: true,

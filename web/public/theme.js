@@ -4,14 +4,13 @@
   var meta = document.querySelector('meta[name="bowerbird-base"]');
   var base = (meta && meta.getAttribute("content")) || "";
   var path = location.pathname.indexOf(base) === 0 ? location.pathname.slice(base.length) : location.pathname;
-  var face = path === "/dev" || path.indexOf("/dev/") === 0 ? "dev" : "user";
   var wanted = null;
   try {
-    wanted = localStorage.getItem("bowerbird.theme." + face);
+    wanted = localStorage.getItem("bowerbird.theme");
   } catch (_) {
-    wanted = null; // storage is turned off: the face's own theme
+    wanted = null; // storage is turned off: as the system has it
   }
-  if (wanted === "system") wanted = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
-  root.dataset.face = face;
-  root.dataset.theme = wanted || (face === "dev" ? "dark" : "light");
+  if (wanted !== "light" && wanted !== "dark") wanted = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+  root.dataset.face = path === "/dev" || path.indexOf("/dev/") === 0 ? "dev" : "user";
+  root.dataset.theme = wanted;
 })();

@@ -17,7 +17,9 @@ import "./styles/panels.css";
 import "./styles/pages.css";
 import { createRoot } from "react-dom/client";
 import { App } from "./app/app.tsx";
+import { installWorker } from "./app/push.ts";
 
 const root = document.getElementById("root");
 if (!root) throw new Error("index.html has no #root");
 createRoot(root).render(<App />);
+installWorker();

@@ -6,7 +6,8 @@ import { panels } from "./texts/panels.ts";
 import { reasons } from "./texts/reasons.ts";
 import { review } from "./texts/review.ts";
 import { schedules } from "./texts/schedules.ts";
+import { settings } from "./texts/settings.ts";
 import { shell } from "./texts/shell.ts";
 import { steps } from "./texts/steps.ts";
 
-export const t = { ...shell, ...chat, ...review, ...panels, ...more, ...schedules, ...reasons, ...steps };
+export const t = { ...shell, ...chat, ...review, ...panels, ...more, ...schedules, ...reasons, ...steps, ...settings };

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from bowerbird.config.sections.agent import ModelEntry, ProviderEntry
     from bowerbird.config.sections.doors import HookEntry
     from bowerbird.sessions.hooks import EventName, Hook
+    from bowerbird.sessions.push.rules import PushRules
     from bowerbird.skills import SkillLibrary
     from bowerbird.store import StoreOptions
     from bowerbird.tools.web.web_tools import WebSettings
@@ -230,6 +231,14 @@ def git_rules(settings: Settings) -> "HistoryRules":
 
     section = settings.git
     return HistoryRules(section.land, section.max_bytes, section.resign, section.agent_identity)
+
+
+def push_rules(settings: Settings) -> "PushRules":
+    """Return what web push needs."""
+    from bowerbird.sessions.push.rules import PushRules
+
+    push = settings.push
+    return PushRules(push.enabled, push.after, push.contact, frozenset(push.allow_hosts))
 
 
 def web_settings(settings: Settings) -> "WebSettings":

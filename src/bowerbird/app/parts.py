@@ -13,7 +13,7 @@ from bowerbird.app.boards import SessionRecords
 from bowerbird.app.channels import session_channels
 from bowerbird.app.gateway import HostCommands
 from bowerbird.app.maker import SettingsTurnMaker
-from bowerbird.app.mapping import hooks_of, model_settings
+from bowerbird.app.mapping import hooks_of, model_settings, push_rules
 from bowerbird.app.mcp import SessionMcp
 from bowerbird.app.memory import session_memory
 from bowerbird.app.own import own_workspace
@@ -29,6 +29,7 @@ from bowerbird.sessions.branches.branches import Branches
 from bowerbird.sessions.hooks import Hooks
 from bowerbird.sessions.parts import SessionPart
 from bowerbird.sessions.permission_rules import PermissionRules
+from bowerbird.sessions.push.part import Push
 from bowerbird.sessions.searching import SessionSearch
 from bowerbird.sessions.service import SessionService
 from bowerbird.sessions.turn.background_notices import CommandNotices
@@ -77,5 +78,6 @@ def session_parts(ground: Ground, service: SessionService) -> Sequence[SessionPa
         PermissionRules(store),
         SessionSearch(store),
         session_channels(ground, service),
+        Push(store, live, lambda: service.outbox, lambda: push_rules(ground.maker.settings)),
         Hooks(lambda: hooks_of(ground.maker.settings), live),  # last: they see the tools of all
     )

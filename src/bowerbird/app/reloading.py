@@ -37,7 +37,7 @@ Load = Callable[[], Loaded]
 _LIVE = frozenset(
     """
     agent provider providers model_router models tools approval budgets turn inbox resume skills web
-    landing.check delegation teams mcp_servers mcp logging cli shutdown server workspace.landing
+    landing.check delegation teams mcp_servers mcp push logging cli shutdown server workspace.landing
     workspace.cleanup workspace.cleanup_delay memory.enabled memory.protected retention
     limits.queue_per_session limits.queue_total limits.message_mb limits.upload_mb
     gateway

@@ -30,6 +30,7 @@ from bowerbird.app.mapping import session_defaults
 from bowerbird.app.offers import SettingsOffers
 from bowerbird.app.own import make_workspace
 from bowerbird.app.reloading import Load, Reloader, model_name
+from bowerbird.app.settings_desk import LoadFrom, SettingsDesk
 from bowerbird.config import Loaded, Settings
 from bowerbird.config.database import driver_of
 from bowerbird.core.errors import BowerbirdError, ConfigError
@@ -123,6 +124,7 @@ async def open_server(
     *,
     version: str = "",
     load: Load | None = None,
+    load_from: LoadFrom | None = None,
     on_loaded: Callable[[Loaded], None] = lambda _: None,
 ) -> AsyncGenerator[Serving, None]:
     """Open everything a server needs and start its sessions; it does not listen yet.
@@ -131,6 +133,7 @@ async def open_server(
         adjust: changes what the settings tree has no key for, say rates.
         version: of the program, shown to clients; "" is the installed one.
         load: reads the settings again as they were read; None = they cannot be loaded again.
+        load_from: so, with another file in the settings file's place; None = no page may change them.
         on_loaded: told of what it read.
 
     Raises:
@@ -164,6 +167,8 @@ async def open_server(
             presence.wait(fresh.cleanup_delay_s)
             on_loaded(loaded)
 
+        reload = None if load is None else Reloader(application, offers, load, follow).reload
+        desk = None if reload is None or load_from is None else SettingsDesk(application, load_from, reload)
         context = ServerContext(
             in_force=in_force,
             sessions=sessions,
@@ -180,7 +185,8 @@ async def open_server(
             store_kind=driver_of(loaded.database_url),
             presence=presence,
             metrics=ServerMetrics(),
-            reload=None if load is None else Reloader(application, offers, load, follow).reload,
+            reload=reload,
+            desk=desk,
             life=Life(),
         )
         sessions.part(Remembering).watch(lambda thread_id: presence.viewers(thread_id) > 0)
@@ -197,6 +203,8 @@ async def open_server(
             yield Serving(create_server(context), context, application)
         finally:
             context.life.draining.set()
+            if desk is not None:
+                await desk.stop_fetch()
             for keeper in keepers:
                 keeper.cancel()
             await asyncio.gather(*keepers, return_exceptions=True)
@@ -322,13 +330,14 @@ async def serve(
     on_ready: Callable[[str, ServerContext], None] | None = None,
     *,
     load: Load | None = None,
+    load_from: LoadFrom | None = None,
     on_loaded: Callable[[Loaded], None] = lambda _: None,
 ) -> None:
     """Run a server of these settings until a signal ends it.
 
     Args:
         version: of the program. on_ready: called with the address once it is served.
-        load, on_loaded: see `open_server`; SIGHUP loads again.
+        load, load_from, on_loaded: see `open_server`; SIGHUP loads again.
 
     Raises:
         ConfigError, StoreError: it cannot be opened. OSError: the address cannot be listened on.
@@ -337,7 +346,9 @@ async def serve(
     bound = bind(section.host, section.port)  # first: nothing is started for an address that is taken
     try:
         async with (
-            open_server(loaded, version=version, load=load, on_loaded=on_loaded) as serving,
+            open_server(
+                loaded, version=version, load=load, load_from=load_from, on_loaded=on_loaded
+            ) as serving,
             Hangups(serving.context) as hangups,
         ):
 

@@ -23,6 +23,7 @@ from bowerbird.config.sections.doors import (
     HooksSection,
     McpSection,
     McpServer,
+    PushSection,
     SchedulerSection,
     ServerSection,
     SkillsSection,
@@ -105,6 +106,7 @@ class Settings(BaseModel):
     )
     hooks: HooksSection = section(HooksSection)
     gateway: GatewaySection = section(GatewaySection)
+    push: PushSection = section(PushSection)
     server: ServerSection = section(ServerSection)
     channels: ChannelsSection = section(ChannelsSection)
     cli: CliSection = section(CliSection)

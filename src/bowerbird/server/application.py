@@ -17,6 +17,7 @@ from bowerbird.server.common.metrics import Measured
 from bowerbird.server.http.bodies import BodyLimit, Heads
 from bowerbird.server.http.docs_page import router as docs_router
 from bowerbird.server.http.idempotency import Idempotency
+from bowerbird.server.http.pages import lost_page
 from bowerbird.server.http.pages import router as pages_router
 from bowerbird.server.routes import routers
 from bowerbird.server.routes.openapi import describe, operation_id
@@ -51,7 +52,7 @@ def create_server(context: "ServerContext") -> FastAPI:
         redoc_url=None,
     )
     app.state.context = context
-    handle_errors(app)
+    handle_errors(app, lost_page)
     every = (*routers(), access_router, socket_router, docs_router, pages_router)
     for router in every:
         app.include_router(router)

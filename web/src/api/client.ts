@@ -44,13 +44,16 @@ export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
   readonly refused: Refused[];
+  /** Each thing that is wrong, where there are several. */
+  readonly errors: readonly string[];
 
-  constructor(status: number, code: string, message: string, refused: Refused[] = []) {
+  constructor(status: number, code: string, message: string, refused: Refused[] = [], errors: readonly string[] = []) {
     super(message);
     this.name = "ApiError";
     this.status = status;
     this.code = code;
     this.refused = refused;
+    this.errors = errors;
   }
 }
 
@@ -82,12 +85,13 @@ export function address(path: string): string {
   return `${origin()}${base()}${path}`;
 }
 
+/** Ask the API and return its answer; raises ApiError. */
 export async function call<Answer>(method: string, path: string, body?: unknown): Promise<Answer> {
   const response = await send(method, path, body);
   return (await response.json()) as Answer;
 }
 
-async function send(method: string, path: string, body?: unknown, more: Record<string, string> = {}): Promise<Response> {
+export async function send(method: string, path: string, body?: unknown, more: Record<string, string> = {}): Promise<Response> {
   let response: Response;
   try {
     response = await fetch(address(path), {
@@ -104,13 +108,13 @@ async function send(method: string, path: string, body?: unknown, more: Record<s
 
 async function failure(response: Response): Promise<ApiError> {
   if (response.status === 401) onSignedOut();
-  let said: { detail?: unknown; code?: string; refused?: Refused[] } = {};
+  let said: { detail?: unknown; code?: string; refused?: Refused[]; errors?: string[] } = {};
   try {
     said = (await response.json()) as typeof said;
   } catch {
     // a proxy's page: the status is all there is to say
   }
-  return new ApiError(response.status, said.code ?? "error", words(said.detail, response.status), said.refused ?? []);
+  return new ApiError(response.status, said.code ?? "error", words(said.detail, response.status), said.refused ?? [], said.errors ?? []);
 }
 
 function words(detail: unknown, status: number): string {

@@ -2,11 +2,11 @@
 
 import { lazy, Suspense, useEffect, useState } from "react";
 import { Redirect, Route, Router, Switch, useLocation } from "wouter";
-import { api, whenSignedOut } from "../api/client.ts";
+import { whenSignedOut } from "../api/client.ts";
 import { base } from "../api/place.ts";
-import { ChatPage } from "../chat/page.tsx";
 import { HomePage } from "../chat/home.tsx";
 import { reconnectAll } from "../state/live.ts";
+import { askWhoIAm } from "../state/me.ts";
 import { applyTheme, type Face } from "../state/preferences.ts";
 import { t } from "../text.ts";
 import { Boundary, BrokenPage } from "../ui/boundary.tsx";
@@ -18,6 +18,9 @@ import { Shell, SidebarButton } from "./shell.tsx";
 import { SignIn } from "./sign_in.tsx";
 import { shareSignIn } from "./sign_in_elsewhere.ts";
 
+const ChatPage = lazy(() => import("../chat/page.tsx"));
+const SharedPage = lazy(() => import("./shared.tsx"));
+const SettingsPage = lazy(() => import("../settings/page.tsx"));
 const ReviewPage = lazy(() => import("../review/page.tsx"));
 const LandingsPage = lazy(() => import("../review/landings.tsx"));
 const UsagePage = lazy(() => import("../dev/usage.tsx"));
@@ -67,6 +70,12 @@ function Pages({ face }: { face: Face }) {
         <Route path={`${prefix}/permissions`}>
           <PermissionsPage />
         </Route>
+        <Route path={`${prefix}/settings`}>
+          <SettingsPage />
+        </Route>
+        <Route path="/shared">
+          <SharedPage />
+        </Route>
         <Route path="/dev/c/:id/attempts">{({ id }) => <AttemptsPage key={id} id={id} />}</Route>
         <Route path="/dev/skills">
           <SkillsPage />
@@ -101,10 +110,7 @@ function Faced() {
   }, []);
   useEffect(() => {
     // On a phone the first page asks for nothing else: without this nobody is asked to sign in before they wrote.
-    api.me().then(
-      (me) => me.authenticated || setSignedOut(true),
-      () => undefined,
-    );
+    void askWhoIAm();
   }, []);
   useEffect(() => applyTheme(face), [face]);
   return (
@@ -112,6 +118,7 @@ function Faced() {
       {signedOut ? (
         <SignIn
           onDone={() => {
+            void askWhoIAm();
             setSignedOut(false);
             reconnectAll();
           }}

@@ -22,6 +22,7 @@ export interface Links {
   tokens: string;
   permissions: string;
   schedules: string;
+  settings: string;
 }
 
 const make = (prefix: string): Links => ({
@@ -37,6 +38,7 @@ const make = (prefix: string): Links => ({
   tokens: "/dev/tokens",
   permissions: `${prefix}/permissions`,
   schedules: `${prefix}/schedules`,
+  settings: `${prefix}/settings`,
 });
 
 const LINKS: Record<Face, Links> = { dev: make("/dev"), user: make("") };

@@ -7,6 +7,7 @@ import { useFace } from "../app/place.tsx";
 import { drafts, prefer, usePreferences } from "../state/preferences.ts";
 import { t } from "../text.ts";
 import { IconButton, Menu } from "../ui/kit.tsx";
+import { VoiceButton } from "./voice.tsx";
 
 interface ComposerProps {
   /** What the draft is kept under. */
@@ -109,6 +110,7 @@ export function Composer({ place, busy, disabled, autoFocus, onSend, onStop, onF
           onKeyDown={key}
         />
         <span style={{ display: "flex", gap: "0.25rem" }}>
+          <VoiceButton onWords={(words) => setText((before) => `${before.trimEnd()}${before.trim() ? " " : ""}${words}`)} />
           {busy && onStop && <IconButton icon={Square} label={t.stop} className="danger" size={14} onClick={onStop} />}
           <button type="submit" className="button icon primary" aria-label={t.send} title={t.send} disabled={!text.trim() || disabled}>
             <ArrowUp size={18} aria-hidden="true" />

@@ -1,7 +1,7 @@
 /** Where each face begins: the user face with a question, the developer face with all sessions. */
 
 import { MessagesSquare } from "lucide-react";
-import { useState } from "react";
+import { lazy, Suspense, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { api } from "../api/client.ts";
 import { base } from "../api/place.ts";
@@ -10,11 +10,15 @@ import { useFace, useLinks } from "../app/place.tsx";
 import { SidebarButton, useShell } from "../app/shell.tsx";
 import { inOrder, refreshSessions, stateOf, useSessions } from "../sessions/list.ts";
 import { liveConversation } from "../state/live.ts";
+import { useMay } from "../state/me.ts";
+import { useSetup } from "../settings/use_setup.ts";
 import { ago, count, dollars } from "../state/words.ts";
 import { t } from "../text.ts";
 import { Empty, Loading, Problem } from "../ui/kit.tsx";
 import { complain } from "../ui/toasts.tsx";
 import { Composer } from "./composer.tsx";
+
+const NoModel = lazy(() => import("../settings/setup.tsx").then((module) => ({ default: module.NoModel })));
 
 export function HomePage() {
   return useFace() === "dev" ? <Overview /> : <Welcome />;
@@ -24,6 +28,9 @@ function Welcome() {
   const links = useLinks();
   const [, go] = useLocation();
   const [busy, setBusy] = useState(false);
+  const mayWork = useMay("user");
+  const setup = useSetup();
+  const isMissing = setup !== null && !setup.usable;
   const begin = async (text: string): Promise<void> => {
     setBusy(true);
     try {
@@ -49,14 +56,24 @@ function Welcome() {
           <h1>{t.welcome}</h1>
           <p>{t.welcomeText}</p>
         </header>
-        <Composer place="new" busy={false} disabled={busy} onSend={(_, text) => begin(text)} autoFocus />
-        <div className="ideas">
-          {t.ideas.map((idea) => (
-            <button key={idea} type="button" className="button" disabled={busy} onClick={() => void begin(idea).catch(() => undefined)}>
-              {idea}
-            </button>
-          ))}
-        </div>
+        {isMissing && (
+          <Suspense fallback={null}>
+            <NoModel setup={setup} />
+          </Suspense>
+        )}
+        {!mayWork && <Problem tone="info">{t.readsOnly}</Problem>}
+        {mayWork && !isMissing && (
+          <>
+            <Composer place="new" busy={false} disabled={busy} onSend={(_, text) => begin(text)} autoFocus />
+            <div className="ideas">
+              {t.ideas.map((idea) => (
+                <button key={idea} type="button" className="button" disabled={busy} onClick={() => void begin(idea).catch(() => undefined)}>
+                  {idea}
+                </button>
+              ))}
+            </div>
+          </>
+        )}
       </div>
     </>
   );
@@ -88,6 +105,8 @@ function SessionCard({ row }: { row: ConversationRow }) {
 function Overview() {
   const { rows, error } = useSessions();
   const { newChat } = useShell();
+  const mayWork = useMay("user");
+  const setup = useSetup();
   const { urgent, others } = inOrder(rows ?? []);
   return (
     <>
@@ -96,20 +115,29 @@ function Overview() {
         <div className="head-title">
           <h1>{t.sessions}</h1>
         </div>
-        <button type="button" className="button primary" onClick={newChat}>
-          {t.newChat}
-        </button>
+        {mayWork && (
+          <button type="button" className="button primary" onClick={newChat}>
+            {t.newChat}
+          </button>
+        )}
       </div>
       <div className="page">
         <div className="page-inner">
+          {setup && !setup.usable && (
+            <Suspense fallback={null}>
+              <NoModel setup={setup} />
+            </Suspense>
+          )}
           {error && <Problem>{error.message}</Problem>}
           {rows === null && !error && <Loading label={t.loading} />}
           {rows?.length === 0 && (
             <Empty icon={MessagesSquare} title={t.noSessions}>
               <p>{t.noSessionsText}</p>
-              <button type="button" className="button primary" onClick={newChat}>
-                {t.newChat}
-              </button>
+              {mayWork && (
+                <button type="button" className="button primary" onClick={newChat}>
+                  {t.newChat}
+                </button>
+              )}
             </Empty>
           )}
           {urgent.length > 0 && (

@@ -104,7 +104,7 @@ function isSilent(state: ConversationState): boolean {
   return last.kind === "user" || ((last.kind === "tool" || last.kind === "subagent") && last.status !== "running") || last.kind === "request";
 }
 
-export function ChatPage({ id }: { id: string }) {
+export default function ChatPage({ id }: { id: string }) {
   const face = useFace();
   const live = liveConversation(id);
   const view = useLive(id);

@@ -1,19 +1,19 @@
 /** The list of sessions beside every page: state, changed files, cost, age; search, rename, fork, delete. */
 
-import { Bell, Box, Brain, CalendarClock, ChartNoAxesColumn, CircleUserRound, Code, Ellipsis, GitFork, GraduationCap, History, KeyRound, LayoutGrid, LogOut, Moon, Pencil, Plus, Search, ShieldQuestion, Sparkles, Sun, SunMoon, Trash2 } from "lucide-react";
+import { Code, Ellipsis, GitFork, Pencil, Plus, Search, Sparkles, Trash2 } from "lucide-react";
 import { useEffect, useState } from "react";
 import { Link, useLocation } from "wouter";
-import { api, token } from "../api/client.ts";
+import { api } from "../api/client.ts";
 import { base } from "../api/place.ts";
 import type { ConversationRow } from "../api/types.ts";
 import { useFace, useLinks } from "../app/place.tsx";
-import { signOut } from "../app/sign_in_elsewhere.ts";
-import { chooseTheme, prefer, themeOf, usePreferences, type Theme } from "../state/preferences.ts";
+import { useMay } from "../state/me.ts";
+import { usePreferences } from "../state/preferences.ts";
 import { ago, count, dollars } from "../state/words.ts";
 import { t } from "../text.ts";
-import { mayNotify } from "../ui/browser.ts";
-import { Dialog, IconButton, Menu, Problem } from "../ui/kit.tsx";
+import { Dialog, Menu, Problem } from "../ui/kit.tsx";
 import { complain, toast } from "../ui/toasts.tsx";
+import { Account, FurtherPages } from "./account.tsx";
 import { inOrder, refreshSessions, stateOf, useSessions } from "./list.ts";
 import { useFound, withFound } from "./search.ts";
 
@@ -34,6 +34,7 @@ function Facts({ row }: { row: ConversationRow }) {
 function Session({ row, current, onRename }: { row: ConversationRow; current: boolean; onRename: () => void }) {
   const links = useLinks();
   const [, go] = useLocation();
+  const mayWork = useMay("user");
   const title = row.title || t.untitled;
   const remove = async (): Promise<void> => {
     await api.remove(row.id);
@@ -58,7 +59,7 @@ function Session({ row, current, onRename }: { row: ConversationRow; current: bo
         {row.found && <span className="found clip">{row.found.text}</span>}
         <Facts row={row} />
       </Link>
-      <Menu
+      {mayWork && <Menu
         small
         label={t.actionsOf(title)}
         icon={Ellipsis}
@@ -68,7 +69,7 @@ function Session({ row, current, onRename }: { row: ConversationRow; current: bo
           "line",
           { label: t.delete, icon: Trash2, danger: true, onPick: () => void remove().catch(complain) },
         ]}
-      />
+      />}
     </li>
   );
 }
@@ -106,58 +107,24 @@ function Rename({ row, onClose }: { row: ConversationRow; onClose: () => void })
   );
 }
 
-function ThemeMenu() {
-  const face = useFace();
-  usePreferences();
-  const now = themeOf(face);
-  const icons = { light: Sun, dark: Moon, system: SunMoon };
-  const item = (theme: Theme) => ({
-    label: t.themes[theme],
-    icon: icons[theme],
-    checked: now === theme,
-    onPick: () => chooseTheme(face, theme),
-  });
-  return <Menu up label={t.theme} icon={icons[now]} items={[item("light"), item("dark"), item("system")]} />;
-}
-
 /** Tell the person when an answer is needed: in the title always, by a notification if they asked for it. */
 function useAttention(rows: readonly ConversationRow[] | null): void {
-  const { notify } = usePreferences();
+  const { notify, push } = usePreferences();
   const waiting = (rows ?? []).filter((row) => stateOf(row) === "waiting");
   const names = waiting.map((row) => row.id).join();
   useEffect(() => {
     document.title = waiting.length > 0 ? `(${waiting.length}) Bowerbird` : "Bowerbird";
-    if (!names || !notify || !document.hidden || !("Notification" in window) || Notification.permission !== "granted") return;
+    if (!names || !notify || push || !document.hidden || !("Notification" in window) || Notification.permission !== "granted") return;
     new Notification(t.needsYou, { body: waiting[0]?.title ?? t.untitled, tag: names });
     // Only who waits matters, not each new list.
-  }, [names, notify]);
-}
-
-/** Who is signed in, and the way out; nothing on a server that asks nobody. */
-function Account() {
-  const [me, setMe] = useState<{ name: string; role: string } | null>(null);
-  const signedIn = token.get() !== null;
-  useEffect(() => {
-    if (!signedIn) return;
-    api.me().then(
-      (found) => setMe({ name: found.name || found.email || t.somebody, role: found.role ?? "" }),
-      () => undefined, // the page that is open says what is wrong
-    );
-  }, [signedIn]);
-  if (!signedIn || !me) return null;
-  const leave = (): void => {
-    signOut();
-    location.reload();
-  };
-  return <Menu up label={t.account(me.name, me.role)} icon={CircleUserRound} items={[{ label: t.signOut, icon: LogOut, onPick: leave }]} />;
+  }, [names, notify, push]);
 }
 
 export function Sidebar({ current, onNew }: { current: string | null; onNew: () => void }) {
   const face = useFace();
   const links = useLinks();
-  const [, go] = useLocation();
   const { rows, error } = useSessions();
-  const { notify } = usePreferences();
+  const mayWork = useMay("user");
   const [query, setQuery] = useState("");
   const [renaming, setRenaming] = useState<ConversationRow | null>(null);
   useAttention(rows);
@@ -169,11 +136,6 @@ export function Sidebar({ current, onNew }: { current: string | null; onNew: () 
     part.map((row) => (
       <Session key={row.id} row={row} current={row.id === current} onRename={() => setRenaming(row)} />
     ));
-  const askNotify = async (): Promise<void> => {
-    const allowed = !notify && (await mayNotify());
-    prefer({ notify: allowed });
-    toast(allowed ? t.notifyOn : t.notifyOff);
-  };
   return (
     <>
       <div className="brand">
@@ -183,10 +145,12 @@ export function Sidebar({ current, onNew }: { current: string | null; onNew: () 
         </Link>
       </div>
       <div className="side-top">
-        <button type="button" className={`button ${face === "user" ? "primary" : ""}`} onClick={onNew}>
-          <Plus size={17} aria-hidden="true" />
-          {t.newChat}
-        </button>
+        {mayWork && (
+          <button type="button" className={`button ${face === "user" ? "primary" : ""}`} onClick={onNew}>
+            <Plus size={17} aria-hidden="true" />
+            {t.newChat}
+          </button>
+        )}
         <label className="side-search">
           <span className="hidden">{t.searchSessions}</span>
           <Search size={15} aria-hidden="true" />
@@ -216,34 +180,7 @@ export function Sidebar({ current, onNew }: { current: string | null; onNew: () 
       </nav>
       <div className="side-foot">
         <Account />
-        <ThemeMenu />
-        <IconButton icon={Bell} label={notify ? t.notifyStop : t.notifyStart} pressed={notify} onClick={() => void askNotify().catch(complain)} />
-        <Link className="button icon plain" href={links.landings} aria-label={face === "dev" ? t.landings : t.keptChanges} title={face === "dev" ? t.landings : t.keptChanges}>
-          <History size={18} aria-hidden="true" />
-        </Link>
-        <Link className="button icon plain" href={links.schedules} aria-label={t.schedules} title={t.schedules}>
-          <CalendarClock size={18} aria-hidden="true" />
-        </Link>
-        {face === "dev" && (
-          <>
-            <Link className="button icon plain" href={links.usage} aria-label={t.usage} title={t.usage}>
-              <ChartNoAxesColumn size={18} aria-hidden="true" />
-            </Link>
-            <Menu
-              up
-              label={t.furtherPages}
-              icon={LayoutGrid}
-              items={[
-                { label: t.skills, icon: GraduationCap, onPick: () => go(links.skills) },
-                { label: t.memory, icon: Brain, onPick: () => go(links.memory) },
-                { label: t.sandbox, icon: Box, onPick: () => go(links.sandbox) },
-                { label: t.tokensPage, icon: KeyRound, onPick: () => go(links.tokens) },
-                { label: t.permissions, icon: ShieldQuestion, onPick: () => go(links.permissions) },
-              ]}
-            />
-          </>
-        )}
-        <span className="grow" />
+        <FurtherPages />
         <Link
           className="button icon plain"
           href={face === "dev" ? (current ? `/c/${current}` : "/") : current ? `/dev/c/${current}` : "/dev"}

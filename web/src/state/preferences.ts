@@ -11,10 +11,12 @@ export interface Preferences {
   wrap: boolean;
   sidebar: boolean;
   notify: boolean;
+  /** Told by web push: an open tab need not tell the same. */
+  push: boolean;
 }
 
 const KEY = "bowerbird.preferences";
-const DEFAULTS: Preferences = { enter: "interrupt", diffView: "unified", wrap: true, sidebar: true, notify: false };
+const DEFAULTS: Preferences = { enter: "interrupt", diffView: "unified", wrap: true, sidebar: true, notify: false, push: false };
 
 const listeners = new Set<() => void>();
 let current: Preferences = load();
@@ -52,29 +54,36 @@ export function usePreferences(): Preferences {
 
 // ---------------------------------------------------------------- theme
 
-const themeKey = (face: Face): string => `bowerbird.theme.${face}`;
-const natural = (face: Face): Theme => (face === "dev" ? "dark" : "light");
+const THEME = "bowerbird.theme";
+const dark = matchMedia("(prefers-color-scheme: dark)");
 
-export function themeOf(face: Face): Theme {
+/** Return what was chosen; the system's theme until somebody chose another (UI-94). */
+export function themeNow(): Theme {
   try {
-    const kept = localStorage.getItem(themeKey(face));
-    return kept === "light" || kept === "dark" || kept === "system" ? kept : natural(face);
+    const kept = localStorage.getItem(THEME);
+    return kept === "light" || kept === "dark" ? kept : "system";
   } catch {
-    return natural(face);
+    return "system";
   }
 }
 
-/** Show a face in its theme; the same decision as `theme.js` makes before the first paint. */
+/** Show a face in the theme that was chosen; the same decision as `theme.js` makes before the first paint. */
 export function applyTheme(face: Face): void {
-  const wanted = themeOf(face);
-  const dark = wanted === "dark" || (wanted === "system" && matchMedia("(prefers-color-scheme: dark)").matches);
-  document.documentElement.dataset["face"] = face;
-  document.documentElement.dataset["theme"] = dark ? "dark" : "light";
+  const wanted = themeNow();
+  const root = document.documentElement;
+  root.dataset["face"] = face;
+  root.dataset["theme"] = wanted === "system" ? (dark.matches ? "dark" : "light") : wanted;
+  // The bar of a phone around the page has the page's colour.
+  const colour = getComputedStyle(root).getPropertyValue("--bg").trim();
+  document.querySelector<HTMLMetaElement>('meta[name="theme-color"]')?.setAttribute("content", colour);
 }
 
-export function chooseTheme(face: Face, theme: Theme): void {
-  keep(themeKey(face), theme);
-  applyTheme(face);
+const again = (): void => applyTheme(document.documentElement.dataset["face"] === "dev" ? "dev" : "user");
+dark.addEventListener("change", again);
+
+export function chooseTheme(theme: Theme): void {
+  keep(THEME, theme);
+  again();
   for (const listener of listeners) listener();
 }
 

@@ -106,10 +106,14 @@ interface MenuProps {
   items: readonly (MenuItem | "line")[];
   small?: boolean;
   up?: boolean;
+  /** The list begins at the button's right edge. */
+  end?: boolean;
+  /** Shown beside the picture: the button is as wide as there is room. */
+  children?: ReactNode;
 }
 
 /** A button with a list of actions; arrows move, Escape closes. */
-export function Menu({ label, icon: Icon, items, small, up }: MenuProps) {
+export function Menu({ label, icon: Icon, items, small, up, end, children }: MenuProps) {
   const [open, setOpen] = useState(false);
   const root = useRef<HTMLDivElement>(null);
   useEffect(() => {
@@ -132,7 +136,7 @@ export function Menu({ label, icon: Icon, items, small, up }: MenuProps) {
   };
   return (
     <div
-      className="menu"
+      className={`menu ${children ? "whole" : ""}`}
       ref={root}
       onKeyDown={(event) => {
         if (!open) return;
@@ -146,7 +150,7 @@ export function Menu({ label, icon: Icon, items, small, up }: MenuProps) {
     >
       <button
         type="button"
-        className={`button icon plain ${small ? "small" : ""}`}
+        className={`button plain ${children ? "" : "icon"} ${small ? "small" : ""}`}
         aria-label={label}
         title={label}
         aria-haspopup="menu"
@@ -154,9 +158,10 @@ export function Menu({ label, icon: Icon, items, small, up }: MenuProps) {
         onClick={() => setOpen(!open)}
       >
         <Icon size={small ? 16 : 18} aria-hidden="true" />
+        {children}
       </button>
       {open && (
-        <div className={`menu-list ${up ? "up" : ""}`} role="menu" aria-label={label}>
+        <div className={`menu-list ${up ? "up" : ""} ${end ? "end" : ""}`} role="menu" aria-label={label}>
           {items.map((item, index) =>
             item === "line" ? (
               <hr key={`line-${index}`} />

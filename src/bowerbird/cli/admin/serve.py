@@ -51,7 +51,12 @@ def serve(shell: Shell, *, host: str | None, port: int | None, workspace: str | 
     try:
         run(
             lambda: serve_settings(
-                loaded, __version__, ready, load=lambda: _load(shell, flags), on_loaded=log
+                loaded,
+                __version__,
+                ready,
+                load=lambda: _load(shell, flags),
+                load_from=lambda file: _load(shell, flags, str(file)),
+                on_loaded=log,
             )
         )
     except OSError as error:
@@ -65,13 +70,14 @@ def serve(shell: Shell, *, host: str | None, port: int | None, workspace: str | 
     return DONE
 
 
-def _load(shell: Shell, flags: dict[str, Any]) -> "Loaded":
+def _load(shell: Shell, flags: dict[str, Any], instead: str | None = None) -> "Loaded":
+    """Load the settings, those of a file in the place of the settings file where one is named."""
     from bowerbird.config import load_settings
 
     loaded = load_settings(
         {**shell.anywhere.flags(), **{key: value for key, value in flags.items() if value is not None}},
         kind="serve",
-        config_path=shell.anywhere.config,
+        config_path=instead or shell.anywhere.config,
         env_file=shell.anywhere.env_file,
     )
     for warning in loaded.warnings:

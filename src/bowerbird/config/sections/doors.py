@@ -8,7 +8,7 @@ from ipaddress import ip_network
 from typing import Annotated, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import AfterValidator, BeforeValidator
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from bowerbird.config.fields import Flag, Float, HttpUrl, Int, Names, Secret, Section, Text, Url, key, section
 
@@ -197,6 +197,23 @@ class WebSection(Section):
     allow_hosts: Names = key(
         DOCUMENTATION_HOSTS,
         "Hosts that may be fetched without a question, as globs; those that you add may be private.",
+    )
+
+
+class PushSection(Section):
+    """Web push: browsers without an open page are told that an agent asks, or is done."""
+
+    enabled: Flag = key(True, "Whether browsers may ask to be told.")
+    after: Float = key(
+        10, "How long a turn must have taken for its end to be told.", unit="s", ge=0, le=86_400
+    )
+    contact: Annotated[Text, Field(pattern=r"^(mailto:\S+@\S+|https://\S+)$")] = key(
+        "mailto:bowerbird@example.com",
+        "Who runs the server; push services are told.",
+        allowed="mailto: or https: address",
+    )
+    allow_hosts: Names = key(
+        (), "Push services that may be private or without https, by `host` or `host:port`."
     )
 
 

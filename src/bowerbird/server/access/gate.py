@@ -13,6 +13,7 @@ import time
 from typing import TYPE_CHECKING, Any, cast
 
 from starlette.datastructures import Headers
+from starlette.responses import Response
 
 from bowerbird.server.access.headers import completed, cors_headers, preflight_headers, security_headers
 from bowerbird.server.access.identity import Identity, Known, path_of, presented
@@ -22,7 +23,7 @@ from bowerbird.server.access.rates import Buckets, Rate
 from bowerbird.server.common.context import NOBODY_ELSE
 from bowerbird.server.common.errors import problem_response
 from bowerbird.server.common.json_answers import encode
-from bowerbird.server.http.pages import is_ui
+from bowerbird.server.http.pages import is_lost, is_ui, page
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -204,9 +205,16 @@ class Gate:
         if scope["type"] == "websocket" and refusal.status in (401, 429):
             await _close_accepted(receive, send, refusal)
             return
-        response = refusal.response()
+        # Somebody who is not signed in and mistyped an address is told so by a page, not by JSON.
+        lost = self._lost(scope) if refusal.status == 401 else None
+        response = lost if lost is not None else refusal.response()
         response.raw_headers = completed(response.raw_headers, more)
         await response(scope, receive, send)
+
+    def _lost(self, scope: "Scope") -> Response | None:
+        accepted = Headers(scope=scope).get("accept", "")
+        is_page = is_lost(str(scope["method"]), path_of(scope), accepted)
+        return page(self._settings.root_path.rstrip("/"), status=404) if is_page else None
 
 
 async def _close_accepted(receive: "Receive", send: "Send", refusal: Refusal) -> None:

@@ -27,12 +27,14 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 from starlette.requests import HTTPConnection
 
 from bowerbird.server.common.doorstep import DoorLimits
+from bowerbird.server.common.reloaded import Reloaded
 from bowerbird.sessions.shown import Defaults
 
 if TYPE_CHECKING:
     from bowerbird.boards.boards import Boards
     from bowerbird.sandbox.host import SandboxHost
     from bowerbird.sandbox.run.status import SandboxStatus
+    from bowerbird.server.common.desk import Desk
     from bowerbird.server.common.metrics import ServerMetrics
     from bowerbird.server.common.presence import Presence
     from bowerbird.sessions.branches.branches import Branches
@@ -247,21 +249,6 @@ class AgentOffered:
     tools: tuple[str, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Reloaded:
-    """What loading the settings anew did.
-
-    Attributes:
-        applied: keys that changed and apply from the next turn or connection.
-        restart: keys that changed and need a restart. errors: why nothing was changed. warnings: of the load.
-    """
-
-    applied: tuple[str, ...] = ()
-    restart: tuple[str, ...] = ()
-    errors: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-
-
 @dataclass(slots=True)
 class Life:
     """Where the server stands between start and end; set by whoever runs it.
@@ -287,6 +274,7 @@ class ServerContext:
         data_dir: where everything is kept. version: of the program.
         store_kind: `sqlite` or `postgresql`.
         reload: loads the settings anew; None = this server was given them as values.
+        desk: shows and changes them; None as with `reload`.
         presence: viewers of conversations and the clean-up after the last one.
         metrics: counters and gauges of `/metrics`. life: start and end.
     """
@@ -307,6 +295,7 @@ class ServerContext:
     presence: "Presence"
     metrics: "ServerMetrics"
     reload: "Callable[[], Awaitable[Reloaded]] | None" = None
+    desk: "Desk | None" = None
     life: Life = field(default_factory=Life)
 
     @property

@@ -11,7 +11,7 @@ are replaced, the others are masked by `said`.
 import errno
 import logging
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
@@ -199,8 +199,12 @@ def internal_error(error: BaseException, where: str) -> Response:
     )
 
 
-def handle_errors(app: "FastAPI") -> None:
-    """Answer every exception of `app` in the one form; all but our own types are 500s."""
+def handle_errors(app: "FastAPI", lost: Callable[["Request"], Response | None] = lambda _: None) -> None:
+    """Answer every exception of `app` in the one form; all but our own types are 500s.
+
+    Args:
+        lost: gives the answer to a request for an address that nothing has; None = the usual form.
+    """
     from fastapi.exceptions import RequestValidationError
 
     async def ours(request: "Request", error: Exception) -> Response:
@@ -212,6 +216,9 @@ def handle_errors(app: "FastAPI") -> None:
         return found.response()
 
     async def http(request: "Request", error: Exception) -> Response:
+        shown = lost(request) if getattr(error, "status_code", None) == 404 else None
+        if shown is not None and not isinstance(error, Problem):
+            return shown
         return _http_response(request, cast("HTTPException", error))
 
     async def validation(_: "Request", error: Exception) -> Response:

@@ -15,7 +15,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from fastapi import APIRouter, Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import FileResponse, RedirectResponse, Response
 
 from bowerbird.server.common.context import context_of
 from bowerbird.server.common.errors import problem
@@ -25,11 +25,16 @@ ASK = "no-cache"
 # Addresses that are pages of the one application; below `/c/` there is an id, then perhaps `diff`.
 PAGES = ("/", "/dev", "/c/{id}", "/c/{id}/diff", "/dev/c/{id}", "/dev/c/{id}/diff", "/dev/c/{id}/attempts")
 FURTHER = (
-    "/landings", "/usage", "/dev/landings", "/dev/usage",
+    "/landings", "/usage", "/permissions", "/settings", "/shared",
+    "/dev/landings", "/dev/usage", "/dev/permissions", "/dev/settings",
     "/dev/skills", "/dev/memory", "/dev/sandbox", "/dev/tokens",
 )  # fmt: skip
 LOST = ("/dev/{rest:path}", "/c/{rest:path}")  # no page has these addresses: the application says so
-LOOSE = ("theme.js", "icon.svg", "manifest.webmanifest")
+SHARE = "/share"  # where phones send what is shared, when the service worker is not there to take it
+LOOSE = (
+    "theme.js", "sw.js", "manifest.webmanifest",
+    "icon.svg", "icon-192.png", "icon-512.png", "icon-maskable.png", "icon-touch.png",
+)  # fmt: skip
 _CODINGS = {"br": ".br", "gzip": ".gz"}  # the smallest first
 _TYPES = {".js": "text/javascript", ".webmanifest": "application/manifest+json", ".woff2": "font/woff2"}
 
@@ -46,9 +51,12 @@ contain the pages. The API works without them: see <a href="{base}/docs">its des
 </body></html>
 """
 
+# What stands at the root and is no page: an address below it is a program's, whoever opens it.
+_NO_PAGES = frozenset(("api", "assets", "asyncapi.json", "docs", "health", "metrics", "openapi.json"))
+
 _UI = re.compile(
     "|".join(re.sub(r"\\{[a-z]+\\}", "[^/]+", re.escape(path)) for path in (*PAGES, *FURTHER))
-    + "|/(?:dev|c)/.*|/assets/[^/]+|/"
+    + f"|/(?:dev|c)/.*|/assets/[^/]+|{SHARE}|/"
     + "|/".join(map(re.escape, LOOSE))
 )
 
@@ -63,6 +71,27 @@ def is_ui(path: str) -> bool:
         (True, True, False)
     """
     return _UI.fullmatch(path) is not None
+
+
+def is_lost(method: str, path: str, accepted: str) -> bool:
+    """Whether somebody opened an address in a browser that neither a page nor the API has (UI-96).
+
+    Example:
+        >>> is_lost("GET", "/nope", "text/html"), is_lost("GET", "/api/nope", "text/html")
+        (True, False)
+    """
+    first = path.split("/")[1] if path.startswith("/") else ""
+    return (
+        method in ("GET", "HEAD") and "text/html" in accepted and first not in _NO_PAGES and not is_ui(path)
+    )
+
+
+def lost_page(request: Request) -> Response | None:
+    """Return the page that says so to a browser, None for everybody else."""
+    base = context_of(request).settings.root_path.rstrip("/")
+    path = request.url.path.removeprefix(base)
+    is_page = is_lost(request.method, path, request.headers.get("accept", ""))
+    return page(base, status=404) if is_page else None
 
 
 def ui_directory() -> Path:
@@ -150,6 +179,13 @@ async def _serve_lost(request: Request) -> Response:
 
 for _path in LOST:
     router.add_api_route(_path, _serve_lost, methods=["GET", "HEAD"])
+
+
+@router.post(SHARE)
+async def _shared_without_worker(request: Request) -> Response:
+    """Say that it did not arrive; what was sent is not read (UI-95)."""
+    base = context_of(request).settings.root_path.rstrip("/")
+    return RedirectResponse(f"{base}/shared?failed", 303)
 
 
 @router.api_route("/assets/{name}", methods=["GET", "HEAD"])

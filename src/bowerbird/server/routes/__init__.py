@@ -21,6 +21,7 @@ def routers() -> tuple[APIRouter, ...]:
         health,
         memory,
         permissions,
+        push,
         review,
         schedules,
         settings,
@@ -49,5 +50,6 @@ def routers() -> tuple[APIRouter, ...]:
         board,
         memory,
         permissions,
+        push,
     )
     return tuple(module.router for module in modules)
