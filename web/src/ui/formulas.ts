@@ -15,25 +15,31 @@ export function withFormulas(text: string): string | null {
   let out = "";
   let found = false;
   let at = 0;
-  const open = new Map<string, number>();
+  const none = new Map<string, number>();
+  let line = 0; // where this one begins
+  const pass = (length: number): void => {
+    const end = text.slice(at, at + length).lastIndexOf("\n");
+    if (end >= 0) line = at + end + 1;
+    at += length;
+  };
   while (at < text.length) {
     const code = (at === 0 || text[at - 1] === "\n" ? fenceAt(text, at) : 0) || spanAt(text, at);
     if (code > 0) {
       out += text.slice(at, at + code);
-      at += code;
+      pass(code);
       continue;
     }
-    const formula = formulaAt(text, at, open);
+    const formula = formulaAt(text, at, none);
     if (formula) {
       found = true;
-      out = written(out, formula, text[at + formula.length]);
-      at += formula.length;
+      out += written(formula, text.slice(Math.max(line, at - 100), at), text[at + formula.length]);
+      pass(formula.length);
     } else if (text[at] === "\\") {
       out += text.slice(at, at + 2);
-      at += 2;
+      pass(2);
     } else {
       out += text[at] === "$" ? "\\$" : text[at];
-      at += 1;
+      pass(1);
     }
   }
   return found ? out : null;
@@ -106,13 +112,12 @@ function closing(text: string, begin: number, mark: string): number {
 
 const isTight = (tex: string, after: string | undefined): boolean => !/^\s|\s$/.test(tex) && !/[\p{L}\d]/u.test(after ?? "");
 
-/** Return what came before with the formula behind it. */
-function written(before: string, { tex, display }: Formula, after: string | undefined): string {
-  const line = before.slice(before.lastIndexOf("\n") + 1);
-  if (display && line.trim() === "" && (after === undefined || after === "\n")) {
-    const inside = tex.trim().split("\n").map((one) => line + one.trim());
-    return `${before}$$\n${inside.join("\n")}\n${line}$$`;
+/** Return a formula as the parser reads it; one that has its line for itself is a block. */
+function written({ tex, display }: Formula, before: string, after: string | undefined): string {
+  if (display && before.trim() === "" && (after === undefined || after === "\n")) {
+    const inside = tex.trim().split("\n").map((one) => before + one.trim());
+    return `$$\n${inside.join("\n")}\n${before}$$`;
   }
-  const mark = /(?<!\\)\$|\\\$/.test(tex) || display ? "$$" : "$";
-  return `${before}${mark}${tex.replace(/\s*\n\s*/g, " ")}${mark}`;
+  const mark = tex.includes("$") || display ? "$$" : "$";
+  return `${mark}${tex.replace(/\s*\n\s*/g, " ")}${mark}`;
 }
