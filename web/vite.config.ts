@@ -61,11 +61,21 @@ function serviceWorker(): Plugin {
   };
 }
 
+/** KaTeX names each font in three forms; every browser that can read these scripts reads the first. */
+function oneFontForm(): Plugin {
+  return {
+    name: "one-font-form",
+    enforce: "pre",
+    transform: (code, id) =>
+      id.includes("katex") && id.endsWith(".css") ? { code: code.replace(/,url\([^)]*\.(?:woff|ttf)\) format\("(?:woff|truetype)"\)/g, ""), map: null } : null,
+  };
+}
+
 // Relative addresses: the server may live below a path prefix (UI-2). Chunks find each other by
 // `import.meta.url`; the two addresses in index.html are made absolute by the server's pages.
 export default defineConfig({
   base: "./",
-  plugins: [react(), compressed(), serviceWorker()],
+  plugins: [react(), oneFontForm(), compressed(), serviceWorker()],
   build: {
     outDir: process.env["BOWERBIRD_UI_OUT"] ?? "../src/bowerbird/ui",
     emptyOutDir: true,

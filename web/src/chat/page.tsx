@@ -1,7 +1,7 @@
 /** A conversation: transcript, composer, panels. Binds the live state to the parts that draw it. */
 
 import { CloudOff, FileQuestion, ListTodo, LoaderCircle, X } from "lucide-react";
-import { lazy, Suspense, useEffect, useMemo, useState } from "react";
+import { lazy, Suspense, useCallback, useEffect, useMemo, useState } from "react";
 import { useLocation } from "wouter";
 import { api, upload } from "../api/client.ts";
 import type { Connection } from "../api/socket.ts";
@@ -14,6 +14,8 @@ import { liveConversation } from "../state/live.ts";
 import { withRecords } from "../state/subagents.ts";
 import { t } from "../text.ts";
 import { Empty, IconButton, Loading } from "../ui/kit.tsx";
+import { OpenFile } from "../ui/file_link.tsx";
+import { placeOf, type FilePlace } from "../ui/places.ts";
 import { complain, toast } from "../ui/toasts.tsx";
 import { Composer } from "./composer.tsx";
 import { useActions } from "./actions.ts";
@@ -112,7 +114,17 @@ export default function ChatPage({ id }: { id: string }) {
   // A history that is read back is no change: what it led to is asked for once.
   const facts = useFacts(id, view.ready ? state.factsVersion : 0);
   const actions = useActions(id, facts);
-  const [panel, setPanel] = useState<Panel>(null);
+  // An address may name a place in a file: `#file:…`.
+  const [place, setPlace] = useState<FilePlace | null>(() => placeOf(location.hash));
+  const [panel, setPanel] = useState<Panel>(place ? "files" : null);
+  const openFile = useCallback((found: FilePlace): void => {
+    setPlace({ ...found });
+    setPanel("files");
+  }, []);
+  const onPanel = useCallback((wanted: Panel): void => {
+    setPlace(null);
+    setPanel(wanted);
+  }, []);
   const [replayAt, setReplayAt] = useState<number | null>(null);
   useAlerts(state);
   const turns = useMemo(() => state.entries.filter((entry) => entry.kind === "end").length, [state.entries]);
@@ -149,20 +161,22 @@ export default function ChatPage({ id }: { id: string }) {
         facts={facts}
         state={state}
         panel={panel}
-        onPanel={setPanel}
+        onPanel={onPanel}
         onToggle={toggle}
         onFork={() => actions.forkAfter("")}
         onReplay={turns > 0 && view.whole ? () => setReplayAt(replayAt === null ? turns : null) : null}
       />
       <Banner connection={connection} retryAt={view.retryAt} onRetry={() => live.reconnect()} />
       {replayAt !== null && (
-        <ReplayBar turns={turns} at={Math.min(replayAt, turns)} shown={shown} actions={actions} onAt={setReplayAt} onFiles={() => setPanel("files")} onClose={() => setReplayAt(null)} />
+        <ReplayBar turns={turns} at={Math.min(replayAt, turns)} shown={shown} actions={actions} onAt={setReplayAt} onFiles={() => onPanel("files")} onClose={() => setReplayAt(null)} />
       )}
       <div className="row">
         <div className="main" data-state={state.status} data-ready={view.ready}>
           {view.ready || shown.length > 0 || view.unsent.length > 0 ? (
             <SubagentRecords conversation={id} rows={subagents.rows} refresh={subagents.refresh}>
-              <Transcript key={replayAt === null ? "live" : "replay"} entries={shown} whole={view.whole || replayAt !== null} unsent={view.unsent} offline={connection !== "open"} actions={actions} foot={ready} />
+              <OpenFile value={openFile}>
+                <Transcript key={replayAt === null ? "live" : "replay"} entries={shown} whole={view.whole || replayAt !== null} unsent={view.unsent} offline={connection !== "open"} actions={actions} foot={ready} />
+              </OpenFile>
             </SubagentRecords>
           ) : (
             <Loading label={t.loading} />
@@ -183,9 +197,9 @@ export default function ChatPage({ id }: { id: string }) {
             </>
           )}
         </div>
-        {panel && <button type="button" className="scrim" aria-label={t.close} onClick={() => setPanel(null)} />}
+        {panel && <button type="button" className="scrim" aria-label={t.close} onClick={() => onPanel(null)} />}
         <Suspense fallback={null}>
-          {panel === "files" && <FilePanel conversation={id} version={state.filesVersion} at={replayAt === null ? null : (shown.at(-1)?.turn ?? null)} onClose={() => setPanel(null)} />}
+          {panel === "files" && <FilePanel conversation={id} version={state.filesVersion} at={replayAt === null ? null : (shown.at(-1)?.turn ?? null)} place={place} onClose={() => onPanel(null)} />}
           {panel === "traffic" && <Inspector live={live} onClose={() => setPanel(null)} />}
         </Suspense>
       </div>

@@ -1,7 +1,7 @@
 /** Files of the conversation's branch: browse, preview, upload, download (UI-33). */
 
 import { ArrowLeft, ChevronDown, ChevronRight, Download, File as FileIcon, FileCode, FileImage, FileText, Upload, X } from "lucide-react";
-import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { useCallback, useEffect, useMemo, useRef, useState, type CSSProperties } from "react";
 import { Virtuoso } from "react-virtuoso";
 import { api, ApiError, upload } from "../api/client.ts";
 import type { FileListRow, FileText as FileContent } from "../api/types.ts";
@@ -14,6 +14,7 @@ import { saveBlob } from "../ui/browser.ts";
 import { useColours } from "../ui/code.tsx";
 import { Empty, IconButton, Loading, Problem } from "../ui/kit.tsx";
 import { Markdown } from "../ui/markdown.tsx";
+import type { FilePlace } from "../ui/places.ts";
 import { complain, toast } from "../ui/toasts.tsx";
 import { BranchImage } from "./image.tsx";
 
@@ -27,21 +28,35 @@ async function save(conversation: string, path: string, at: string | null): Prom
   saveBlob(await api.download(conversation, path, undefined, at), path.split("/").pop() ?? "file");
 }
 
-function Text({ file }: { file: FileContent }) {
+/** The text of a file; with a line, that one is marked and in view. */
+function Text({ file, line }: { file: FileContent; line: number | null }) {
   const coloured = useColours(file.content ?? "", languageOf(file.path));
-  if (/\.md$/i.test(file.path)) return <div tabIndex={0} style={{ overflow: "auto", padding: "1rem" }}><Markdown text={file.content ?? ""} /></div>;
+  const mark = useRef<HTMLDivElement>(null);
+  useEffect(() => mark.current?.scrollIntoView({ block: "center" }), [file, line]);
+  if (/\.md$/i.test(file.path) && line === null) return <div tabIndex={0} style={{ overflow: "auto", padding: "1rem" }}><Markdown text={file.content ?? ""} /></div>;
   return (
-    <pre tabIndex={0}>
+    <pre tabIndex={0} className={line === null ? "" : "with-line"}>
+      {line !== null && <div ref={mark} className="marked-line" aria-label={t.markedLine(line)} role="mark" style={{ "--line": line - 1 } as CSSProperties} />}
       <code>{coloured}</code>
     </pre>
   );
 }
 
-function Preview({ conversation, path, version, at, onBack }: { conversation: string; path: string; version: number; at: string | null; onBack: () => void }) {
+interface PreviewProps {
+  conversation: string;
+  path: string;
+  line: number | null;
+  version: number;
+  at: string | null;
+  onBack: () => void;
+}
+
+function Preview({ conversation, path, line, version, at, onBack }: PreviewProps) {
   const [file, setFile] = useState<FileContent | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
   useEffect(() => {
     let here = true;
+    setProblem(null);
     api.file(path, conversation, at).then(
       (found) => here && setFile(found),
       (error: unknown) => here && setProblem(error instanceof Error ? error.message : String(error)),
@@ -56,13 +71,14 @@ function Preview({ conversation, path, version, at, onBack }: { conversation: st
         <IconButton icon={ArrowLeft} label={t.back} className="plain small" onClick={onBack} />
         <h2 className="clip" title={path}>
           {path}
+          {line === null ? "" : `:${line}`}
         </h2>
         <IconButton icon={Download} label={t.download} onClick={() => void save(conversation, path, at).catch(complain)} />
       </div>
       {problem && <Problem>{problem}</Problem>}
       {!file && !problem && <Loading label={t.loading} />}
       {file?.truncated && <Problem tone="info">{t.truncatedFile(size(file.size))}</Problem>}
-      {file && !file.binary && <Text file={file} />}
+      {file && !file.binary && <Text file={file} line={line} />}
       {file?.binary &&
         (isImage(path) ? (
           <BranchImage conversation={conversation} path={path} at={at} />
@@ -76,6 +92,13 @@ function Preview({ conversation, path, version, at, onBack }: { conversation: st
         ))}
     </div>
   );
+}
+
+/** Return the file that a path means: itself, or the only one whose path ends with it. */
+function meant(path: string, rows: readonly FileListRow[] | null): string {
+  if (!rows || rows.some((row) => row.path === path)) return path;
+  const found = rows.filter((row) => row.path.endsWith(path));
+  return found.length === 1 ? (found[0]?.path ?? path) : path;
 }
 
 const flipped = (turned: ReadonlySet<string>, path: string): ReadonlySet<string> => {
@@ -124,13 +147,18 @@ interface FilePanelProps {
   version: number;
   /** The turn whose end is looked at; null = now. */
   at?: string | null;
+  /** A place that was followed from a text; another value each time. */
+  place?: FilePlace | null;
   onClose: () => void;
 }
 
-export default function FilePanel({ conversation, version, at = null, onClose }: FilePanelProps) {
+export default function FilePanel({ conversation, version, at = null, place = null, onClose }: FilePanelProps) {
   const [rows, setRows] = useState<FileListRow[] | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
-  const [picked, setPicked] = useState<string | null>(null);
+  const [picked, setPicked] = useState<FilePlace | null>(place);
+  useEffect(() => {
+    if (place) setPicked(place);
+  }, [place]);
   const [query, setQuery] = useState("");
   const [folder, setFolder] = useState("");
   const [transfer, setTransfer] = useState<Transfer | null>(null);
@@ -175,7 +203,7 @@ export default function FilePanel({ conversation, version, at = null, onClose }:
       }}
     >
       {picked ? (
-        <Preview conversation={conversation} path={picked} version={version} at={at} onBack={() => setPicked(null)} />
+        <Preview key={picked.path} conversation={conversation} path={meant(picked.path, rows)} line={picked.line} version={version} at={at} onBack={() => setPicked(null)} />
       ) : (
         <>
           <div className="panel-head">
@@ -221,7 +249,7 @@ export default function FilePanel({ conversation, version, at = null, onClose }:
               data={shown}
               computeItemKey={(_, row) => row.key}
               itemContent={(_, row) =>
-                row.kind === "folder" ? <FolderRow row={row} onTurn={() => setTurned(flipped(turned, row.path))} /> : <FileRow row={row} onPick={() => setPicked(row.file.path)} />
+                row.kind === "folder" ? <FolderRow row={row} onTurn={() => setTurned(flipped(turned, row.path))} /> : <FileRow row={row} onPick={() => setPicked({ path: row.file.path, line: null })} />
               }
             />
           )}

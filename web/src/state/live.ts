@@ -32,8 +32,9 @@ export interface LiveView {
 }
 
 const HIDDEN_FLUSH_MS = 150;
-const LONG_TEXT = 20_000;
-const LONG_FLUSH_MS = 100;
+/** Drawing may take one part of so many of the time; a slow device draws less often, and keeps up with its person. */
+const SHARE = 5;
+const LONGEST_PAUSE_MS = 400;
 /** How long a history that is read back may stay undrawn: nobody reads its beginning while it races by. */
 const CATCH_UP_MS = 1500;
 /** Of a history with more records than this the last `TAIL` come first, the others once those are shown. */
@@ -47,6 +48,8 @@ export class LiveConversation {
   #view: LiveView = { state: EMPTY, connection: "connecting", retryAt: null, unsent: [], ready: false, whole: false };
   #pending: ServerFrame[] = [];
   #flushing = false;
+  /** Until when nothing is drawn. */
+  #pause = 0;
   /** The newest record when the connection opened: up to there frames are history. */
   #head: number | null = null;
   #catchUp: ReturnType<typeof setTimeout> | undefined;
@@ -169,15 +172,19 @@ export class LiveConversation {
     }
     this.#flushing = true;
     if (document.hidden) setTimeout(this.#flush, HIDDEN_FLUSH_MS);
-    else if (this.#isLong()) setTimeout(this.#flush, LONG_FLUSH_MS);
-    else requestAnimationFrame(this.#flush);
+    else if (this.#pause > performance.now()) setTimeout(() => requestAnimationFrame(this.#draw), this.#pause - performance.now());
+    else requestAnimationFrame(this.#draw);
   }
 
-  /** Whether an answer has grown so long that drawing it for each frame would be all that the page does. */
-  #isLong(): boolean {
-    const last = this.#view.state.entries.at(-1);
-    return last !== undefined && "text" in last && typeof last.text === "string" && last.text.length > LONG_TEXT;
-  }
+  /** Draw, and see how long that takes up to the next task: layout and paint are part of it. */
+  readonly #draw = (): void => {
+    const begun = performance.now();
+    this.#flush();
+    setTimeout(() => {
+      const now = performance.now();
+      this.#pause = now + Math.min((now - begun) * (SHARE - 1), LONGEST_PAUSE_MS);
+    });
+  };
 
   /** Whether `frame` is history with more to come: a long one is folded and drawn once, not frame by frame. */
   #isBehind(frame: ServerFrame): boolean {

@@ -35,6 +35,7 @@ export class Traffic {
 
   readonly subscribe = (listener: () => void): (() => void) => {
     this.#listeners.add(listener);
+    this.#shown = this.#samples.slice(-RING); // what came while nobody looked
     return () => this.#listeners.delete(listener);
   };
 
@@ -59,7 +60,7 @@ export class Traffic {
   }
 
   #wake(): void {
-    if (this.#waking) return;
+    if (this.#waking || this.#listeners.size === 0) return;
     this.#waking = true;
     setTimeout(() => {
       this.#waking = false;

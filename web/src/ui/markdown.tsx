@@ -1,113 +1,74 @@
 /**
- * Markdown of agents and files, safe: raw HTML is text, links go to http, https and mailto only, images of other
- * hosts are links (UI-17). Not here: code colours (`code.tsx`).
+ * Markdown of agents and files (UI-17). While a text grows, what is finished of it is neither parsed nor laid out
+ * again, and what is out of sight is not drawn (UI-92).
+ *
+ * Not here: what each element becomes (`prose.tsx`), where a text is cut (`blocks.ts`).
  */
 
-import { ImageOff } from "lucide-react";
-import { memo, useMemo, useRef, type ReactNode } from "react";
-import ReactMarkdown, { type Components } from "react-markdown";
-import remarkGfm from "remark-gfm";
-import { t } from "../text.ts";
+import { memo, useEffect, useMemo, useRef, useState } from "react";
 import { grownBlocks, type Blocks } from "./blocks.ts";
 import { Boundary } from "./boundary.tsx";
-import { CodeBlock } from "./code.tsx";
+import { useMath } from "./formula.tsx";
+import { withFormulas } from "./formulas.ts";
+import { elements } from "./parse.ts";
+import { finished, growing, safeAddress } from "./prose.tsx";
 
-const SAFE = /^(https?:|mailto:)/i;
 const DEFINITION = /^ {0,3}\[\^?[^\]\n]+\]:/m;
-const plugins = [remarkGfm];
-
-/** Return the host of an address, null when it is no address that a browser can read. */
-function hostOf(address: string): string | null {
-  try {
-    return new URL(address).host;
-  } catch {
-    return null; // "http://" and "https://[" look like addresses and are none
-  }
-}
-
-/** Return an address that may be followed, "" for any other. */
-export function safeAddress(address: string): string {
-  return SAFE.test(address.trim()) && hostOf(address) !== null ? address : "";
-}
-
-function textOf(node: ReactNode): string {
-  if (typeof node === "string" || typeof node === "number") return String(node);
-  if (Array.isArray(node)) return node.map(textOf).join("");
-  return "";
-}
-
-const components: Components = {
-  p: ({ children }) => <p dir="auto">{children}</p>,
-  li: ({ children, className }) => (
-    <li dir="auto" className={className}>
-      {children}
-    </li>
-  ),
-  a: ({ href, children }) =>
-    href ? (
-      <a href={href} target="_blank" rel="noopener noreferrer nofollow">
-        {children}
-      </a>
-    ) : (
-      <span>{children}</span>
-    ),
-  img: ({ src, alt }) => {
-    const address = typeof src === "string" ? safeAddress(src) : "";
-    return address ? (
-      <a href={address} target="_blank" rel="noopener noreferrer nofollow">
-        <ImageOff size={14} aria-hidden="true" /> {alt || t.image} ({hostOf(address)})
-      </a>
-    ) : (
-      <span className="muted">[{alt || t.image}]</span>
-    );
-  },
-  table: ({ children }) => (
-    <div className="table-scroll" tabIndex={0} role="region" aria-label={t.table}>
-      <table>{children}</table>
-    </div>
-  ),
-  input: ({ checked }) => <input type="checkbox" checked={checked === true} readOnly disabled aria-label={t.task} />,
-};
-
-function withCode(ready: boolean): Components {
-  return {
-    ...components,
-    pre: ({ children }) => {
-      const child = children as { props?: { className?: string; children?: ReactNode } } | null;
-      const language = /language-([\w+#.-]+)/.exec(child?.props?.className ?? "")?.[1] ?? null;
-      return <CodeBlock text={textOf(child?.props?.children).replace(/\n$/, "")} language={language} ready={ready} />;
-    },
-  };
-}
-
-const finished = withCode(true);
-const growing = withCode(false);
 
 const Block = memo(function Block({ text, ready }: { text: string; ready: boolean }) {
-  return (
-    <ReactMarkdown remarkPlugins={plugins} components={ready ? finished : growing} urlTransform={safeAddress}>
-      {text}
-    </ReactMarkdown>
-  );
+  const formulas = useMemo(() => withFormulas(text), [text]);
+  const math = useMath(formulas !== null)?.mathPlugin ?? null;
+  return elements((math && formulas) ?? text, { components: ready ? finished : growing, safe: safeAddress, math });
 });
 
-function Drawn({ block, ready }: { block: string; ready: boolean }) {
-  return (
-    <Boundary of={block} instead={<pre>{block}</pre>}>
-      <Block text={block} ready={ready} />
-    </Boundary>
-  );
+interface GroupProps {
+  blocks: readonly string[];
+  /** The last of them is still being written. */
+  grows: boolean;
 }
 
-const GROUP = 16;
+const sameGroup = (before: GroupProps, now: GroupProps): boolean =>
+  before.grows === now.grows && before.blocks.length === now.blocks.length && before.blocks.every((block, at) => block === now.blocks[at]);
 
-/** Some finished blocks: one thing to compare for a long text that grows, not hundreds. */
-const Group = memo(
-  function Group({ blocks }: { blocks: readonly string[] }) {
-    return blocks.map((block, at) => <Drawn key={at} block={block} ready />);
-  },
-  (before, after) => before.blocks.length === after.blocks.length && before.blocks.every((block, at) => block === after.blocks[at]),
-);
+/** Some blocks: one thing to compare, to lay out and to leave undrawn for a long text, not hundreds. */
+const Group = memo(function Group({ blocks, grows }: GroupProps) {
+  return (
+    <div className="blocks">
+      {blocks.map((block, at) => (
+        <Boundary key={at} of={block} instead={<pre>{block}</pre>}>
+          <Block text={block} ready={!grows || at < blocks.length - 1} />
+        </Boundary>
+      ))}
+    </div>
+  );
+}, sameGroup);
+
+const GROUP = 16;
+/** A block that is longer than this while it grows is drawn again when it has grown by a part of itself, or waits. */
+const LONG = 4000;
+const PART = 20;
+const WAIT_MS = 400;
+
+/** Return the blocks to draw now: a long one that grows would cost the square of its length. */
+function useCalm(blocks: readonly string[], done: boolean): readonly string[] {
+  const drawn = useRef(blocks);
+  const [, draw] = useState(0);
+  const [now, before] = [blocks.at(-1) ?? "", drawn.current.at(-1) ?? ""];
+  const isSame = blocks.length === drawn.current.length && before.length > LONG && now.startsWith(before);
+  const waits = !done && isSame && now !== before && now.length - before.length < before.length / PART;
+  if (!waits) drawn.current = blocks;
+  const latest = useRef(blocks);
+  latest.current = blocks;
+  useEffect(() => {
+    if (!waits) return;
+    const timer = setTimeout(() => {
+      drawn.current = latest.current;
+      draw((times) => times + 1);
+    }, WAIT_MS);
+    return () => clearTimeout(timer);
+  }, [waits]);
+  return drawn.current;
+}
 
 /** Draw Markdown; while it grows only its last block is parsed again. */
 export const Markdown = memo(function Markdown({ text, done = true }: { text: string; done?: boolean }) {
@@ -118,14 +79,13 @@ export const Markdown = memo(function Markdown({ text, done = true }: { text: st
     grown.current = grownBlocks(grown.current, text);
     return grown.current.blocks;
   }, [text, done]);
-  const groups: ReactNode[] = [];
-  const whole = blocks.length - 1 - ((blocks.length - 1) % GROUP);
-  for (let at = 0; at < whole; at += GROUP) groups.push(<Group key={at} blocks={blocks.slice(at, at + GROUP)} />);
+  const shown = useCalm(blocks, done);
+  const groups: (readonly string[])[] = [];
+  for (let at = 0; at < shown.length; at += GROUP) groups.push(shown.slice(at, at + GROUP));
   return (
-    <div className="prose">
-      {groups}
-      {blocks.slice(whole).map((block, index) => (
-        <Drawn key={whole + index} block={block} ready={done || whole + index < blocks.length - 1} />
+    <div className={groups.length > 1 ? "prose long" : "prose"}>
+      {groups.map((group, at) => (
+        <Group key={at} blocks={group} grows={!done && at === groups.length - 1} />
       ))}
     </div>
   );
