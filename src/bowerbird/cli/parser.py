@@ -16,12 +16,12 @@ from bowerbird.cli.client.opening import require_place
 from bowerbird.cli.options.attempt_options import add_attempt
 from bowerbird.cli.options.channel_options import channel_group
 from bowerbird.cli.options.config_options import add_config_rest
-from bowerbird.cli.options.gateway_options import add_gateway
 from bowerbird.cli.options.landing_options import add_landings
 from bowerbird.cli.options.live_options import add_live_commands
 from bowerbird.cli.options.mcp_options import mcp_group
 from bowerbird.cli.options.memory_options import memory_group
 from bowerbird.cli.options.more_options import add_more_commands
+from bowerbird.cli.options.serving_options import add_serving, sandbox_group
 from bowerbird.cli.options.state_options import state_group
 from bowerbird.cli.options.token_options import token_group
 from bowerbird.cli.terminal.command_line import join_optional_values
@@ -101,14 +101,13 @@ def application_of(shell: Shell, *, only_run: bool = False) -> typer.Typer:
     _add_discard(application, call)
     _add_sessions(application, call)
     _add_rest(application, call)
-    _add_serve(application, call)
-    add_gateway(application, call)
+    add_serving(application, call)
     add_live_commands(application, call)
     add_attempt(application, call)
     add_more_commands(application, call)
     application.add_typer(_config(call), name="config")
     application.add_typer(_model(call), name="model")
-    application.add_typer(_sandbox(call), name="sandbox")
+    application.add_typer(sandbox_group(call), name="sandbox")
     groups = {
         "mcp": mcp_group,
         "token": token_group,
@@ -372,42 +371,3 @@ def flags_of(path: Sequence[str]) -> list[str]:
         option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)
     ]
     return [option for option in options if option.startswith("--")]
-
-
-def _add_serve(application: typer.Typer, call: Call) -> None:
-    @application.command("serve")
-    def serve(  # pyright: ignore[reportUnusedFunction] - registered
-        host: Annotated[
-            str | None, Option("--host", help="Address to listen on; default: server.host.")
-        ] = None,
-        port: Annotated[int | None, Option("--port", help="Port; default: server.port.")] = None,
-        workspace: Where = None,
-    ) -> int:
-        """Serve HTTP and WebSocket until stopped."""
-        return call("admin.serve", "serve", host=host, port=port, workspace=workspace)
-
-
-def _sandbox(call: Call) -> typer.Typer:
-    group = typer.Typer(help="Run commands in the sandbox.", rich_markup_mode=None, no_args_is_help=True)
-
-    @group.command("run", context_settings={"allow_interspersed_args": False})
-    def run(  # pyright: ignore[reportUnusedFunction] - typer names every parameter
-        command: Annotated[
-            list[str] | None, Argument(metavar="-- CMD…", help="The command; one word is a shell line.")
-        ] = None,
-        network: Annotated[
-            str | None, Option("--network", help="closed or allowlist; default: sandbox.network.mode.")
-        ] = None,
-        allow: Annotated[
-            list[str] | None, Option("--allow", metavar="HOST", help="Permitted host, in place of settings'.")
-        ] = None,
-        timeout: Annotated[float | None, Option("--timeout", metavar="S", help="Time limit.")] = None,
-        diff: Annotated[bool, Option("--diff", help="Show the changes themselves.")] = False,
-        json: Json = False,
-        workspace: Where = None,
-    ) -> int:
-        """Run one command on a new branch of this directory and show what it changed; nothing lands."""
-        return call("admin.sandbox", "run", command=command or [], network=network, allow=allow or [],
-                    timeout=timeout, diff=diff, json=json, workspace=workspace)  # fmt: skip
-
-    return group
