@@ -62,7 +62,7 @@ def test_the_directory_serves_as_it_is(here):
 def test_questions_are_asked_and_a_key_is_not_shown(here):
     """AS-64: provider, key, channel, bot token, time zone."""
     environment = {k: v for k, v in here.environment.items() if not k.startswith("ANTHROPIC")}
-    with Terminal(["init", "bot"], cwd=here.project, environment=environment) as terminal:
+    with Terminal(["init", "bot"], cwd=here.project, environment=environment, columns=300) as terminal:
         terminal.wait_for("Provider [anthropic]:")
         terminal.send("nobody\r")
         terminal.wait_for("is none of")
@@ -75,7 +75,7 @@ def test_questions_are_asked_and_a_key_is_not_shown(here):
         terminal.send("123:typed\r")
         terminal.wait_for("Time zone")
         terminal.send("Europe/Rome\r")
-        terminal.wait_for("bowerbird channels")
+        terminal.wait_for("bowerbird channels pair telegram")
         assert terminal.wait() == 0
         assert "sk-typed" not in terminal.text and "123:typed" not in terminal.text
     bot = here.project / "bot"
