@@ -203,6 +203,16 @@ async def test_what_does_not_answer_as_telegram_is_said(desk: Any, fake: FakeTel
     assert desk.reports[0] and desk.reports[-1] == ""
 
 
+async def test_a_webhook_that_is_set_later_is_named(desk: Any, fake: FakeTelegram) -> None:
+    """AS-13: no other program polls."""
+    async with desk.open():
+        fake.script("getUpdates", 409, "Conflict: can't use getUpdates method while webhook is active")
+        await fake.say("hello")
+        await fake.say("again")
+        assert await desk.texts() == ["hello", "again"]
+    assert any("webhook" in report for report in desk.reports)
+
+
 async def test_a_webhook_is_taken_away(desk: Any, fake: FakeTelegram) -> None:
     """AS-13: Telegram refuses to be polled while one is set."""
     fake.webhook = True
