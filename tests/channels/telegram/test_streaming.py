@@ -99,17 +99,18 @@ async def test_edits_keep_their_distance(desk: Any, fake: FakeTelegram) -> None:
 
 
 async def test_no_progress_is_shown_after_the_final_answer(desk: Any, fake: FakeTelegram) -> None:
-    """AS-18: an edit that is late changes nothing."""
+    """AS-18: an edit that waited while the final one was made changes nothing."""
     async with desk.open() as channel:
-        shown = Shown(channel, interval_s=0.01)
-        shown.events.text("part")
-        await fake.until(lambda: fake.of("sendMessage"))
-        await channel.send("7", "final", edit_message_id=str(max(n for _, n in fake.messages)))
-        for _ in range(20):
-            shown.events.text(" more")
-            await asyncio.sleep(0.01)
-        shown.events.put(END)
-        await shown.task
+        sent = await channel.send("-7", "part")
+        fake.pauses["editMessageText"] = asyncio.Event()
+        final = asyncio.create_task(channel.send("-7", "final", edit_message_id=sent.message_id))
+        await fake.until(lambda: fake.of("editMessageText"))
+        late = asyncio.create_task(channel.sender.edit_if_free("-7", sent.message_id, "part of it"))
+        await asyncio.sleep(0)
+        fake.pauses["editMessageText"].set()
+        assert await late is False
+        await final
+        assert await channel.sender.edit_if_free("-7", sent.message_id, "part of it") is False
     assert [call.text for call in fake.of("editMessageText")] == ["final"]
 
 
