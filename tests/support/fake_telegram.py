@@ -55,6 +55,7 @@ class FakeTelegram:
     files: dict[str, bytes] = field(default_factory=dict)
     told_sizes: dict[str, int] = field(default_factory=dict)
     blocked: set[int] = field(default_factory=set)
+    pauses: dict[str, asyncio.Event] = field(default_factory=dict)  # calls of a method wait for it
     offset: int = 0
     webhook: bool = False
     waits: bool = True  # as a long poll does
@@ -125,6 +126,8 @@ class FakeTelegram:
         async with self._changed:
             self.calls.append(call)
             self._changed.notify_all()
+        if call.method in self.pauses:
+            await self.pauses[call.method].wait()
         try:
             if request.match_info["token"] != TOKEN:
                 raise ApiError(401, "Unauthorized")

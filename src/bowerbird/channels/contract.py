@@ -74,7 +74,8 @@ class IncomingMessage:
         reply_to: id of the message that this answers; reply_to_bot: that one is the bot's own.
         mentions_bot: names the bot by its @username; the channel has removed the mention from `text`.
         media: what can be downloaded by `Channel.complete`, once the sender is admitted.
-        file_path, image_base64, image_mime_type: set by `Channel.complete`; more in `files`, `images`.
+        file_path, image_base64, image_mime_type: the first ones, set by `Channel.complete`.
+        files, images: all of them; an image is its base64 and its type.
         transcript: what was said in a voice message, as it is quoted before the answer.
         dedupe_key: the same for each delivery of one update.
         received_at: ISO time, UTC.
@@ -131,7 +132,10 @@ class Channel(Protocol):
         ...
 
     def parts(self, text: str) -> Sequence[str]:
-        """Cut a Markdown text into pieces that each fit one message; pure."""
+        """Cut a Markdown text into pieces that each fit one message; pure.
+
+        A piece is in the channel's own form: it is given to `send` as it is.
+        """
         ...
 
     async def send(
@@ -145,7 +149,7 @@ class Channel(Protocol):
         edit_message_id: str | None = None,
         is_plain: bool = False,
     ) -> SendResult | None:
-        """Send one piece of Markdown (`is_plain`: as it stands); `buttons` in rows.
+        """Send one of `parts`, or Markdown (`is_plain`: as it stands); `buttons` in rows.
 
         Raises:
             RetryLater, Rejected, Gone: nothing else.

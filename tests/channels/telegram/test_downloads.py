@@ -2,7 +2,9 @@
 
 import asyncio
 import base64
+import os
 import stat
+import time
 from pathlib import Path
 from typing import Any
 
@@ -170,6 +172,18 @@ async def test_a_download_that_is_cancelled_leaves_nothing(desk: Any, fake: Fake
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
     assert left(desk) == []
+
+
+async def test_files_that_nobody_took_are_gone_after_a_day(desk: Any, fake: FakeTelegram) -> None:
+    """AS-23: a process that was killed between download and use leaves nothing for ever."""
+    fake.files["d"] = b"x"
+    async with desk.open() as channel:
+        old = await channel.complete(incoming(Media("document", "d", "a")))
+        new = await channel.complete(incoming(Media("document", "d", "b")))
+    long_ago = time.time() - 25 * 3600
+    os.utime(old.files[0].parent, (long_ago, long_ago))
+    async with desk.open():
+        assert left(desk) == [new.files[0]]
 
 
 async def test_a_directory_that_cannot_be_written_is_said(desk: Any, fake: FakeTelegram) -> None:

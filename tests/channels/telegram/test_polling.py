@@ -101,6 +101,25 @@ async def test_a_store_that_is_busy_costs_no_message(desk: Any, fake: FakeTelegr
     assert any("cannot be stored" in report for report in desk.reports)
 
 
+async def test_what_comes_later_is_delivered_but_not_confirmed_alone(desk: Any, fake: FakeTelegram) -> None:
+    """AS-13: the offset stays before an update that waits, and what came after it is delivered once."""
+    is_busy = True
+
+    async def busy(message: IncomingMessage) -> None:
+        if is_busy and message.chat_id == "7":
+            raise StoreBusy("busy")
+
+    desk.on_deliver = busy
+    number = await fake.say("waits")
+    await fake.say("elsewhere", chat=8)
+    async with desk.open():
+        await fake.until(lambda: len(fake.of("getUpdates")) > 4)
+        assert [message.text for message in desk.delivered] == ["elsewhere"]
+        assert fake.offset <= number
+        is_busy = False
+        assert await desk.texts() == ["elsewhere", "waits"]
+
+
 async def test_what_cannot_be_set_aside_comes_again(desk: Any, fake: FakeTelegram) -> None:
     """AS-14: nothing is skipped that was not kept."""
     refusals = 3
@@ -201,6 +220,16 @@ async def test_what_does_not_answer_as_telegram_is_said(desk: Any, fake: FakeTel
         await fake.say("hello")
         assert await desk.texts() == ["hello"]
     assert desk.reports[0] and desk.reports[-1] == ""
+
+
+async def test_a_webhook_that_is_set_later_is_named(desk: Any, fake: FakeTelegram) -> None:
+    """AS-13: no other program polls."""
+    async with desk.open():
+        fake.script("getUpdates", 409, "Conflict: can't use getUpdates method while webhook is active")
+        await fake.say("hello")
+        await fake.say("again")
+        assert await desk.texts() == ["hello", "again"]
+    assert any("webhook" in report for report in desk.reports)
 
 
 async def test_a_webhook_is_taken_away(desk: Any, fake: FakeTelegram) -> None:

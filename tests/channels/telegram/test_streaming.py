@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from support import telegram_html
 from support.fake_telegram import FakeTelegram
 from support.markdown import MARKDOWN
+from support.patience import HANG_S, patience
 
 from bowerbird.channels.contract import Button
 from bowerbird.channels.telegram.progress import Progress
@@ -98,17 +99,18 @@ async def test_edits_keep_their_distance(desk: Any, fake: FakeTelegram) -> None:
 
 
 async def test_no_progress_is_shown_after_the_final_answer(desk: Any, fake: FakeTelegram) -> None:
-    """AS-18: an edit that is late changes nothing."""
+    """AS-18: an edit that waited while the final one was made changes nothing."""
     async with desk.open() as channel:
-        shown = Shown(channel, interval_s=0.01)
-        shown.events.text("part")
-        await fake.until(lambda: fake.of("sendMessage"))
-        await channel.send("7", "final", edit_message_id=str(max(n for _, n in fake.messages)))
-        for _ in range(20):
-            shown.events.text(" more")
-            await asyncio.sleep(0.01)
-        shown.events.put(END)
-        await shown.task
+        sent = await channel.send("-7", "part")
+        fake.pauses["editMessageText"] = asyncio.Event()
+        final = asyncio.create_task(channel.send("-7", "final", edit_message_id=sent.message_id))
+        await fake.until(lambda: fake.of("editMessageText"))
+        late = asyncio.create_task(channel.sender.edit_if_free("-7", sent.message_id, "part of it"))
+        await asyncio.sleep(0)
+        fake.pauses["editMessageText"].set()
+        assert await late is False
+        await final
+        assert await channel.sender.edit_if_free("-7", sent.message_id, "part of it") is False
     assert [call.text for call in fake.of("editMessageText")] == ["final"]
 
 
@@ -139,7 +141,7 @@ async def test_trouble_of_the_progress_is_not_the_turns(desk: Any, fake: FakeTel
         for shown in (blocked, busy, waiting):
             shown.events.text("hi")
         await fake.until(lambda: fake.of("deleteMessage"))
-        await fake.until(lambda: (9, max(n for _, n in fake.messages)) in fake.messages)
+        await fake.until(lambda: any(chat == 9 for chat, _ in fake.messages))
         for shown in (blocked, busy, waiting):
             shown.events.put(END)
             await shown.task
@@ -150,14 +152,44 @@ async def test_trouble_of_the_progress_is_not_the_turns(desk: Any, fake: FakeTel
 async def test_a_turn_that_ends_at_once_leaves_no_message_behind(desk: Any, fake: FakeTelegram) -> None:
     """AS-18: a placeholder that arrives after the end is taken back."""
     async with desk.open() as channel:
+        fake.pauses["sendMessage"] = asyncio.Event()
         shown = Shown(channel)
-        await channel.send("7", "takes this second's slot")
         shown.events.text("hi")
-        await asyncio.sleep(0.05)
+        await fake.until(lambda: fake.of("sendMessage"))
         shown.events.put(END)
+        await asyncio.sleep(0)
+        fake.pauses["sendMessage"].set()
         await shown.task
-    assert shown.kept == []
-    assert [message["source"] for message in fake.messages.values()] == ["takes this second's slot"]
+    assert shown.kept == [] and fake.messages == {}
+
+
+async def test_a_process_that_ends_waits_for_no_progress(desk: Any, fake: FakeTelegram) -> None:
+    """AS-18: a send that hangs is cut."""
+    async with desk.open() as channel:
+        fake.pauses["sendMessage"] = asyncio.Event()
+        shown = Shown(channel)
+        shown.events.text("hi")
+        await fake.until(lambda: fake.of("sendMessage"))
+        shown.task.cancel()
+        async with asyncio.timeout(patience(2)):
+            await asyncio.gather(shown.task, return_exceptions=True)
+        assert shown.task.cancelled()
+        fake.pauses["sendMessage"].set()
+
+
+async def test_progress_waits_for_no_slot(desk: Any, fake: FakeTelegram) -> None:
+    """AS-19: in a group whose minute is nearly used up, what is unfinished is left out, and answers are not."""
+    async with desk.open() as channel:
+        for _ in range(15):
+            await channel.send("-7", "x")
+        shown = Shown(channel, chat="-7")
+        shown.events.text("unfinished")
+        await asyncio.sleep(0.1)
+        shown.events.put(END)
+        async with asyncio.timeout(HANG_S):
+            await shown.task
+        await channel.send("-7", "final")
+    assert [call.text for call in fake.of("sendMessage")] == ["x"] * 15 + ["final"]
 
 
 def progress(*events: object, show_tools: bool = True) -> str:

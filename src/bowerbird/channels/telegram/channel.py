@@ -107,6 +107,7 @@ class TelegramChannel:
         self._link = link
         self._sender = Sender(link.bot)
         self._downloads = Downloads(link.bot, self._settings.files, self._transcriber)
+        await self._downloads.sweep()
         poller = Poller(link, me, self._lease, self._quarantine, self._report, self._settings.timing)
         self._task = asyncio.create_task(poller.run(deliver), name="telegram")
         self._task.add_done_callback(self._ended)

@@ -10,6 +10,8 @@ import asyncio
 import base64
 import os
 import secrets
+import shutil
+import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -30,6 +32,7 @@ from bowerbird.core.threads import to_thread
 MAX_FILE = 20 * 1000 * 1000
 MAX_NAME = 120  # characters of a file's name
 TRIES = 3
+KEPT_S = 24 * 3600.0
 TIMEOUT_S = 120.0
 
 _PICTURES = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif"))
@@ -54,6 +57,10 @@ class Downloads:
         self._bot = bot
         self._directory = directory
         self._transcriber = transcriber
+
+    async def sweep(self) -> None:
+        """Remove what a process that died has left behind: whoever takes a file does it within a day."""
+        await to_thread(_sweep, self._directory, time.time() - KEPT_S)
 
     async def complete(self, message: IncomingMessage) -> IncomingMessage:
         """Return the message with its files, pictures and transcript.
@@ -204,6 +211,15 @@ def _place(directory: Path, name: str) -> Path:
     path = own / name
     os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     return path
+
+
+def _sweep(directory: Path, before: float) -> None:
+    try:
+        for own in directory.iterdir():
+            if own.is_dir() and not own.is_symlink() and own.stat().st_mtime < before:
+                shutil.rmtree(own, ignore_errors=True)
+    except OSError:
+        return  # there is none yet, or it cannot be read, which the first download says
 
 
 def _remove(path: Path) -> None:

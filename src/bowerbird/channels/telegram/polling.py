@@ -163,6 +163,9 @@ class Poller:
 
     def _pause(self, error: TelegramError, delay_s: float) -> float:
         """Say what is wrong; return the seconds to wait."""
+        if isinstance(error, Conflict) and "webhook" in str(error).lower():
+            self._say("Another program has set a webhook for this bot; it is taken away at the next start.")
+            return self._timing.conflict_s
         if isinstance(error, Conflict):
             self._say(
                 "Another program polls with the same token. Stop it, or give this bot a token of its own; "

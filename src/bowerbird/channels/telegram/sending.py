@@ -132,6 +132,10 @@ class Sender:
                 raise self._told(to, error) from None
         return True
 
+    def is_free(self, chat_id: str) -> bool:
+        """Whether something that may as well be left out can be sent at this moment; raises Rejected."""
+        return self._limits.delay(self._chat(address_of(chat_id)), _now(), is_edit=True) <= 0
+
     async def delete(self, chat_id: str, message_id: str) -> None:
         """Delete a message; one that is gone is no error."""
         to, number = address_of(chat_id), _number(message_id)

@@ -71,14 +71,13 @@ class LiveAnswer:
                     break
                 if self._progress.add(event):
                     self._news.set()
+        except asyncio.CancelledError:
+            writer.cancel()  # the process ends: what is being sent must not hold it up
+            raise
         finally:
             self._ended.set()
             self._news.set()
-            try:
-                await writer
-            except asyncio.CancelledError:
-                writer.cancel()
-                raise
+            await writer
 
     async def _write(self) -> None:
         while not self._ended.is_set():
@@ -103,6 +102,9 @@ class LiveAnswer:
         if source == self._shown:
             return
         if self._message_id is None:
+            if not self._sender.is_free(self._chat_id):
+                self._news.set()
+                return
             await self._begin(source)
         elif not await self._sender.edit_if_free(self._chat_id, self._message_id, source, self._buttons):
             self._news.set()  # dropped: what is new then is shown at the next time
