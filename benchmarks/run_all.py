@@ -48,6 +48,7 @@ LONG: dict[str, tuple[str, ...]] = SHORT | {
     "subagents": (),
     "real_project": (),
     "ignored_files": (),
+    "parallel_agents": (),
 }
 DRILLS: dict[str, tuple[str, ...]] = {
     "landing_errors": (),
@@ -60,6 +61,8 @@ DRILLS: dict[str, tuple[str, ...]] = {
     "histories": LONG["histories"],
     "time_lines": LONG["time_lines"],
     "git_histories": ("--count", "5000"),
+    "git_layouts": ("--states",),
+    "git_large_pack": (),
     "kill_run": LONG["kill_run"],
     "kill_drill": LONG["kill_drill"],
 }

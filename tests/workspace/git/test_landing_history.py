@@ -1,5 +1,6 @@
 """GI-3, GI-5, GI-8: commits of a branch land through git, and no command takes a commit out of the user's reach."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -220,3 +221,17 @@ def test_a_new_repository_that_was_used_since_stays_at_an_undo(project: GitProje
     assert project.git(*sub, "log", "--format=%s") == "of the user\nin it"
     assert [(row.path, row.reason) for row in undone.refused] == [("/sub/.git", "git-moved")]
     assert not (project.root / "sub/x.txt").exists()
+
+
+def test_a_large_file_arrives_as_a_pack(project: GitProject, branch: Branch) -> None:
+    """Unpacking would compress it again, for longer than git is given."""
+    (project.base / "large").write_bytes(os.urandom(17 * 1024**2))
+    quick = ["-c", "core.compression=0"]
+    project.agent(
+        branch, [*quick, "hash-object", "-w", str(project.base / "large")],
+        ["update-index", "--add", "--cacheinfo", f"100644,{project.git('hash-object', '../large')},large.bin"],
+        [*quick, "commit", "-qm", "large"],
+    )  # fmt: skip
+    (ref,) = branch.land(commits="fetch").history[0].refs
+    assert project.git("cat-file", "-s", f"{ref.kept_as}:large.bin") == str(17 * 1024**2)
+    assert list((project.root / ".git/objects/pack").glob("*.pack"))

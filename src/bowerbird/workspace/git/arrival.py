@@ -7,6 +7,7 @@ Each step is harmless by itself: objects without refs, then refs under `refs/bow
 is a trouble that is told; it keeps no file from landing.
 """
 
+import os
 import re
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
@@ -29,6 +30,7 @@ from bowerbird.workspace.tree.changes import Change
 from bowerbird.workspace.tree.stack import Stack
 
 _FEW_OBJECTS = 100
+_FEW_BYTES = 16 * 1024**2
 _NO_NAME = re.compile(r"[^A-Za-z0-9_-]+")
 MOVED_ON = "it has moved on in your repository"
 
@@ -199,11 +201,12 @@ def _transfer(repository: Repository, quarantine: Quarantine, tips: Sequence[str
     theirs = Git(repository.git_dir)
     with tempfile.TemporaryFile(dir=repository.stack.directory) as pack:
         count = quarantine.pack(tips, pack)
+        size = pack.seek(0, os.SEEK_END)
         pack.seek(0)
-        if 0 < count < _FEW_OBJECTS:
+        if 0 < count < _FEW_OBJECTS and size < _FEW_BYTES:
             theirs.run("unpack-objects", "-q", "--strict", stdin=pack)
-        elif count:
-            theirs.run("index-pack", "--stdin", "--strict", stdin=pack)
+        elif count:  # unpacking would compress all of it again
+            theirs.with_time_for(size).run("index-pack", "--stdin", "--strict", stdin=pack)
     asked = "".join(f"{tip}\n" for tip in tips).encode()
     theirs.run("rev-list", "--objects", "--quiet", "--stdin", "--not", "--all", stdin=asked)
 

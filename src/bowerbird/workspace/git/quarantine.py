@@ -46,7 +46,7 @@ class Quarantine:
     def __init__(self, repository: Repository, place: Path, most_bytes: int) -> None:
         self._repository = repository
         self._place = place
-        self._most_bytes = most_bytes
+        self._most_bytes = self._left = most_bytes
         self._known: list[str] | None = None
 
     def __enter__(self) -> "Quarantine":
@@ -90,7 +90,6 @@ class Quarantine:
         self._link()
 
     def _link(self) -> None:
-        left = self._most_bytes
         packs: list[str] = []
         for name, change in self._repository.changed.items():
             if change.new is None or change.new.kind != "file" or change.new.content is None:
@@ -98,8 +97,8 @@ class Quarantine:
             pack = _PACK.fullmatch(name)
             if pack is None and _LOOSE.fullmatch(name) is None:
                 continue
-            left -= change.new.content.size
-            if left < 0:
+            self._left -= change.new.content.size
+            if self._left < 0:
                 raise GitFailed(f"the new objects are larger than {self._most_bytes:,} bytes (git.max_bytes)")
             there = self._path / name
             there.parent.mkdir(exist_ok=True)
@@ -107,7 +106,8 @@ class Quarantine:
             if pack is not None:
                 packs.append(name)
         for name in packs:
-            self._git.run("index-pack", name)
+            git = self._git.with_time_for((self._path / name).stat().st_size)
+            git.run("index-pack", name)
 
     # ------------------------------------------------------------ asking
 
@@ -166,7 +166,8 @@ class Quarantine:
         lines = [*tips, *(f"^{known}" for known in self.known())]
         asked = "".join(f"{line}\n" for line in lines).encode()
         how = ("--revs", "--stdout", "--delta-base-offset", "-q", "--threads=1")
-        self._git.run_to(out, "pack-objects", *how, stdin=asked, most=self._most_bytes)
+        git = self._git.with_time_for(self._most_bytes - self._left)
+        git.run_to(out, "pack-objects", *how, stdin=asked, most=self._most_bytes)
         out.flush()
         out.seek(8)
         return int.from_bytes(out.read(4), "big")

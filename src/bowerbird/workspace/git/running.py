@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 import threading
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import IO
@@ -20,6 +20,7 @@ from typing import IO
 from bowerbird.core.errors import WorkspaceError
 
 TIME_LIMIT_S = 60.0
+_SLOWEST = 2 * 1024**2  # bytes of objects that git looks through in a second, on a busy machine
 _MOST_OUTPUT = 16 * 1024**2
 _MOST_COMPLAINT = 2_000
 _MOST_MEMORY = 8 * 1024**3
@@ -70,6 +71,10 @@ class Git:
     git_dir: Path
     work_tree: Path | None = None
     time_limit_s: float = TIME_LIMIT_S
+
+    def with_time_for(self, size: int) -> "Git":
+        """Return the same with time for objects of a size in bytes."""
+        return replace(self, time_limit_s=self.time_limit_s + size / _SLOWEST)
 
     def run(
         self,
