@@ -15,6 +15,7 @@ import { t } from "../text.ts";
 import { Empty, Loading, Problem } from "../ui/kit.tsx";
 import { complain } from "../ui/toasts.tsx";
 import { Composer } from "./composer.tsx";
+import { ModelPicker } from "./model_picker.tsx";
 
 export function HomePage() {
   return useFace() === "dev" ? <Overview /> : <Welcome />;
@@ -24,10 +25,11 @@ function Welcome() {
   const links = useLinks();
   const [, go] = useLocation();
   const [busy, setBusy] = useState(false);
+  const [model, setModel] = useState("");
   const begin = async (text: string): Promise<void> => {
     setBusy(true);
     try {
-      const made = await api.begin({});
+      const made = await api.begin(model ? { model } : {});
       liveConversation(made.conversation_id).say("message", text);
       refreshSessions();
       go(links.chat(made.conversation_id));
@@ -49,7 +51,7 @@ function Welcome() {
           <h1>{t.welcome}</h1>
           <p>{t.welcomeText}</p>
         </header>
-        <Composer place="new" busy={false} disabled={busy} onSend={(_, text) => begin(text)} autoFocus />
+        <Composer place="new" busy={false} disabled={busy} onSend={(_, text) => begin(text)} autoFocus model={<ModelPicker current={model} onPick={setModel} />} />
         <div className="ideas">
           {t.ideas.map((idea) => (
             <button key={idea} type="button" className="button" disabled={busy} onClick={() => void begin(idea).catch(() => undefined)}>

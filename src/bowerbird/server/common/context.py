@@ -31,6 +31,7 @@ from bowerbird.sessions.shown import Defaults
 
 if TYPE_CHECKING:
     from bowerbird.boards.boards import Boards
+    from bowerbird.models.offered import OfferedModel
     from bowerbird.sandbox.host import SandboxHost
     from bowerbird.sandbox.run.status import SandboxStatus
     from bowerbird.server.common.metrics import ServerMetrics
@@ -201,6 +202,10 @@ class Offers(Protocol):
     @property
     def model_pattern(self) -> str:
         """Return the regular expression that names of models fit, prefixes included."""
+        ...
+
+    def models(self) -> "Sequence[OfferedModel]":
+        """Return the models that can be chosen, those that settings name first; blocks at the first call."""
         ...
 
     def knows_model(self, name: str) -> str | None:
