@@ -28,8 +28,8 @@ def test_the_list_marks_the_current_model_and_tab_completes_a_name(desk, client)
         terminal.send("/model sonnet\t")
         terminal.wait_for("$3 in")  # the menu
         terminal.send("\t")
-        terminal.wait_for("/model anthropic:claude-sonnet-4-5-2025")
-        terminal.send("\r")
+        terminal.wait_for("anthropic:claude-sonnet-4-5-20250929")  # in the line
+        terminal.send("\r\r")  # takes it, sends it
         terminal.wait_for("this session now runs on anthropic:claude-sonnet-4-5")
 
 
