@@ -9,8 +9,9 @@ from pathlib import Path
 
 from bowerbird.app.mapping import EMBEDDED, model_settings
 from bowerbird.config import Loaded
-from bowerbird.core.errors import NoModel
+from bowerbird.core.errors import ConfigError, NoModel
 from bowerbird.models.keys import missing_key_of
+from bowerbird.models.prices import keep_rates_in
 from bowerbird.models.registry import resolve_name
 from bowerbird.models.settings import ModelSettings
 
@@ -33,7 +34,7 @@ def choose_model(loaded: Loaded, wanted: str | None = None) -> ChosenModel:
         loaded: settings. wanted: named by a flag or the session; None = the configured one.
 
     Raises:
-        ConfigError: an unknown provider, naming those there are.
+        ConfigError: an unknown provider, naming those there are; a name that is nearly another model's.
         NoModel: it needs a key that is not set, and there are no embedded weights to use
             instead; the message names the variable and the ways out.
     """
@@ -41,12 +42,14 @@ def choose_model(loaded: Loaded, wanted: str | None = None) -> ChosenModel:
     if settings.router.enabled and wanted is None:
         return ChosenModel(f"tier:{settings.router.default_tier}")
     name = resolve_name(wanted, settings)
+    if wanted is not None and (doubt := _doubt(wanted, settings)) is not None:
+        raise ConfigError(doubt)
     if name.provider == "local":
         return ChosenModel(str(name))
     missing = missing_key_of(name, settings)
     if missing is None:
         return ChosenModel(str(name))
-    if wanted is None and _has_weights(settings):
+    if wanted is None and has_weights(settings):
         why = missing.split(",")[0]
         return ChosenModel(EMBEDDED, f"{why}: using the embedded model ({EMBEDDED}; local, small model)")
     install = "" if is_embedded_installed() else f"{INSTALL}, then "
@@ -56,6 +59,14 @@ def choose_model(loaded: Loaded, wanted: str | None = None) -> ChosenModel:
     )
 
 
+def _doubt(wanted: str, settings: ModelSettings) -> str | None:
+    if settings.local.data_dir is not None:
+        keep_rates_in(settings.local.data_dir)  # a name that was priced before is known without its table
+    from bowerbird.models.offered import doubt_about
+
+    return doubt_about(wanted, settings)
+
+
 def is_embedded_installed() -> bool:
     """Whether the engine of the embedded model is there: the extra `local`."""
     from importlib.util import find_spec
@@ -63,7 +74,8 @@ def is_embedded_installed() -> bool:
     return find_spec("xllamacpp") is not None
 
 
-def _has_weights(settings: ModelSettings) -> bool:
+def has_weights(settings: ModelSettings) -> bool:
+    """Whether the embedded model can be used: its engine is installed, its weights are fetched."""
     from bowerbird.models.local.weights import find_weights
 
     if not is_embedded_installed():

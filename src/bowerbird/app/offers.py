@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING
 
 from bowerbird.agent.permissions import offered
 from bowerbird.agent.prompt import list_presets, load_preset
+from bowerbird.app.choice import has_weights
 from bowerbird.app.maker import offered_tools
-from bowerbird.app.mapping import skill_library, turn_policy
+from bowerbird.app.mapping import EMBEDDED, skill_library, turn_policy
 from bowerbird.app.sandboxes import process_settings
 from bowerbird.config import Settings
 from bowerbird.core.errors import ConfigError, InvalidArgument
 from bowerbird.core.model_presets import PRESETS
 from bowerbird.core.threads import to_thread
-from bowerbird.models.registry import resolve_name
+from bowerbird.models.offered import OfferedModel, doubt_about, offered_models
 from bowerbird.server.common.context import AgentOffered, Named
 from bowerbird.sessions.subagents.runner import Children
 from bowerbird.skills import SkillLibrary
@@ -75,6 +76,14 @@ class SettingsOffers:
         bare = "[A-Za-z0-9][A-Za-z0-9._@+/-]*"
         return f"^(?:(?:{known})[:/][A-Za-z0-9][A-Za-z0-9._:@+/-]*|{bare}{tier})$"
 
+    def models(self) -> Sequence[OfferedModel]:
+        """See `Offers`."""
+        agent, liked = self._settings.agent, self._settings.cli
+        settings = self._maker.pool.settings
+        embedded = EMBEDDED if has_weights(settings) else ""
+        others = (agent.subagent_model, agent.compact_model, liked.model, embedded)
+        return offered_models(settings, [name for name in others if name])
+
     def knows_model(self, name: str) -> str | None:
         """See `Offers`; whether the provider has the model shows at the first call."""
         if name.startswith("tier:"):
@@ -82,10 +91,9 @@ class SettingsOffers:
             known = name.removeprefix("tier:") in router.tiers if router.enabled else False
             return None if known else f"there is no tier {name!r}"
         try:
-            resolve_name(name, self._maker.pool.settings)
+            return doubt_about(name, self._maker.pool.settings)
         except ConfigError as error:
             return str(error)
-        return None
 
     def presets(self) -> Sequence[Named]:
         """See `Offers`; a preset that cannot be read is left out."""

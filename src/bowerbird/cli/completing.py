@@ -4,12 +4,14 @@ Here: which words may stand where. Not here: parsing of commands. Session ids ar
 when one is asked for, so that most completions stay quick.
 """
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bowerbird.cli.terminal.command_line import COMMANDS
 from bowerbird.cli.terminal.exits import DONE, USAGE, CliExit
 from bowerbird.cli.terminal.shell import Shell
+from bowerbird.core.atomic import replace_file
 from bowerbird.core.errors import BowerbirdError
 
 _SCRIPTS = {
@@ -48,12 +50,40 @@ _PATHS_AFTER = ("diff", "land")
 _ANYWHERE = ("--config", "--env-file", "--data-dir", "--no-color", "--help")
 
 
-def completion(shell: Shell, *, name: str) -> int:
-    """Print the completion script of a shell."""
+def completion(shell: Shell, *, name: str | None, install: bool = False) -> int:
+    """Print the completion script of a shell, or put it where that shell looks for it.
+
+    Args:
+        name: of the shell; None = the one that SHELL names.
+    """
+    name = name or Path(os.environ.get("SHELL", "")).name
     if name not in _SCRIPTS:
-        raise CliExit(USAGE, f"no completion for {name!r}; choose bash, zsh or fish")
-    shell.terminal.write(_SCRIPTS[name])
+        what = f"no completion for {name!r}" if name else "which shell is not known (SHELL is not set)"
+        raise CliExit(USAGE, f"{what}; choose bash, zsh or fish")
+    if not install:
+        shell.terminal.write(_SCRIPTS[name])
+        return DONE
+    file = _place(name)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(file, _SCRIPTS[name].encode())
+    shell.terminal.note(f"completion for {name} is in {file}; it works in a new shell")
+    if name == "zsh":
+        shell.terminal.note(
+            f"zsh finds it with this line in ~/.zshrc, before compinit: fpath+=({file.parent})"
+        )
     return DONE
+
+
+def _place(name: str) -> Path:
+    """Return the file of the user's own that a shell reads by itself; zsh has none before it is told."""
+    home = Path.home()
+    data = Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share")
+    config = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config")
+    return {
+        "bash": data / "bash-completion" / "completions" / "bowerbird",
+        "zsh": data / "zsh" / "site-functions" / "_bowerbird",
+        "fish": config / "fish" / "completions" / "bowerbird.fish",
+    }[name]
 
 
 def complete_words(shell: Shell, *, words: Sequence[str]) -> int:

@@ -15,6 +15,7 @@ from typer._click import exceptions as click_errors  # typer carries its parser'
 from bowerbird.cli.client.opening import require_place
 from bowerbird.cli.options.attempt_options import add_attempt
 from bowerbird.cli.options.channel_options import channel_group
+from bowerbird.cli.options.completion_options import add_completion
 from bowerbird.cli.options.config_options import add_config_rest
 from bowerbird.cli.options.landing_options import add_landings
 from bowerbird.cli.options.live_options import add_live_commands
@@ -101,6 +102,7 @@ def application_of(shell: Shell, *, only_run: bool = False) -> typer.Typer:
     _add_discard(application, call)
     _add_sessions(application, call)
     _add_rest(application, call)
+    add_completion(application, call)
     add_serving(application, call)
     add_live_commands(application, call)
     add_attempt(application, call)
@@ -297,16 +299,6 @@ def _add_rest(application: typer.Typer, call: Call) -> None:
     def skills(json: Json = False, workspace: Where = None) -> int:  # pyright: ignore[reportUnusedFunction] - registered
         """List the skills found in this directory and the bundled ones."""
         return call("admin.lists", "skills", json=json, workspace=workspace)
-
-    @application.command("completion")
-    def completion(shell_name: Annotated[str, Argument(metavar="bash|zsh|fish")]) -> int:  # pyright: ignore[reportUnusedFunction] - registered
-        """Print the completion script of a shell."""
-        return call("completing", "completion", name=shell_name)
-
-    @application.command("complete-words", hidden=True, context_settings={"ignore_unknown_options": True})
-    def complete_words(words: Annotated[list[str] | None, Argument()] = None) -> int:  # pyright: ignore[reportUnusedFunction] - registered
-        """Print what may stand in place of the last word, for the completion scripts."""
-        return call("completing", "complete_words", words=words or [])
 
 
 def _config(call: Call) -> typer.Typer:

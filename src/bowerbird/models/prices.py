@@ -69,6 +69,20 @@ def is_priced(provider: str, model: str, overrides: Mapping[str, ModelOverride] 
     return price(Usage(input_tokens=1, output_tokens=1), provider, model, overrides=overrides) is not None
 
 
+def is_known(provider: str, model: str) -> bool:
+    """Whether the price package has an entry for `model`, that of its family included."""
+    preset = PRESETS.get(provider)
+    if preset is None or preset.prices_as is None:
+        return False
+    if _kept.get(preset.prices_as, model) not in (None, Rates()):
+        return True
+    try:
+        _entry(preset.prices_as, model)
+    except LookupError:
+        return False
+    return True
+
+
 def is_at_hand(provider: str, model: str) -> bool:
     """Whether the next price of `model` costs no time: the package is imported, or not needed."""
     preset = PRESETS.get(provider)

@@ -9,11 +9,13 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from sqlalchemy import Connection, Engine, event
 
+from bowerbird.core.errors import ConfigError
 from bowerbird.core.threads import to_thread, waking
 from bowerbird.store.journal.group_commit import Committer, SqliteCommitter
 from bowerbird.store.migrate import is_current, upgrade
@@ -47,7 +49,16 @@ async def open_parts(url: str, data_dir: Path, options: "StoreOptions") -> Parts
     return await to_thread(_open_sqlite, path, options)
 
 
+def _require_asyncpg() -> None:
+    if find_spec("asyncpg") is None:
+        raise ConfigError(
+            "store.url: PostgreSQL needs the extra `postgres`, which is not installed; "
+            "run: pip install 'bowerbird[postgres]'"
+        )
+
+
 async def _open_postgres(url: str, options: "StoreOptions") -> Parts:
+    _require_asyncpg()
     from bowerbird.store.postgres import (
         OUTAGE_S,
         READERS,

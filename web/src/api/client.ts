@@ -18,6 +18,7 @@ import type {
   LandingPlan,
   MemoryVersion,
   Merged,
+  ModelRow,
   Named,
   NewBudget,
   NewConversation,
@@ -230,6 +231,7 @@ export const api = {
   budgets: () => call<Budget[]>("GET", "/api/budgets"),
   setBudget: (wanted: NewBudget) => call<Budget>("PUT", "/api/budgets", wanted),
 
+  models: () => call<ModelRow[]>("GET", "/api/models"),
   presets: () => call<Named[]>("GET", "/api/presets"),
   workspaces: () => call<WorkspaceRow[]>("GET", "/api/workspaces"),
   sandbox: () => call<Sandbox>("GET", "/api/sandbox"),

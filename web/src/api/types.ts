@@ -34,6 +34,7 @@ export type Conversation = Omit<Known<Schemas["Conversation"]>, "queued"> & {
 };
 
 export type NewConversation = Partial<Schemas["NewConversation"]>;
+export type ModelRow = Known<Schemas["ModelShown"]>;
 export type Named = Known<Schemas["NamedShown"]>;
 export type WorkspaceRow = Known<Schemas["WorkspaceShown"]>;
 export type Sandbox = Known<Schemas["Sandbox"]>;

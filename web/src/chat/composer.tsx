@@ -21,9 +21,11 @@ interface ComposerProps {
   onFiles?: (files: File[]) => void;
   /** Shown over the box: messages that wait. */
   above?: ReactNode;
+  /** Below the box: what the next turn runs on. */
+  model?: ReactNode;
 }
 
-export function Composer({ place, busy, disabled, autoFocus, onSend, onStop, onFiles, above }: ComposerProps) {
+export function Composer({ place, busy, disabled, autoFocus, onSend, onStop, onFiles, above, model }: ComposerProps) {
   const face = useFace();
   const { enter } = usePreferences();
   const [text, setText] = useState(() => drafts.get(place));
@@ -131,6 +133,7 @@ export function Composer({ place, busy, disabled, autoFocus, onSend, onStop, onF
         ) : (
           <span>{t.landsNothing}</span>
         )}
+        {model}
         {busy && (
           <Menu
             small

@@ -17,6 +17,7 @@ import { t } from "../text.ts";
 import { Empty, Loading, Problem } from "../ui/kit.tsx";
 import { complain } from "../ui/toasts.tsx";
 import { Composer } from "./composer.tsx";
+import { ModelPicker } from "./model_picker.tsx";
 
 const NoModel = lazy(() => import("../settings/setup.tsx").then((module) => ({ default: module.NoModel })));
 
@@ -31,10 +32,11 @@ function Welcome() {
   const mayWork = useMay("user");
   const setup = useSetup();
   const isMissing = setup !== null && !setup.usable;
+  const [model, setModel] = useState("");
   const begin = async (text: string): Promise<void> => {
     setBusy(true);
     try {
-      const made = await api.begin({});
+      const made = await api.begin(model ? { model } : {});
       liveConversation(made.conversation_id).say("message", text);
       refreshSessions();
       go(links.chat(made.conversation_id));
@@ -64,7 +66,7 @@ function Welcome() {
         {!mayWork && <Problem tone="info">{t.readsOnly}</Problem>}
         {mayWork && !isMissing && (
           <>
-            <Composer place="new" busy={false} disabled={busy} onSend={(_, text) => begin(text)} autoFocus />
+            <Composer place="new" busy={false} disabled={busy} onSend={(_, text) => begin(text)} autoFocus model={<ModelPicker current={model} onPick={setModel} />} />
             <div className="ideas">
               {t.ideas.map((idea) => (
                 <button key={idea} type="button" className="button" disabled={busy} onClick={() => void begin(idea).catch(() => undefined)}>

@@ -20,6 +20,7 @@ import { complain, toast } from "../ui/toasts.tsx";
 import { Composer } from "./composer.tsx";
 import { useActions } from "./actions.ts";
 import { ChatHead, type Panel } from "./head.tsx";
+import { ModelPicker } from "./model_picker.tsx";
 import { ReadyCard } from "./ready.tsx";
 import { upToTurn } from "./rows.ts";
 import { ReplayBar } from "./replay.tsx";
@@ -126,6 +127,7 @@ export default function ChatPage({ id }: { id: string }) {
     setPanel(wanted);
   }, []);
   const [replayAt, setReplayAt] = useState<number | null>(null);
+  const [model, setModel] = useState<string | null>(null);
   useAlerts(state);
   const turns = useMemo(() => state.entries.filter((entry) => entry.kind === "end").length, [state.entries]);
   const subagents = useSubagents(id, state, view.ready);
@@ -138,6 +140,13 @@ export default function ChatPage({ id }: { id: string }) {
   const toggle = (flag: keyof Flags, enabled: boolean): void => {
     const types = { plan: "toggle_plan_mode", teams: "toggle_teams", approval: "toggle_approval" } as const;
     if (!live.send({ type: types[flag], enabled })) toast(t.offline);
+  };
+  const pick = (name: string): void => {
+    setModel(name);
+    api.settings(id, { model: name }).catch((error: unknown) => {
+      setModel(null); // it still runs on the one before
+      complain(error);
+    });
   };
   const attach = (files: File[]): void => {
     upload(files, "", id, () => undefined).done.then((paths) => {
@@ -193,6 +202,7 @@ export default function ChatPage({ id }: { id: string }) {
                 onStop={() => live.send({ type: "cancel" })}
                 onFiles={attach}
                 above={<Queue conversation={id} state={state} />}
+                model={facts && <ModelPicker current={model ?? facts.model} onPick={pick} />}
               />
             </>
           )}

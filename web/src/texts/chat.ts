@@ -47,6 +47,10 @@ export const chat = {
   typeHere: "Ask, or say what to do…",
   typeInterrupts: "Typing interrupts…",
   typeQueues: "Will be queued…",
+  modelOfChat: "Model of this chat",
+  usualModel: "Usual model",
+  modelRow: (name: string, given: number | null, made: number | null, window: number) =>
+    `${name} · ${given === null || made === null ? "price unknown" : `$${given} in, $${made} out per 1M`} · ${Math.floor(window / 1000)}k`,
   landsNothing: "Nothing reaches your files until you keep it.",
   send: "Send",
   stop: "Stop",

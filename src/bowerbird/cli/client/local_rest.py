@@ -251,6 +251,13 @@ class LocalRest:
         offers = SettingsOffers(self._application, "")
         return [shown.tool_row(tool) for tool in await offers.tools()]
 
+    async def models(self) -> list[Row]:
+        """See `Client`."""
+        from bowerbird.app.offers import SettingsOffers
+
+        found = await to_thread(SettingsOffers(self._application, "").models)
+        return [model.record() for model in found]
+
     async def no_processes(self) -> str | None:
         """See `Client`."""
         from bowerbird.tools.processes.process_tools import processes_unavailable

@@ -348,6 +348,10 @@ class Client(Protocol):
         """Return the tools that a new session is offered."""
         ...
 
+    async def models(self) -> list[Row]:
+        """Return the models that a session can run on, those that settings name first."""
+        ...
+
     async def no_processes(self) -> str | None:
         """Return why tools that run processes are missing, None when they are not."""
         ...

@@ -373,6 +373,10 @@ class ServerClient(ServerRest):
         """See `Client`."""
         return await self._requests.get("/api/tools")
 
+    async def models(self) -> list[Row]:
+        """See `Client`."""
+        return await self._requests.get("/api/models")
+
     async def no_processes(self) -> str | None:
         """See `Client`."""
         found = await self._requests.get("/api/sandbox")

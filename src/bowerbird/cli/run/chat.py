@@ -15,6 +15,7 @@ from bowerbird.cli.client.protocol import Client, News, Row
 from bowerbird.cli.run.completer import LineCompleter
 from bowerbird.cli.run.custom import CustomCommands
 from bowerbird.cli.run.mentions import BranchNames, attached
+from bowerbird.cli.run.models import ChoosableModels
 from bowerbird.cli.run.own_commands import TypedCommands, remember, run_typed
 from bowerbird.cli.run.prompt_screen import ChatScreen, Leave
 from bowerbird.cli.run.sessions import show_past, status_line
@@ -62,6 +63,7 @@ class Chat:
         self.story = Story()
         self.changed: list[str] = []
         self.names = BranchNames(lambda: client.names(None if self.session is None else self.session["id"]))
+        self.models = ChoosableModels(client)
         self.custom = CustomCommands(self)
         liked = client.preferences
         self.screen = ChatScreen(
@@ -69,7 +71,9 @@ class Chat:
             history_file=liked.history_file,
             vi_mode=liked.vi_mode,
             on_stop=self._stop_key,
-            completer=LineCompleter(lambda: self.custom.menu, lambda: self.changed, self.names.get),
+            completer=LineCompleter(
+                lambda: self.custom.menu, lambda: self.changed, self.names.get, self.models.get
+            ),
             notify=liked.notify,
         )
         self.screen.status = self._status
@@ -381,6 +385,11 @@ class Chat:
             for text in reply:
                 self.screen.line(text, "yellow" if len(reply) == 1 else "")
         return None
+
+    @property
+    def current_model(self) -> str:
+        """What the next turn runs on."""
+        return self.model if self.session is None else str(self.session["model"] or self.model)
 
     def _status(self) -> str:
         return status_line(self.session, self.model, len(self.changed))

@@ -3,12 +3,14 @@
 Here: which words are offered where. Not here: how names fit (`names.py`), keys (`prompt_screen.py`).
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
 from bowerbird.cli.run.mentions import mention_of, typed_mention
+from bowerbird.cli.run.models import model_words
 from bowerbird.cli.run.names import Names
 from bowerbird.cli.terminal.text import harmless
 
@@ -18,7 +20,7 @@ class LineCompleter(Completer):
 
     Args:
         commands: slash commands there are now, with what they do. paths: that the branch changes.
-        names: of the branch's files.
+        names: of the branch's files. models: that can be chosen.
     """
 
     def __init__(
@@ -26,10 +28,12 @@ class LineCompleter(Completer):
         commands: Callable[[], Mapping[str, str]],
         paths: Callable[[], Iterable[str]],
         names: Callable[[], Awaitable[Names]],
+        models: Callable[[], Awaitable[Sequence[Mapping[str, Any]]]],
     ) -> None:
         self._commands = commands
         self._paths = paths
         self._names = names
+        self._models = models
 
     @staticmethod
     def opens(document: Document) -> bool:
@@ -59,6 +63,13 @@ class LineCompleter(Completer):
         """Return those, or names after an @."""
         before = document.text_before_cursor
         typed = typed_mention(before)
+        if before.startswith("/model "):
+            word = before.removeprefix("/model ").lstrip()
+            for row in await self._models():
+                if word in row["name"]:
+                    shown = model_words(row)
+                    yield Completion(row["name"], start_position=-len(word), display_meta=shown)
+            return
         if typed is None:
             for completion in self.get_completions(document, complete_event):
                 yield completion

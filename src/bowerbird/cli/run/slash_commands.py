@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bowerbird.cli.review.dialogue import discard, land, say_discarded, say_landed, say_undone, undo
 from bowerbird.cli.run.export import exported, form_of, write_new
+from bowerbird.cli.run.models import model_lines
 from bowerbird.cli.run.prompt_screen import Leave
 from bowerbird.cli.run.sessions import history_lines, session_row, turn_id_of
 from bowerbird.cli.run.slash_lines import COMMANDS, Slash
@@ -73,7 +74,8 @@ async def _compact(chat: "Chat", focus: str) -> None:
 
 async def _model(chat: "Chat", name: str) -> None:
     if not name:
-        chat.screen.line(chat.model if chat.session is None else str(chat.session["model"] or chat.model))
+        for line in model_lines(await chat.models.get(), chat.current_model, chat.screen.width):
+            chat.screen.line(line)
         return
     session = await chat.ensure_session()
     await chat.client.change(session["id"], {"model": name})

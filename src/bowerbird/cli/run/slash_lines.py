@@ -11,7 +11,7 @@ COMMANDS: dict[str, str] = {
     "help": "this list",
     "clear": "start a new session here",
     "compact": "[focus] summarise the history now",
-    "model": "[name] show or change the model",
+    "model": "[name] list the models, or change to one",
     "history": "[n=20|all] the last messages",
     "resume": "continue the last unfinished turn",
     "cost": "tokens and money of this session",

@@ -32,6 +32,7 @@ from bowerbird.sessions.shown import Defaults
 
 if TYPE_CHECKING:
     from bowerbird.boards.boards import Boards
+    from bowerbird.models.offered import OfferedModel
     from bowerbird.sandbox.host import SandboxHost
     from bowerbird.sandbox.run.status import SandboxStatus
     from bowerbird.server.common.desk import Desk
@@ -203,6 +204,10 @@ class Offers(Protocol):
     @property
     def model_pattern(self) -> str:
         """Return the regular expression that names of models fit, prefixes included."""
+        ...
+
+    def models(self) -> "Sequence[OfferedModel]":
+        """Return the models that can be chosen, those that settings name first; blocks at the first call."""
         ...
 
     def knows_model(self, name: str) -> str | None:

@@ -66,6 +66,19 @@ class CommandShown(NamedShown):
     body: str
 
 
+class ModelShown(Shown):
+    """A model that can be chosen; prices in USD for a million tokens, null when unknown.
+
+    `configured`: settings name it; the others are those that a provider with a key is known to have.
+    """
+
+    name: str
+    window: int
+    input_usd: float | None
+    output_usd: float | None
+    configured: bool
+
+
 class NewSkill(Body):
     """A skill to write."""
 
@@ -116,6 +129,13 @@ async def presets(context: Context, caller: Viewer) -> Response:
     """`coding` and `work` ship with the program; further ones come from `PROMPTS_DIR`."""
     del caller
     return answer(_listed(await to_thread(context.offers.presets)))
+
+
+@router.get("/models", response_model=list[ModelShown], summary="Models that a conversation can run on")
+async def models(context: Context, caller: Viewer) -> Response:
+    """Those that settings name first; each can be used: it has its key, or needs none."""
+    del caller
+    return answer([model.record() for model in await to_thread(context.offers.models)])
 
 
 @router.get("/agents", response_model=list[AgentShown], summary="Agents that can be given work")
