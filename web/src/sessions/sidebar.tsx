@@ -221,9 +221,11 @@ export function Sidebar({ current, onNew }: { current: string | null; onNew: () 
         <Link className="button icon plain" href={links.landings} aria-label={face === "dev" ? t.landings : t.keptChanges} title={face === "dev" ? t.landings : t.keptChanges}>
           <History size={18} aria-hidden="true" />
         </Link>
-        <Link className="button icon plain" href={links.schedules} aria-label={t.schedules} title={t.schedules}>
-          <CalendarClock size={18} aria-hidden="true" />
-        </Link>
+        {face === "user" && (
+          <Link className="button icon plain" href={links.schedules} aria-label={t.schedules} title={t.schedules}>
+            <CalendarClock size={18} aria-hidden="true" />
+          </Link>
+        )}
         {face === "dev" && (
           <>
             <Link className="button icon plain" href={links.usage} aria-label={t.usage} title={t.usage}>
@@ -234,6 +236,7 @@ export function Sidebar({ current, onNew }: { current: string | null; onNew: () 
               label={t.furtherPages}
               icon={LayoutGrid}
               items={[
+                { label: t.schedules, icon: CalendarClock, onPick: () => go(links.schedules) },
                 { label: t.skills, icon: GraduationCap, onPick: () => go(links.skills) },
                 { label: t.memory, icon: Brain, onPick: () => go(links.memory) },
                 { label: t.sandbox, icon: Box, onPick: () => go(links.sandbox) },

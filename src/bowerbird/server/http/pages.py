@@ -27,6 +27,7 @@ PAGES = ("/", "/dev", "/c/{id}", "/c/{id}/diff", "/dev/c/{id}", "/dev/c/{id}/dif
 FURTHER = (
     "/landings", "/usage", "/dev/landings", "/dev/usage",
     "/dev/skills", "/dev/memory", "/dev/sandbox", "/dev/tokens",
+    "/permissions", "/dev/permissions", "/schedules", "/dev/schedules",
 )  # fmt: skip
 LOST = ("/dev/{rest:path}", "/c/{rest:path}")  # no page has these addresses: the application says so
 LOOSE = ("theme.js", "icon.svg", "manifest.webmanifest")
