@@ -73,7 +73,12 @@ async def test_an_agent_makes_lists_and_cancels_the_tasks_of_its_chat(
 )
 def test_who_sees_which_task(asker: Asker, seen: list[str]) -> None:
     """AS-40: this chat's only, guests their own."""
-    made = {"prompt": "x", "type": "interval", "value": "60", "created_at": "2026-03-02T00:00:00+00:00"}
+    made: dict[str, Any] = {
+        "prompt": "x",
+        "type": "interval",
+        "value": "60",
+        "created_at": "2026-03-02T00:00:00+00:00",
+    }
     tasks = [
         TaskRow(**made, id="own", channel="telegram", chat_id="5", owner="1"),
         TaskRow(**made, id="guests", channel="telegram", chat_id="5", owner="2"),

@@ -32,7 +32,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestServer]:
 
 @pytest.fixture(scope="module")
 def people(server: TestServer) -> Iterator[dict[str, httpx.Client]]:
-    store, clients = server.serving.context.store, {}
+    store = server.serving.context.store
+    clients: dict[str, httpx.Client] = {}
     for name, role in (("ada", "user"), ("bob", "user"), ("root", "admin"), ("eve", "viewer")):
         _, secret = server.run(store.write(lambda c, n=name, r=role: make_token(c, n, r, user=n)))  # type: ignore[arg-type]
         headers = {"Authorization": f"Bearer {secret}"}
