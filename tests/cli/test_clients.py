@@ -262,3 +262,39 @@ def test_a_run_that_is_out_of_time_is_resumed_with_both(desk: Desk) -> None:
     desk.fake.wait_closed(1, timeout=HANG_S)
     desk.fake.script({"text": "Better late."})
     assert desk.ok("resume") == "Better late.\n"
+
+
+def test_schedules_write_the_same_json(twins: Twins) -> None:
+    """UI-47, UI-85, AS-39: a bad time is refused alike."""
+    for desk in twins.desks:
+        settings = "scheduler: {enabled: true}\nstore: {min_free_mb: 0}\n"
+        (desk.home / ".bowerbird/config.yaml").write_text(settings)
+    do = twins.do
+    do("tasks", "list", "--json")
+    made: list[dict[str, Any]] = []
+    for desk in twins.desks:
+        code, out, err = desk.run(
+            "tasks", "add", "Look", "--cron", "0 8 * * *", "--tz", "Europe/Rome", "--json"
+        )
+        assert code == 0, err
+        made.append(json.loads(out))
+    same = ("prompt", "type", "value", "tz", "next_runs", "catch_up", "notify", "owner", "active", "paused")
+    assert [made[0][name] for name in same] == [made[1][name] for name in same]
+    assert [row["workspace"] for row in made] == [str(desk.project) for desk in twins.desks]
+    ids = [row["id"] for row in made]
+    for command in ("list", "pause", "resume", "run-now", "runs", "cancel"):
+        for desk, task in zip(twins.desks, ids, strict=True):
+            desk.fake.script({"text": "Done."})
+            words = ["list"] if command == "list" else [command, task]
+            code, out, err = desk.run("tasks", *words, "--json")
+            assert code == 0, (command, desk.is_server, err)
+            answer = json.loads(out)
+            row = answer[0] if isinstance(answer, list) else answer
+            assert set(row) == (set(made[0]) if "prompt" in row else RUN), (command, desk.is_server)
+    do("tasks", "add", "Look", "--cron", "0 8 * *", code=2)
+    do("tasks", "add", "Look", code=2)
+    do("tasks", "runs", "ffffffff", code=2)
+    do("tasks", "run-now", ids[0][:7] + "x", code=2)
+
+
+RUN = {"task_id", "due", "turn_id", "started_at", "ended_at", "status", "cost", "tries", "retry_at", "error"}

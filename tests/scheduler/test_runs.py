@@ -126,7 +126,7 @@ async def test_a_clock_that_goes_back_begins_nothing_twice(home: Scheduled) -> N
 async def test_at_most_four_runs_are_at_work(home: Scheduled, fake: FakeModels) -> None:
     """AS-34."""
     go = threading.Event()
-    fake.answer(lambda *_: {"text": "Said."} if go.wait(60) else {})
+    fake.answer(lambda _, __: {"text": "Said."} if go.wait(60) else {})
     ids = [await home.add(f"task {number}") for number in range(7)]
     home.clock.forward(seconds=61)
     await home.place.until(lambda: _busy(home, ids, AT_ONCE))

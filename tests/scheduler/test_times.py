@@ -56,7 +56,7 @@ def walked(
         wall = at.astimezone(zone).replace(tzinfo=None)
         # Minutes of the wall clock that come now for the first time: one, none in an hour that comes again,
         # all of a gap at its end.
-        fresh = []
+        fresh: list[datetime] = []
         while seen < wall:
             seen += MINUTE
             fresh.append(seen)

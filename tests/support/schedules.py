@@ -4,7 +4,7 @@ Here: the place and its clock. Not here: what tests expect.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -52,8 +52,11 @@ class Scheduled:
 
     async def put(self, **values: Any) -> str:
         """Store a task as it is, past every check."""
-        task = TaskRow(**{"id": "00000001", "prompt": "go", "type": "interval", "value": "60",
-                          "created_at": "2026-03-02T00:00:00+00:00", **values})  # fmt: skip
+        usual: dict[str, Any] = {
+            "id": "00000001", "prompt": "go", "type": "interval", "value": "60",
+            "created_at": "2026-03-02T00:00:00+00:00",
+        }  # fmt: skip
+        task = TaskRow(**(usual | values))
         await self.place.store.write(lambda c: insert_task(c, task))
         return task.id
 
@@ -102,7 +105,7 @@ async def scheduled(
     clock: Wrist | None = None,
     data_file: Path | None = None,
     **more: Any,
-) -> AsyncIterator[Scheduled]:
+) -> AsyncGenerator[Scheduled]:
     """Open a service whose schedules run; opening it twice in a row is a restart."""
     wrist = clock or Wrist()
     project = directory / "project"

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { agenda, dayOf, lineOf } from "../src/state/schedules.ts";
+import { agenda, cronOf, dailyOf, dayOf, lineOf } from "../src/state/schedules.ts";
 
 const task = (id: string, ...next_runs: string[]) => ({ id, prompt: `Task ${id}`, next_runs });
 
@@ -25,4 +25,10 @@ test("a list of thousands is cut to what is shown", () => {
 test("a prompt is shown by its first line", () => {
   assert.equal(lineOf("\n  Look.\nThen tell."), "Look.");
   assert.equal(lineOf("x".repeat(500)).length, 120);
+});
+
+test("a time of every day is a cron line and back", () => {
+  for (const daily of [{ time: "08:05", weekdays: true }, { time: "00:00", weekdays: false }]) assert.deepEqual(dailyOf(cronOf(daily)), daily);
+  assert.equal(cronOf({ time: "08:05", weekdays: true }), "5 8 * * 1-5");
+  assert.equal(dailyOf("*/5 * * * *"), null);
 });

@@ -83,12 +83,12 @@ def _last_times(task: TaskRow, due: datetime, now: datetime) -> list[datetime]:
         return [due + step * number for number in range(max(0, passed + 1 - MOST_RUNS), passed + 1)]
     window, zone = _FIRST_WINDOW, zone_of(task.tz or "UTC")
     while True:
-        start = max(due - timedelta(seconds=1), now - window)
-        found: list[datetime] = []
+        start = max(due, now - window)
+        found = [due] if start == due else []
         for at in matches(task.value, zone, start):
             if at > now:
                 break
             found.append(at)
-        if len(found) >= MOST_RUNS or start < due:
+        if len(found) >= MOST_RUNS or start == due:
             return found[-MOST_RUNS:]
         window *= 4

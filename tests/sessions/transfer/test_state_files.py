@@ -141,7 +141,7 @@ async def test_each_file_of_the_chapter_is_read_and_bad_entries_are_set_aside(
         out = tmp_path / "out"
         await export_state(home.store, out)
         tasks = json.loads((out / "scheduled_tasks.json").read_text())
-        assert tasks[0] | {"created_at": TASK["created_at"]} == TASK
+        assert {name: tasks[0][name] for name in TASK} | {"created_at": TASK["created_at"]} == TASK
         assert (tasks[1]["value"], tasks[1]["created_at"][-6:]) == ("3600", "+00:00")
         shown = await home.service.messages("telegram_9")
         assert [message.content for message in shown] == ["Hi", "Hello!"]

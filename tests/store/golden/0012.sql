@@ -292,6 +292,7 @@ CREATE TABLE scheduled_tasks (
 	fail_count INTEGER NOT NULL, 
 	CONSTRAINT pk_scheduled_tasks PRIMARY KEY (id)
 );
+INSERT INTO "scheduled_tasks" VALUES('a1b2c3d4','Say hello','cron','0 8 * * *',NULL,'telegram','123456',NULL,NULL,NULL,'one','silent','2026-02-24T10:00:00.000000+00:00',NULL,1,0,NULL,NULL,0,NULL,0);
 CREATE TABLE session_texts (
 	thread_id TEXT NOT NULL, 
 	part INTEGER NOT NULL, 

@@ -2,13 +2,24 @@
 
 import { useState } from "react";
 import { useFace } from "../app/place.tsx";
+import { cronOf } from "../state/schedules.ts";
 import { t } from "../text.ts";
 import { Dialog, Problem } from "../ui/kit.tsx";
 import { schedules, type NewSchedule } from "./calls.ts";
 
-const KINDS = ["cron", "interval", "once"] as const;
+const KINDS = ["daily", "weekdays", "interval", "once", "cron"] as const;
 const CATCH_UPS = ["one", "skip", "all"] as const;
 type Kind = (typeof KINDS)[number];
+
+const INPUTS: Record<Kind, string> = { daily: "time", weekdays: "time", interval: "number", once: "datetime-local", cron: "text" };
+const LABELS: Record<Kind, string> = { daily: t.atTime, weekdays: t.atTime, interval: t.secondsBetween, once: t.timeOfRun, cron: t.cronLine };
+const FIRST: Record<Kind, string> = { daily: "08:00", weekdays: "08:00", interval: "3600", once: "", cron: "0 8 * * *" };
+
+/** The type and the value that the server knows. */
+function timing(kind: Kind, value: string): { type: string; value: string } {
+  if (kind === "daily" || kind === "weekdays") return { type: "cron", value: cronOf({ time: value, weekdays: kind === "weekdays" }) };
+  return { type: kind, value };
+}
 
 const here = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
 
@@ -16,10 +27,10 @@ function Value({ kind, value, onChange }: { kind: Kind; value: string; onChange:
   const hint = kind === "cron" ? t.cronHint : kind === "interval" ? t.intervalHint : null;
   return (
     <label className="field">
-      <span>{t.scheduleTypes[kind]}</span>
+      <span>{LABELS[kind]}</span>
       <input
         className={`input ${kind === "cron" ? "mono" : ""}`}
-        type={kind === "once" ? "datetime-local" : kind === "interval" ? "number" : "text"}
+        type={INPUTS[kind]}
         min={kind === "interval" ? 1 : undefined}
         required
         value={value}
@@ -33,15 +44,15 @@ function Value({ kind, value, onChange }: { kind: Kind; value: string; onChange:
 export function MakeSchedule({ onDone, onClose }: { onDone: () => void; onClose: () => void }) {
   const face = useFace();
   const [prompt, setPrompt] = useState("");
-  const [kind, setKind] = useState<Kind>("cron");
-  const [values, setValues] = useState<Record<Kind, string>>({ cron: "0 8 * * *", interval: "3600", once: "" });
+  const [kind, setKind] = useState<Kind>("daily");
+  const [values, setValues] = useState(FIRST);
   const [zone, setZone] = useState(here);
   const [catchUp, setCatchUp] = useState<(typeof CATCH_UPS)[number]>("one");
   const [tier, setTier] = useState("");
   const [problem, setProblem] = useState<string | null>(null);
   const [busy, setBusy] = useState(false);
   const make = (): void => {
-    const wanted: NewSchedule = { prompt, type: kind, value: values[kind], tz: zone || null, catch_up: catchUp, model_tier: tier.trim() || null };
+    const wanted: NewSchedule = { prompt, ...timing(kind, values[kind]), tz: zone || null, catch_up: catchUp, model_tier: tier.trim() || null };
     setBusy(true);
     schedules.add(wanted).then(onDone, (error: unknown) => {
       setBusy(false);

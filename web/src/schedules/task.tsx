@@ -4,7 +4,7 @@ import { Ban, CirclePause, CirclePlay, MessageSquare, Play } from "lucide-react"
 import { useEffect, useState } from "react";
 import { Link } from "wouter";
 import { useFace, useLinks } from "../app/place.tsx";
-import { lineOf } from "../state/schedules.ts";
+import { dailyOf, lineOf } from "../state/schedules.ts";
 import { ago, dollars, moment, seconds } from "../state/words.ts";
 import { t } from "../text.ts";
 import { Dialog } from "../ui/kit.tsx";
@@ -17,7 +17,9 @@ const RUNS_FOR_USERS = 3;
 function words(task: Schedule): string {
   if (task.type === "interval") return t.every(Number(task.value));
   if (task.type === "once") return moment(task.next_run ?? task.value);
-  return `${task.value} (${task.tz ?? "UTC"})`;
+  const daily = dailyOf(task.value);
+  const said = !daily ? task.value : daily.weekdays ? t.everyWeekdayAt(daily.time) : t.everyDayAt(daily.time);
+  return `${said} (${task.tz ?? "UTC"})`;
 }
 
 function took(run: ScheduleRun): string {
@@ -104,7 +106,7 @@ export function Task({ task, onChange }: { task: Schedule; onChange: () => void 
         {!task.paused && task.last_status && <span className={`badge ${tone(task.last_status)}`}>{task.last_status.split(":")[0]}</span>}
       </header>
       <p className="muted facts">
-        <span className={task.type === "cron" ? "mono" : ""}>{words(task)}</span>
+        <span>{words(task)}</span>
         {task.model_tier && <span>{task.model_tier}</span>}
         {task.channel && <span>{t.goesTo(task.channel)}</span>}
         {face === "dev" && <code>{task.id}</code>}

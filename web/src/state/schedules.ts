@@ -43,3 +43,25 @@ export function lineOf(prompt: string, most = 120): string {
   const line = prompt.trim().split("\n")[0] ?? "";
   return line.length > most ? `${line.slice(0, most - 1)}…` : line;
 }
+
+const DAILY = /^(\d{1,2}) (\d{1,2}) \* \* (\*|1-5)$/;
+
+export interface Daily {
+  /** "08:00" */
+  time: string;
+  weekdays: boolean;
+}
+
+/** The cron line of a time on every day, or every weekday. */
+export function cronOf({ time, weekdays }: Daily): string {
+  const [hour = "0", minute = "0"] = time.split(":");
+  return `${Number(minute)} ${Number(hour)} * * ${weekdays ? "1-5" : "*"}`;
+}
+
+/** What such a line says, null for any other. */
+export function dailyOf(line: string): Daily | null {
+  const found = DAILY.exec(line.trim());
+  if (!found) return null;
+  const [, minute = "", hour = "", days] = found;
+  return { time: `${hour.padStart(2, "0")}:${minute.padStart(2, "0")}`, weekdays: days === "1-5" };
+}

@@ -28,6 +28,7 @@ FURTHER = (
     "/landings", "/usage", "/permissions", "/settings", "/shared",
     "/dev/landings", "/dev/usage", "/dev/permissions", "/dev/settings",
     "/dev/skills", "/dev/memory", "/dev/sandbox", "/dev/tokens",
+    "/permissions", "/dev/permissions", "/schedules", "/dev/schedules",
 )  # fmt: skip
 LOST = ("/dev/{rest:path}", "/c/{rest:path}")  # no page has these addresses: the application says so
 SHARE = "/share"  # where phones send what is shared, when the service worker is not there to take it

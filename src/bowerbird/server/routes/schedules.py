@@ -113,7 +113,7 @@ async def add(wanted: NewSchedule, context: Context, caller: User) -> Response:
     given: dict[str, Any] = wanted.model_dump()
     if wanted.channel is not None and caller.role != "admin":
         raise invalid(("body", "channel"), "Invalid channel: only an admin may name a chat here")
-    workspace = None if wanted.workspace is None else workspace_of(context, wanted.workspace)
+    workspace = workspace_of(context, wanted.workspace)
     given |= {"prompt": clean(wanted.prompt), "owner": caller.owner, "workspace": workspace}
     new = NewTask(**given)
     try:
