@@ -141,6 +141,8 @@ def test_a_bare_name_of_another_vendor_is_refused_with_the_name_that_was_meant()
         with pytest.raises(ConfigError, match=f"did you mean {meant}"):
             resolve_name(name, ModelSettings(provider=provider))
     proxy = {"openai": ProviderSettings("sk-x", "http://10.0.0.7:4000/v1")}
-    assert str(resolve_name("claude-x", ModelSettings(provider="openai", providers=proxy))) == "openai:claude-x"
+    assert (
+        str(resolve_name("claude-x", ModelSettings(provider="openai", providers=proxy))) == "openai:claude-x"
+    )
     assert str(resolve_name("gpt-4o", ModelSettings(provider="openrouter"))) == "openrouter:gpt-4o"
     assert str(resolve_name("o-mini", ModelSettings())) == "anthropic:o-mini"

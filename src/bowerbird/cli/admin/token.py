@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from bowerbird.cli.terminal.databases import load_server
+from bowerbird.cli.terminal.databases import load_server, shown
 from bowerbird.cli.terminal.exits import DONE, USAGE, CliExit
 from bowerbird.cli.terminal.shell import Shell
 from bowerbird.cli.terminal.shell import run as run_async
@@ -20,6 +20,8 @@ from bowerbird.store.rows.tokens import ROLES, TokenRow, all_tokens, expiry, mak
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
+
+    from bowerbird.config import Loaded
 
 T = TypeVar("T")
 
@@ -33,14 +35,16 @@ def create(shell: Shell, *, name: str, role: str, user: str, expires: str | None
     if role not in ROLES:
         raise CliExit(USAGE, f"--role is {role!r}; use {', '.join(ROLES)}")
     until = expiry(expires) if expires is not None else None
-    row, secret = _in_store(shell, lambda c: make_token(c, name, role, user=user, expires_at=until))
+    loaded = load_server(shell, begin=True)
+    row, secret = _in_store(shell, lambda c: make_token(c, name, role, user=user, expires_at=until), loaded)
     if json:
         shell.json({**_data(row), "token": secret})
         return DONE
     shell.terminal.write(secret + "\n")
     ends = f", until {row.expires_at}" if row.expires_at else ""
     shell.terminal.note(
-        f"{harmless(row.name)}: role {row.role}, user {harmless(row.user)}{ends}; shown only now"
+        f"{harmless(row.name)}: role {row.role}, user {harmless(row.user)}{ends}; shown only now; "
+        f"for servers on {shown(loaded)}"
     )
     return DONE
 
@@ -72,18 +76,18 @@ def revoke_token(shell: Shell, *, name: str) -> int:
     return DONE
 
 
-def _in_store(shell: Shell, work: "Callable[[Connection], T]") -> T:
+def _in_store(shell: Shell, work: "Callable[[Connection], T]", loaded: "Loaded | None" = None) -> T:
     """Run `work` in a transaction of the database that `serve` uses here."""
     from bowerbird.app.application import make_data_dir
     from bowerbird.app.mapping import store_options
     from bowerbird.store.store import Store
 
-    loaded = load_server(shell, begin=True)
+    served = loaded or load_server(shell, begin=True)
 
     async def worked() -> T:
-        data_dir: Path = make_data_dir(loaded.settings.agent.data_dir)
-        options = store_options(loaded.settings)
-        store = await Store.open(loaded.database_url, data_dir=data_dir, options=options)
+        data_dir: Path = make_data_dir(served.settings.agent.data_dir)
+        options = store_options(served.settings)
+        store = await Store.open(served.database_url, data_dir=data_dir, options=options)
         try:
             return await store.write(work)
         finally:
