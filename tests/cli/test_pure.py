@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bowerbird.cli.review.choosing import Choosing, Question, questions_of
-from bowerbird.cli.run.sessions import session_row
+from bowerbird.cli.run.sessions import session_row, status_line
 from bowerbird.cli.run.slash_lines import COMMANDS, Refused, Said, Slash, read_line
 from bowerbird.cli.terminal.blocks import Blocks
 from bowerbird.cli.terminal.command_line import Anywhere, join_optional_values, read_command_line
@@ -345,3 +345,5 @@ def test_a_narrow_terminal_leaves_the_titles_of_sessions_readable():
     asking = session_row(row | {"pending_approval": True}, every=False, width=40)
     assert asking[:2] == ["9704ce0b2c98", "asking"]
     assert "3 files" in session_row(row, every=False)
+    below = status_line({**row, "model": None, "enable_plan_mode": True}, "anthropic:claude-sonnet-4-5", 3)
+    assert cut(below, 40).startswith(" 3 files changed · plan mode · anth")

@@ -202,9 +202,9 @@ async def turn_id_of(client: Client, thread_id: str, number: int | None) -> str 
 
 
 def status_line(session: Row | None, model: str, changed: int) -> str:
-    """Return the line under the prompt: which session, on which model, how much it changed."""
+    """Return the line under the prompt: what is changed, the model, and, where there is room, the id."""
     small = " · local, small model" if model.startswith("local:") else ""
     if session is None:
         return f" new session · {model}{small}"
     mode = " · plan mode" if session["enable_plan_mode"] else ""
-    return f" {session['id']} · {session['model'] or model}{small}{mode} · {plural(changed, 'file')} changed"
+    return f" {plural(changed, 'file')} changed{mode} · {session['model'] or model}{small} · {session['id']}"
