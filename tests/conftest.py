@@ -29,7 +29,7 @@ hypothesis.settings.load_profile("patient")
 LONGEST = (
     "test_serve_kills.py", "test_kill_drill.py", "test_serve_takeover.py", "test_quality.py", "test_developer_story.py",
     "test_teams_killed.py", "test_further_pages.py", "test_abuse_kernel.py", "test_unprivileged.py", "test_chat.py",
-    "test_teams.py", "test_teams_work.py", "test_full_disk.py", "test_stopping.py", "test_crashes.py",
+    "test_teams.py", "test_teams_work.py", "test_full_disk.py", "test_stopping.py", "test_crashes.py", "test_walks.py",
 )  # fmt: skip
 
 

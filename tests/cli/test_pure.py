@@ -5,14 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bowerbird.cli.review.choosing import Choosing, Question, questions_of
+from bowerbird.cli.run.sessions import session_row, status_line
 from bowerbird.cli.run.slash_lines import COMMANDS, Refused, Said, Slash, read_line
 from bowerbird.cli.terminal.blocks import Blocks
 from bowerbird.cli.terminal.command_line import Anywhere, join_optional_values, read_command_line
 from bowerbird.cli.terminal.drawing import coloured_diff, key_parameter, result_lines, result_note, tool_line
 from bowerbird.cli.terminal.exits import CliExit, code_of_error, code_of_turn
 from bowerbird.cli.terminal.terminal import Ability, progress_bar
-from bowerbird.cli.terminal.text import cost_line, count, cut, harmless, one_line, width_of
+from bowerbird.cli.terminal.text import cost_line, count, cut, harmless, one_line, table, width_of
 from bowerbird.core.errors import ConfigError, InvalidArgument, LandingRefused, ModelError, SandboxUnavailable
+from bowerbird.core.timestamps import now_iso
 from bowerbird.core.usage import Usage
 
 COLOUR = Ability(is_terminal=True, colour=True, cursor=True)
@@ -329,3 +331,19 @@ def test_ends_have_the_specified_codes(state, reason, denied, code):
 )  # fmt: skip
 def test_errors_have_the_specified_codes(error, code):
     assert code_of_error(error) == code
+
+
+def test_a_narrow_terminal_leaves_the_titles_of_sessions_readable():
+    """UI-53: at 40 columns two letters of each title were left."""
+    row = {
+        "id": "9704ce0b2c98", "status": "done", "pending_approval": False, "updated_at": now_iso(), "cost": 0.01,
+        "changed_files": 3, "workspace": "w", "title": "Why is the import slow?",
+    }  # fmt: skip
+    assert table([session_row(row, every=True, width=40)], width=40) == [
+        "9704ce0b2c98    Why is the import slow?"
+    ]
+    asking = session_row(row | {"pending_approval": True}, every=False, width=40)
+    assert asking[:2] == ["9704ce0b2c98", "asking"]
+    assert "3 files" in session_row(row, every=False)
+    below = status_line({**row, "model": None, "enable_plan_mode": True}, "anthropic:claude-sonnet-4-5", 3)
+    assert cut(below, 40).startswith(" 3 files changed · plan mode · anth")

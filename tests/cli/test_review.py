@@ -127,6 +127,7 @@ def test_yes_is_no_answer_for_a_flagged_path(desk, written):
     desk.ok("make", "-q")
     code, _, err = desk.run("land", "--yes")
     assert code == 4 and "ci.yml" in err and not (desk.project / "ok.txt").exists()
+    assert "runs on the build server, with its secrets" in err  # a reason, not a code word only
     desk.ok("land", "--yes", "--accept", ".github/workflows/ci.yml")
     assert (desk.project / ".github/workflows/ci.yml").exists()
 

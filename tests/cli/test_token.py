@@ -26,6 +26,7 @@ def test_a_token_is_shown_once_listed_without_its_secret_and_revoked(tmp_path: P
     secret = made.stdout.strip()
     assert secret.startswith("bb_")
     assert len(secret) == 46
+    assert f"for servers on {tmp_path}/.bowerbird/data/agent.db" in made.stderr  # any other refuses it
     listed = bowerbird(tmp_path, "list")
     assert "laptop" in listed.stdout
     assert secret not in listed.stdout

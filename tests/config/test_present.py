@@ -70,6 +70,8 @@ def test_explain_tells_all_of_a_key():
     assert explain("store.url")["environment"][:2] == ["DATABASE_URL", "BOWERBIRD_DATABASE_URL"]
     assert "sandbox.copy.max_files" in explain("sandbox")["keys"]
     assert explain("providers.openai.api_key")["default"] == "not set"
+    with pytest.raises(InvalidArgument, match=r"did you mean agent\.max_turns"):
+        explain("max_turn")
 
 
 @pytest.mark.parametrize(

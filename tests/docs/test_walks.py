@@ -14,6 +14,7 @@ import pytest
 import typer
 from ruamel.yaml import YAML
 from support.fake_models import FakeModels
+from support.patience import patience
 from support.walks import is_as_shown, typed_on, walk
 
 from bowerbird.cli.parser import application_of
@@ -76,6 +77,7 @@ ANSWERS: dict[str, list[dict[str, Any]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.timeout(patience(70))
 @pytest.mark.parametrize("page", [pytest.param(page, id=page.name) for page in PAGES])
 def test_a_page_s_commands_print_what_it_shows(page, tmp_path):
     """Issue 13, point 7: each path was walked literally, and stays so."""

@@ -128,3 +128,21 @@ def test_every_public_name_exists():
     for name in package.__all__:
         assert getattr(package, name) is not None
     assert not hasattr(package, "nothing")
+
+
+def test_a_bare_name_of_another_vendor_is_refused_with_the_name_that_was_meant():
+    """UI-75: an unknown name suggests the nearest; it became `anthropic:gpt-4o`, and failed at the first call."""
+    for name, provider, meant in (
+        ("gpt-4o", "anthropic", "openai:gpt-4o"),
+        ("o3-mini", "anthropic", "openai:o3-mini"),
+        ("claude-sonnet-4-5", "openai", "anthropic:claude-sonnet-4-5"),
+        ("gemini-3-pro", "openai", "google-genai:gemini-3-pro"),
+    ):
+        with pytest.raises(ConfigError, match=f"did you mean {meant}"):
+            resolve_name(name, ModelSettings(provider=provider))
+    proxy = {"openai": ProviderSettings("sk-x", "http://10.0.0.7:4000/v1")}
+    assert (
+        str(resolve_name("claude-x", ModelSettings(provider="openai", providers=proxy))) == "openai:claude-x"
+    )
+    assert str(resolve_name("gpt-4o", ModelSettings(provider="openrouter"))) == "openrouter:gpt-4o"
+    assert str(resolve_name("o-mini", ModelSettings())) == "anthropic:o-mini"

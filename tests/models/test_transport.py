@@ -113,6 +113,7 @@ async def test_a_host_that_does_not_answer_is_a_timeout_and_a_refusal_is_not(wir
         with pytest.raises(ModelError) as refused:
             await complete(model, HELLO)
     assert refused.value.kind == "network" and "cannot be reached" in str(refused.value)
+    assert "Connection refused; is it running?" in str(refused.value)  # Ollama that nobody has started
 
 
 async def test_a_connection_is_used_again_and_one_that_the_server_closed_is_not(wire: str) -> None:

@@ -8,20 +8,23 @@ within a line, a line of `…` alone for any lines; ids, hashes and the numbers 
 command without a line below it may print anything. Port 8000 of the page is a free one of this machine. `echo $?` tells a code as in any shell.
 """
 
+import contextlib
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from support.fake_models import FakeModels
-from support.patience import HANG_S
+from support.patience import patience
 from support.servers import free_port
 
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 END = "@@ended "
+PAGE_S = patience(60)  # some ten commands
 
 
 @dataclass
@@ -85,10 +88,19 @@ def walk(page: str, place: Path, fake: FakeModels) -> list[tuple[Typed, str]]:
         "GIT_AUTHOR_NAME": "Ann", "GIT_AUTHOR_EMAIL": "ann@example.org",
         "GIT_COMMITTER_NAME": "Ann", "GIT_COMMITTER_EMAIL": "ann@example.org",
     }  # fmt: skip
-    ran = subprocess.run(
-        ["bash", "--norc", str(place / "script")],
-        cwd=home / "my-project", env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        timeout=2 * HANG_S, check=False,
-    )  # fmt: skip
-    told = ran.stdout.replace(port, "8000").replace(str(home), "~").split(f"\n{END}\n")
+    printed = _run(["bash", "--norc", str(place / "script")], home / "my-project", environment)
+    told = printed.replace(port, "8000").replace(str(home), "~").split(f"\n{END}\n")
     return list(zip(walked, told, strict=False))
+
+
+def _run(command: list[str], directory: Path, environment: dict[str, str]) -> str:
+    """Run a shell with all that it starts; return what is printed."""
+    with subprocess.Popen(
+        command, cwd=directory, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        start_new_session=True,
+    ) as shell:  # fmt: skip
+        try:
+            return shell.communicate(timeout=PAGE_S)[0]
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(shell.pid, signal.SIGKILL)  # a server that it left

@@ -11,6 +11,13 @@ from dataclasses import dataclass
 from bowerbird.core.errors import ConfigError
 from bowerbird.core.model_presets import PRESETS, Preset
 
+_VENDORS = {
+    "anthropic": re.compile(r"claude-"),
+    "openai": re.compile(r"(chat)?gpt-|o\d(-|$)"),
+    "google-genai": re.compile(r"gemini-"),
+    "deepseek": re.compile(r"deepseek-"),
+}
+"""Vendors on whose own hosts nobody else's models are, and how their models are called."""
 _PREFIX = re.compile(r"[a-z0-9][a-z0-9_-]*", re.IGNORECASE)
 
 
@@ -70,6 +77,21 @@ def parse_model_name(
             f"known prefixes: {', '.join(sorted(known))}"
         )
     return _checked(default_provider, name, text)
+
+
+def refuse_foreign(text: str, provider: str) -> None:
+    """Refuse a bare name that is another vendor's: `gpt-4o` asked of Anthropic fails at the first call only.
+
+    Raises:
+        ConfigError: naming the prefix that was meant.
+
+    Example:
+        >>> refuse_foreign("claude-sonnet-4-5", "anthropic")
+    """
+    name = text.strip()
+    owner = next((vendor for vendor, names in _VENDORS.items() if names.match(name)), None)
+    if provider in _VENDORS and owner is not None and owner != provider:
+        raise ConfigError(f"{name} is not a model of {provider}; did you mean {owner}:{name}?")
 
 
 def _has_colon_names(provider: str) -> bool:

@@ -7,7 +7,7 @@ wire. No HTTP library is imported before the first call.
 from dataclasses import replace
 
 from bowerbird.core.errors import BowerbirdError, ConfigError, NoModel
-from bowerbird.models.names import ModelName, parse_model_name
+from bowerbird.models.names import ModelName, parse_model_name, refuse_foreign
 from bowerbird.models.protocol import Model
 from bowerbird.models.providers.content import BlobReader
 from bowerbird.models.redact import redactor_of
@@ -27,12 +27,14 @@ def resolve_name(name: str | None, settings: ModelSettings) -> ModelName:
 
     Raises:
         NoModel: nothing is named and nothing configured.
-        ConfigError: unknown prefix.
+        ConfigError: unknown prefix, or a bare name of another vendor's.
     """
     text = (name or "").strip() or settings.model.strip()
     if not text:
         raise NoModel(_NO_MODEL)
     extra = [prefix for prefix, provider in settings.providers.items() if provider.base_url]
+    if settings.provider not in extra:  # a proxy at another address may have every vendor's models
+        refuse_foreign(text, settings.provider)
     return parse_model_name(text, settings.provider, extra)
 
 

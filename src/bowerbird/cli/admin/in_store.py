@@ -14,23 +14,29 @@ from bowerbird.cli.terminal.shell import run as run_async
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from bowerbird.config import Settings
+    from bowerbird.config import Loaded, Settings
 
 T = TypeVar("T")
 
 
-def in_server_store(shell: Shell, work: "Callable[[Connection, Settings], T]") -> "tuple[Settings, T]":
-    """Run `work` in a transaction; returns the settings of that server, and the result."""
+def in_server_store(
+    shell: Shell, work: "Callable[[Connection, Settings], T]", loaded: "Loaded | None" = None
+) -> "tuple[Settings, T]":
+    """Run `work` in a transaction; returns the settings of that server, and the result.
+
+    Args:
+        loaded: those settings, where the caller has read them already.
+    """
     from bowerbird.app.application import make_data_dir
     from bowerbird.app.mapping import store_options
     from bowerbird.store.store import Store
 
-    loaded = load_server(shell, begin=True)
-    settings = loaded.settings
+    served = loaded or load_server(shell, begin=True)
+    settings = served.settings
 
     async def worked() -> T:
         data_dir: Path = make_data_dir(settings.agent.data_dir)
-        store = await Store.open(loaded.database_url, data_dir=data_dir, options=store_options(settings))
+        store = await Store.open(served.database_url, data_dir=data_dir, options=store_options(settings))
         try:
             return await store.write(lambda connection: work(connection, settings))
         finally:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from bowerbird.cli.admin.in_store import in_server_store
+from bowerbird.cli.terminal.databases import load_server, shown
 from bowerbird.cli.terminal.exits import DONE, USAGE, CliExit
 from bowerbird.cli.terminal.shell import Shell
 from bowerbird.cli.terminal.text import harmless, table
@@ -18,6 +19,8 @@ from bowerbird.store.rows.tokens import ROLES, TokenRow, all_tokens, expiry, mak
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
+
+    from bowerbird.config import Loaded
 
 T = TypeVar("T")
 
@@ -31,14 +34,16 @@ def create(shell: Shell, *, name: str, role: str, user: str, expires: str | None
     if role not in ROLES:
         raise CliExit(USAGE, f"--role is {role!r}; use {', '.join(ROLES)}")
     until = expiry(expires) if expires is not None else None
-    row, secret = _in_store(shell, lambda c: make_token(c, name, role, user=user, expires_at=until))
+    loaded = load_server(shell, begin=True)
+    row, secret = _in_store(shell, lambda c: make_token(c, name, role, user=user, expires_at=until), loaded)
     if json:
         shell.json({**_data(row), "token": secret})
         return DONE
     shell.terminal.write(secret + "\n")
     ends = f", until {row.expires_at}" if row.expires_at else ""
     shell.terminal.note(
-        f"{harmless(row.name)}: role {row.role}, user {harmless(row.user)}{ends}; shown only now"
+        f"{harmless(row.name)}: role {row.role}, user {harmless(row.user)}{ends}; shown only now; "
+        f"for servers on {shown(loaded)}"
     )
     return DONE
 
@@ -70,9 +75,9 @@ def revoke_token(shell: Shell, *, name: str) -> int:
     return DONE
 
 
-def _in_store(shell: Shell, work: "Callable[[Connection], T]") -> T:
+def _in_store(shell: Shell, work: "Callable[[Connection], T]", loaded: "Loaded | None" = None) -> T:
     """Run `work` in a transaction of the database that `serve` uses here."""
-    return in_server_store(shell, lambda connection, _: work(connection))[1]
+    return in_server_store(shell, lambda connection, _: work(connection), loaded)[1]
 
 
 def _data(row: TokenRow) -> dict[str, Any]:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 LONGEST_TITLE = 500
 MOST_FOUND = 100
 ROOM_FOR_PROMPT = 6
+_NARROW = 60  # columns, with which all cells of a list leave nothing for titles
 """Lines of a screen that a transcript leaves: two of the head, the changed files, the prompt, the status."""
 
 
@@ -42,7 +43,9 @@ def sessions(shell: Shell, *, every: bool, grep: str | None, json: bool, workspa
         if json:
             return shell.json(found)
         terminal, wide = shell.terminal, every or client.is_server
-        rows = table([session_row(row, every=wide) for row in found], width=terminal.width)
+        rows = table(
+            [session_row(row, every=wide, width=terminal.width) for row in found], width=terminal.width
+        )
         for row, line in zip(found, rows, strict=True):
             terminal.line(line)
             if (place := row.get("found")) is not None:
@@ -62,14 +65,17 @@ def _place_line(place: Row) -> str:
     return ("> " if place["role"] == "user" else "") + one_line(str(place["text"]))
 
 
-def session_row(row: Row, *, every: bool) -> list[str]:
+def session_row(row: Row, *, every: bool, width: int = 80) -> list[str]:
     """Return a session's line as cells: id, state, age, cost, changed files, title.
 
     Args:
         every: also the name of its directory.
+        width: of the terminal; a narrow one has room for the id, a state that wants somebody, and the title.
     """
     idle = (datetime.now(UTC) - from_iso(row["updated_at"])).total_seconds()
     status = "asking" if row["pending_approval"] else str(row["status"])
+    if width < _NARROW:
+        return [str(row["id"]), "" if status == "done" else status, one_line(row["title"] or "", 80)]
     cells = [str(row["id"]), status, age(idle), money(row["cost"]), plural(row["changed_files"], "file")]
     if every:
         cells.append(harmless(row["workspace"] or "-"))
@@ -196,9 +202,9 @@ async def turn_id_of(client: Client, thread_id: str, number: int | None) -> str 
 
 
 def status_line(session: Row | None, model: str, changed: int) -> str:
-    """Return the line under the prompt: which session, on which model, how much it changed."""
+    """Return the line under the prompt: what is changed, the model, and, where there is room, the id."""
     small = " · local, small model" if model.startswith("local:") else ""
     if session is None:
         return f" new session · {model}{small}"
     mode = " · plan mode" if session["enable_plan_mode"] else ""
-    return f" {session['id']} · {session['model'] or model}{small}{mode} · {plural(changed, 'file')} changed"
+    return f" {plural(changed, 'file')} changed{mode} · {session['model'] or model}{small} · {session['id']}"

@@ -217,7 +217,7 @@ async def _fork(chat: "Chat", argument: str) -> None:
 
 async def _sessions(chat: "Chat", _: str) -> None:
     found = (await chat.client.sessions(every=False))[:20]
-    rows = [session_row(session, every=chat.client.is_server) for session in found]
+    rows = [session_row(session, every=chat.client.is_server, width=chat.screen.width) for session in found]
     for line in table(rows, width=chat.screen.width):
         chat.screen.line(line)
 
