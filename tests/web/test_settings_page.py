@@ -192,6 +192,7 @@ async def test_addresses_that_nothing_has_are_pages_for_people_and_json_for_prog
         await expect(page.get_by_role("heading", name="What shall we work on?")).to_be_visible()
         await page.goto("/c/000000000000")
         await expect(page.get_by_role("heading", level=1, name="This chat is not here")).to_be_visible()
+        await page.close()  # a server that ends waits a while for who watches
 
 
 async def test_the_theme_follows_the_system_until_somebody_chooses(
