@@ -7,7 +7,7 @@ import pytest
 from playwright.async_api import Browser, BrowserContext, Page, expect
 from support.fake_models import FakeModels
 from support.live_server import LiveServer
-from support.patience import patience
+from support.patience import HANG_S, patience
 from support.push_service import PushService
 from support.web_actions import is_idle, log, say
 
@@ -24,6 +24,14 @@ PushManager.prototype.subscribe = async function () {
 PushManager.prototype.getSubscription = async () => window.made ?? null;
 Object.defineProperty(Notification, "permission", { get: () => "granted" });
 Notification.requestPermission = async () => "granted";
+"""
+LED = """
+(limit) => new Promise((resolve, reject) => {
+  setTimeout(() => reject(new Error("no service worker took over")), limit);
+  const look = () => navigator.serviceWorker.controller && resolve();
+  navigator.serviceWorker.addEventListener("controllerchange", look);
+  look();
+})
 """
 SHARE = """
 ([text, name]) => {
@@ -46,11 +54,7 @@ SHARE = """
 async def installed(page: Page, place: str = "/") -> None:
     """Open a page and wait until its service worker leads it."""
     await page.goto(place)
-    await page.wait_for_function(
-        "navigator.serviceWorker.getRegistration().then((found) => Boolean(found?.active))"
-    )
-    await page.goto(place)
-    await page.wait_for_function("navigator.serviceWorker.controller !== null")
+    await page.evaluate(LED, HANG_S * 1000)
 
 
 async def test_the_manifest_names_pictures_that_are_there(page: Page, server: LiveServer) -> None:
