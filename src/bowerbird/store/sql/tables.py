@@ -2,8 +2,7 @@
 
 Here: columns, keys and indexes. Not here: migrations, queries, anything that one database only understands.
 
-Times are text in the record form (`core/timestamps.py`), which sorts as it runs. Columns
-that hold a structure hold its JSON as text, written by msgspec.
+Times are text in the record form (`core/timestamps.py`), which sorts; structures are JSON, by msgspec.
 """
 
 from sqlalchemy import (
@@ -23,13 +22,8 @@ from bowerbird.store.sql.push_tables import push_subscriptions
 from bowerbird.store.sql.schema import RowId, metadata
 from bowerbird.store.sql.team_tables import team_messages, team_phases, team_requests, teammates
 
-BESIDE = (
-    teammates,
-    team_phases,
-    team_messages,
-    team_requests,
-    push_subscriptions,
-)  # declared beside, known here
+# Declared beside, known here.
+BESIDE = (teammates, team_phases, team_messages, team_requests, push_subscriptions)
 
 sessions = Table(
     "sessions",
