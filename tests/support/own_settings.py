@@ -21,18 +21,20 @@ SECRET = "planted-0123456789"
 @contextmanager
 def serving(home: Path, **variables: str) -> Iterator[httpx.Client]:
     """`bowerbird serve` of a person's own settings, without any file but theirs."""
-    port, work = free_port(), home / "work"
+    port, work, told = free_port(), home / "work", home / "serve.log"
     work.mkdir(exist_ok=True)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "bowerbird.cli.main", "serve", "--port", str(port)], cwd=work, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        env={"PATH": os.environ["PATH"], "HOME": str(home), "STORE_MIN_FREE_MB": "0", **variables},
-    )  # fmt: skip
+    # A file, since nobody reads along: a full pipe would stop the server, and its helpers would hold it open.
+    with told.open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "bowerbird.cli.main", "serve", "--port", str(port)], cwd=work,
+            stdout=log, stderr=subprocess.STDOUT,
+            env={"PATH": os.environ["PATH"], "HOME": str(home), "STORE_MIN_FREE_MB": "0", **variables},
+        )  # fmt: skip
     try:
         with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=HANG_S, trust_env=False) as http:
 
             def up() -> bool:
-                assert process.poll() is None, process.communicate()[0]
+                assert process.poll() is None, told.read_text()
                 with contextlib.suppress(httpx.TransportError):
                     return http.get("/health").status_code == 200
                 return False
@@ -40,8 +42,9 @@ def serving(home: Path, **variables: str) -> Iterator[httpx.Client]:
             until(up, "it serves", 60)
             yield http
         process.terminate()
-        said = process.communicate(timeout=HANG_S)[0]
+        process.wait(HANG_S)
+        said = told.read_text()
         assert "Traceback" not in said and SECRET not in said
     finally:
         process.kill()
-        process.communicate()
+        process.wait()
