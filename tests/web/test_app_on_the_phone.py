@@ -209,7 +209,7 @@ async def test_what_is_said_goes_into_the_box(context: BrowserContext, page: Pag
     await page.goto("/")
     await context.add_init_script(
         """
-        window.webkitSpeechRecognition = class {
+        window.SpeechRecognition = window.webkitSpeechRecognition = class {
           start() {
             const said = Object.assign([{ transcript: " count the orders " }], { isFinal: true });
             setTimeout(() => { this.onresult({ resultIndex: 0, results: [said] }); this.onend(); });

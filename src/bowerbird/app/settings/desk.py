@@ -115,6 +115,10 @@ class SettingsDesk:
         try:
             self._load_from(new)
             take_place(new, file)
+        except ConfigError as error:
+            # Errors name the file that people know, not the one that is tried out.
+            problems = [problem.replace(str(new), str(file)) for problem in error.problems]
+            raise ConfigError("\n".join(problems), problems) from error
         finally:
             new.unlink(missing_ok=True)
         return before
