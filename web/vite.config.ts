@@ -37,7 +37,7 @@ function serviceWorker(): Plugin {
     name: "service-worker",
     apply: "build",
     configResolved: (config) => void (out = resolve(config.root, config.build.outDir)),
-    generateBundle(_, bundle) {
+    writeBundle(_, bundle) {
       const add = (name: string): void => {
         const file = bundle[name];
         if (!file || shell.has(name)) return;

@@ -1,59 +1,28 @@
 """Settings shown and changed over HTTP, and a first model (UI-83), with the real command as server."""
 
-import contextlib
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from support.fake_models import FakeModels
-from support.patience import HANG_S, patience
-from support.servers import begin, free_port, say, until
+from support.own_settings import SECRET, serving
+from support.patience import patience
+from support.servers import begin, say
 
 pytestmark = pytest.mark.timeout(patience(90))
 
 READ = {"tools": [{"name": "list_files", "input": {}}]}
-SECRET = "planted-0123456789"
 
 
 @pytest.fixture
 def fake() -> Iterator[FakeModels]:
     with FakeModels() as models:
         yield models
-
-
-@contextmanager
-def serving(home: Path, **variables: str) -> Iterator[httpx.Client]:
-    """`bowerbird serve` of a person's own settings, without any file but theirs."""
-    port, work = free_port(), home / "work"
-    work.mkdir(exist_ok=True)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "bowerbird.cli.main", "serve", "--port", str(port)], cwd=work, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        env={"PATH": os.environ["PATH"], "HOME": str(home), "STORE_MIN_FREE_MB": "0", **variables},
-    )  # fmt: skip
-    try:
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=HANG_S, trust_env=False) as http:
-
-            def up() -> bool:
-                assert process.poll() is None, process.communicate()[0]
-                with contextlib.suppress(httpx.TransportError):
-                    return http.get("/health").status_code == 200
-                return False
-
-            until(up, "it serves", 60)
-            yield http
-        process.terminate()
-        said = process.communicate(timeout=HANG_S)[0]
-        assert "Traceback" not in said and SECRET not in said
-    finally:
-        process.kill()
-        process.communicate()
 
 
 def change(http: httpx.Client, values: dict[str, Any], reset: list[str] | None = None) -> httpx.Response:

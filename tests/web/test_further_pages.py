@@ -194,8 +194,9 @@ async def test_a_question_notifies_only_those_who_asked_for_it_and_look_elsewher
 
     await page.evaluate("window.away = true")
     assert await asks("First", "(1) Bowerbird") == []
-    await page.get_by_role("button", name="Notify me when an answer is needed").click()
-    await expect(page.get_by_role("button", name="Stop notifications")).to_be_visible()
+    await page.get_by_role("button", name="Account and settings").click()
+    await page.get_by_role("menuitem", name="Notify me when an answer is needed").click()
+    await expect(page.get_by_text("You will be notified while a tab is open.")).to_be_visible()
     await page.evaluate("window.away = false; window.noted = []")
     assert await asks("Second", "(2) Bowerbird") == []
     await page.evaluate("window.away = true")

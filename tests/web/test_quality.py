@@ -35,7 +35,7 @@ async def test_axe_finds_nothing_serious_on_any_page_face_theme_or_width(
     findings: list[str] = []
     for face, theme in (("", "light"), ("", "dark"), ("/dev", "light"), ("/dev", "dark")):
         await page.goto(face or "/")
-        await page.evaluate(f"localStorage.setItem('bowerbird.theme.{'dev' if face else 'user'}', '{theme}')")
+        await page.evaluate(f"localStorage.setItem('bowerbird.theme', '{theme}')")
         for place in ("", f"/c/{conversation}", f"/c/{conversation}/diff"):
             await page.set_viewport_size({"width": 1280, "height": 800})
             await page.goto(f"{face}{place}" or "/")
@@ -70,7 +70,7 @@ async def test_axe_finds_nothing_serious_on_further_pages(
     findings: list[str] = []
     await page.goto("/dev")
     for theme in ("dark", "light"):
-        await page.evaluate(f"localStorage.setItem('bowerbird.theme.dev', '{theme}')")
+        await page.evaluate(f"localStorage.setItem('bowerbird.theme', '{theme}')")
         for place in places:
             await page.set_viewport_size({"width": 320, "height": 800})
             await page.goto(f"/dev/{place}")
@@ -85,17 +85,17 @@ async def test_axe_finds_nothing_serious_on_further_pages(
     assert findings == []
 
 
-async def test_each_face_has_its_theme_and_keeps_the_one_that_is_chosen(page: Page) -> None:
-    """UI-6, UI-15."""
+async def test_a_theme_that_was_chosen_is_kept_and_holds_in_both_faces(page: Page) -> None:
+    """UI-6, UI-15, UI-94."""
     html = page.locator("html")
-    for place, natural, other in (("/", "light", "Dark"), ("/dev", "dark", "Light")):
+    for place, other in (("/", "Dark"), ("/dev", "Light")):
         await page.goto(place)
-        await expect(html).to_have_attribute("data-theme", natural)
-        await page.get_by_role("button", name="Theme").click()
+        await page.get_by_role("button", name="Account and settings").click()
         await page.get_by_role("menuitemradio", name=other).click()
         await expect(html).to_have_attribute("data-theme", other.lower())
-        await page.reload()
-        await expect(html).to_have_attribute("data-theme", other.lower())
+        for again in ("/", "/dev"):
+            await page.goto(again)
+            await expect(html).to_have_attribute("data-theme", other.lower())
 
 
 async def test_the_first_load_is_small(page: Page, built_ui: Path) -> None:

@@ -30,7 +30,7 @@ from bowerbird.app.mapping import session_defaults
 from bowerbird.app.offers import SettingsOffers
 from bowerbird.app.own import make_workspace
 from bowerbird.app.reloading import Load, Reloader, model_name
-from bowerbird.app.settings_desk import LoadFrom, SettingsDesk
+from bowerbird.app.settings.desk import LoadFrom, SettingsDesk
 from bowerbird.config import Loaded, Settings
 from bowerbird.config.database import driver_of
 from bowerbird.core.errors import BowerbirdError, ConfigError

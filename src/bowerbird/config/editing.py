@@ -1,7 +1,7 @@
 """Changing single keys of a settings file as a person would: the rest stays as it was written (UI-83).
 
 Here: text in, text out, with comments and order kept; putting that text in the file's place. Not here: which
-keys may be changed and whether the result is valid (`app/settings_desk.py`).
+keys may be changed and whether the result is valid (`app/settings/desk.py`).
 """
 
 import os

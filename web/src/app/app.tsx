@@ -39,7 +39,7 @@ function NotFound() {
       <header className="head">
         <SidebarButton />
       </header>
-      <Empty icon={MapPinOff} title={t.noSuchPage}>
+      <Empty page icon={MapPinOff} title={t.noSuchPage}>
         <a className="button primary" href={`${base()}${links.home}`}>
           {t.toStart}
         </a>

@@ -225,7 +225,7 @@ function Gone() {
       <header className="head">
         <SidebarButton />
       </header>
-      <Empty icon={FileQuestion} title={t.goneTitle}>
+      <Empty page icon={FileQuestion} title={t.goneTitle}>
         <p>{t.goneText}</p>
         <button type="button" className="button primary" onClick={() => go(links.home)}>
           {t.toStart}

@@ -55,8 +55,8 @@ export const settings = {
   notifyTabs: "You will be notified while a tab is open. Web push needs https.",
   readsOnly: "You may read here, not write.",
 
-  voice: "Speak your message",
-  voiceStop: "Stop listening",
+  voice: "Dictate",
+  voiceStop: "Stop dictating",
   voiceBlocked: "The microphone cannot be used here: allow it for this page in the browser.",
 
   shared: "Shared with Bowerbird",

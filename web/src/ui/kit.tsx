@@ -212,15 +212,18 @@ export function Problem({ tone = "error", children, actions }: ProblemProps) {
 interface EmptyProps {
   icon: LucideIcon;
   title: string;
+  /** It is the whole page, so that its title is the page's. */
+  page?: boolean;
   children?: ReactNode;
 }
 
 /** A place where nothing is yet, and what would bring something there. */
-export function Empty({ icon: Icon, title, children }: EmptyProps) {
+export function Empty({ icon: Icon, title, page, children }: EmptyProps) {
+  const Title = page ? "h1" : "h2";
   return (
     <div className="empty">
       <Icon size={36} strokeWidth={1.4} aria-hidden="true" />
-      <h2>{title}</h2>
+      <Title>{title}</Title>
       {children}
     </div>
   );

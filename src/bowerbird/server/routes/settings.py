@@ -1,6 +1,6 @@
 """Settings over HTTP: shown, changed, loaded again (CF-13, UI-83); a first model (UI-64, UI-83).
 
-Here: those routes. Not here: what may be changed and how (`app/settings_desk.py`), what takes effect
+Here: those routes. Not here: what may be changed and how (`app/settings/desk.py`), what takes effect
 (`app/reloading.py`), SIGHUP.
 """
 

@@ -2,8 +2,7 @@
 
 Here: columns, keys and indexes of the newest schema. Not here: how a database gets there, queries.
 
-Times are text in the record form (`core/timestamps.py`), which sorts as it runs. Columns
-that hold a structure hold its JSON as text, written by msgspec.
+Times are text in the record form (`core/timestamps.py`), which sorts; structures are JSON, by msgspec.
 """
 
 from sqlalchemy import (

@@ -1,7 +1,7 @@
 """Changing the settings of a running server, and giving it a first model (UI-83).
 
 Here: the order of a change (checked whole, then written, then loaded), the fetch of the embedded model. Not
-here: what may be changed (`settings_rules.py`), what takes effect (`reloading.py`), the file's text.
+here: what may be changed (`rules.py`), what takes effect (`reloading.py`), the file's text.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from typing import Any
 from bowerbird.app.application import Application
 from bowerbird.app.choice import choose_model
 from bowerbird.app.mapping import EMBEDDED, model_settings
-from bowerbird.app.settings_rules import (
+from bowerbird.app.settings.rules import (
     check_addresses,
     shown_settings,
     target_file,
@@ -115,6 +115,10 @@ class SettingsDesk:
         try:
             self._load_from(new)
             take_place(new, file)
+        except ConfigError as error:
+            # Errors name the file that people know, not the one that is tried out.
+            problems = [problem.replace(str(new), str(file)) for problem in error.problems]
+            raise ConfigError("\n".join(problems), problems) from error
         finally:
             new.unlink(missing_ok=True)
         return before

@@ -1,6 +1,6 @@
 """Which settings may be changed from a page, and what each looks like there (UI-83). Pure.
 
-Here: rows and refusals. Not here: writing (`settings_desk.py`), loading.
+Here: rows and refusals. Not here: writing (`desk.py`), loading.
 
 Whoever administers a server over the network does not own the machine: what can start programs outside of
 the sandbox, open files, or let people in is left to the settings file.
