@@ -7,10 +7,13 @@ import { useFace } from "../app/place.tsx";
 import { drafts, prefer, usePreferences } from "../state/preferences.ts";
 import { t } from "../text.ts";
 import { IconButton, Menu } from "../ui/kit.tsx";
+import { MentionMenu, useMentions, withFiles } from "./mention.tsx";
 
 interface ComposerProps {
   /** What the draft is kept under. */
   place: string;
+  /** Whose files `@` names; those of the default workspace without one. */
+  conversation?: string | null;
   /** A turn runs: typing interrupts it, or is queued. */
   busy: boolean;
   disabled?: boolean;
@@ -22,12 +25,20 @@ interface ComposerProps {
   above?: ReactNode;
 }
 
-export function Composer({ place, busy, disabled, autoFocus, onSend, onStop, onFiles, above }: ComposerProps) {
+/** A picture of the clipboard has the same name each time: the second would be put over the first. */
+function named(file: File): File {
+  if (!/^image\.\w+$/.test(file.name)) return file;
+  const at = new Date().toISOString().slice(0, 19).replace(/[T:]/g, "-");
+  return new File([file], `pasted-${at}.${file.name.split(".").pop()}`, { type: file.type });
+}
+
+export function Composer({ place, conversation = null, busy, disabled, autoFocus, onSend, onStop, onFiles, above }: ComposerProps) {
   const face = useFace();
   const { enter } = usePreferences();
   const [text, setText] = useState(() => drafts.get(place));
   const area = useRef<HTMLTextAreaElement>(null);
   const picker = useRef<HTMLInputElement>(null);
+  const mentions = useMentions({ conversation, area, text, onText: setText });
   useEffect(() => {
     const timer = setTimeout(() => drafts.set(place, text), 150);
     return () => clearTimeout(timer);
@@ -51,7 +62,7 @@ export function Composer({ place, busy, disabled, autoFocus, onSend, onStop, onF
     setText("");
     drafts.set(place, "");
     try {
-      await onSend(kind, words);
+      await onSend(kind, await withFiles(conversation, words));
     } catch {
       setText(words); // said already; the words are not lost
       drafts.set(place, words);
@@ -59,6 +70,7 @@ export function Composer({ place, busy, disabled, autoFocus, onSend, onStop, onF
   };
   const usual: InputKind = busy && enter === "interrupt" ? "interrupt" : "message";
   const key = (event: KeyboardEvent<HTMLTextAreaElement>): void => {
+    if (mentions.key(event)) return;
     if (event.key !== "Enter" || event.nativeEvent.isComposing || event.keyCode === 229) return;
     if (event.shiftKey) return;
     event.preventDefault();
@@ -81,6 +93,7 @@ export function Composer({ place, busy, disabled, autoFocus, onSend, onStop, onF
       }}
     >
       {above}
+      <MentionMenu mentions={mentions} />
       <div className="composer-box">
         {onFiles ? (
           <>
@@ -105,8 +118,25 @@ export function Composer({ place, busy, disabled, autoFocus, onSend, onStop, onF
           aria-label={t.yourMessage}
           placeholder={busy ? (enter === "interrupt" ? t.typeInterrupts : t.typeQueues) : t.typeHere}
           value={text}
-          onChange={(event) => setText(event.target.value)}
+          role="combobox"
+          aria-expanded={mentions.offered.length > 0}
+          aria-controls={mentions.id}
+          aria-autocomplete="list"
+          aria-activedescendant={mentions.offered.length > 0 ? `${mentions.id}-${mentions.picked}` : undefined}
+          onChange={(event) => {
+            setText(event.target.value);
+            mentions.look();
+          }}
+          onClick={mentions.look}
           onKeyDown={key}
+          onKeyUp={(event) => ["ArrowLeft", "ArrowRight", "Home", "End"].includes(event.key) && mentions.look()}
+          onBlur={mentions.close}
+          onPaste={(event) => {
+            const files = [...event.clipboardData.files];
+            if (!onFiles || files.length === 0) return;
+            event.preventDefault();
+            onFiles(files.map(named));
+          }}
         />
         <span style={{ display: "flex", gap: "0.25rem" }}>
           {busy && onStop && <IconButton icon={Square} label={t.stop} className="danger" size={14} onClick={onStop} />}

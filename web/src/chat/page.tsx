@@ -187,6 +187,7 @@ export function ChatPage({ id }: { id: string }) {
               {face === "dev" && <Team state={state} />}
               <Composer
                 place={id}
+                conversation={id}
                 busy={busy}
                 autoFocus
                 onSend={(kind, text) => live.say(kind, text)}
