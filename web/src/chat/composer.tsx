@@ -4,6 +4,7 @@ import { ArrowUp, Paperclip, Settings2, Square } from "lucide-react";
 import { useEffect, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
 import type { InputKind } from "../api/frames.ts";
 import { useFace } from "../app/place.tsx";
+import { mentionOf } from "../state/mentions.ts";
 import { drafts, prefer, usePreferences } from "../state/preferences.ts";
 import { t } from "../text.ts";
 import { IconButton, Menu } from "../ui/kit.tsx";
@@ -20,7 +21,8 @@ interface ComposerProps {
   autoFocus?: boolean;
   onSend: (kind: InputKind, text: string) => Promise<void> | void;
   onStop?: () => void;
-  onFiles?: (files: File[]) => void;
+  /** Takes files to the branch; their paths are then named in the message. */
+  onFiles?: (files: File[]) => Promise<readonly string[]>;
   /** Shown over the box: messages that wait. */
   above?: ReactNode;
 }
@@ -68,6 +70,13 @@ export function Composer({ place, conversation = null, busy, disabled, autoFocus
       drafts.set(place, words);
     }
   };
+  const attach = async (files: File[]): Promise<void> => {
+    if (!onFiles || files.length === 0) return;
+    const names = await onFiles(files.map(named));
+    if (names.length === 0) return;
+    setText((now) => `${now && !/\s$/.test(now) ? `${now} ` : now}${names.map((path) => mentionOf(path.replace(/^\//, ""))).join(" ")} `);
+    area.current?.focus();
+  };
   const usual: InputKind = busy && enter === "interrupt" ? "interrupt" : "message";
   const key = (event: KeyboardEvent<HTMLTextAreaElement>): void => {
     if (mentions.key(event)) return;
@@ -89,7 +98,7 @@ export function Composer({ place, conversation = null, busy, disabled, autoFocus
       onDrop={(event) => {
         if (!onFiles || event.dataTransfer.files.length === 0) return;
         event.preventDefault();
-        onFiles([...event.dataTransfer.files]);
+        void attach([...event.dataTransfer.files]);
       }}
     >
       {above}
@@ -104,7 +113,7 @@ export function Composer({ place, conversation = null, busy, disabled, autoFocus
               multiple
               hidden
               onChange={(event) => {
-                onFiles([...(event.target.files ?? [])]);
+                void attach([...(event.target.files ?? [])]);
                 event.target.value = "";
               }}
             />
@@ -118,9 +127,8 @@ export function Composer({ place, conversation = null, busy, disabled, autoFocus
           aria-label={t.yourMessage}
           placeholder={busy ? (enter === "interrupt" ? t.typeInterrupts : t.typeQueues) : t.typeHere}
           value={text}
-          role="combobox"
-          aria-expanded={mentions.offered.length > 0}
-          aria-controls={mentions.id}
+          aria-haspopup="listbox"
+          aria-controls={mentions.offered.length > 0 ? mentions.id : undefined}
           aria-autocomplete="list"
           aria-activedescendant={mentions.offered.length > 0 ? `${mentions.id}-${mentions.picked}` : undefined}
           onChange={(event) => {
@@ -135,7 +143,7 @@ export function Composer({ place, conversation = null, busy, disabled, autoFocus
             const files = [...event.clipboardData.files];
             if (!onFiles || files.length === 0) return;
             event.preventDefault();
-            onFiles(files.map(named));
+            void attach(files);
           }}
         />
         <span style={{ display: "flex", gap: "0.25rem" }}>

@@ -139,11 +139,15 @@ export function ChatPage({ id }: { id: string }) {
     const types = { plan: "toggle_plan_mode", teams: "toggle_teams", approval: "toggle_approval" } as const;
     if (!live.send({ type: types[flag], enabled })) toast(t.offline);
   };
-  const attach = (files: File[]): void => {
-    upload(files, "", id, () => undefined).done.then((paths) => {
+  const attach = async (files: File[]): Promise<readonly string[]> => {
+    try {
+      const paths = await upload(files, "", id, () => undefined).done;
       toast(t.uploaded(paths.length));
-      setPanel("files");
-    }, complain);
+      return paths;
+    } catch (error) {
+      complain(error);
+      return [];
+    }
   };
   const ready =
     face === "user" && view.ready && !busy && replayAt === null && (state.changedCount ?? facts?.changed_files ?? 0) + state.filesVersion > 0 ? (
