@@ -95,7 +95,7 @@ async def test_formulas_diagrams_notes_and_places_are_drawn(page: Page, fake: Fa
     await said.get_by_role("link", name="report.py:9").click()
     panel = page.get_by_role("complementary", name="Files")
     await expect(panel.get_by_role("heading", name="/report.py:9")).to_be_visible()
-    await expect(panel.get_by_role("mark", name="Line 9")).to_be_in_viewport()
+    await expect(panel.locator(".marked-line")).to_be_in_viewport()
     await said.get_by_role("link", name="orders.txt:2").click()
     await expect(panel.get_by_role("heading", name="/orders.txt:2")).to_be_visible()
     await said.get_by_role("link", name="the report").click()

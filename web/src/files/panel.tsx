@@ -36,7 +36,7 @@ function Text({ file, line }: { file: FileContent; line: number | null }) {
   if (/\.md$/i.test(file.path) && line === null) return <div tabIndex={0} style={{ overflow: "auto", padding: "1rem" }}><Markdown text={file.content ?? ""} /></div>;
   return (
     <pre tabIndex={0} className={line === null ? "" : "with-line"}>
-      {line !== null && <div ref={mark} className="marked-line" aria-label={t.markedLine(line)} role="mark" style={{ "--line": line - 1 } as CSSProperties} />}
+      {line !== null && <div ref={mark} className="marked-line" aria-hidden="true" style={{ "--line": line - 1 } as CSSProperties} />}
       <code>{coloured}</code>
     </pre>
   );
