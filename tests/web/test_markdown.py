@@ -129,7 +129,9 @@ async def parses(cdp: CDPSession) -> int:
     for script in taken["result"]:
         if "/assets/index-" not in script["url"]:
             continue
-        source = (await cdp.send("Debugger.getScriptSource", {"scriptId": script["scriptId"]}))["scriptSource"]
+        source = (await cdp.send("Debugger.getScriptSource", {"scriptId": script["scriptId"]}))[
+            "scriptSource"
+        ]
         at = source.index("allowDangerousHtml")
         assert at > 0
         marked = source.index("ignoreInvalidStyle:!0,passKeys:!0")
