@@ -11,6 +11,7 @@ import "./styles/chat.css";
 import "./styles/work.css";
 import "./styles/composer.css";
 import "./styles/review.css";
+import "./styles/comments.css";
 import "./styles/conflict.css";
 import "./styles/diff.css";
 import "./styles/panels.css";

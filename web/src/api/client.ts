@@ -189,6 +189,8 @@ export const api = {
   /** `at`: a turn, for the files as they were when it ended. */
   files: (conversation: string | null, at?: string | null) =>
     call<FileListRow[]>("GET", `/api/workspace/files${query({ conversation, at })}`),
+  /** What `@` may name: files that are not ignored. */
+  names: (conversation: string | null) => call<{ names: string[]; truncated: boolean }>("GET", `/api/workspace/names${query({ conversation })}`),
   file: (path: string, conversation: string | null, at?: string | null) =>
     call<FileText>("GET", `/api/workspace/file/${pathOf(path)}${query({ conversation, at })}`),
   /** Bytes of a file: as the branch has it, as it was before the branch changed it, or as of a turn. */

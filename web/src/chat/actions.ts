@@ -8,6 +8,7 @@ import { useLinks } from "../app/place.tsx";
 import { refreshSessions } from "../sessions/list.ts";
 import type { UserEntry } from "../state/entries.ts";
 import { liveConversation } from "../state/live.ts";
+import { withoutAttachments } from "../state/mentions.ts";
 import { drafts } from "../state/preferences.ts";
 import { complain } from "../ui/toasts.tsx";
 import type { EntryActions } from "./entries.tsx";
@@ -50,7 +51,7 @@ export function useActions(id: string, facts: Conversation | null): EntryActions
       const at = entries.findIndex((one) => one.key === entry.key);
       const before = ends.filter((end) => entries.indexOf(end) < at).at(-1);
       const made = before?.turn ? await api.fork(id, before.turn) : await api.begin(await setUpLike(facts));
-      drafts.set(made.conversation_id, entry.text);
+      drafts.set(made.conversation_id, withoutAttachments(entry.text).words);
       refreshSessions();
       go(links.chat(made.conversation_id));
     },

@@ -4,33 +4,46 @@ import { ArrowUp, Paperclip, Settings2, Square } from "lucide-react";
 import { useEffect, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
 import type { InputKind } from "../api/frames.ts";
 import { useFace } from "../app/place.tsx";
+import { mentionOf } from "../state/mentions.ts";
 import { drafts, prefer, usePreferences } from "../state/preferences.ts";
 import { t } from "../text.ts";
 import { IconButton, Menu } from "../ui/kit.tsx";
+import { MentionMenu, useMentions, withFiles } from "./mention.tsx";
 import { VoiceButton } from "./voice.tsx";
 
 interface ComposerProps {
   /** What the draft is kept under. */
   place: string;
+  /** Whose files `@` names; those of the default workspace without one. */
+  conversation?: string | null;
   /** A turn runs: typing interrupts it, or is queued. */
   busy: boolean;
   disabled?: boolean;
   autoFocus?: boolean;
   onSend: (kind: InputKind, text: string) => Promise<void> | void;
   onStop?: () => void;
-  onFiles?: (files: File[]) => void;
+  /** Takes files to the branch; their paths are then named in the message. */
+  onFiles?: (files: File[]) => Promise<readonly string[]>;
   /** Shown over the box: messages that wait. */
   above?: ReactNode;
   /** Below the box: what the next turn runs on. */
   model?: ReactNode;
 }
 
-export function Composer({ place, busy, disabled, autoFocus, onSend, onStop, onFiles, above, model }: ComposerProps) {
+/** A picture of the clipboard has the same name each time: the second would be put over the first. */
+function named(file: File): File {
+  if (!/^image\.\w+$/.test(file.name)) return file;
+  const at = new Date().toISOString().slice(0, 19).replace(/[T:]/g, "-");
+  return new File([file], `pasted-${at}.${file.name.split(".").pop()}`, { type: file.type });
+}
+
+export function Composer({ place, conversation = null, busy, disabled, autoFocus, onSend, onStop, onFiles, above, model }: ComposerProps) {
   const face = useFace();
   const { enter } = usePreferences();
   const [text, setText] = useState(() => drafts.get(place));
   const area = useRef<HTMLTextAreaElement>(null);
   const picker = useRef<HTMLInputElement>(null);
+  const mentions = useMentions({ conversation, area, text, onText: setText });
   useEffect(() => {
     const timer = setTimeout(() => drafts.set(place, text), 150);
     return () => clearTimeout(timer);
@@ -54,14 +67,22 @@ export function Composer({ place, busy, disabled, autoFocus, onSend, onStop, onF
     setText("");
     drafts.set(place, "");
     try {
-      await onSend(kind, words);
+      await onSend(kind, await withFiles(conversation, words));
     } catch {
       setText(words); // said already; the words are not lost
       drafts.set(place, words);
     }
   };
+  const attach = async (files: File[]): Promise<void> => {
+    if (!onFiles || files.length === 0) return;
+    const names = await onFiles(files.map(named));
+    if (names.length === 0) return;
+    setText((now) => `${now && !/\s$/.test(now) ? `${now} ` : now}${names.map((path) => mentionOf(path.replace(/^\//, ""))).join(" ")} `);
+    area.current?.focus();
+  };
   const usual: InputKind = busy && enter === "interrupt" ? "interrupt" : "message";
   const key = (event: KeyboardEvent<HTMLTextAreaElement>): void => {
+    if (mentions.key(event)) return;
     if (event.key !== "Enter" || event.nativeEvent.isComposing || event.keyCode === 229) return;
     if (event.shiftKey) return;
     event.preventDefault();
@@ -80,10 +101,11 @@ export function Composer({ place, busy, disabled, autoFocus, onSend, onStop, onF
       onDrop={(event) => {
         if (!onFiles || event.dataTransfer.files.length === 0) return;
         event.preventDefault();
-        onFiles([...event.dataTransfer.files]);
+        void attach([...event.dataTransfer.files]);
       }}
     >
       {above}
+      <MentionMenu mentions={mentions} />
       <div className="composer-box">
         {onFiles ? (
           <>
@@ -94,7 +116,7 @@ export function Composer({ place, busy, disabled, autoFocus, onSend, onStop, onF
               multiple
               hidden
               onChange={(event) => {
-                onFiles([...(event.target.files ?? [])]);
+                void attach([...(event.target.files ?? [])]);
                 event.target.value = "";
               }}
             />
@@ -108,8 +130,24 @@ export function Composer({ place, busy, disabled, autoFocus, onSend, onStop, onF
           aria-label={t.yourMessage}
           placeholder={busy ? (enter === "interrupt" ? t.typeInterrupts : t.typeQueues) : t.typeHere}
           value={text}
-          onChange={(event) => setText(event.target.value)}
+          aria-haspopup="listbox"
+          aria-controls={mentions.offered.length > 0 ? mentions.id : undefined}
+          aria-autocomplete="list"
+          aria-activedescendant={mentions.offered.length > 0 ? `${mentions.id}-${mentions.picked}` : undefined}
+          onChange={(event) => {
+            setText(event.target.value);
+            mentions.look();
+          }}
+          onClick={mentions.look}
           onKeyDown={key}
+          onKeyUp={(event) => ["ArrowLeft", "ArrowRight", "Home", "End"].includes(event.key) && mentions.look()}
+          onBlur={mentions.close}
+          onPaste={(event) => {
+            const files = [...event.clipboardData.files];
+            if (!onFiles || files.length === 0) return;
+            event.preventDefault();
+            void attach(files);
+          }}
         />
         <span style={{ display: "flex", gap: "0.25rem" }}>
           <VoiceButton onWords={(words) => setText((before) => `${before.trimEnd()}${before.trim() ? " " : ""}${words}`)} />

@@ -1,11 +1,12 @@
 /** One entry of a conversation, drawn for a face. Not here: which entries there are (`rows.ts`). */
 
-import { Download, GitFork, Info, Pencil, TriangleAlert } from "lucide-react";
+import { Download, GitFork, Info, Paperclip, Pencil, TriangleAlert } from "lucide-react";
 import { memo, useMemo } from "react";
 import { Link } from "wouter";
 import { useFace, useLinks } from "../app/place.tsx";
 import { commentedPlaces, type CommentedPlace } from "../state/comments.ts";
 import type { EndEntry, Entry, NoteEntry, UserEntry } from "../state/entries.ts";
+import { withoutAttachments } from "../state/mentions.ts";
 import { count, dollars, short } from "../state/words.ts";
 import { t } from "../text.ts";
 import { Boundary } from "../ui/boundary.tsx";
@@ -53,9 +54,20 @@ function ReviewComments({ places, conversation }: { places: readonly CommentedPl
 function Said({ entry, actions }: { entry: UserEntry; actions: EntryActions }) {
   const face = useFace();
   const places = useMemo(() => commentedPlaces(entry.text), [entry.text]);
+  const { words, names } = useMemo(() => withoutAttachments(entry.text), [entry.text]);
   return (
     <div className="said">
-      {places ? <ReviewComments places={places} conversation={actions.conversation} /> : <div className="bubble">{entry.text}</div>}
+      {places ? <ReviewComments places={places} conversation={actions.conversation} /> : <div className="bubble">{words}</div>}
+      {!places && names.length > 0 && (
+        <div className="along" role="group" aria-label={t.wentAlong}>
+          {names.map((name, at) => (
+            <span key={at} className="badge">
+              <Paperclip size={12} aria-hidden="true" />
+              {name}
+            </span>
+          ))}
+        </div>
+      )}
       <div className={`by ${face}`}>
         {entry.mode === "interrupt" && <span>{t.interrupting}</span>}
         {entry.mode === "steer" && <span>{t.steering}</span>}

@@ -148,11 +148,15 @@ export default function ChatPage({ id }: { id: string }) {
       complain(error);
     });
   };
-  const attach = (files: File[]): void => {
-    upload(files, "", id, () => undefined).done.then((paths) => {
+  const attach = async (files: File[]): Promise<readonly string[]> => {
+    try {
+      const paths = await upload(files, "", id, () => undefined).done;
       toast(t.uploaded(paths.length));
-      setPanel("files");
-    }, complain);
+      return paths;
+    } catch (error) {
+      complain(error);
+      return [];
+    }
   };
   const ready =
     face === "user" && view.ready && !busy && replayAt === null && (state.changedCount ?? facts?.changed_files ?? 0) + state.filesVersion > 0 ? (
@@ -196,6 +200,7 @@ export default function ChatPage({ id }: { id: string }) {
               {face === "dev" && <Team state={state} />}
               <Composer
                 place={id}
+                conversation={id}
                 busy={busy}
                 autoFocus
                 onSend={(kind, text) => live.say(kind, text)}

@@ -10,6 +10,7 @@ import { stepInWords } from "../state/plain.ts";
 import { t } from "../text.ts";
 import { Markdown } from "../ui/markdown.tsx";
 import { complain, toast } from "../ui/toasts.tsx";
+import { DiffCard, DiffCount } from "./diff_card.tsx";
 
 function useAnswer(entry: RequestEntry): { busy: boolean; answer: (decision: string, more?: { feedback?: string; amount?: number }) => void } {
   const [busy, setBusy] = useState(false);
@@ -45,17 +46,20 @@ function Call({ tool }: { tool: ToolUse }) {
   const face = useFace();
   const { path, content, command, code, new: added, old: removed, ...others } = tool.input;
   const body = [content, command, code].find((value) => typeof value === "string") as string | undefined;
+  const isDiff = tool.diff !== undefined && tool.diff.text !== "";
   const rest = Object.keys(others).length > 0 ? JSON.stringify(others, null, 2) : "";
   return (
     <div className="what">
       <span>
         {face === "dev" ? <span className="name">{tool.name}</span> : <strong>{stepInWords({ tool: tool.name, input: tool.input, status: "running" })}</strong>}{" "}
-        <span className="mono muted">{typeof path === "string" ? path : ""}</span>
+        <span className="mono muted">{typeof path === "string" ? path : ""}</span>{" "}
+        {isDiff && tool.diff && <DiffCount diff={tool.diff} />}
       </span>
-      {rest && rest !== "{}" && <pre tabIndex={0}>{rest}</pre>}
-      {body !== undefined && <pre tabIndex={0}>{body}</pre>}
-      {typeof removed === "string" && <pre tabIndex={0}>{`- ${removed.split("\n").join("\n- ")}`}</pre>}
-      {typeof added === "string" && <pre tabIndex={0}>{`+ ${added.split("\n").join("\n+ ")}`}</pre>}
+      {isDiff && tool.diff && <DiffCard diff={tool.diff} name={tool.id} />}
+      {rest && rest !== "{}" && !isDiff && <pre tabIndex={0}>{rest}</pre>}
+      {body !== undefined && !isDiff && <pre tabIndex={0}>{body}</pre>}
+      {!isDiff && typeof removed === "string" && <pre tabIndex={0}>{`- ${removed.split("\n").join("\n- ")}`}</pre>}
+      {!isDiff && typeof added === "string" && <pre tabIndex={0}>{`+ ${added.split("\n").join("\n+ ")}`}</pre>}
     </div>
   );
 }

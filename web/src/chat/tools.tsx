@@ -10,6 +10,7 @@ import { t } from "../text.ts";
 import { CopyButton } from "../ui/code.tsx";
 import { useOpened } from "../ui/opened.ts";
 import { complain } from "../ui/toasts.tsx";
+import { DiffCard, DiffCount } from "./diff_card.tsx";
 
 /** What goes on turns; while a person is waited for it stands still. The page says which (`data-state`). */
 function Going() {
@@ -45,13 +46,14 @@ export const ToolBlock = memo(function ToolBlock({ entry, conversation }: { entr
   };
   const took = entry.startedAt && entry.endedAt ? entry.endedAt - entry.startedAt : (full?.ms ?? null);
   const shown = full?.text ?? entry.result ?? entry.progress;
-  return (
+  const block = (
     <details className="tool" open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
         <ChevronRight size={14} className="chevron" aria-hidden="true" />
         <StatusIcon status={entry.status} />
         <span className="name">{entry.tool}</span>
         <span className="key clip">{keyParameter(entry.input)}</span>
+        {entry.diff && <DiffCount diff={entry.diff} />}
         {entry.tainted && <span className="badge warn">{t.untrusted}</span>}
         {entry.status !== "ok" && entry.status !== "running" && <span className="badge danger">{entry.status}</span>}
         <span className="hidden">{t.callState(entry.status)}</span>
@@ -85,6 +87,13 @@ export const ToolBlock = memo(function ToolBlock({ entry, conversation }: { entr
         </div>
       )}
     </details>
+  );
+  if (!entry.diff) return block;
+  return (
+    <div className="tool-with-diff">
+      {block}
+      <DiffCard diff={entry.diff} name={entry.key} />
+    </div>
   );
 });
 

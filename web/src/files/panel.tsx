@@ -32,11 +32,13 @@ async function save(conversation: string, path: string, at: string | null): Prom
 function Text({ file, line }: { file: FileContent; line: number | null }) {
   const coloured = useColours(file.content ?? "", languageOf(file.path));
   const mark = useRef<HTMLDivElement>(null);
-  useEffect(() => mark.current?.scrollIntoView({ block: "center" }), [file, line]);
+  useEffect(() => {
+    mark.current?.scrollIntoView({ block: "center" }); // returns a promise where browsers are new
+  }, [file, line]);
   if (/\.md$/i.test(file.path) && line === null) return <div tabIndex={0} style={{ overflow: "auto", padding: "1rem" }}><Markdown text={file.content ?? ""} /></div>;
   return (
     <pre tabIndex={0} className={line === null ? "" : "with-line"}>
-      {line !== null && <div ref={mark} className="marked-line" aria-label={t.markedLine(line)} role="mark" style={{ "--line": line - 1 } as CSSProperties} />}
+      {line !== null && <div ref={mark} className="marked-line" aria-hidden="true" style={{ "--line": line - 1 } as CSSProperties} />}
       <code>{coloured}</code>
     </pre>
   );

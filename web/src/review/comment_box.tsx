@@ -1,6 +1,6 @@
 /** A comment on a line: written, or shown. Not here: where it is kept (`comments.ts`). */
 
-import { MessageSquareReply, Trash2 } from "lucide-react";
+import { Check, MessageSquareReply, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { Link } from "wouter";
 import { useLinks } from "../app/place.tsx";
@@ -8,7 +8,9 @@ import { useLive } from "../chat/use_live.ts";
 import { answerOf } from "../state/answers.ts";
 import { t } from "../text.ts";
 import { IconButton } from "../ui/kit.tsx";
-import type { ReviewComment } from "./comments.ts";
+import { threadsOf, type Thread } from "../state/comments.ts";
+import type { ChangedFile } from "../state/review.ts";
+import type { Comments, ReviewComment } from "./comments.ts";
 
 /** What is being typed, by the form's id: its row is drawn anew whenever the agent changes the branch. */
 const typed = new Map<string, string>();
@@ -64,6 +66,71 @@ interface ViewProps {
   comment: ReviewComment;
   outdated: boolean;
   onRemove: () => void;
+}
+
+interface ThreadProps {
+  conversation: string;
+  thread: Thread;
+  outdated: boolean;
+  comments: Comments;
+  /** Write one more on the same lines; not where these are gone. */
+  onReply?: (() => void) | undefined;
+}
+
+/** What was said about some lines; once it is resolved, one line that opens it again. */
+export function ThreadView({ conversation, thread, outdated, comments, onReply }: ThreadProps) {
+  const ids = thread.comments.map((comment) => comment.id);
+  const first = thread.comments[0];
+  if (!first) return null;
+  if (thread.resolved) {
+    return (
+      <div className="comment-thread resolved">
+        <Check size={14} aria-hidden="true" />
+        <span className="clip grow">{t.resolvedThread(thread.comments.length, first.text)}</span>
+        <button type="button" className="button small" onClick={() => comments.resolve(ids, false)}>
+          {t.reopenThread}
+        </button>
+      </div>
+    );
+  }
+  const isSent = thread.comments.some((comment) => comment.sent);
+  return (
+    <div className="comment-thread" role="group" aria-label={t.threadOn(first.line)}>
+      {thread.comments.map((comment) => (
+        <CommentView key={comment.id} conversation={conversation} comment={comment} outdated={outdated} onRemove={() => comments.remove(comment.id)} />
+      ))}
+      {isSent && (
+        <div className="actions">
+          {onReply && (
+            <button type="button" className="button small" onClick={onReply}>
+              {t.replyThread}
+            </button>
+          )}
+          <button type="button" className="button small" onClick={() => comments.resolve(ids, true)}>
+            {t.resolveThread}
+          </button>
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** Comments on files that the branch does not change any more: kept, and sent like the others. */
+export function LostComments({ conversation, comments, files }: { conversation: string; comments: Comments; files: readonly ChangedFile[] }) {
+  const known = new Set(files.map((file) => file.path));
+  const lost = threadsOf(comments.all.filter((comment) => !known.has(comment.path)));
+  if (lost.length === 0) return null;
+  return (
+    <details className="lost-comments" open={lost.some((thread) => thread.comments.some((comment) => !comment.sent))}>
+      <summary>{t.lostComments(lost.length)}</summary>
+      {lost.map((thread) => (
+        <div key={thread.key}>
+          <p className="mono muted">{thread.comments[0]?.path.slice(1)}</p>
+          <ThreadView conversation={conversation} thread={thread} outdated comments={comments} />
+        </div>
+      ))}
+    </details>
+  );
 }
 
 /** What the agent said to it, once its turn has said anything. */

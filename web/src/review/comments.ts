@@ -1,7 +1,7 @@
 /** Comments on lines: drafted here, sent together, then kept at their place or marked outdated (UI-29). */
 
 import { useMemo, useState } from "react";
-import { isOutdated, type ReviewComment } from "../state/comments.ts";
+import { isOutdated, withComment, type ReviewComment } from "../state/comments.ts";
 import type { ChangedFile } from "../state/review.ts";
 
 export type { ReviewComment } from "../state/comments.ts";
@@ -21,6 +21,8 @@ export interface Comments {
   all: readonly ReviewComment[];
   put: (comment: ReviewComment) => void;
   remove: (id: string) => void;
+  /** Say of comments that nothing more is to be done about them, or that there is. */
+  resolve: (ids: readonly string[], resolved: boolean) => void;
   /** All drafts went to the agent, whose answer is turn `turn`. */
   markSent: (turn: string | null) => void;
 }
@@ -40,8 +42,9 @@ export function useComments(conversation: string): Comments {
       });
     return {
       all,
-      put: (comment) => set((now) => [...now.filter((known) => known.id !== comment.id), comment]),
+      put: (comment) => set((now) => withComment(now, comment)),
       remove: (id) => set((now) => now.filter((known) => known.id !== id)),
+      resolve: (ids, resolved) => set((now) => now.map((one) => (ids.includes(one.id) ? { ...one, resolved } : one))),
       markSent: (turn) => set((now) => now.map((comment) => (comment.sent ? comment : { ...comment, sent: true, turn }))),
     };
   }, [all, conversation]);

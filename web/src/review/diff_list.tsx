@@ -4,14 +4,14 @@ import { ChevronsDown, ChevronsUp, UnfoldVertical } from "lucide-react";
 import { useCallback, useEffect, useMemo, useRef, useState, type ReactNode, type Ref } from "react";
 import { rowsOfFile, sidesOf, STEP, type DiffRow, type Known, type Opened, type Shape, type View } from "../state/diff_rows.ts";
 import { hunkData, languageOf, type Gap, type Line } from "../state/hunks.ts";
-import { lineNow, lineText } from "../state/comments.ts";
+import { lineNow, lineText, threadsOf } from "../state/comments.ts";
 import { hunkChosen, type ChangedFile, type Choice } from "../state/review.ts";
 import type { Section } from "../state/window.ts";
 import { t } from "../text.ts";
 import { newId } from "../ui/browser.ts";
 import { SECTION_GAP, WindowList, type ListHandle } from "../ui/window_list.tsx";
 import { Body } from "./bodies.tsx";
-import { CommentForm, CommentView } from "./comment_box.tsx";
+import { CommentForm, ThreadView } from "./comment_box.tsx";
 import { byFile, type Comments, type ReviewComment } from "./comments.ts";
 import type { Contents } from "./contents.ts";
 import { FileHead, HunkHead, Notes } from "./file_head.tsx";
@@ -202,8 +202,8 @@ export function DiffList(props: DiffListProps) {
           />
         );
       case "outdated":
-        return said.get(file.path)?.outdated.map((comment) => (
-          <CommentView key={comment.id} conversation={conversation} comment={comment} outdated onRemove={() => comments.remove(comment.id)} />
+        return threadsOf(said.get(file.path)?.outdated ?? NONE).map((thread) => (
+          <ThreadView key={thread.key} conversation={conversation} thread={thread} outdated comments={comments} />
         ));
     }
   };
@@ -224,7 +224,7 @@ export function DiffList(props: DiffListProps) {
               <FileHead
                 file={file}
                 open={isOpen}
-                comments={(mine?.here.length ?? 0) + (mine?.outdated.length ?? 0)}
+                comments={[...(mine?.here ?? NONE), ...(mine?.outdated ?? NONE)].filter((comment) => !comment.resolved).length}
                 choice={choice}
                 onChoice={onChoice}
                 onOpen={(open) => reshape(file.path, () => ({ shut: !open }))}
@@ -276,6 +276,11 @@ function useWidgets(props: DiffListProps, said: ReturnType<typeof byFile>): (fil
       comments.put({ id, path: file.path, side, line, endLine, text, quote, sent: false });
       onForm(null);
     };
+    const reply = (to: ReviewComment | undefined): void => {
+      if (!to) return;
+      const line = lineNow(to, hunks) ?? to.line;
+      onForm({ id: newId(), path: file.path, side: to.side, line, endLine: to.endLine && to.endLine + line - to.line, quote: to.quote, between: false });
+    };
     const below = (line: Line): ReactNode => {
       const { side, line: number } = placeOfLine(line);
       const here = at.get(`${side}${number}`) ?? NONE;
@@ -283,8 +288,8 @@ function useWidgets(props: DiffListProps, said: ReturnType<typeof byFile>): (fil
       if (here.length === 0 && !isForm) return null;
       return (
         <>
-          {here.map((comment) => (
-            <CommentView key={comment.id} conversation={conversation} comment={comment} outdated={false} onRemove={() => comments.remove(comment.id)} />
+          {threadsOf(here).map((thread) => (
+            <ThreadView key={thread.key} conversation={conversation} thread={thread} outdated={false} comments={comments} onReply={isForm ? undefined : () => reply(thread.comments[0])} />
           ))}
           {isForm && form && <CommentForm key={form.id} place={form} onCancel={() => onForm(null)} onSave={save} />}
         </>

@@ -16,6 +16,8 @@ interface BarProps {
   review: Review;
   files: readonly ChangedFile[];
   drafts: number;
+  /** Comments that are not resolved, drafts too. */
+  open: number;
   running: boolean;
   landing: LandingProgress | null;
   viewed: number;
@@ -68,7 +70,7 @@ function CommitPart({ review }: { review: Review }) {
   );
 }
 
-export function LandBar({ conversation, review, files, drafts, running, landing, viewed, onSendComments }: BarProps) {
+export function LandBar({ conversation, review, files, drafts, open, running, landing, viewed, onSendComments }: BarProps) {
   const face = useFace();
   const [asking, setAsking] = useState(false);
   const chosen = summary(files, review.choice);
@@ -87,6 +89,7 @@ export function LandBar({ conversation, review, files, drafts, running, landing,
       </p>
       {face === "dev" && <CommitPart review={review} />}
       <LandingCheckPart conversation={conversation} plan={review.plan} />
+      {open > drafts && <span className="badge">{t.openComments(open)}</span>}
       {drafts > 0 && (
         <button type="button" className="button" onClick={onSendComments}>
           {t.sendComments(drafts)}

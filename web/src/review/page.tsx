@@ -15,7 +15,7 @@ import { t } from "../text.ts";
 import { Dialog, Empty, IconButton, Loading, Problem } from "../ui/kit.tsx";
 import { complain, toast } from "../ui/toasts.tsx";
 import type { ListHandle } from "../ui/window_list.tsx";
-import { typedIn } from "./comment_box.tsx";
+import { LostComments, typedIn } from "./comment_box.tsx";
 import { useComments } from "./comments.ts";
 import { ConflictDialog } from "./conflict.tsx";
 import { useContents } from "./contents.ts";
@@ -177,6 +177,7 @@ export default function ReviewPage({ id }: { id: string }) {
             <Outcome review={review} onDecide={setDeciding} />
             <GitStory review={review} files={files.length} />
             <Folded review={review} />
+            <LostComments conversation={id} comments={comments} files={files} />
             {files.length === 0 && drafts.length === 0 && <HowFar landing={state.landing} />}
             {files.length === 0 ? (
               <Empty icon={PartyPopper} title={t.nothingToReview}>
@@ -205,7 +206,7 @@ export default function ReviewPage({ id }: { id: string }) {
               />
             )}
             {(files.length > 0 || drafts.length > 0 || isBeside) && (
-              <LandBar conversation={id} review={review} files={files} drafts={drafts.length} running={running} landing={state.landing} viewed={files.filter(viewed.has).length} onSendComments={() => void send().catch(complain)} />
+              <LandBar conversation={id} review={review} files={files} drafts={drafts.length} open={comments.all.filter((comment) => !comment.resolved).length} running={running} landing={state.landing} viewed={files.filter(viewed.has).length} onSendComments={() => void send().catch(complain)} />
             )}
           </div>
         </div>

@@ -15,6 +15,32 @@ export interface ReviewComment {
   sent: boolean;
   /** The turn that answers it, once sent. */
   turn?: string | null;
+  /** Nothing more is to be done about it. */
+  resolved?: boolean;
+}
+
+/** Comments on the same lines, in the order in which they were written. */
+export interface Thread {
+  key: string;
+  comments: readonly ReviewComment[];
+  resolved: boolean;
+}
+
+/** Return comments as threads: those on the same lines are one, resolved when all of it is. */
+export function threadsOf(comments: readonly ReviewComment[]): Thread[] {
+  const found = new Map<string, ReviewComment[]>();
+  for (const comment of comments) {
+    const key = `${comment.path}:${comment.side}${comment.line}-${comment.endLine ?? ""}`;
+    found.set(key, [...(found.get(key) ?? []), comment]);
+  }
+  return [...found].map(([key, mine]) => ({ key, comments: mine, resolved: mine.every((one) => one.resolved === true) }));
+}
+
+/** Return comments after one more: a word in a thread that was resolved opens it again. */
+export function withComment(now: readonly ReviewComment[], comment: ReviewComment): ReviewComment[] {
+  const isBeside = (one: ReviewComment): boolean => one.path === comment.path && one.side === comment.side && one.line === comment.line;
+  const others = now.filter((known) => known.id !== comment.id);
+  return [...others.map((one) => (isBeside(one) && one.resolved ? { ...one, resolved: false } : one)), comment];
 }
 
 /** Return the text of a line of a diff, null when the diff does not show it. */

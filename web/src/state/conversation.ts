@@ -227,6 +227,7 @@ function toolResult(
     result: frame.result,
     truncated: frame.truncated === true,
     tainted: frame.tainted === true,
+    diff: frame.diff ?? null,
     endedAt: entry.endedAt ?? at,
   }));
 }

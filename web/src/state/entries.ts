@@ -1,6 +1,6 @@
 /** What a conversation shows: its entries and state as values. Not here: how frames change them (`conversation.ts`). */
 
-import type { FileRow, LandingProgress, Todo, ToolUse, TurnState, Usage } from "../api/frames.ts";
+import type { FileRow, LandingProgress, Todo, ToolDiff, ToolUse, TurnState, Usage } from "../api/frames.ts";
 import type { Pieces } from "./pieces.ts";
 
 
@@ -36,6 +36,8 @@ export interface ToolEntry extends Base {
   progress: string;
   startedAt: number | null;
   endedAt: number | null;
+  /** What the call changed in text files, where it did. */
+  diff?: ToolDiff | null;
 }
 export interface RequestEntry extends Base {
   kind: "request";

@@ -14,7 +14,6 @@ export const panels = {
   targetFolder: "Upload into folder",
   noFiles: "No files yet",
   noFilesText: "Drop files here, or let the agent make some.",
-  markedLine: (line: number) => `Line ${line}`,
   noPreview: "No preview",
   truncatedFile: (size: string) => `Only the beginning is shown; the file has ${size}. Download it to see all.`,
 

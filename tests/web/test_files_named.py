@@ -1,0 +1,96 @@
+"""Edits where they happen, approvals with what they approve, files named in a message, threads of comments.
+
+Requirements UI-70, UI-71, UI-73, UI-91.
+"""
+
+import pytest
+from playwright.async_api import Page, expect
+from support.fake_models import FakeModels
+from support.live_server import LiveServer
+from support.patience import patience
+from support.web_actions import conversation_of, is_idle, log, say, serious_findings
+
+pytestmark = pytest.mark.timeout(patience(120))
+
+EDIT = {
+    "name": "edit_file",
+    "input": {"path": "/report.py", "old": "found += int(row)", "new": "found += int(row or 0)"},
+}
+DROP = """([name, type]) => {
+  const data = new DataTransfer();
+  data.items.add(new File([new Uint8Array([1, 2, 3])], name, { type }));
+  const event = new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true });
+  document.querySelector("textarea").dispatchEvent(event);
+}"""
+
+
+async def test_an_edit_shows_its_lines_and_its_comments_are_a_thread(
+    page: Page, server: LiveServer, fake: FakeModels
+) -> None:
+    """UI-70, UI-91: lines with their numbers; a thread is resolved, reopened and counted."""
+    fake.script({"tools": [EDIT]}, {"text": "Done."}, {"text": "I looked again."})
+    conversation = await server.conversation()
+    await page.goto(f"/dev/c/{conversation}")
+    await say(page, "Go")
+    card = log(page).locator(".diff-card")
+    await expect(card.locator(".diff-line.insert")).to_contain_text("found += int(row or 0)")
+    await expect(card.locator(".diff-line.insert .num").last).to_have_text("12")
+    await expect(log(page).get_by_text("Done.")).to_be_visible()
+    await is_idle(page)
+    assert await serious_findings(page) == []
+
+    await page.goto(f"/dev/c/{conversation}/diff")
+    await page.get_by_role("button", name="Comment on line 12", exact=True).last.click()
+    await page.get_by_role("textbox", name="Comment on line").fill("Say why.")
+    await page.get_by_role("button", name="Add comment").click()
+    await page.get_by_role("button", name="Send 1 comment to the agent").click()
+    await expect(page.get_by_text("1 open comment")).to_be_visible()
+    await page.get_by_role("button", name="Resolve", exact=True).click()
+    await expect(page.get_by_text("Resolved: Say why.")).to_be_visible()
+    await expect(page.get_by_text("1 open comment")).to_have_count(0)
+    await page.reload()
+    await page.get_by_role("button", name="Reopen").click()
+    await page.get_by_role("button", name="Reply").click()
+    await page.get_by_role("textbox", name="Comment on line").fill("And test it.")
+    await page.get_by_role("button", name="Add comment").click()
+    thread = page.get_by_role("group", name="Comments on line 12")
+    await expect(thread.locator(".comment-box")).to_have_count(2)
+    assert await serious_findings(page) == []
+
+
+async def test_an_approval_shows_what_would_change(page: Page, server: LiveServer, fake: FakeModels) -> None:
+    """UI-71: the lines, not the arguments."""
+    fake.script({"tools": [EDIT]}, {"text": "Done."})
+    conversation = await server.conversation(enable_approval=True)
+    await page.goto(f"/dev/c/{conversation}")
+    await say(page, "Go")
+    ask = page.get_by_role("region", name="Approval needed")
+    await expect(ask.locator(".diff-line.delete")).to_contain_text("found += int(row)")
+    assert await serious_findings(page) == []
+    await ask.get_by_role("button", name="Approve", exact=True).click()
+    await expect(log(page).get_by_text("Done.")).to_be_visible()
+
+
+async def test_a_named_file_goes_along_and_a_pasted_picture_is_named(
+    page: Page, server: LiveServer, fake: FakeModels
+) -> None:
+    """UI-73: the menu by keyboard, the content in the request, a picture of the clipboard on the branch."""
+    fake.script({"text": "Read."})
+    conversation = await server.conversation()
+    await page.goto(f"/c/{conversation}")
+    box = page.get_by_label("Your message")
+    await box.press_sequentially("Look at @ord")
+    await expect(page.get_by_role("option", name="orders.txt")).to_be_visible()
+    assert await serious_findings(page) == []
+    await box.press("Enter")
+    await expect(box).to_have_value("Look at @orders.txt ")
+    await page.evaluate(DROP, ["image.png", "image/png"])
+    await page.wait_for_function("document.querySelector('textarea').value.includes('@pasted-')")
+    await box.press("Enter")
+    await expect(log(page).get_by_text("Read.")).to_be_visible()
+    sent = str(fake.requests[0]["messages"])
+    assert '<attachment path="orders.txt">' in sent and "12\\n40" in sent, sent[-900:]
+    await expect(log(page).get_by_role("group", name="Went along with the message")).to_contain_text(
+        "orders.txt"
+    )
+    assert conversation_of(page) == conversation
