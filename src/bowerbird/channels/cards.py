@@ -185,8 +185,12 @@ class CardDesk:
             return put_buttons(connection, card.card_id, _rows(card, face))
 
         drawn = _drawn(card, face, await self._store.write(keep))
+        *before, last = self._cut(face)
+        for part in before:
+            await self._channel.send(chat_id, part, reply_to_message_id=reply_to, disable_notification=silent)
+            reply_to = None
         sent = await self._channel.send(
-            chat_id, face.text, reply_to_message_id=reply_to, disable_notification=silent, buttons=drawn,
+            chat_id, last, reply_to_message_id=reply_to, disable_notification=silent, buttons=drawn,
             is_plain=face.is_plain,
         )  # fmt: skip
 
@@ -205,12 +209,16 @@ class CardDesk:
         drawn = _drawn(card, face, await self._store.write(lambda c: put_buttons(c, card.card_id, wanted)))
         target = card.message_id if self._channel.edits else None
         sent = await self._channel.send(
-            card.chat_id, face.text, buttons=drawn, edit_message_id=target, is_plain=face.is_plain,
+            card.chat_id, self._cut(face)[-1], buttons=drawn, edit_message_id=target, is_plain=face.is_plain,
             disable_notification=True,
         )  # fmt: skip
         if sent is not None and sent.message_id != card.message_id:
             await self._store.write(lambda c: bind_card(c, card.card_id, sent.message_id))
         return sent
+
+    def _cut(self, face: Face) -> Sequence[str]:
+        """Return the messages of a face: its buttons are under the last, which is the card's own."""
+        return [face.text] if face.is_plain else self._channel.parts(face.text) or [face.text]
 
     async def close(self, card: CardRow, face: Face, result: str) -> None:
         """Decide a card from elsewhere, and show it so."""

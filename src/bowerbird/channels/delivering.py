@@ -170,9 +170,6 @@ class ChannelDeliverer:
         if content.get("request_id") not in {one.request_id for one in pending}:
             # It was answered before it was delivered, from the page say: nobody is asked again.
             return None
-        before, face = self._cut(face)
-        for part in before:
-            await self._channel.send(address, part)
         card = self._requests.card(address, turn.thread_id, content)
         return await self._show(address, face, card, key, 0, reply_to=await self._asked_by(turn_id))
 
@@ -186,7 +183,6 @@ class ChannelDeliverer:
         body = {"turn_id": turn_id, "text": text}
         card = card_of(self.door, address, thread_id, RetryCards.kind, body)
         face = Face(text, RetryCards.rows if turn is not None else ())
-        _, face = self._cut(face)
         return await self._show(address, face, card, key, 0, reply_to=await self._asked_by(turn_id))
 
     async def _file(self, address: str, parcel: Parcel, turn_id: str) -> str | None:
@@ -230,11 +226,6 @@ class ChannelDeliverer:
         except Rejected:
             plain = Face(face.text, face.rows, is_plain=True)
             return await self._cards.show(address, plain, card, reply_to=reply_to, silent=silent, same=same)
-
-    def _cut(self, face: Face) -> tuple[Sequence[str], Face]:
-        """Cut a long card: the buttons are under its last part."""
-        *before, last = self._channel.parts(face.text) or [face.text]
-        return before, Face(last, face.rows, face.is_plain)
 
     async def _asked_by(self, turn_id: str) -> str | None:
         """Return the message that a turn answers, where it came from this channel."""
