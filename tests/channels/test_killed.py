@@ -20,7 +20,7 @@ CHILD = Path(__file__).resolve().parent.parent / "support" / "chat_child.py"
 def started(directory: Path, fake: FakeModels, kill: str | None) -> "subprocess.Popen[bytes]":
     flags = {
         "provider.api_key": "k", "provider.base_url": fake.anthropic_url,
-        "agent.workspace": str(directory / "project"),
+        "agent.workspace": str(directory / "project"), "dispatch.lease_s": 2, "dispatch.heartbeat_s": 0.6,
     }  # fmt: skip
     given: dict[str, Any] = {"directory": str(directory), "kill": kill, "flags": flags, "model": MODEL}
     tests = CHILD.parent.parent
