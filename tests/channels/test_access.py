@@ -11,7 +11,7 @@ from support.sessions import writes
 from bowerbird.channels.admission import OWNERS_ONLY, admitted, may
 from bowerbird.channels.contract import Media
 from bowerbird.channels.people import deny_user
-from bowerbird.store.rows.channel_people import ChannelUser, make_code, put_user
+from bowerbird.store.channels.people import ChannelUser, make_code, put_user
 
 PHOTO, VOICE = Media("photo", "p1"), Media("voice", "v1")
 
@@ -84,7 +84,7 @@ async def test_five_wrong_codes_and_the_right_one_is_not_looked_at_for_an_hour(c
 
 async def test_a_code_ends_after_its_minutes(chat: Chatting, monkeypatch: pytest.MonkeyPatch) -> None:
     """AS-7: valid for 10 minutes."""
-    import bowerbird.store.rows.channel_people as people
+    from bowerbird.store.channels import people
 
     monkeypatch.setattr(people, "CODE_MINUTES", -1)
     code = await code_of(chat)

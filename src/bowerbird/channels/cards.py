@@ -1,7 +1,7 @@
 """Messages with buttons: shown, changed, pressed (AS-21).
 
 Here: which press reaches what handles its kind, and that each card is decided once. Not here: what any kind
-of card shows and does (`review_cards.py`, `request_cards.py`, …), rows (`store/rows/channel_cards.py`).
+of card shows and does (`review_cards.py`, `request_cards.py`, …), rows (`store/channels/cards.py`).
 
 A button's data is `kind:verb:key`. The key names a stored row, so that nothing but the key of a button that
 was shown does anything, and what it does is what the row says.
@@ -18,7 +18,7 @@ from sqlalchemy import Connection
 from bowerbird.channels.admission import Role
 from bowerbird.channels.contract import Button, Channel, IncomingMessage, SendResult
 from bowerbird.core.errors import BowerbirdError, StoreError
-from bowerbird.store.rows.channel_cards import (
+from bowerbird.store.channels.cards import (
     ButtonRow,
     CardRow,
     bind_card,

@@ -27,8 +27,8 @@ from bowerbird.core.threads import to_thread
 from bowerbird.sessions.delivery.messages import Parcel
 from bowerbird.sessions.delivery.outbox import DeliveryFailed
 from bowerbird.sessions.service import SessionService
-from bowerbird.store.rows.channel_cards import CardRow, newest_card
-from bowerbird.store.rows.channel_updates import note_sent, sent_parts
+from bowerbird.store.channels.cards import CardRow, newest_card
+from bowerbird.store.channels.updates import note_sent, sent_parts
 from bowerbird.store.rows.turns import MESSAGE_KINDS, find_turn, inputs_of
 
 MOST_PARTS = 10  # beyond them: the first, and the whole as a file

@@ -34,8 +34,8 @@ from bowerbird.sessions.live.hub import Published
 from bowerbird.sessions.parts import SessionPart
 from bowerbird.sessions.service import SessionService
 from bowerbird.sessions.values import NewSession
-from bowerbird.store.rows.channel_cards import forget_cards
-from bowerbird.store.rows.channel_updates import forget_updates
+from bowerbird.store.channels.cards import forget_cards
+from bowerbird.store.channels.updates import forget_updates
 from bowerbird.store.store import Store
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 5.0, 300.0

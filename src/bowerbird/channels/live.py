@@ -16,7 +16,7 @@ from bowerbird.core.errors import BowerbirdError
 from bowerbird.core.tasks import Tasks
 from bowerbird.sessions.live.hub import Published, TurnMark
 from bowerbird.sessions.service import SessionService
-from bowerbird.store.rows.channel_updates import note_sent, sent_parts
+from bowerbird.store.channels.updates import note_sent, sent_parts
 
 SETTLES_S = 10.0  # what is being shown has so long to end before the final answer comes all the same
 

@@ -27,7 +27,7 @@ from bowerbird.core.forms import decode
 from bowerbird.core.ids import new_id
 from bowerbird.core.json_text import json_text
 from bowerbird.core.tasks import Tasks
-from bowerbird.store.rows.channel_updates import (
+from bowerbird.store.channels.updates import (
     MOST_ATTEMPTS,
     UpdateRow,
     begin_update,

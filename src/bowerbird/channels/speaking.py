@@ -10,7 +10,7 @@ import logging
 from bowerbird.channels.cards import CardDesk, Face
 from bowerbird.channels.commands import Answer
 from bowerbird.channels.contract import Channel, ChannelError, IncomingMessage, RetryLater
-from bowerbird.store.rows.channel_cards import CardRow
+from bowerbird.store.channels.cards import CardRow
 
 TRIES = 3
 LONGEST_WAIT_S = 60.0

@@ -14,7 +14,6 @@ from typer._click import exceptions as click_errors  # typer carries its parser'
 
 from bowerbird.cli.client.opening import require_place
 from bowerbird.cli.options.attempt_options import add_attempt
-from bowerbird.cli.options.channel_options import channel_group
 from bowerbird.cli.options.config_options import add_config_rest
 from bowerbird.cli.options.landing_options import add_landings
 from bowerbird.cli.options.live_options import add_live_commands
@@ -103,7 +102,6 @@ def application_of(shell: Shell) -> typer.Typer:
     application.add_typer(_sandbox(call), name="sandbox")
     application.add_typer(mcp_group(call), name="mcp")
     application.add_typer(token_group(call), name="token")
-    application.add_typer(channel_group(call), name="channels")
     application.add_typer(memory_group(call), name="memory")
     application.add_typer(state_group(call), name="state")
     return application
