@@ -174,3 +174,30 @@ async def test_a_full_queue_is_said_and_the_message_is_not_kept(
         await service.say("two")
         await service.say("three")
         await service.wait_text("inputs wait in this session")
+
+
+async def test_an_answer_takes_over_the_message_that_showed_it_being_written(
+    tmp_path: Any, fake: Any
+) -> None:
+    """AS-18: the placeholder is edited by the final answer, and no second message comes."""
+
+    class Showing(ChatService):
+        def live_answer(self, chat_id: str, keep: Any, hide: Any, **options: Any) -> Any:
+            service = self
+
+            class Shows:
+                async def show(self, events: Any) -> None:
+                    sent = await service.send(chat_id, "…")
+                    assert sent is not None
+                    await keep(sent.message_id)
+                    async for _ in events:
+                        pass
+
+            return Shows()
+
+    service = Showing()
+    fake.script({"text": "the whole answer", "gap_s": 0.1, "deltas": 3, "ttft_s": 0.3})
+    async with chatting(tmp_path, fake, service):
+        await service.say("hi")
+        shown = await service.wait_text("the whole answer")
+        assert (shown.edits, len(service.sent)) == (1, 1)

@@ -121,11 +121,16 @@ def test_the_schema_takes_what_the_loader_takes():
         {"sandbox": {"memory_bytes": "4 GiB", "copy": {"max_files": 1}}},
         {"approval": {"rules": ["deny bash", {"tool": "think", "decision": "allow"}]}},
         {"providers": {"mine": {"base_url": "http://h"}}},
+        {
+            "channels": {
+                "telegram": {"enabled": False, "allowed_users": [1, "2", {"id": "3", "role": "guest"}]}
+            }
+        },
     ):
         assert validator.is_valid(good), good
     for bad in (
         {"agnt": {}},
-        {"channels": {"telegram": {"enabled": False}}},
+        {"gateway": {"enabled": False}},
         {"agent": {"max_turns": 0}},
         {"agent": {"max_turns": "x"}},
         {"sandbox": {"tier": "x"}},

@@ -25,7 +25,9 @@ HERE = Path(__file__)
 
 
 @asynccontextmanager
-async def application(directory: Path, flags: dict[str, Any], model: str) -> AsyncIterator[Application]:
+async def application(
+    directory: Path, flags: dict[str, Any], model: str, *, drives_all: bool = False
+) -> AsyncIterator[Application]:
     """The application of `directory`; opening it again is a restart."""
     project = directory / "project"
     project.mkdir(exist_ok=True)
@@ -34,7 +36,9 @@ async def application(directory: Path, flags: dict[str, Any], model: str) -> Asy
     if "agent.workspace" in chosen:  # the server's own is said in its settings, not for one command
         env["BOWERBIRD_WORKSPACE_DIR"] = chosen.pop("agent.workspace")
     loaded = load_settings(chosen, env=env, cwd=directory, home=directory, workspace=project)
-    async with open_application(loaded, workspace=project, model=model, attended=True) as opened:
+    async with open_application(
+        loaded, workspace=project, model=model, attended=True, drives_all=drives_all
+    ) as opened:
         yield opened
 
 

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bowerbird.app.mcp import masking
+from bowerbird.channels.contract import Channel
 from bowerbird.channels.facts import SkillFact
-from bowerbird.channels.house import Channels, Surroundings
+from bowerbird.channels.house import Channels, Rules, Surroundings
 from bowerbird.channels.make import make_channels
 from bowerbird.core.threads import to_thread
 from bowerbird.sessions.values import NewSession
@@ -67,6 +69,8 @@ def session_channels(ground: "Ground", service: "SessionService") -> Channels:
     def around() -> Surroundings:
         return Surroundings(service, SettingsFacts(maker), defaults)
 
-    return Channels(
-        lambda: make_channels(settings, ground.store, ground.data_dir, service.executor_id), around
-    )
+    def made() -> Sequence[tuple[Channel, Rules]]:
+        hide = masking(settings())
+        return make_channels(settings, ground.store, ground.data_dir, service.executor_id, hide)
+
+    return Channels(made, around)

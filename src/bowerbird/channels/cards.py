@@ -1,7 +1,7 @@
 """Messages with buttons: shown, changed, pressed (AS-21).
 
 Here: which press reaches what handles its kind, and that each card is decided once. Not here: what any kind
-of card shows and does (`review_cards.py`, `request_cards.py`, …), rows (`store/rows/channel_cards.py`).
+of card shows and does (`review_cards.py`, `request_cards.py`, …), rows (`store/channels/cards.py`).
 
 A button's data is `kind:verb:key`. The key names a stored row, so that nothing but the key of a button that
 was shown does anything, and what it does is what the row says.
@@ -18,7 +18,7 @@ from sqlalchemy import Connection
 from bowerbird.channels.admission import Role
 from bowerbird.channels.contract import Button, Channel, IncomingMessage, SendResult
 from bowerbird.core.errors import BowerbirdError, StoreError
-from bowerbird.store.rows.channel_cards import (
+from bowerbird.store.channels.cards import (
     ButtonRow,
     CardRow,
     bind_card,
@@ -185,8 +185,12 @@ class CardDesk:
             return put_buttons(connection, card.card_id, _rows(card, face))
 
         drawn = _drawn(card, face, await self._store.write(keep))
+        *before, last = self._cut(face)
+        for part in before:
+            await self._channel.send(chat_id, part, reply_to_message_id=reply_to, disable_notification=silent)
+            reply_to = None
         sent = await self._channel.send(
-            chat_id, face.text, reply_to_message_id=reply_to, disable_notification=silent, buttons=drawn,
+            chat_id, last, reply_to_message_id=reply_to, disable_notification=silent, buttons=drawn,
             is_plain=face.is_plain,
         )  # fmt: skip
 
@@ -205,12 +209,16 @@ class CardDesk:
         drawn = _drawn(card, face, await self._store.write(lambda c: put_buttons(c, card.card_id, wanted)))
         target = card.message_id if self._channel.edits else None
         sent = await self._channel.send(
-            card.chat_id, face.text, buttons=drawn, edit_message_id=target, is_plain=face.is_plain,
+            card.chat_id, self._cut(face)[-1], buttons=drawn, edit_message_id=target, is_plain=face.is_plain,
             disable_notification=True,
         )  # fmt: skip
         if sent is not None and sent.message_id != card.message_id:
             await self._store.write(lambda c: bind_card(c, card.card_id, sent.message_id))
         return sent
+
+    def _cut(self, face: Face) -> Sequence[str]:
+        """Return the messages of a face: its buttons are under the last, which is the card's own."""
+        return [face.text] if face.is_plain else self._channel.parts(face.text) or [face.text]
 
     async def close(self, card: CardRow, face: Face, result: str) -> None:
         """Decide a card from elsewhere, and show it so."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from bowerbird.channels.admission import Role, may
 from bowerbird.channels.cards import Face
 from bowerbird.channels.contract import IncomingMessage
-from bowerbird.store.rows.channel_cards import CardRow
+from bowerbird.store.channels.cards import CardRow
 
 OWNER_ONLY = "Only an owner of this assistant may do that."
 

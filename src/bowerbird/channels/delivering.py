@@ -8,7 +8,8 @@ Each part that arrived is noted under the parcel's key, so that a crash repeats 
 
 import contextlib
 import tempfile
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from sqlalchemy import Connection
 
 from bowerbird.channels.cards import CardDesk, Face, card_of
 from bowerbird.channels.contract import Channel, Gone, Rejected, RetryLater
+from bowerbird.channels.live import LiveAnswers
 from bowerbird.channels.request_cards import RequestCards, RetryCards, face_of
 from bowerbird.channels.review_cards import ReviewCards
 from bowerbird.channels.review_faces import whole
@@ -25,8 +27,8 @@ from bowerbird.core.threads import to_thread
 from bowerbird.sessions.delivery.messages import Parcel
 from bowerbird.sessions.delivery.outbox import DeliveryFailed
 from bowerbird.sessions.service import SessionService
-from bowerbird.store.rows.channel_cards import CardRow, newest_card
-from bowerbird.store.rows.channel_updates import note_sent, sent_parts
+from bowerbird.store.channels.cards import CardRow, newest_card
+from bowerbird.store.channels.updates import note_sent, sent_parts
 from bowerbird.store.rows.turns import MESSAGE_KINDS, find_turn, inputs_of
 
 MOST_PARTS = 10  # beyond them: the first, and the whole as a file
@@ -35,7 +37,16 @@ FILE_PART = 1001
 WHOLE_NAME = "answer.md"
 NO_REPLY = "NO_REPLY"
 
-Failed = Callable[[], Awaitable[None]]
+
+@dataclass(frozen=True, slots=True)
+class _Message:
+    """One part on its way: of which parcel, in answer to what, in place of which message."""
+
+    key: str
+    number: int
+    reply_to: str | None
+    edits: str | None
+    silent: bool
 
 
 class ChannelDeliverer:
@@ -49,6 +60,7 @@ class ChannelDeliverer:
         cards: CardDesk,
         review: ReviewCards,
         requests: RequestCards,
+        live: LiveAnswers,
     ) -> None:
         self._sessions = sessions
         self._store = sessions.store
@@ -56,6 +68,7 @@ class ChannelDeliverer:
         self._cards = cards
         self._review = review
         self._requests = requests
+        self._live = live
 
     @property
     def door(self) -> str:
@@ -101,7 +114,11 @@ class ChannelDeliverer:
         parts = list(self._channel.parts(text))
         for number, part in enumerate(parts[:1] if len(parts) > MOST_PARTS else parts):
             if number not in sent:
-                await self._part(address, part, key, number, reply_to if number == 0 else None, silent=silent)
+                first = number == 0
+                # The message that showed the answer as it was written becomes its first part.
+                edits = await self._live.settled(turn_id) if first else None
+                message = _Message(key, number, reply_to if first and edits is None else None, edits, silent)
+                await self._part(address, part, message)
         if len(parts) > MOST_PARTS and FILE_PART not in sent:
             await self._whole(address, text)
             await self._store.write(lambda c: note_sent(c, self.door, key, FILE_PART, ""))
@@ -109,19 +126,19 @@ class ChannelDeliverer:
             await self._summary(address, turn_id, key, silent=silent)
         return None
 
-    async def _part(
-        self, address: str, part: str, key: str, number: int, reply_to: str | None, *, silent: bool
-    ) -> None:
+    async def _part(self, address: str, part: str, message: "_Message") -> None:
         async def send(*, is_plain: bool) -> str:
             sent = await self._channel.send(
-                address, part, reply_to_message_id=reply_to, disable_notification=silent, is_plain=is_plain
-            )
+                address, part, reply_to_message_id=message.reply_to, edit_message_id=message.edits,
+                disable_notification=message.silent, is_plain=is_plain,
+            )  # fmt: skip
             return "" if sent is None else sent.message_id
 
         try:
             message_id = await send(is_plain=False)
         except Rejected:
             message_id = await send(is_plain=True)
+        key, number = message.key, message.number
         await self._store.write(lambda c: note_sent(c, self.door, key, number, message_id))
 
     async def _whole(self, address: str, text: str) -> None:
@@ -170,9 +187,6 @@ class ChannelDeliverer:
         if content.get("request_id") not in {one.request_id for one in pending}:
             # It was answered before it was delivered, from the page say: nobody is asked again.
             return None
-        before, face = self._cut(face)
-        for part in before:
-            await self._channel.send(address, part)
         card = self._requests.card(address, turn.thread_id, content)
         return await self._show(address, face, card, key, 0, reply_to=await self._asked_by(turn_id))
 
@@ -186,7 +200,6 @@ class ChannelDeliverer:
         body = {"turn_id": turn_id, "text": text}
         card = card_of(self.door, address, thread_id, RetryCards.kind, body)
         face = Face(text, RetryCards.rows if turn is not None else ())
-        _, face = self._cut(face)
         return await self._show(address, face, card, key, 0, reply_to=await self._asked_by(turn_id))
 
     async def _file(self, address: str, parcel: Parcel, turn_id: str) -> str | None:
@@ -230,11 +243,6 @@ class ChannelDeliverer:
         except Rejected:
             plain = Face(face.text, face.rows, is_plain=True)
             return await self._cards.show(address, plain, card, reply_to=reply_to, silent=silent, same=same)
-
-    def _cut(self, face: Face) -> tuple[Sequence[str], Face]:
-        """Cut a long card: the buttons are under its last part."""
-        *before, last = self._channel.parts(face.text) or [face.text]
-        return before, Face(last, face.rows, face.is_plain)
 
     async def _asked_by(self, turn_id: str) -> str | None:
         """Return the message that a turn answers, where it came from this channel."""

@@ -7,7 +7,7 @@ making a channel from settings (`make.py`), any of the pieces.
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from bowerbird.channels.accepting import Desk
@@ -17,6 +17,7 @@ from bowerbird.channels.commands import Command, Commands
 from bowerbird.channels.contract import Channel, ChannelError
 from bowerbird.channels.delivering import ChannelDeliverer
 from bowerbird.channels.facts import Facts
+from bowerbird.channels.live import LiveAnswers, LiveRules
 from bowerbird.channels.people import People
 from bowerbird.channels.receiving import note_state
 from bowerbird.channels.request_cards import RequestCards, RetryCards
@@ -33,8 +34,8 @@ from bowerbird.sessions.live.hub import Published
 from bowerbird.sessions.parts import SessionPart
 from bowerbird.sessions.service import SessionService
 from bowerbird.sessions.values import NewSession
-from bowerbird.store.rows.channel_cards import forget_cards
-from bowerbird.store.rows.channel_updates import forget_updates
+from bowerbird.store.channels.cards import forget_cards
+from bowerbird.store.channels.updates import forget_updates
 from bowerbird.store.store import Store
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 5.0, 300.0
@@ -49,6 +50,7 @@ class Rules:
 
     listed: Callable[[], Mapping[str, Role]]
     trigger: Callable[[], str]
+    live: LiveRules = field(default_factory=LiveRules)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,7 @@ class House:
         self.cards = CardDesk(sessions.store, channel)
         self.review = ReviewCards(sessions, self.cards, self.desk, name)
         self.requests = RequestCards(sessions, self.cards, name)
+        self.live = LiveAnswers(sessions, channel, rules.live)
         self.people = People(sessions.store, name, rules.listed)
         self.commands = Commands()
         landed = LandedCards(sessions, name)
@@ -93,7 +96,12 @@ class House:
             commands=self.commands, speaker=Speaker(channel, self.cards), trigger=rules.trigger,
         )  # fmt: skip
         self.deliverer = ChannelDeliverer(
-            sessions, channel, cards=self.cards, review=self.review, requests=self.requests
+            sessions,
+            channel,
+            cards=self.cards,
+            review=self.review,
+            requests=self.requests,
+            live=self.live,
         )
 
 
@@ -150,6 +158,7 @@ class Channels(SessionPart):
                 await house.channel.stop()
             except (BowerbirdError, OSError) as error:
                 _log.warning("channel %s did not end well: %s", house.channel.name, error)
+            await house.live.stop()
             await house.router.stop()
 
     async def _keep(self, house: House) -> None:
@@ -181,6 +190,8 @@ class Channels(SessionPart):
 
     def _heard(self, published: Published) -> None:
         """Take what this process tells viewers; returns at once."""
+        for house in self.houses:
+            house.live.heard(published)
         event = published.event
         if isinstance(event, ApprovalAnswer) and self.houses:
             self._tasks.spawn(self._answered(published.thread_id, event))

@@ -9,6 +9,7 @@ from pathlib import Path
 from bowerbird.channels.admission import Role
 from bowerbird.channels.contract import Channel
 from bowerbird.channels.house import Rules
+from bowerbird.channels.live import LiveRules
 from bowerbird.channels.receiving import PollerLease, Quarantine, StateReport
 from bowerbird.config import Settings
 from bowerbird.core.errors import ConfigError
@@ -19,21 +20,28 @@ CHANNELS = ("telegram",)
 
 
 def make_channels(
-    settings: Callable[[], Settings], store: Store, data_dir: Path, holder: str
+    settings: Callable[[], Settings],
+    store: Store,
+    data_dir: Path,
+    holder: str,
+    hide: Callable[[str], str] = str,
 ) -> list[tuple[Channel, Rules]]:
     """Return the enabled channels; nothing is started.
 
     Args:
         settings: returns those in force now: lists and triggers are followed, tokens need a restart.
-        holder: executor id of this process, for leases.
+        holder: executor id of this process, for leases. hide: masks secrets in a text.
 
     Raises:
         ConfigError: the library of an enabled channel is not installed.
     """
     found: list[tuple[Channel, Rules]] = []
     if settings().channels.telegram.enabled:
+        section = settings().channels.telegram
         rules = Rules(
-            lambda: listed_users(settings(), "telegram"), lambda: settings().channels.telegram.trigger
+            lambda: listed_users(settings(), "telegram"),
+            lambda: settings().channels.telegram.trigger,
+            LiveRules(section.stream_interval, section.show_tools, hide),
         )
         found.append((_telegram(settings(), store, data_dir, holder), rules))
     return found

@@ -14,7 +14,7 @@ from bowerbird.channels.admission import DENIED, Role, admitted
 from bowerbird.channels.contract import IncomingMessage
 from bowerbird.core.errors import NotQueued
 from bowerbird.sessions.inbox.accept import take_back
-from bowerbird.store.rows.channel_people import (
+from bowerbird.store.channels.people import (
     ChannelUser,
     find_user,
     put_user,

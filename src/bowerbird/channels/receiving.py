@@ -11,9 +11,9 @@ from sqlalchemy import Connection
 from bowerbird.core.forms import decode
 from bowerbird.core.tasks import Tasks
 from bowerbird.core.timestamps import now_iso
+from bowerbird.store.channels.named_leases import release_named_lease, take_named_lease
 from bowerbird.store.journal.quarantine import put_aside
 from bowerbird.store.rows.meta import get_meta, set_meta
-from bowerbird.store.rows.named_leases import release_named_lease, take_named_lease
 from bowerbird.store.store import Store
 
 LEASE_S = 15

@@ -13,7 +13,7 @@ from bowerbird.channels.summary import quoted
 from bowerbird.core.errors import AlreadyAnswered, NoPendingRequest
 from bowerbird.core.events import ApprovalAnswer
 from bowerbird.sessions.service import SessionService
-from bowerbird.store.rows.channel_cards import CardRow, open_cards
+from bowerbird.store.channels.cards import CardRow, open_cards
 
 INPUT_CHARS = 300
 WHOLE_CHARS = 12_000

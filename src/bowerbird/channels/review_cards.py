@@ -18,7 +18,7 @@ from bowerbird.core.errors import LandingRefused, SessionError, Stale
 from bowerbird.core.threads import to_thread
 from bowerbird.sessions.review import ToLand
 from bowerbird.sessions.service import SessionService
-from bowerbird.store.rows.channel_cards import CardRow
+from bowerbird.store.channels.cards import CardRow
 
 DIFFERENT = "The changes are different by now, so nothing was done. The new summary is below."
 _LANDING = frozenset({"land", "accept", "landsome", "acceptsome"})

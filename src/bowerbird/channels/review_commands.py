@@ -12,7 +12,7 @@ from bowerbird.channels.session_commands import NOTHING_YET
 from bowerbird.channels.summary import refusal
 from bowerbird.core.errors import LandingRefused
 from bowerbird.sessions.service import SessionService
-from bowerbird.store.rows.channel_cards import newest_card
+from bowerbird.store.channels.cards import newest_card
 
 NOTHING = "There is nothing to land."
 

@@ -27,7 +27,7 @@ from bowerbird.core.forms import decode
 from bowerbird.core.ids import new_id
 from bowerbird.core.json_text import json_text
 from bowerbird.core.tasks import Tasks
-from bowerbird.store.rows.channel_updates import (
+from bowerbird.store.channels.updates import (
     MOST_ATTEMPTS,
     UpdateRow,
     begin_update,
@@ -146,7 +146,7 @@ class Router:
                 line = self._join(message.chat_id)
                 try:
                     async with line.lock:
-                        await self._accept(message, text)
+                        await self._accept_new(message, text)
                 finally:
                     self._leave(message.chat_id, line)
                 return
@@ -262,18 +262,21 @@ class Router:
         if text or has_more:
             await self._accept(message, text)
 
+    async def _accept_new(self, message: IncomingMessage, text: str) -> None:
+        key, name = message.dedupe_key, self._channel.name
+        if not await self._store.read(lambda c: is_known(c, name, key)):
+            await self._accept(message, text)
+
     async def _accept(self, message: IncomingMessage, text: str) -> None:
         """Make a message a turn, or say why it cannot be one."""
-        key, name = message.dedupe_key, self._channel.name
-        if message.media or not await self._store.read(lambda c: is_known(c, name, key)):
-            try:
-                await self._desk.submit(message, text)
-            except StoreError:
-                raise
-            except QueueFull as error:
-                self._say(message, f"{str(error)[:1].upper()}{str(error)[1:]}")
-            except BowerbirdError as error:
-                self._say(message, str(error))
+        try:
+            await self._desk.submit(message, text)
+        except StoreError:
+            raise
+        except QueueFull as error:
+            self._say(message, f"{str(error)[:1].upper()}{str(error)[1:]}")
+        except BowerbirdError as error:
+            self._say(message, str(error))
 
     def _say(self, message: IncomingMessage, text: str) -> None:
         self._tasks.spawn(self._speaker.say(message.chat_id, text, reply_to=message.message_id))

@@ -10,7 +10,7 @@ import logging
 from bowerbird.channels.cards import CardDesk, Face
 from bowerbird.channels.commands import Answer
 from bowerbird.channels.contract import Channel, ChannelError, IncomingMessage, RetryLater
-from bowerbird.store.rows.channel_cards import CardRow
+from bowerbird.store.channels.cards import CardRow
 
 TRIES = 3
 LONGEST_WAIT_S = 60.0
@@ -54,15 +54,12 @@ class Speaker:
                 return
 
     async def _send(self, chat_id: str, face: Face, card: CardRow | None, reply_to: str | None) -> None:
-        *before, last = self._channel.parts(face.text) if not face.is_plain else [face.text]
-        for part in before:
-            await self._channel.send(chat_id, part, reply_to_message_id=reply_to)
+        if card is not None and face.rows:
+            await self._cards.show(chat_id, face, card, reply_to=reply_to)
+            return
+        for part in [face.text] if face.is_plain else self._channel.parts(face.text):
+            await self._channel.send(chat_id, part, reply_to_message_id=reply_to, is_plain=face.is_plain)
             reply_to = None
-        if card is None or not face.rows:
-            await self._channel.send(chat_id, last, reply_to_message_id=reply_to, is_plain=face.is_plain)
-        else:
-            last_face = Face(last, face.rows, face.is_plain)
-            await self._cards.show(chat_id, last_face, card, reply_to=reply_to)
 
     @staticmethod
     def _reply_to(message: IncomingMessage) -> str | None:

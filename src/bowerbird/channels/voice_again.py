@@ -12,7 +12,7 @@ from bowerbird.channels.cards import EXPIRED, Face, Option, Outcome, Press, card
 from bowerbird.channels.contract import IncomingMessage
 from bowerbird.core.forms import convert
 from bowerbird.core.timestamps import from_iso, to_iso
-from bowerbird.store.rows.channel_cards import CardRow
+from bowerbird.store.channels.cards import CardRow
 
 RETRY_HOURS = 24
 

@@ -14,7 +14,6 @@ from typer._click import exceptions as click_errors  # typer carries its parser'
 
 from bowerbird.cli.client.opening import require_place
 from bowerbird.cli.options.attempt_options import add_attempt
-from bowerbird.cli.options.channel_options import channel_group
 from bowerbird.cli.options.completion_options import add_completion
 from bowerbird.cli.options.config_options import add_config_rest
 from bowerbird.cli.options.landing_options import add_landings
@@ -113,7 +112,6 @@ def application_of(shell: Shell, *, only_run: bool = False) -> typer.Typer:
     groups = {
         "mcp": mcp_group,
         "token": token_group,
-        "channels": channel_group,
         "memory": memory_group,
         "state": state_group,
     }

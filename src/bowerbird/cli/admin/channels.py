@@ -16,7 +16,7 @@ from bowerbird.cli.admin.in_store import in_server_store
 from bowerbird.cli.terminal.exits import DONE, USAGE, CliExit
 from bowerbird.cli.terminal.shell import Shell
 from bowerbird.cli.terminal.text import harmless, table
-from bowerbird.store.rows.channel_people import CODE_MINUTES, ChannelUser, list_users_of, make_code, put_user
+from bowerbird.store.channels.people import CODE_MINUTES, ChannelUser, list_users_of, make_code, put_user
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -44,20 +44,24 @@ def pair(shell: Shell, *, channel: str, role: str, json: bool) -> int:
     return DONE
 
 
-def allow(shell: Shell, *, channel: str, user: str, role: str) -> int:
+def allow(shell: Shell, *, channel: str, user: str, role: str, json: bool) -> int:
     """Admit a user, also one who was denied before."""
     _require(channel, role)
     who = _user(user)
     in_server_store(shell, lambda c, _: put_user(c, ChannelUser(channel=channel, user_id=who, role=role)))
+    if json:
+        return shell.json({"channel": channel, "user": who, "role": role})
     shell.terminal.note(f"{harmless(who)} may write in {channel} now, as {role}")
     return DONE
 
 
-def deny(shell: Shell, *, channel: str, user: str) -> int:
+def deny(shell: Shell, *, channel: str, user: str, json: bool) -> int:
     """Keep a user out at once; their messages that wait are dropped."""
     _require(channel, "owner")
     who = _user(user)
     _, gone = in_server_store(shell, lambda c, _: deny_user(c, channel, who))
+    if json:
+        return shell.json({"channel": channel, "user": who, "role": DENIED, "dropped": gone})
     waiting = f"; {gone} of their messages that waited will not run" if gone else ""
     shell.terminal.note(f"{harmless(who)} gets no answer in {channel} any more{waiting}")
     return DONE

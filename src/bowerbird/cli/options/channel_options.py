@@ -30,15 +30,17 @@ def channel_group(call: Callable[..., int]) -> typer.Typer:
 
     @group.command("allow")
     def allow(  # pyright: ignore[reportUnusedFunction] - registered
-        channel: Channel, user: User, role: Role = "owner"
+        channel: Channel, user: User, role: Role = "owner", json: Json = False
     ) -> int:
         """Admit a user."""
-        return call("admin.channels", "allow", channel=channel, user=user, role=role)
+        return call("admin.channels", "allow", channel=channel, user=user, role=role, json=json)
 
     @group.command("deny")
-    def deny(channel: Channel, user: User) -> int:  # pyright: ignore[reportUnusedFunction] - registered
+    def deny(  # pyright: ignore[reportUnusedFunction] - registered
+        channel: Channel, user: User, json: Json = False
+    ) -> int:
         """Keep a user out at once, whatever the settings say; their waiting messages are dropped."""
-        return call("admin.channels", "deny", channel=channel, user=user)
+        return call("admin.channels", "deny", channel=channel, user=user, json=json)
 
     @group.command("list")
     def list_(json: Json = False) -> int:  # pyright: ignore[reportUnusedFunction] - registered

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
+from bowerbird.cli.options.channel_options import channel_group
 from bowerbird.cli.options.task_options import tasks_group
 
 Json = Annotated[bool, Option("--json", help="Write JSON.")]
@@ -97,6 +98,7 @@ def _trash(call: Callable[..., int]) -> typer.Typer:
 
 def add_more_commands(application: typer.Typer, call: Callable[..., int]) -> None:
     """Register the commands; `call(module, function, **options)` runs one."""
+    application.add_typer(channel_group(call), name="channels")
 
     @application.command("init")
     def init(  # pyright: ignore[reportUnusedFunction] - registered

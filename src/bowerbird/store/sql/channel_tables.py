@@ -1,7 +1,7 @@
 """The tables of chat channels: who may write, what arrived, what was shown with buttons (AS-5 … AS-21).
 
 Here: columns, keys and indexes of the newest schema; `tables.py` exports them with all others. Not here:
-queries (`rows/channel_*.py`), migrations.
+queries (`store/channels/`), migrations.
 
 None of them refers to a session's row: what was shown in a chat outlives the session for some days.
 """
