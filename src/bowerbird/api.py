@@ -23,7 +23,7 @@ from bowerbird.core.threads import to_thread
 if TYPE_CHECKING:
     from bowerbird.agent.delegates import LibraryDelegate
     from bowerbird.app import Application
-    from bowerbird.app.mcp import McpServers
+    from bowerbird.app.features.mcp import McpServers
     from bowerbird.config import AppConfig, Loaded
     from bowerbird.models.protocol import Model
     from bowerbird.sessions.values import Receipt, TurnInfo
@@ -102,7 +102,7 @@ def _setup_from_settings(workdir: Path | None) -> "ProcessSetup":
 
 def _delegation_from_settings(agent: Agent[Any], setup: "ProcessSetup | None") -> "LibraryDelegate":
     """Return what runs the subagents of `agent` as the settings for its directory say."""
-    from bowerbird.app.subagents import subagent_rules
+    from bowerbird.app.features.subagents import subagent_rules
     from bowerbird.config import load_settings
     from bowerbird.subagents.in_process import InProcessRunner
     from bowerbird.subagents.offers import LibraryDelegation
@@ -159,7 +159,7 @@ async def create_agent(config: "AppConfig") -> "tuple[ThreadAgent, Checkpointer,
         await checkpointer.aclose()
     """
     from bowerbird.app import open_application
-    from bowerbird.app.mcp import SessionMcp
+    from bowerbird.app.features.mcp import SessionMcp
 
     loaded = _loaded(config)
     router = config.model_router

@@ -16,7 +16,7 @@ from support.killed_app import application, killed_turn
 from support.patience import HANG_S
 
 from bowerbird.app import Application, open_application
-from bowerbird.app.boards import SessionRecords
+from bowerbird.app.features.boards import SessionRecords
 from bowerbird.boards.boards import board_at
 from bowerbird.config import load_settings
 from bowerbird.core.events import BackgroundResult, Notice, TaskUpdate, ToolOutcome

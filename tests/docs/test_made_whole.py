@@ -19,7 +19,12 @@ def test_what_is_assigned_after_construction_is_found(tmp_path: Path) -> None:
     """House R2: whatever an object needs it is given when it is made."""
     planted = [
         ("app/application.py", "    application = Application(", "    service.teams = 1\n", "service.teams"),
-        ("app/memory.py", "    rules = MemoryRules(", "    maker.remembered = opens\n", "maker.remembered"),
+        (
+            "app/features/memory.py",
+            "    rules = MemoryRules(",
+            "    maker.remembered = opens\n",
+            "maker.remembered",
+        ),
         ("cli/admin/lists.py", "\n\ndef ", "\nsessions.parts += ()\n", "sessions.parts"),
         ("server/common/metrics.py", "\n\nclass ", "\nx.sessions.bury = None\n", "x.sessions.bury"),
     ]

@@ -10,7 +10,7 @@ from support.desk import Desk
 from support.fake_models import FakeModels
 from support.mcp_servers import raw_spec
 
-from bowerbird.app.mcp import server_specs
+from bowerbird.app.features.mcp import server_specs
 from bowerbird.config import inspect_settings, load_settings
 
 

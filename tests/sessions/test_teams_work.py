@@ -26,7 +26,7 @@ from support.teams import (
     until,
 )
 
-from bowerbird.app.boards import SessionRecords
+from bowerbird.app.features.boards import SessionRecords
 from bowerbird.sessions.teams.teams import Teams
 
 __all__ = ("database_url", "postgres", "postgres_url")

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from bowerbird.app.features.memory import stored_memory
 from bowerbird.app.maker import SettingsTurnMaker
 from bowerbird.app.mapping import (
     git_rules,
@@ -17,7 +18,6 @@ from bowerbird.app.mapping import (
     store_options,
     workspace_limits,
 )
-from bowerbird.app.memory import stored_memory
 from bowerbird.app.named_hosts import NamedHosts
 from bowerbird.app.parts import Ground, session_parts
 from bowerbird.app.sandboxes import Runtimes, SandboxNews, open_sandboxes

@@ -8,21 +8,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bowerbird.app.background import BackgroundEnds
-from bowerbird.app.boards import SessionRecords
-from bowerbird.app.channels import session_channels
-from bowerbird.app.gateway import HostCommands
+from bowerbird.app.features.background import BackgroundEnds
+from bowerbird.app.features.boards import SessionRecords
+from bowerbird.app.features.channels import session_channels
+from bowerbird.app.features.gateway import HostCommands
+from bowerbird.app.features.mcp import SessionMcp
+from bowerbird.app.features.memory import session_memory
+from bowerbird.app.features.own_commands import own_commands
+from bowerbird.app.features.schedules import session_schedules
+from bowerbird.app.features.subagents import door_tournaments, session_children
+from bowerbird.app.features.teams import session_teams
+from bowerbird.app.features.tracing import Traces
 from bowerbird.app.maker import SettingsTurnMaker
 from bowerbird.app.mapping import hooks_of, model_settings, push_rules
-from bowerbird.app.mcp import SessionMcp
-from bowerbird.app.memory import session_memory
 from bowerbird.app.own import own_workspace
-from bowerbird.app.own_commands import own_commands
 from bowerbird.app.sandboxes import Runtimes, SandboxNews
-from bowerbird.app.schedules import session_schedules
-from bowerbird.app.subagents import door_tournaments, session_children
-from bowerbird.app.teams import session_teams
-from bowerbird.app.tracing import Traces
 from bowerbird.config import Loaded
 from bowerbird.sandbox.host import SandboxHost
 from bowerbird.sessions.branches.branches import Branches

@@ -13,12 +13,12 @@ from collections.abc import Callable
 
 from bowerbird.app.application import Application
 from bowerbird.app.choice import choose_model
+from bowerbird.app.features.mcp import SessionMcp
+from bowerbird.app.features.subagents import SESSION_DEPTH, subagent_rules
+from bowerbird.app.features.teams import team_rules
+from bowerbird.app.features.tracing import Traces
 from bowerbird.app.mapping import model_settings, session_settings
-from bowerbird.app.mcp import SessionMcp
 from bowerbird.app.offers import SettingsOffers
-from bowerbird.app.subagents import SESSION_DEPTH, subagent_rules
-from bowerbird.app.teams import team_rules
-from bowerbird.app.tracing import Traces
 from bowerbird.config import Loaded
 from bowerbird.config.changes import changed_keys
 from bowerbird.config.keys import KeyInfo

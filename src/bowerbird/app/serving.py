@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any
 import uvicorn
 
 from bowerbird.app.application import Application, make_data_dir, open_application
-from bowerbird.app.boards import SessionRecords
 from bowerbird.app.door import door_limits, listening_config
+from bowerbird.app.features.boards import SessionRecords
 from bowerbird.app.hangups import Hangups
 from bowerbird.app.mapping import session_defaults
 from bowerbird.app.offers import SettingsOffers

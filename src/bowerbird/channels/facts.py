@@ -1,6 +1,6 @@
 """What a chat shows of the rest of the house: models, skills, the schedule.
 
-Here: that protocol. Not here: who answers (`app/channels.py`).
+Here: that protocol. Not here: who answers (`app/features/channels.py`).
 """
 
 from collections.abc import Sequence

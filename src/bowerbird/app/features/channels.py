@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bowerbird.app.mcp import masking
+from bowerbird.app.features.mcp import masking
 from bowerbird.channels.contract import Channel
 from bowerbird.channels.facts import SkillFact
 from bowerbird.channels.house import Channels, Rules, Surroundings

@@ -24,7 +24,7 @@ def gateway(shell: Shell, *, bind: str | None, port: int | None) -> int:
     Raises:
         CliExit: code 1 where settings are wrong or nothing can listen there; no other settings are tried.
     """
-    from bowerbird.app.gateway import gateway_of
+    from bowerbird.app.features.gateway import gateway_of
     from bowerbird.app.logs import log_to_stderr
 
     try:

@@ -40,7 +40,7 @@ def list_servers(shell: Shell, *, json: bool) -> int:
 
 def test(shell: Shell, *, name: str | None, json: bool) -> int:
     """Start servers and show what they offer; 1 when one of them fails."""
-    from bowerbird.app.mcp import masking, server_spec
+    from bowerbird.app.features.mcp import masking, server_spec
     from bowerbird.protocols.mcp_client import McpClient
 
     loaded = shell.load(Path.cwd())
@@ -171,7 +171,7 @@ def _origin(loaded: "Loaded", name: str) -> str:
 
 
 def _row(loaded: "Loaded", name: str) -> dict[str, Any]:
-    from bowerbird.app.mcp import server_spec
+    from bowerbird.app.features.mcp import server_spec
 
     entry = loaded.settings.mcp_servers[name]
     spec = server_spec(name, entry)

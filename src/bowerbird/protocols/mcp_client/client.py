@@ -1,6 +1,6 @@
 """The MCP servers of a process, shared by its sessions (PT-18, PT-24).
 
-Here: all of them at once. Not here: one server (`server.py`), settings (`app/mcp.py`).
+Here: all of them at once. Not here: one server (`server.py`), settings (`app/features/mcp.py`).
 """
 
 import asyncio

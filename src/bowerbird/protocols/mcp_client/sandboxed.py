@@ -1,7 +1,7 @@
 """Servers of `sandbox: true`: they run on the branch, in its sandbox, for the length of a turn (PT-23, 24).
 
 Here: a server's process there, its pipes, taking what it changed into the branch. Not here: the protocol,
-when a turn ends (`app/mcp.py` knows), isolation.
+when a turn ends (`app/features/mcp.py` knows), isolation.
 
 Only these servers are told a root: the branch, by the path it has inside.
 """

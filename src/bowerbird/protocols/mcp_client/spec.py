@@ -1,6 +1,6 @@
 """One MCP server as settings describe it (PT-17), and what follows from that without asking it.
 
-Here: frozen values. Not here: settings files (`app/mcp.py` reads them), starting anything.
+Here: frozen values. Not here: settings files (`app/features/mcp.py` reads them), starting anything.
 """
 
 import re
