@@ -7,6 +7,9 @@ const FIXED = ["secure", "securityLevel", "startOnLoad", "maxTextSize", "maxEdge
 const DIRECTIVE = /%%\{[\s\S]*?\}%%/g;
 const MATTER = /^\s*---\r?\n[\s\S]*?\r?\n---[ \t]*(\r?\n|$)/;
 
+/** The beginning of an HTML tag: the library hands labels to the page's parser; line breaks and stereotypes are its own. */
+const TAG = /<<[\w -]+>>|<(?!br\s*\/?>)(?=[a-z/!?])/gi;
+
 export interface Picture {
   svg: string;
   width: number;
@@ -45,7 +48,7 @@ async function make(text: string, dark: boolean): Promise<Picture> {
   document.body.append(place);
   try {
     number += 1;
-    const { svg } = await mermaid.render(`diagram-${number}`, text.replace(MATTER, "").replace(DIRECTIVE, ""), place);
+    const { svg } = await mermaid.render(`diagram-${number}`, text.replace(MATTER, "").replace(DIRECTIVE, "").replace(TAG, (found) => (found.startsWith("<<") ? found : "‹")), place);
     return { svg: asFile(svg), width: widthOf(svg) };
   } finally {
     place.remove();
