@@ -5,6 +5,7 @@ Here: from settings to channels and their rules. Not here: starting them (`house
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bowerbird.channels.admission import Role
 from bowerbird.channels.contract import Channel
@@ -14,6 +15,9 @@ from bowerbird.channels.receiving import PollerLease, Quarantine, StateReport
 from bowerbird.config import Settings
 from bowerbird.core.errors import ConfigError
 from bowerbird.store.store import Store
+
+if TYPE_CHECKING:
+    from bowerbird.channels.transcription import Transcriber
 
 CHANNELS = ("telegram",)
 """The names of the channels there are."""
@@ -67,4 +71,24 @@ def _telegram(settings: Settings, store: Store, data_dir: Path, holder: str) -> 
         PollerLease(store, "telegram", token, holder),
         Quarantine(store, "telegram"),
         StateReport(store, "telegram"),
+        _transcriber(settings),
+    )
+
+
+def _transcriber(settings: Settings) -> "Transcriber | None":
+    """Return what transcribes voice messages, None where that is off."""
+    section = settings.transcription
+    if not section.enabled:
+        return None
+    from bowerbird.channels.transcription import Transcriber, TranscriptionSettings
+
+    return Transcriber(
+        TranscriptionSettings(
+            enabled=True,
+            provider=section.provider,
+            model=section.model,
+            api_key=section.api_key.reveal() if section.api_key else "",
+            base_url=section.base_url.reveal() if section.base_url else None,
+            timeout_s=section.timeout,
+        )
     )

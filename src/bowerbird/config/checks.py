@@ -36,6 +36,7 @@ def owner_enabled(path: Path, settings: Settings) -> bool:
         "model_router": settings.model_router.enabled,
         "gateway": settings.gateway.enabled,
         "channels": settings.channels.telegram.enabled,
+        "transcription": settings.transcription.enabled,
     }
     server = settings.mcp_servers.get(path[1]) if head == "mcp_servers" and len(path) > 1 else None
     return server.enabled if server else switch.get(head, True)
@@ -53,6 +54,7 @@ def check(settings: Settings, *, command: bool = False) -> list[Finding]:
         _provider,
         _router,
         _mcp,
+        _transcription,
         _gateway,
         _storage,
         _sandbox,
@@ -128,6 +130,12 @@ def _gateway(settings: Settings) -> Iterator[Finding]:
     for name in section.bridges:
         if section.for_agents(name) and not section.token_of(name):
             yield _error(f"gateway.bridges.{name}.token", "is missing; it is the token of that bridge")
+
+
+def _transcription(settings: Settings) -> Iterator[Finding]:
+    section = settings.transcription
+    if section.enabled and not section.api_key:
+        yield _error("transcription.api_key", "is missing although transcription.enabled is true")
 
 
 def _mcp(settings: Settings) -> Iterator[Finding]:

@@ -18,7 +18,7 @@ from bowerbird.config.sections.agent import (
     ProvidersSection,
     RouterSection,
 )
-from bowerbird.config.sections.channels import ChannelsSection
+from bowerbird.config.sections.channels import ChannelsSection, TranscriptionSection
 from bowerbird.config.sections.doors import (
     HooksSection,
     McpSection,
@@ -109,6 +109,7 @@ class Settings(BaseModel):
     push: PushSection = section(PushSection)
     server: ServerSection = section(ServerSection)
     channels: ChannelsSection = section(ChannelsSection)
+    transcription: TranscriptionSection = section(TranscriptionSection)
     cli: CliSection = section(CliSection)
     logging: LoggingSection = section(LoggingSection)
     telemetry: TelemetrySection = section(TelemetrySection)

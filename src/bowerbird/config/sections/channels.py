@@ -1,4 +1,4 @@
-"""Keys of chat channels: `channels` (AS-5, AS-13).
+"""Keys of chat channels and of voice messages: `channels`, `transcription` (AS-5, AS-13, AS-63).
 
 Here: the keys of each channel and who may write there. Not here: the channels themselves.
 """
@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator
 
-from bowerbird.config.fields import Flag, Float, Secret, Section, Text, key, section
+from bowerbird.config.fields import Flag, Float, HttpUrl, Secret, Section, Text, key, section
 
 
 def _user_id(text: str) -> str:
@@ -69,3 +69,17 @@ class ChannelsSection(Section):
     """Chat channels."""
 
     telegram: TelegramSection = section(TelegramSection)
+
+
+class TranscriptionSection(Section):
+    """Voice messages: who turns them into text."""
+
+    enabled: Flag = key(False, "Whether voice messages are transcribed.", applies="S")
+    provider: Literal["groq", "openai"] = key("groq", "Service that transcribes.", applies="S")
+    model: Text = key("whisper-large-v3-turbo", "Its model.", applies="S")
+    api_key: Secret | None = key(None, "Its key.", applies="S")
+    base_url: HttpUrl | None = key(
+        None, "Address of a compatible service; unset = that of the provider.",
+        applies="S", allowed="http(s) URL",
+    )  # fmt: skip
+    timeout: Float = key(30, "Longest try.", unit="s", applies="S", ge=1, le=600)
