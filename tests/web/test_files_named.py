@@ -3,6 +3,8 @@
 Requirements UI-70, UI-71, UI-73, UI-91.
 """
 
+import re
+
 import pytest
 from playwright.async_api import Page, expect
 from support.fake_models import FakeModels
@@ -85,7 +87,7 @@ async def test_a_named_file_goes_along_and_a_pasted_picture_is_named(
     await box.press("Enter")
     await expect(box).to_have_value("Look at @orders.txt ")
     await page.evaluate(DROP, ["image.png", "image/png"])
-    await page.wait_for_function("document.querySelector('textarea').value.includes('@pasted-')")
+    await expect(box).to_have_value(re.compile("@pasted-"))
     await box.press("Enter")
     await expect(log(page).get_by_text("Read.")).to_be_visible()
     sent = str(fake.requests[0]["messages"])
