@@ -3,16 +3,19 @@
 Here: that binding. Not here: the channels (`channels/`), which of them there are (`channels/make.py`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bowerbird.app.features.mcp import masking
+from bowerbird.channels.commands import Command
 from bowerbird.channels.contract import Channel
 from bowerbird.channels.facts import SkillFact
 from bowerbird.channels.house import Channels, Rules, Surroundings
 from bowerbird.channels.make import make_channels
+from bowerbird.channels.schedule_commands import schedule_commands
 from bowerbird.core.threads import to_thread
+from bowerbird.scheduler.schedules import Schedules
 from bowerbird.sessions.values import NewSession
 from bowerbird.skills.library import SkillLibrary
 
@@ -67,7 +70,10 @@ def session_channels(ground: "Ground", service: "SessionService") -> Channels:
         )
 
     def around() -> Surroundings:
-        return Surroundings(service, SettingsFacts(maker), defaults)
+        def extra(channel: str) -> Iterable[Command]:
+            return schedule_commands(channel, service.part(Schedules))
+
+        return Surroundings(service, SettingsFacts(maker), defaults, extra)
 
     def made() -> Sequence[tuple[Channel, Rules]]:
         hide = masking(settings())
