@@ -67,7 +67,7 @@ def _telegram(settings: Settings, store: Store, data_dir: Path, holder: str) -> 
     section = settings.channels.telegram
     token = section.token.reveal() if section.token is not None else ""
     return TelegramChannel(
-        TelegramSettings(token, data_dir / "channels" / "telegram"),
+        TelegramSettings(token, data_dir / "channels" / "telegram", section.server.reveal().rstrip("/")),
         PollerLease(store, "telegram", token, holder),
         Quarantine(store, "telegram"),
         StateReport(store, "telegram"),

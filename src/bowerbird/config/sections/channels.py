@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator
 
-from bowerbird.config.fields import Flag, Float, HttpUrl, Secret, Section, Text, key, section
+from bowerbird.config.fields import Flag, Float, HttpUrl, Secret, Section, Text, Url, key, section
 
 
 def _user_id(text: str) -> str:
@@ -50,6 +50,10 @@ class TelegramSection(Section):
 
     enabled: Flag = key(False, "Whether `serve` runs the bot.", applies="S")
     token: Secret | None = key(None, "The bot's token, from @BotFather.", applies="S")
+    server: HttpUrl = key(
+        Url("https://api.telegram.org"), "Address of the Bot API; another one for a server of your own.",
+        applies="S", allowed="http(s) URL",
+    )  # fmt: skip
     trigger: Annotated[Text, AfterValidator(_trigger)] = key(
         "@Bowerbird", "Word that calls the agent in groups, at the start of a message.", allowed="not blank"
     )
