@@ -136,7 +136,7 @@ class ReviewCards:
 
     async def _discard(self, press: Press) -> Outcome:
         gone = await self._sessions.review.discard(press.card.thread_id)
-        said = f"Discarded {plural(len(gone.paths), 'file')}; they can be had back for 7 days."
+        said = f"Discarded {plural(len(gone.paths), 'file')}; they can be restored for 7 days."
         return Outcome(said, Face(said), is_decided=True)
 
     async def _merge(self, press: Press, summary: Summary) -> Outcome:

@@ -38,7 +38,7 @@ def ask_flagged(paths: Sequence[str], verb: str) -> Face:
 
 def ask_discard(summary: Summary) -> Face:
     """Return the question before everything is thrown away."""
-    text = f"**Throw {plural(len(summary.rows), 'changed file')} away?** They can be had back for 7 days."
+    text = f"**Throw {plural(len(summary.rows), 'changed file')} away?** They can be restored for 7 days."
     return Face(text, ([Option("Discard all", "discardall")], [Option("Back", "back")]))
 
 

@@ -34,7 +34,7 @@ class SessionCommands:
 
         commands.add(
             Command("start", "a welcome, and what there is", start, is_shown=False),
-            Command("new", "begin anew", self._new, in_order=True),
+            Command("new", "begin a new conversation", self._new, in_order=True),
             Command("stop", "stop the turn; with TEXT, go on with that", self._stop, "[TEXT]"),
             Command("status", "model, mode, turn, queue, changes, cost", self._status),
             Command("plan", "switch plan mode on or off", self._plan, in_order=True, may_repeat=False),

@@ -141,7 +141,7 @@ function ServerWay() {
       </label>
       <label className="field">
         <span>{t.modelName}</span>
-        <input className="input" autoComplete="off" autoCapitalize="none" spellCheck={false} placeholder="qwen3-coder" value={model} onChange={(event) => setModel(event.target.value)} />
+        <input className="input" autoComplete="off" autoCapitalize="none" spellCheck={false} placeholder={t.modelExample} value={model} onChange={(event) => setModel(event.target.value)} />
       </label>
     </WayForm>
   );

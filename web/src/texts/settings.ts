@@ -1,6 +1,7 @@
 /** Texts of settings, a first model, the account corner, and the app on a phone. */
 
 export const settings = {
+  modelExample: "qwen3-coder",
   settings: "Settings",
   settingsAbout: "What is in force on this server and where it comes from. A change is checked as a whole before anything is written.",
   searchSettings: "Search settings",

@@ -105,7 +105,7 @@ def check_addresses(loaded: Loaded, values: Mapping[KeyPath, Any]) -> None:
     settings = loaded.settings
     if settings.provider.api_key and ("provider", "name") in values and ("provider", "api_key") not in values:
         raise InvalidArgument(
-            "provider.name: provider.api_key is another provider's key; give it anew or reset it first"
+            "provider.name: provider.api_key is another provider's key; give the new one, or reset it first"
         )
     for path, value in values.items():
         if path[-1] != "base_url" or is_loopback(str(value)):
