@@ -48,7 +48,7 @@ export const settings = {
   downloading: (done: string, total: string) => `Downloaded ${done} of ${total}`,
   joining: "Putting it together…",
 
-  accountMenu: "Account and settings",
+  accountMenu: "This machine: account and settings",
   thisMachine: "This machine",
   roleNames: { viewer: "Viewer: reads only", user: "User", admin: "Admin" },
   notifications: "Notifications",
