@@ -26,8 +26,6 @@ NO_JSON = {
     "mcp remove": "its exit code says all",
     "mcp import": "its exit code says all",
     "token revoke": "its exit code says all",
-    "channels allow": "its exit code says all",
-    "channels deny": "its exit code says all",
     "service install": "writes a file",
     "memory restore": "its exit code says all",
 }

@@ -162,6 +162,10 @@ def test_settings_on_a_page_load_without_a_complaint(block, tmp_path):
     (tmp_path / "config.yaml").write_text(block)
     (tmp_path / "config.yaml").chmod(0o600)
     loaded = load_settings(
-        kind="serve", env={"TRACKER_TOKEN": "x"}, cwd=tmp_path, home=tmp_path, config_path="config.yaml"
+        kind="serve",
+        env=dict.fromkeys(re.findall(r"\$\{(\w+)\}", block), "x" * 20),
+        cwd=tmp_path,
+        home=tmp_path,
+        config_path="config.yaml",
     )
     assert not loaded.warnings

@@ -15,8 +15,6 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from croniter import CroniterBadDateError, CroniterError, croniter
-
 from bowerbird.core.timestamps import from_iso
 from bowerbird.store.rows.schedules import TaskRow
 
@@ -157,6 +155,8 @@ def _cron(line: str) -> str:
 
 
 def _first_match(line: str, behind: datetime) -> datetime:
+    from croniter import CroniterBadDateError, CroniterError, croniter  # few processes have such a task
+
     try:
         found: datetime = croniter(line, behind).get_next(datetime)
     except CroniterBadDateError:
