@@ -130,7 +130,7 @@ def test_the_schema_takes_what_the_loader_takes():
         assert validator.is_valid(good), good
     for bad in (
         {"agnt": {}},
-        {"gateway": {"enabled": False}},
+        {"avatar": {"enabled": False}},
         {"agent": {"max_turns": 0}},
         {"agent": {"max_turns": "x"}},
         {"sandbox": {"tier": "x"}},

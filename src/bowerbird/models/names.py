@@ -79,11 +79,15 @@ def parse_model_name(
     return _checked(default_provider, name, text)
 
 
+class ForeignModel(ConfigError):
+    """A bare name is another vendor's; the message names the prefix that was meant."""
+
+
 def refuse_foreign(text: str, provider: str) -> None:
     """Refuse a bare name that is another vendor's: `gpt-4o` asked of Anthropic fails at the first call only.
 
     Raises:
-        ConfigError: naming the prefix that was meant.
+        ForeignModel: naming the prefix that was meant.
 
     Example:
         >>> refuse_foreign("claude-sonnet-4-5", "anthropic")
@@ -91,7 +95,7 @@ def refuse_foreign(text: str, provider: str) -> None:
     name = text.strip()
     owner = next((vendor for vendor, names in _VENDORS.items() if names.match(name)), None)
     if provider in _VENDORS and owner is not None and owner != provider:
-        raise ConfigError(f"{name} is not a model of {provider}; did you mean {owner}:{name}?")
+        raise ForeignModel(f"{name} is not a model of {provider}; did you mean {owner}:{name}?")
 
 
 def _has_colon_names(provider: str) -> bool:

@@ -16,7 +16,7 @@ from bowerbird.core.model_presets import PRESETS
 from bowerbird.core.usage import Usage
 from bowerbird.models.catalog import traits_of
 from bowerbird.models.keys import base_url_of, missing_key_of, provider_of
-from bowerbird.models.names import ModelName, preset_of
+from bowerbird.models.names import ForeignModel, ModelName, preset_of
 from bowerbird.models.prices import is_known, price
 from bowerbird.models.registry import resolve_name
 from bowerbird.models.settings import ModelSettings
@@ -85,7 +85,10 @@ def doubt_about(text: str, settings: ModelSettings) -> str | None:
     Raises:
         ConfigError: there is no such provider.
     """
-    name = resolve_name(text, settings)
+    try:
+        name = resolve_name(text, settings)
+    except ForeignModel as error:
+        return f"{error} {_INSISTING}"
     prices_as = preset_of(name.provider).prices_as
     if prices_as is None or _is_own(name, settings) or is_known(name.provider, name.model):
         return None

@@ -33,7 +33,8 @@ def resolve_name(name: str | None, settings: ModelSettings) -> ModelName:
     if not text:
         raise NoModel(_NO_MODEL)
     extra = [prefix for prefix, provider in settings.providers.items() if provider.base_url]
-    if settings.provider not in extra:  # a proxy at another address may have every vendor's models
+    # A proxy at another address may have every vendor's models, and a name that settings hold is meant.
+    if settings.provider not in extra and text not in settings.overrides:
         refuse_foreign(text, settings.provider)
     return parse_model_name(text, settings.provider, extra)
 
