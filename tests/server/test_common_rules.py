@@ -343,6 +343,8 @@ def _failures(operation: Any, headers: dict[str, str]) -> list[str]:
     """What is wrong with the answers to a few generated requests; every operation is tried."""
     found: list[str] = []
     for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
+        if mode is GenerationMode.POSITIVE and operation.path == "/api/skills/archive":
+            continue  # no schema says what a zip file is: what is generated is none
 
         @settings(
             max_examples=2, deadline=None, derandomize=True, database=None, phases=[Phase.generate],

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bowerbird.app.application import Application
 from bowerbird.app.choice import choose_model
@@ -31,11 +31,13 @@ from bowerbird.config.yaml_text import LARGEST_FILE_BYTES, YamlProblem
 from bowerbird.core.errors import BowerbirdError, ConfigError, InvalidArgument, NoModel
 from bowerbird.core.model_presets import PRESETS
 from bowerbird.core.threads import to_thread
-from bowerbird.models.local.fetch import FetchProgress, fetch_weights
 from bowerbird.models.local.weights import find_weights
 from bowerbird.models.registry import resolve_name
 from bowerbird.server.common.context import Reloaded
 from bowerbird.server.common.desk import ModelFetch, SettingRow, Setup
+
+if TYPE_CHECKING:
+    from bowerbird.models.local.fetch import FetchProgress
 
 _log = logging.getLogger(__name__)
 
@@ -173,17 +175,17 @@ class SettingsDesk:
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def _fetched(self, small: bool, stop: threading.Event) -> None:
-        def on_progress(progress: FetchProgress) -> None:
+        def on_progress(progress: "FetchProgress") -> None:
             if stop.is_set():
                 raise _Stopped("stopped")
             self._fetch = replace(self._fetch, step=progress.step, done=progress.done, total=progress.total)
 
         try:
-            await to_thread(fetch_weights, self._application.data_dir, small, on_progress)
+            await to_thread(_fetch, self._application.data_dir, small, on_progress)
         except _Stopped:
             self._fetch = ModelFetch()
             return
-        except BowerbirdError as error:
+        except (BowerbirdError, OSError) as error:
             self._fetch = replace(self._fetch, state="failed", error=str(error))
             return
         if await self._use_embedded():
@@ -214,3 +216,9 @@ def _embedded(loaded: Loaded) -> str:
     settings = model_settings(loaded)
     found = find_weights(settings.local.data_dir or Path(), True if settings.local.small else None)
     return "ready" if found is not None else "absent"
+
+
+def _fetch(data_dir: Path, small: bool, on_progress: "Callable[[FetchProgress], None]") -> None:
+    from bowerbird.models.local.fetch import fetch_weights  # what it needs, a server hardly ever does
+
+    fetch_weights(data_dir, small, on_progress)
