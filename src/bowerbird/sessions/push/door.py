@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-import httpx
 import msgspec
 
 from bowerbird.core.errors import InvalidArgument, ToolError
@@ -21,7 +20,6 @@ from bowerbird.sessions.push.own_key import own_key
 from bowerbird.sessions.push.rules import DOOR, PushRules, check_endpoint, guard_of
 from bowerbird.store.rows.push import drop_subscription, find_subscription
 from bowerbird.store.store import Store
-from bowerbird.tools.web.pinned_http import PinnedTransport
 
 SEND_S = 15.0
 KEPT_S = 24 * 3600  # by the push service, for a browser that is off
@@ -45,6 +43,8 @@ class PushDoor:
 
     async def send(self, address: str, parcel: Parcel, key: str) -> str | None:
         """See `Deliverer`; a second message of one kind replaces the first, so no key is needed."""
+        import httpx  # a server that tells nobody needs none
+
         del key
         row = await self._store.write(lambda c: find_subscription(c, address), flush=False)
         rules = self._rules()
@@ -97,6 +97,10 @@ async def _post(
 
     The address that was checked is the one connected to; no redirect is followed, no answer's body is read.
     """
+    import httpx
+
+    from bowerbird.tools.web.pinned_http import PinnedTransport
+
     transport = PinnedTransport(guard_of(rules), rules.verify)
     async with (
         asyncio.timeout(SEND_S),
