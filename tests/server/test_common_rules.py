@@ -339,12 +339,16 @@ def test_generated_requests_meet_the_description(tmp_path: Path, auth: str) -> N
     assert not failures, "\n\n".join(failures)
 
 
+# What a zip file is, and what a point on a curve: what is generated is none, and rightly refused.
+NO_SCHEMA_SAYS = ("/api/skills/archive", "/api/push")
+
+
 def _failures(operation: Any, headers: dict[str, str]) -> list[str]:
     """What is wrong with the answers to a few generated requests; every operation is tried."""
     found: list[str] = []
     for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
-        if mode is GenerationMode.POSITIVE and operation.path == "/api/skills/archive":
-            continue  # no schema says what a zip file is: what is generated is none
+        if mode is GenerationMode.POSITIVE and operation.path.startswith(NO_SCHEMA_SAYS):
+            continue
 
         @settings(
             max_examples=2, deadline=None, derandomize=True, database=None, phases=[Phase.generate],

@@ -14,7 +14,7 @@ from bowerbird.scheduler.changes import Sees
 from bowerbird.scheduler.schedules import Schedules
 from bowerbird.scheduler.task_rules import InvalidTask, NewTask
 from bowerbird.server.common.context import Caller, ServerContext
-from bowerbird.server.common.errors import Problem, invalid
+from bowerbird.server.common.errors import Problem, invalid, problem
 from bowerbird.server.common.json_answers import answer, clean
 from bowerbird.server.conversations.conversations import workspace_of
 from bowerbird.server.routes.common import Context, Shown, StrictBody, User, Viewer
@@ -170,4 +170,6 @@ def _sees(caller: Caller) -> Sees:
 
 
 def _problem(error: InvalidTask) -> Problem:
-    return invalid(("body", error.field) if error.field else ("body",), str(error))
+    if not error.field:  # nothing that was sent is wrong: the scheduler is off, there is no room, it is over
+        return problem("conflict", str(error))
+    return invalid(("body", error.field), str(error))

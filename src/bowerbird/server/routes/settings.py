@@ -103,7 +103,7 @@ async def change(context: Context, caller: Admin, wanted: NewSettings) -> Respon
     invalid: then nothing has changed."""
     del caller
     if not wanted.values and not wanted.reset:
-        raise problem("bad_request", "name at least one setting")
+        return answer({"applied": [], "restart": [], "warnings": []})
     try:
         done = await _desk(context).change(wanted.values, wanted.reset)
     except ConfigError as error:
