@@ -119,7 +119,7 @@ class Router:
             await self._arrived(message, role)
         except StoreError:
             raise  # the database cannot take it now; that is no fault of the message
-        except Exception as error:
+        except Exception as error:  # raised again, until it has failed so often that those behind it go first
             raw, why = _raw(message), f"{type(error).__name__}: {error}"
             key, name = message.dedupe_key, self._channel.name
             if not await self._store.write(lambda c: note_failure(c, name, key, raw, why)):
