@@ -28,8 +28,8 @@ async def is_idle(page: Page) -> None:
 
 async def serious_findings(page: Page) -> list[str]:
     """What axe finds serious or critical, with the places."""
-    # Colours and positions are judged when nothing moves any more.
-    await page.evaluate("Promise.all(document.getAnimations().map((a) => a.effect.getTiming().iterations === Infinity ? 0 : a.finished))")  # fmt: skip
+    # Colours and positions are judged when nothing moves any more; an animation whose element goes away is over, too.
+    await page.evaluate("Promise.allSettled(document.getAnimations().map((a) => a.effect.getTiming().iterations === Infinity ? 0 : a.finished)).then(() => 0)")  # fmt: skip
     await page.evaluate(AXE.read_text(encoding="utf-8") + ";0")
     found: dict[str, Any] = await page.evaluate("axe.run(document, {resultTypes: ['violations']})")
     return [
