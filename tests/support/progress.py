@@ -19,6 +19,7 @@ class Progress:
         self._config = config
         self._running: dict[str, float] = {}
         self._failed: list[str] = []
+        self._unstable: list[str] = []
         self._seconds: Counter[str] = Counter()
         signal.signal(signal.SIGTERM, self._ended_from_outside)
 
@@ -44,13 +45,17 @@ class Progress:
         )
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.failed:
-            self._failed.append(report.nodeid)
+        again = report.outcome == "rerun"
+        if again or report.failed:
+            (self._unstable if again else self._failed).append(report.nodeid)
             lines = report.longreprtext.splitlines()
-            self._say(f"FAILED {report.when} {report.nodeid}\n" + "\n".join(lines[-LINES_OF_A_FAILURE:]))
+            word = "UNSTABLE, runs again:" if again else "FAILED"
+            self._say(f"{word} {report.when} {report.nodeid}\n" + "\n".join(lines[-LINES_OF_A_FAILURE:]))
 
     def pytest_terminal_summary(self) -> None:
         slowest = ", ".join(
             f"{name} {seconds:.0f} s" for name, seconds in self._seconds.most_common(SLOWEST_FILES)
         )
         self._say(f"slowest files: {slowest}")
+        for name in self._unstable:
+            self._say(f"UNSTABLE, failed once: {name}")
