@@ -95,13 +95,16 @@ def test_a_stopped_server_loses_its_turn_to_another_and_writes_nothing_when_it_w
                 until(lambda: world.asked >= world.held, "the model was not asked")
             os.kill(pids[0], signal.SIGSTOP)
             (drill.project / "go").touch()
+        ask(addresses[1], "GET", "/health")
         turn = "SELECT state, attempt FROM turns"
-        until(lambda: rows(drill, turn) == [("done", 2)], f"nobody took over {rows(drill, turn)}")
+        until(lambda: rows(drill, turn)[0][0] == "done", f"nobody took over {rows(drill, turn)}")
+        # A machine that is busy for longer than the lease may make the second server lose its turn, to itself.
+        assert rows(drill, turn)[0][1] >= 2
         assert during != "command" or not sleeping(pids[0])
         mine = f"SELECT seq, epoch, type, body FROM journal WHERE thread_id = '{thread}' ORDER BY seq"
         before, files = rows(drill, mine), branch_files(drill, thread)
         assert [row[0] for row in before] == list(range(1, len(before) + 1))
-        assert before[-1][1] == 2
+        assert before[-1][1] >= 2
         assert [json.loads(b)["status"] for *_, kind, b in before if kind == "tool_outcome"] != []
         assert {json.loads(b)["status"] for *_, kind, b in before if kind == "tool_outcome"} == {"ok"}
         os.kill(pids[0], signal.SIGCONT)
