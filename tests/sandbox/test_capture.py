@@ -9,7 +9,7 @@ from support.abuse import TIERS, desk_of, tree_of
 from support.patience import HANG_S
 from support.places import memory_place
 from support.random_changes import run_trial
-from support.trees import read_tree
+from support.trees import read_tree, write_tree
 
 from bowerbird.core.errors import Hidden, NotFound, PathEscape
 
@@ -281,3 +281,27 @@ async def test_commands_run_beside_what_the_user_closed_and_leave_it_as_it_is(ti
                 assert (desk.root / name).stat().st_mode & 0o777 == 0
                 (desk.root / name).chmod(0o700)
             assert (desk.root / "closed/f").read_text() == "2" and (desk.root / "shut").read_text() == "3"
+
+
+@pytest.mark.parametrize("tier", TIERS)
+async def test_commands_see_what_the_user_puts_into_a_directory_that_the_branch_made(tier: str):
+    """WS-4, SB-10: the kernel makes each new directory one that hides what lies below."""
+    with memory_place() as place:
+        async with desk_of(place, tier, {"old/f": "f\n", "kept/f": "f\n"}) as desk:
+            made = (
+                "mkdir -p new/deep && echo a > new/deep/a && mv old moved && mkdir moved/n && mv moved/n new"
+            )
+            assert (await desk.run(made)).exit_code == 0
+            desk.branch.end_turn("t_1")
+            for late in ("new/u", "new/deep/u", "new/n/u", "moved/u"):
+                write_tree(desk.root, {late: "user\n"})
+            assert (await desk.branch.read_file("new/deep/u"))["content"] == "user\n"
+            seen = await desk.run(
+                "cat new/u new/deep/u new/n/u moved/u; echo b >> new/u; rm new/deep/u; ls new/deep"
+            )
+            assert seen.output == "user\n" * 4 + "a\n"
+            changes = desk.branch.changes()
+            assert "/new/u" in changes.written and "/new/deep/u" in changes.deleted
+            assert (await desk.run("rm -r kept && mkdir kept && echo g > kept/g")).exit_code == 0
+            desk.branch.end_turn("t_2")
+            assert (await desk.run("ls kept")).output == "g\n"

@@ -26,10 +26,6 @@ class History:
     def __init__(self, base: Path, seed: int, *, linked: bool = False) -> None:
         self.project = GitProject(base, linked=linked)
         self.random = random.Random(seed)
-        # A directory that both sides make is the branch's own: it does not show what the user puts there.
-        self.project.write("d/kept.txt", "kept\n")
-        self.project.git("add", ".")
-        self.project.git("commit", "-qm", "d")
         self.sessions = [self.project.workspace.branch() for _ in range(2)]
         self.landings: list[Landing] = []
         self.seen: set[str] = set()

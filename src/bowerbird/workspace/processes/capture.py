@@ -18,7 +18,7 @@ from bowerbird.workspace.history.branch_journal import Step
 from bowerbird.workspace.tree import handles, owned, presence
 from bowerbird.workspace.tree.descent import Descent
 from bowerbird.workspace.tree.fork_point import Base
-from bowerbird.workspace.tree.layers import is_opaque
+from bowerbird.workspace.tree.layers import is_opaque, make_plain
 from bowerbird.workspace.tree.merged_view import MergedView
 from bowerbird.workspace.tree.nodes import Entry, Node, entry_of, find_in, is_whiteout
 from bowerbird.workspace.tree.stack import Stack, open_regular
@@ -111,6 +111,8 @@ class Capture:
         cut = not is_dir or (old is not None and old.kind == "dir" and _is_opaque_at(fd, name))
         if is_dir:
             sign = (int(cut), status.st_mode)
+            if old is None and not self._stood(path):
+                _show_below(fd, name)
         known = before is not None and before[:2] == sign
         self.told[path] = (*sign, False)
         if is_dir and not cut and old is not None and old.kind == "dir":
@@ -121,6 +123,11 @@ class Capture:
             self._keep_base(path, name, beneath, cut=cut)
         if changed and not known and path not in self._private:
             self._tell(path, fd, name, status, old, below)
+
+    def _stood(self, path: str) -> bool:
+        """Whether something stood there where the branch began, which what is there now replaces."""
+        base = self._stack.orig.get(path)
+        return base is not None and base.entry is not None
 
     # ------------------------------------------------------------ bases
 
@@ -298,6 +305,23 @@ def _is_opaque_at(fd: int, name: str) -> bool:
         raise
     try:
         return is_opaque(inner)
+    finally:
+        os.close(inner)
+
+
+def _show_below(fd: int, name: str) -> None:
+    """Let a new directory show what the user puts into that name: the kernel closes each that it makes.
+
+    It does so to look up less. A mount that stands sees what is below from its next start on.
+    """
+    try:
+        inner = owned.open_directory(fd, name)
+    except OSError as error:
+        if error.errno in handles.SWAPPED:
+            return  # gone between two looks
+        raise
+    try:
+        make_plain(inner)
     finally:
         os.close(inner)
 

@@ -79,6 +79,17 @@ def make_opaque(path: Path | str | int) -> None:
     os.setxattr(path, OPAQUE, b"y")
 
 
+def make_plain(handle: int) -> None:
+    """Take the opaque mark of an open directory away, if it has one that its mode lets be taken."""
+    try:
+        os.removexattr(handle, OPAQUE)
+    except PermissionError:
+        return  # closed to its owner: it goes on hiding what is below, as the kernel made it
+    except OSError as error:
+        if error.errno not in (errno.ENODATA, *handles.UNSUPPORTED):
+            raise
+
+
 def is_opaque(handle: int) -> bool:
     """Tell whether an open directory carries the opaque mark."""
     try:

@@ -77,7 +77,7 @@ class Stack(Layering):
         staged = self._state.open.stage_name()
         staged.mkdir(mode=0o700)
         staged.chmod(mode)
-        self._switch(path, staged, missing, opaque=True)
+        self._switch(path, staged, missing)
 
     def put_tree(self, path: str, staged: Path, paths: Collection[str]) -> None:
         """Switch a staged file, link or whole directory in at `path` in one step.
@@ -93,7 +93,7 @@ class Stack(Layering):
         except BaseException:
             discard(staged)
             raise
-        self._switch(path, staged, missing, opaque=staged.is_dir() and not staged.is_symlink())
+        self._switch(path, staged, missing)
 
     def adopt_tree(self, path: str, staged: Path, paths: Collection[str]) -> None:
         """Switch a staged directory in where nothing stands; cost grows with `paths`, however deep.
@@ -107,22 +107,28 @@ class Stack(Layering):
         except BaseException:
             discard(staged)
             raise
-        self._switch(path, staged, missing, opaque=True)
+        self._switch(path, staged, missing)
 
-    def _switch(self, path: str, staged: Path, missing: Sequence[str], *, opaque: bool = False) -> None:
-        """Make a staged entry appear at `path`, in one step with the directories it needs."""
+    def _switch(self, path: str, staged: Path, missing: Sequence[str]) -> None:
+        """Make a staged entry appear at `path`, in one step with the directories it needs.
+
+        A new directory hides what lies below only where it takes the place of something. Where nothing was,
+        what the user puts into a directory of that name shows in it, as in every directory of the workspace.
+        """
         layer = self._state.open
         top, whole = path, staged
         try:
             if missing:
                 # The parents come in the same rename: a kill leaves all of it or nothing.
-                top, opaque, whole = missing[0], True, layer.stage_name()
+                top, whole = missing[0], layer.stage_name()
                 inner = whole / missing[-1][len(top) + 1 :]
                 inner.mkdir(mode=0o700, parents=True)
                 for count in range(len(missing)):
                     (whole / missing[count][len(top) + 1 :]).chmod(0o755)
                 staged.rename(inner / path.rpartition("/")[2])
-            layer.put(top, whole, self._mode_of, opaque=opaque)
+            state = self._state
+            replaces = state.merged.find(top) is not None or state.below_own.lookup(top) is not None
+            layer.put(top, whole, self._mode_of, opaque=replaces)
         except BaseException:
             discard(staged)
             discard(whole)
