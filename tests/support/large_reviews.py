@@ -4,6 +4,7 @@ Here: what the directory holds before, what the agent calls, what the person edi
 page and judging it (`tests/web/test_large_reviews.py`, `benchmarks/web_reviews.py`).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -83,11 +84,9 @@ async def made(server: LiveServer, fake: FakeModels, review: LargeReview) -> str
     place = Path(server.context.settings.workspace)
     _put(place, review.before)
     conversation = await server.conversation(title=f"Review: {review.name}")
-    usage = {"input": 100, "output": 20}  # or the budget of a turn ends it
     steps = [review.calls[at : at + CALLS_A_STEP] for at in range(0, len(review.calls), CALLS_A_STEP)]
     for at in range(0, len(steps), STEPS_A_TURN):
-        turn = [{"tools": step, "usage": usage} for step in steps[at : at + STEPS_A_TURN]]
-        fake.script(*turn, {"text": "Done.", "usage": usage})
+        fake.answer(_turn(steps[at : at + STEPS_A_TURN]))
         done = await server.http.post(
             f"/api/conversations/{conversation}/messages",
             params={"wait": 600},
@@ -97,6 +96,18 @@ async def made(server: LiveServer, fake: FakeModels, review: LargeReview) -> str
         done.raise_for_status()
     _put(place, review.since)
     return conversation
+
+
+def _turn(steps: list[list[Call]]) -> Callable[[dict[str, Any], int], dict[str, Any]]:
+    """Answers of one turn; a request without tools asks for a summary of the history, and takes no step."""
+    usage = {"input": 100, "output": 20}  # or the budget of a turn ends it
+    left = iter(steps)
+
+    def answer(body: dict[str, Any], _number: int) -> dict[str, Any]:
+        calls = next(left, None) if body.get("tools") else None
+        return {"tools": calls, "usage": usage} if calls else {"text": "Done.", "usage": usage}
+
+    return answer
 
 
 def _put(place: Path, files: dict[str, str]) -> None:

@@ -1,6 +1,7 @@
 /** What stands over a file's lines: name, counts, mark, reasons for the red lane, heads of hunks (UI-26 … UI-28). */
 
-import { ChevronDown, ChevronRight, MessageSquarePlus, ShieldAlert, TriangleAlert } from "lucide-react";
+import { ChevronDown, ChevronRight, Eye, MessageSquarePlus, ShieldAlert, TriangleAlert } from "lucide-react";
+import { useFace } from "../app/place.tsx";
 import type { ReviewHunk } from "../state/hunks.ts";
 import { flagDetail, flagReason, hunkChosen, setHunk, type ChangedFile, type Choice } from "../state/review.ts";
 import { t } from "../text.ts";
@@ -39,6 +40,7 @@ function Facts({ file }: { file: ChangedFile }) {
 }
 
 export function FileHead({ file, open, comments, choice, onOpen, onChoice, viewed, onViewed }: HeadProps) {
+  const face = useFace();
   const Chevron = open ? ChevronDown : ChevronRight;
   return (
     <header>
@@ -63,9 +65,10 @@ export function FileHead({ file, open, comments, choice, onOpen, onChoice, viewe
       {file.kind !== "delete" && <Counts file={file} />}
       <label className="check viewed" title={t.viewedHint}>
         <input type="checkbox" checked={viewed} aria-label={t.viewedFile(file.path.slice(1))} onChange={() => onViewed(!viewed)} />
+        <Eye size={16} aria-hidden="true" />
         <span>{t.viewed}</span>
       </label>
-      <FileMark file={file} choice={choice} onChoice={onChoice} />
+      <FileMark file={file} choice={choice} onChoice={onChoice} word={face === "dev" ? t.landsWord : t.keepsWord} />
     </header>
   );
 }
@@ -119,7 +122,7 @@ export function HunkHead({ hunk, file, choice, current, onChoice, onComment }: H
   const on = hunkChosen(choice, file.path, hunk.id);
   return (
     <div className={`hunk-head ${current ? "current" : ""} ${on ? "" : "off"}`} data-hunk={hunk.id}>
-      <span className="grow clip">{hunk.heading}</span>
+      <span className="grow clip">{useFace() === "dev" ? hunk.heading : t.linesFrom(hunk.newStart, hunk.newLines)}</span>
       <button type="button" className="button small plain icon" aria-label={t.commentHunk} title={t.commentHunk} onClick={onComment}>
         <MessageSquarePlus size={14} aria-hidden="true" />
       </button>

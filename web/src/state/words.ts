@@ -67,6 +67,11 @@ export function day(key: string, withYear = false): string {
   return new Date(year, month - 1, date).toLocaleDateString(undefined, { month: "short", day: "numeric", ...(withYear ? { year: "numeric" } : {}) });
 }
 
+/** 50000 → "50,000". */
+export function thousands(value: number): string {
+  return number.format(value);
+}
+
 export function count(value: number, one: string, many: string): string {
   return `${number.format(value)} ${value === 1 ? one : many}`;
 }
