@@ -6,6 +6,7 @@ opened with it (`page_states.py`), pictures (`scripts/page_pictures.py`), axe (`
 
 import asyncio
 import base64
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,6 +16,7 @@ from sqlalchemy import insert
 from support.fake_models import FakeModels
 from support.large_reviews import conflicts, made
 from support.live_server import LiveServer
+from support.patience import HANG_S
 
 from bowerbird.store.rows.memory import add_memory
 from bowerbird.store.sql.tables import usage
@@ -192,10 +194,10 @@ async def _helpers(stage: Stage) -> None:
     )
     await stage.chat("attempts", "Six attempts")
     models = ["anthropic:model-one", "anthropic:a-model-with-a-name-that-is-rather-long"]
-    asked = {"task": "Say hello in a file", "n": 6, "models": models, "check": ["test -f hello.txt"]}
+    asked = {"task": "Say hello in a file", "attempts": 6, "models": models, "checks": ["test -f hello.txt", "true"]}
     begun = await http.post(f"/api/conversations/{stage.at['attempts']}/attempts", json=asked)
     assert begun.status_code < 300, begun.text
-    await stage.server.sessions.idle() if hasattr(stage.server.sessions, "idle") else await asyncio.sleep(0)
+    await _until(lambda: _attempted(stage))
 
 
 async def _long(stage: Stage) -> None:
@@ -227,8 +229,8 @@ async def _further(stage: Stage) -> None:
             "/api/schedules", json={"prompt": "Look at the orders and say what is new.", "type": type_, "value": value}
         )  # fmt: skip
         assert told.status_code < 300, told.text
-    skill = "---\nname: notes\ndescription: Use it for notes.\n---\n# How\n\nWrite short notes.\n"
-    await http.put("/api/skills/notes", json={"content": skill})
+    skill = {"name": "notes", "description": "Use it for notes.", "body": "# How\n\nWrite short notes.\n"}
+    assert (await http.post("/api/skills", json=skill)).status_code < 300
 
 
 async def _asking(stage: Stage) -> None:
@@ -236,18 +238,26 @@ async def _asking(stage: Stage) -> None:
     await stage.chat("approval", "May it write?", enable_approval=True)
     calls = [edit("report.py", "sum(rows[1:])", "sum(rows[2:])"), {"name": "bash", "input": {"command": "rm -rf build && make"}}]  # fmt: skip
     await stage.say("approval", "Write it", {"text": "Two things.", "tools": calls}, wait=0)
-    await _until(stage, "approval")
+    await _until(lambda: _waits(stage, "approval"))
     await stage.chat("plan", "First a plan", enable_plan_mode=True)
     plan = "# Plan\n\n1. Read the report\n2. Change `total`\n3. Test it\n"
     ask = {"name": "exit_plan_mode", "input": {"plan": plan}}
     await stage.say("plan", "Plan it", {"text": "Here is a plan.", "tools": [ask]}, wait=0)
-    await _until(stage, "plan")
+    await _until(lambda: _waits(stage, "plan"))
 
 
-async def _until(stage: Stage, name: str) -> None:
-    """Wait until a conversation no longer runs."""
-    for _ in range(100):
-        told = (await stage.server.http.get(f"/api/conversations/{stage.at[name]}")).json()
-        if told.get("status") not in ("running", "queued"):
-            return
-        await asyncio.sleep(0.1)
+async def _waits(stage: Stage, name: str) -> bool:
+    """Whether a turn of this conversation waits for a person."""
+    told = await stage.server.http.get(f"/api/conversations/{stage.at[name]}/turns")
+    return any(turn["waiting_for"] for turn in told.json()["turns"])
+
+
+async def _attempted(stage: Stage) -> bool:
+    told = await stage.server.http.get(f"/api/conversations/{stage.at['attempts']}/attempts")
+    return all(one["state"] != "running" for one in told.json())
+
+
+async def _until(condition: Callable[[], Awaitable[bool]]) -> None:
+    async with asyncio.timeout(HANG_S):
+        while not await condition():
+            await asyncio.sleep(0.1)
