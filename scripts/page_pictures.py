@@ -29,6 +29,12 @@ from support.page_states import State, wanted  # noqa: E402
 from support.page_stories import Stage, filled  # noqa: E402
 
 A_SHEET = 12
+QUIET = """document.fonts.ready.then(() => new Promise((done) => {
+  let timer = setTimeout(done, 600);
+  new MutationObserver(() => { clearTimeout(timer); timer = setTimeout(done, 600); })
+    .observe(document.body, { childList: true, subtree: true });
+  setTimeout(done, 5000);
+}))"""
 
 
 async def picture(browser: Browser, stage: Stage, state: State, face: str, asked: argparse.Namespace) -> str:
@@ -58,11 +64,9 @@ async def picture(browser: Browser, stage: Stage, state: State, face: str, asked
 
 
 async def quiet(page: Page) -> None:
-    """Fonts and lazy parts are there, and nothing moves."""
+    """Fonts and lazy parts are there, and nothing has changed for a moment."""
     await page.wait_for_load_state("load")
-    await page.evaluate(
-        "document.fonts.ready.then(() => new Promise((done) => requestIdleCallback(done, { timeout: 3000 })))"
-    )
+    await page.evaluate(QUIET)
 
 
 async def sheets(browser: Browser, directory: Path, names: list[str], width: int) -> None:

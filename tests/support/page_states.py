@@ -51,6 +51,11 @@ def press(*names: str, role: str = "button", inside: str = "body") -> Act:
 
 async def settled(page: Page, _stage: Stage) -> None:
     await is_idle(page)
+    await expect(page.locator(".turn-row").first).to_be_visible()
+
+
+async def idle(page: Page, _stage: Stage) -> None:
+    await is_idle(page)
 
 
 async def open_tools(page: Page, _stage: Stage) -> None:
@@ -124,7 +129,7 @@ async def decide(page: Page, _stage: Stage) -> None:
 
 
 async def landing_changes(page: Page, _stage: Stage) -> None:
-    await page.get_by_role("button", name="Changes of").first.click()
+    await page.get_by_role("button", name="Changes of").nth(1).click()
     await expect(page.locator(".diff-line").first).to_be_visible()
 
 
@@ -194,14 +199,14 @@ STATES = (
     State("home-account", act=account),
     State("home-further", act=further, faces=DEV),
     State("new-chat", act=press("New chat"), faces=DEV),
-    State("chat-empty", "/c/{empty}", settled, shown=CHAT),
+    State("chat-empty", "/c/{empty}", idle, shown=CHAT),
     State("chat", "/c/{words}", settled, shown=CHAT),
     State("chat-tools", "/c/{words}", open_tools, faces=DEV, shown=CHAT),
     State("chat-activity", "/c/{words}", open_activity, faces=USER, shown=CHAT),
     State("chat-mention", "/c/{words}", write_mention, shown=CHAT),
     State("chat-failed", "/c/{broken}", settled, shown=CHAT),
-    State("chat-approval", "/c/{approval}", shown="[role=region]"),
-    State("chat-plan", "/c/{plan}", shown="[role=region]"),
+    State("chat-approval", "/c/{approval}", shown="section.ask"),
+    State("chat-plan", "/c/{plan}", shown="section.ask"),
     State("chat-changes", "/c/{review}", settled, shown=CHAT),
     State("chat-subagents", "/c/{subagents}", settled, shown=CHAT),
     State("chat-transcript", "/c/{subagents}", subagent_transcript, faces=DEV, shown=CHAT),
