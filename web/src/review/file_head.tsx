@@ -74,6 +74,7 @@ export function FileHead({ file, open, comments, choice, onOpen, onChoice, viewe
 }
 
 export function Notes({ file, onDecide }: { file: ChangedFile; onDecide?: () => void }) {
+  const face = useFace();
   const drift = file.uncertain ? t.uncertainText : file.drift === "conflict" ? t.conflictText : file.drift === "mergeable" ? t.mergeableText : null;
   return (
     <>
@@ -83,7 +84,8 @@ export function Notes({ file, onDecide }: { file: ChangedFile; onDecide?: () => 
             <span key={flag}>
               <ShieldAlert size={15} aria-hidden="true" />
               <span>
-                <strong>{flag === "tainted" ? t.taintedWord : flag}</strong> – {flagReason(flag)}
+                {(face === "dev" || flag === "tainted") && <strong>{flag === "tainted" ? t.taintedWord : flag} – </strong>}
+                {flagReason(flag)}
                 {flagDetail(flag, file.reasons[at]) && <span className="muted"> ({flagDetail(flag, file.reasons[at])})</span>}
                 {flag === "tainted" && file.taint.length > 0 && ` ${t.taintFrom(file.taint.join(", "))}`}
               </span>
