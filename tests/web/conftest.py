@@ -1,7 +1,9 @@
 """The built pages, a real server over a scripted model, and Debian's Chromium.
 
-The pages are built once for all sessions with the same sources (`scripts/build_web.py`). Without Chromium, or
-without Node and a way to its packages, the tests here are skipped and say so: nothing stands in for either.
+The pages are built once for all sessions with the same sources (`scripts/build_web.py`), and one browser serves all
+tests, each in a context of its own: starting it takes longer than most of what is done in it. So the tests share an
+event loop, too. Without Chromium, or without Node and a way to its packages, the tests here are skipped and say so:
+nothing stands in for either.
 """
 
 import importlib.util
@@ -12,14 +14,17 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
+from pytest_asyncio import is_async_test
 from support.fake_models import FakeModels
 from support.live_server import LiveServer, live_server
 from support.patience import HANG_S
 
 expect.set_options(timeout=HANG_S * 1000)  # a busy machine is slow, not wrong
 
-ROOT = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
 REPORT = '''"""Counts orders."""
 
 
@@ -42,6 +47,13 @@ def report(rows):
 def main():
     print(report(load("orders.txt")))
 '''
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The tests of this directory run in the loop in which the browser was started."""
+    for item in items:
+        if HERE in item.path.parents and isinstance(item, pytest.Function) and is_async_test(item):
+            item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
 
 
 @pytest.fixture(scope="session")
@@ -93,7 +105,7 @@ def workspace(tmp_path: Path) -> Path:
     return place
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def server(
     tmp_path: Path, workspace: Path, fake: FakeModels, built_ui: Path
 ) -> AsyncIterator[LiveServer]:
@@ -102,15 +114,23 @@ async def server(
         yield running
 
 
-@pytest.fixture
-async def browser(chromium: str) -> AsyncIterator[Browser]:
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def started_browser(chromium: str) -> AsyncIterator[Browser]:
     async with async_playwright() as playwright:
         started = await playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         yield started
         await started.close()
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
+async def browser(started_browser: Browser) -> AsyncIterator[Browser]:
+    """The browser of all tests; what one of them left open is closed after it."""
+    yield started_browser
+    for left in started_browser.contexts:
+        await left.close()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
 async def context(browser: Browser, server: LiveServer) -> AsyncIterator[BrowserContext]:
     """A person's browser; whatever a page complains about fails the test."""
     opened = await browser.new_context(base_url=server.address, viewport={"width": 1280, "height": 860})
@@ -126,6 +146,6 @@ async def context(browser: Browser, server: LiveServer) -> AsyncIterator[Browser
     assert complaints == []
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def page(context: BrowserContext) -> Page:
     return await context.new_page()

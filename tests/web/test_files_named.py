@@ -25,6 +25,13 @@ DROP = """([name, type]) => {
   document.querySelector("textarea").dispatchEvent(event);
 }"""
 
+DROP_ON_PAGE = """([name, text]) => {
+  const data = new DataTransfer();
+  data.items.add(new File([text], name));
+  const happens = { dataTransfer: data, bubbles: true, cancelable: true };
+  for (const kind of ["dragover", "drop"]) document.body.dispatchEvent(new DragEvent(kind, happens));
+}"""
+
 
 async def test_an_edit_shows_its_lines_and_its_comments_are_a_thread(
     page: Page, server: LiveServer, fake: FakeModels
@@ -96,3 +103,24 @@ async def test_a_named_file_goes_along_and_a_pasted_picture_is_named(
         "orders.txt"
     )
     assert conversation_of(page) == conversation
+
+
+async def test_files_dropped_on_a_new_chat_lie_on_its_branch_when_its_first_message_comes(
+    page: Page, server: LiveServer, fake: FakeModels
+) -> None:
+    """UI-73: missing the box by a finger opens no file in place of the page; a reload before sending loses nothing."""
+    fake.script({"text": "Read."})
+    await page.goto("/")
+    box = page.get_by_label("Your message")
+    await box.fill("What is in")
+    await page.evaluate(DROP_ON_PAGE, ["plan.txt", "milk, bread\n"])
+    await expect(box).to_have_value("What is in @plan.txt ")
+    await page.reload()
+    await expect(box).to_have_value("What is in @plan.txt ")
+    await box.press("Enter")
+    await expect(log(page).get_by_text("Read.")).to_be_visible()
+    sent = str(fake.requests[0]["messages"])
+    assert '<attachment path="plan.txt">' in sent and "milk, bread" in sent
+    assert len((await server.http.get("/api/conversations")).json()) == 1
+    await page.evaluate(DROP_ON_PAGE, ["more.txt", "tea\n"])
+    await expect(box).to_have_value("@more.txt ")

@@ -37,6 +37,42 @@ function named(file: File): File {
   return new File([file], `pasted-${at}.${file.name.split(".").pop()}`, { type: file.type });
 }
 
+/**
+ * Take files that are dropped anywhere on the page, unless something below the pointer takes them; whether some are over it.
+ *
+ * A browser opens a dropped file in place of the page: whoever misses the box by a finger would lose the chat.
+ */
+function useDrop(onFiles: ((files: File[]) => Promise<void>) | null): boolean {
+  const [over, setOver] = useState(false);
+  const latest = useRef(onFiles);
+  latest.current = onFiles;
+  useEffect(() => {
+    const isFiles = (event: DragEvent): boolean => latest.current !== null && !event.defaultPrevented && !!event.dataTransfer?.types.includes("Files");
+    const move = (event: DragEvent): void => {
+      setOver(isFiles(event));
+      if (isFiles(event)) event.preventDefault();
+    };
+    const leave = (event: DragEvent): void => {
+      if (event.relatedTarget === null) setOver(false);
+    };
+    const drop = (event: DragEvent): void => {
+      setOver(false);
+      if (!isFiles(event)) return;
+      event.preventDefault();
+      void latest.current?.([...(event.dataTransfer?.files ?? [])]);
+    };
+    addEventListener("dragover", move);
+    addEventListener("dragleave", leave);
+    addEventListener("drop", drop);
+    return () => {
+      removeEventListener("dragover", move);
+      removeEventListener("dragleave", leave);
+      removeEventListener("drop", drop);
+    };
+  }, []);
+  return over;
+}
+
 export function Composer({ place, conversation = null, busy, disabled, autoFocus, onSend, onStop, onFiles, above, model }: ComposerProps) {
   const face = useFace();
   const { enter } = usePreferences();
@@ -80,6 +116,7 @@ export function Composer({ place, conversation = null, busy, disabled, autoFocus
     setText((now) => `${now && !/\s$/.test(now) ? `${now} ` : now}${names.map((path) => mentionOf(path.replace(/^\//, ""))).join(" ")} `);
     area.current?.focus();
   };
+  const dropping = useDrop(onFiles ? attach : null);
   const usual: InputKind = busy && enter === "interrupt" ? "interrupt" : "message";
   const key = (event: KeyboardEvent<HTMLTextAreaElement>): void => {
     if (mentions.key(event)) return;
@@ -92,16 +129,10 @@ export function Composer({ place, conversation = null, busy, disabled, autoFocus
   };
   return (
     <form
-      className="composer"
+      className={dropping ? "composer dropping" : "composer"}
       onSubmit={(event) => {
         event.preventDefault();
         void send(usual);
-      }}
-      onDragOver={(event) => onFiles && event.preventDefault()}
-      onDrop={(event) => {
-        if (!onFiles || event.dataTransfer.files.length === 0) return;
-        event.preventDefault();
-        void attach([...event.dataTransfer.files]);
       }}
     >
       {above}

@@ -3,7 +3,7 @@
 import { MessagesSquare } from "lucide-react";
 import { lazy, Suspense, useState } from "react";
 import { Link, useLocation } from "wouter";
-import { api } from "../api/client.ts";
+import { api, ApiError, upload } from "../api/client.ts";
 import { base } from "../api/place.ts";
 import type { ConversationRow } from "../api/types.ts";
 import { useFace, useLinks } from "../app/place.tsx";
@@ -12,6 +12,7 @@ import { inOrder, refreshSessions, stateOf, useSessions } from "../sessions/list
 import { liveConversation } from "../state/live.ts";
 import { useMay } from "../state/me.ts";
 import { useSetup } from "../settings/use_setup.ts";
+import { drafts } from "../state/preferences.ts";
 import { ago, count, dollars } from "../state/words.ts";
 import { t } from "../text.ts";
 import { Empty, Loading, Problem } from "../ui/kit.tsx";
@@ -25,6 +26,23 @@ export function HomePage() {
   return useFace() === "dev" ? <Overview /> : <Welcome />;
 }
 
+/** Where the chat is remembered whose branch has files already, as the unsent words are. */
+const NEW_CHAT = "new chat";
+
+/** The chat that a first message goes into: the one that has its files, or a new one. */
+async function chatFor(known: string, model: string): Promise<string> {
+  const wanted = model ? { model } : {};
+  if (known) {
+    try {
+      await (model ? api.settings(known, wanted) : api.conversation(known));
+      return known;
+    } catch (error) {
+      if (!(error instanceof ApiError && error.status === 404)) throw error; // deleted meanwhile: a new one
+    }
+  }
+  return (await api.begin(wanted)).conversation_id;
+}
+
 function Welcome() {
   const links = useLinks();
   const [, go] = useLocation();
@@ -33,13 +51,30 @@ function Welcome() {
   const setup = useSetup();
   const isMissing = setup !== null && !setup.usable;
   const [model, setModel] = useState("");
+  // Files need a branch to lie on before anything is said: the chat that the message then goes into.
+  const [chat, setChat] = useState(() => drafts.get(NEW_CHAT));
+  const keep = (id: string): void => {
+    setChat(id);
+    drafts.set(NEW_CHAT, id);
+  };
+  const attach = async (files: File[]): Promise<string[]> => {
+    try {
+      const into = await chatFor(chat, model);
+      keep(into);
+      return await upload(files, "", into, () => undefined).done;
+    } catch (error) {
+      complain(error);
+      return [];
+    }
+  };
   const begin = async (text: string): Promise<void> => {
     setBusy(true);
     try {
-      const made = await api.begin(model ? { model } : {});
-      liveConversation(made.conversation_id).say("message", text);
+      const into = await chatFor(chat, model);
+      keep("");
+      liveConversation(into).say("message", text);
       refreshSessions();
-      go(links.chat(made.conversation_id));
+      go(links.chat(into));
     } catch (error) {
       complain(error);
       throw error;
@@ -66,7 +101,7 @@ function Welcome() {
         {!mayWork && <Problem tone="info">{t.readsOnly}</Problem>}
         {mayWork && !isMissing && (
           <>
-            <Composer place="new" busy={false} disabled={busy} onSend={(_, text) => begin(text)} autoFocus model={<ModelPicker current={model} onPick={setModel} />} />
+            <Composer place="new" conversation={chat || null} busy={false} disabled={busy} onSend={(_, text) => begin(text)} onFiles={attach} autoFocus model={<ModelPicker current={model} onPick={setModel} />} />
             <div className="ideas">
               {t.ideas.map((idea) => (
                 <button key={idea} type="button" className="button" disabled={busy} onClick={() => void begin(idea).catch(() => undefined)}>

@@ -52,7 +52,7 @@ function Call({ tool }: { tool: ToolUse }) {
     <div className="what">
       <span>
         {face === "dev" ? <span className="name">{tool.name}</span> : <strong>{stepInWords({ tool: tool.name, input: tool.input, status: "running" })}</strong>}{" "}
-        <span className="mono muted">{typeof path === "string" ? path : ""}</span>{" "}
+        <span className="mono muted">{typeof path === "string" && (face === "dev" || path.slice(1).includes("/")) ? path : ""}</span>{" "}
         {isDiff && tool.diff && <DiffCount diff={tool.diff} />}
       </span>
       {isDiff && tool.diff && <DiffCard diff={tool.diff} name={tool.id} />}

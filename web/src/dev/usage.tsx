@@ -9,7 +9,7 @@ import { useLinks } from "../app/place.tsx";
 import { Page } from "../app/page.tsx";
 import { useMedia } from "../app/shell.tsx";
 import { useSessions } from "../sessions/list.ts";
-import { day, dollars, short } from "../state/words.ts";
+import { day, dollars, month, short } from "../state/words.ts";
 import { t } from "../text.ts";
 import { Empty } from "../ui/kit.tsx";
 import { Budgets } from "./budgets.tsx";
@@ -20,6 +20,7 @@ const HEIGHT = 170;
 const FOOT = 22;
 const DAYS = 30;
 const DAYS_ON_A_PHONE = 14;
+const MONTHS = 12;
 const PHONE = "(max-width: 640px)";
 
 /** Days without any use are days, too: `days` of them, or as many as there are, up to today. */
@@ -29,6 +30,28 @@ export function everyDay(rows: readonly UsageRow[], days: number, today = new Da
     const day = new Date(today.getTime() - (days - 1 - back) * 86_400_000).toISOString().slice(0, 10);
     return known.get(day) ?? { key: day, calls: 0, input_tokens: 0, output_tokens: 0, cost: 0 };
   });
+}
+
+/** The same by month, as many months back as there is something to show, at most `months` of them. */
+export function everyMonth(rows: readonly UsageRow[], months: number, today = new Date()): UsageRow[] {
+  const sums = new Map<string, UsageRow>();
+  for (const row of rows) {
+    const key = row.key.slice(0, 7);
+    const old = sums.get(key) ?? { key, calls: 0, input_tokens: 0, output_tokens: 0, cost: 0 };
+    sums.set(key, {
+      key,
+      calls: old.calls + row.calls,
+      input_tokens: old.input_tokens + row.input_tokens,
+      output_tokens: old.output_tokens + row.output_tokens,
+      cost: (old.cost ?? 0) + (row.cost ?? 0),
+    });
+  }
+  const all = Array.from({ length: months }, (_, back) => {
+    const key = new Date(Date.UTC(today.getUTCFullYear(), today.getUTCMonth() - (months - 1 - back), 1)).toISOString().slice(0, 7);
+    return sums.get(key) ?? { key, calls: 0, input_tokens: 0, output_tokens: 0, cost: 0 };
+  });
+  const first = all.findIndex((row) => row.calls > 0);
+  return first < 0 ? all.slice(-1) : all.slice(first);
 }
 
 /** A session's title; a subagent's own session is told as part of the one it works for. */
@@ -53,7 +76,7 @@ function Plot({ rows, value, label }: { rows: readonly UsageRow[]; value: (row: 
         return (
           <g key={row.key} transform={`translate(${index * step}, 0)`}>
             <title>
-              {day(row.key)}: {label(value(row))}
+              {dayOrMonth(row.key)}: {label(value(row))}
             </title>
             <rect className="bar" x={step * 0.15} width={Math.min(step * 0.7, 56)} y={HEIGHT - FOOT - height} height={height > 0 ? Math.max(height, 2) : 0} rx="3" />
             {value(row) === most && (
@@ -63,7 +86,7 @@ function Plot({ rows, value, label }: { rows: readonly UsageRow[]; value: (row: 
             )}
             {(rows.length - 1 - index) % every === 0 && (
               <text x={step * 0.5} y={HEIGHT - 6} textAnchor={anchor(index, rows.length)}>
-                {day(row.key)}
+                {dayOrMonth(row.key)}
               </text>
             )}
           </g>
@@ -71,6 +94,10 @@ function Plot({ rows, value, label }: { rows: readonly UsageRow[]; value: (row: 
       })}
     </svg>
   );
+}
+
+function dayOrMonth(key: string): string {
+  return key.length > 7 ? day(key) : month(key);
 }
 
 /** Words at an edge grow inwards. */
@@ -120,6 +147,9 @@ export default function UsagePage() {
   }, []);
   const most = useMedia(PHONE) ? DAYS_ON_A_PHONE : DAYS;
   const days = useMemo(() => everyDay(found?.day ?? [], most), [found, most]);
+  const months = useMemo(() => everyMonth(found?.day ?? [], MONTHS), [found]);
+  const [byMonth, setByMonth] = useState(false);
+  const bars = byMonth ? months : days;
   const titles = new Map((sessions ?? []).map((row) => [row.id, row.title]));
   return (
     <Page title={t.usage} problem={problem} ready={found !== null}>
@@ -130,16 +160,25 @@ export default function UsagePage() {
           )}
           {found && found.day.length > 0 && (
             <>
+              {months.length > 1 && (
+                <div className="segmented" role="group" aria-label={t.barsOf}>
+                  {[false, true].map((value) => (
+                    <button key={String(value)} type="button" className="button small" aria-pressed={byMonth === value} onClick={() => setByMonth(value)}>
+                      {value ? t.months : t.daysWord}
+                    </button>
+                  ))}
+                </div>
+              )}
               <section>
-                <h2 className="section-title">{t.costByDay}</h2>
+                <h2 className="section-title">{byMonth ? t.costByMonth : t.costByDay}</h2>
                 <div className="card pad">
-                  <Plot rows={days} value={(row) => row.cost ?? 0} label={dollars} />
+                  <Plot rows={bars} value={(row) => row.cost ?? 0} label={dollars} />
                 </div>
               </section>
               <section>
-                <h2 className="section-title">{t.tokensByDay}</h2>
+                <h2 className="section-title">{byMonth ? t.tokensByMonth : t.tokensByDay}</h2>
                 <div className="card pad">
-                  <Plot rows={days} value={(row) => row.input_tokens + row.output_tokens} label={short} />
+                  <Plot rows={bars} value={(row) => row.input_tokens + row.output_tokens} label={short} />
                 </div>
               </section>
               <section>

@@ -1,6 +1,7 @@
 /** What stands over a file's lines: name, counts, mark, reasons for the red lane, heads of hunks (UI-26 … UI-28). */
 
-import { ChevronDown, ChevronRight, MessageSquarePlus, ShieldAlert, TriangleAlert } from "lucide-react";
+import { ChevronDown, ChevronRight, Eye, MessageSquarePlus, ShieldAlert, TriangleAlert } from "lucide-react";
+import { useFace } from "../app/place.tsx";
 import type { ReviewHunk } from "../state/hunks.ts";
 import { flagDetail, flagReason, hunkChosen, setHunk, type ChangedFile, type Choice } from "../state/review.ts";
 import { t } from "../text.ts";
@@ -39,6 +40,7 @@ function Facts({ file }: { file: ChangedFile }) {
 }
 
 export function FileHead({ file, open, comments, choice, onOpen, onChoice, viewed, onViewed }: HeadProps) {
+  const face = useFace();
   const Chevron = open ? ChevronDown : ChevronRight;
   return (
     <header>
@@ -63,14 +65,16 @@ export function FileHead({ file, open, comments, choice, onOpen, onChoice, viewe
       {file.kind !== "delete" && <Counts file={file} />}
       <label className="check viewed" title={t.viewedHint}>
         <input type="checkbox" checked={viewed} aria-label={t.viewedFile(file.path.slice(1))} onChange={() => onViewed(!viewed)} />
+        <Eye size={16} aria-hidden="true" />
         <span>{t.viewed}</span>
       </label>
-      <FileMark file={file} choice={choice} onChoice={onChoice} />
+      <FileMark file={file} choice={choice} onChoice={onChoice} word={face === "dev" ? t.landsWord : t.keepsWord} />
     </header>
   );
 }
 
 export function Notes({ file, onDecide }: { file: ChangedFile; onDecide?: () => void }) {
+  const face = useFace();
   const drift = file.uncertain ? t.uncertainText : file.drift === "conflict" ? t.conflictText : file.drift === "mergeable" ? t.mergeableText : null;
   return (
     <>
@@ -80,7 +84,8 @@ export function Notes({ file, onDecide }: { file: ChangedFile; onDecide?: () => 
             <span key={flag}>
               <ShieldAlert size={15} aria-hidden="true" />
               <span>
-                <strong>{flag === "tainted" ? t.taintedWord : flag}</strong> – {flagReason(flag)}
+                {(face === "dev" || flag === "tainted") && <strong>{flag === "tainted" ? t.taintedWord : flag} – </strong>}
+                {flagReason(flag)}
                 {flagDetail(flag, file.reasons[at]) && <span className="muted"> ({flagDetail(flag, file.reasons[at])})</span>}
                 {flag === "tainted" && file.taint.length > 0 && ` ${t.taintFrom(file.taint.join(", "))}`}
               </span>
@@ -119,7 +124,7 @@ export function HunkHead({ hunk, file, choice, current, onChoice, onComment }: H
   const on = hunkChosen(choice, file.path, hunk.id);
   return (
     <div className={`hunk-head ${current ? "current" : ""} ${on ? "" : "off"}`} data-hunk={hunk.id}>
-      <span className="grow clip">{hunk.heading}</span>
+      <span className="grow clip">{useFace() === "dev" ? hunk.heading : t.linesFrom(hunk.newStart, hunk.newLines)}</span>
       <button type="button" className="button small plain icon" aria-label={t.commentHunk} title={t.commentHunk} onClick={onComment}>
         <MessageSquarePlus size={14} aria-hidden="true" />
       </button>

@@ -6,7 +6,7 @@ import { api, ApiError } from "../api/client.ts";
 import type { Landing, Refused } from "../api/types.ts";
 import { Page } from "../app/page.tsx";
 import { useFace } from "../app/place.tsx";
-import { changedFiles, refusalReason, type ChangedFile } from "../state/review.ts";
+import { changedFiles, undoReason, type ChangedFile } from "../state/review.ts";
 import { ago, count, moment } from "../state/words.ts";
 import { t } from "../text.ts";
 import { Empty, Loading, Problem } from "../ui/kit.tsx";
@@ -109,7 +109,7 @@ function Row({ landing, onChange }: { landing: Landing; onChange: () => void }) 
           </p>
           {refused.map((row) => (
             <p key={row.path}>
-              <span className="mono">{row.path.replace(/^\//, "")}</span> – {refusalReason(row.reason)}
+              <span className="mono">{row.path.replace(/^\//, "")}</span> – {undoReason(row.reason)}
             </p>
           ))}
         </Problem>

@@ -4,6 +4,7 @@ import { ChevronDown, ChevronRight, ShieldAlert, X } from "lucide-react";
 import { useEffect, useMemo, useRef, useState } from "react";
 import { Virtuoso, type VirtuosoHandle } from "react-virtuoso";
 import { fileMark, flagReason, isByItself, setAll, setFile, type ChangedFile, type Choice } from "../state/review.ts";
+import { thousands } from "../state/words.ts";
 import { t } from "../text.ts";
 import { IconButton } from "../ui/kit.tsx";
 
@@ -47,7 +48,7 @@ export function Counts({ file }: { file: ChangedFile }) {
   if (file.added + file.removed === 0) return null;
   return (
     <span className="counts">
-      <span className="plus">+{file.added}</span> <span className="minus">−{file.removed}</span>
+      <span className="plus">+{thousands(file.added)}</span> <span className="minus">−{thousands(file.removed)}</span>
     </span>
   );
 }
@@ -58,10 +59,10 @@ interface MarkProps {
   onChoice: (choice: Choice) => void;
 }
 
-export function FileMark({ file, choice, onChoice }: MarkProps) {
+export function FileMark({ file, choice, onChoice, word }: MarkProps & { word?: string }) {
   const mark = fileMark(choice, file);
   return (
-    <label className="check">
+    <label className={word ? "check mark" : "check"} title={word ? t.markHint : undefined}>
       <input
         type="checkbox"
         aria-label={t.choose(file.path.slice(1))}
@@ -71,6 +72,7 @@ export function FileMark({ file, choice, onChoice }: MarkProps) {
         }}
         onChange={() => onChoice(setFile(choice, file, mark !== "all"))}
       />
+      {word && <span>{word}</span>}
     </label>
   );
 }
@@ -147,17 +149,21 @@ export function ChangeTree({ files, choice, current, open, onChoice, onPick, onC
   return (
     <aside className={`change-tree ${open ? "" : "shut"}`} aria-label={t.changedFiles} onKeyDown={(event) => event.key === "Escape" && onClose()}>
       <div className="tree-head">
-        <label className="check grow">
-          <input
-            type="checkbox"
-            checked={all}
-            ref={(input) => {
-              if (input) input.indeterminate = some;
-            }}
-            onChange={() => onChoice(setAll(choice, files, !all))}
-          />
-          <span>{t.allFiles(ordinary.length)}</span>
-        </label>
+        {ordinary.length === 0 ? (
+          <span className="grow">{t.eachByItself(files.length)}</span>
+        ) : (
+          <label className="check grow">
+            <input
+              type="checkbox"
+              checked={all}
+              ref={(input) => {
+                if (input) input.indeterminate = some;
+              }}
+              onChange={() => onChoice(setAll(choice, files, !all))}
+            />
+            <span>{t.allFiles(ordinary.length)}</span>
+          </label>
+        )}
         <span className="phone-only">
           <IconButton icon={X} label={t.close} onClick={onClose} />
         </span>

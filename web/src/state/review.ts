@@ -379,6 +379,12 @@ export function gravestFirst(files: readonly ChangedFile[]): ChangedFile[] {
   return [...files].sort((a, b) => STRICTNESS.indexOf(b.grade) - STRICTNESS.indexOf(a.grade));
 }
 
+/** Why a landing was not taken back. To undo is to bring an older version in: who changed what is the other way round. */
+export function undoReason(reason: string): string {
+  const since = ["both_modified", "both_created", "delete_modify", "modify_delete", "binary", "mode", "symlink"];
+  return refusalReason(since.includes(reason) ? "changed_since" : reason);
+}
+
 export function refusalReason(reason: string): string {
   if (t.refusals[reason]) return t.refusals[reason];
   return /accept|flag/.test(reason) ? t.acceptItself(reason) : reason;

@@ -67,6 +67,17 @@ export function day(key: string, withYear = false): string {
   return new Date(year, month - 1, date).toLocaleDateString(undefined, { month: "short", day: "numeric", ...(withYear ? { year: "numeric" } : {}) });
 }
 
+/** 50000 → "50,000". */
+export function thousands(value: number): string {
+  return number.format(value);
+}
+
+/** "2026-11" → "Nov 2026", by the browser's locale. */
+export function month(key: string): string {
+  const [year = 0, number = 1] = key.split("-").map(Number);
+  return new Date(year, number - 1, 1).toLocaleDateString(undefined, { month: "short", year: "numeric" });
+}
+
 export function count(value: number, one: string, many: string): string {
   return `${number.format(value)} ${value === 1 ? one : many}`;
 }

@@ -8,6 +8,7 @@ export const review = {
   changedFiles: "Changed files",
   changedWord: "changed",
   allFiles: (value: number) => `All ${plural(value, "file", "files")}`,
+  eachByItself: (value: number) => `${plural(value, "file", "files")}, each ticked by itself`,
   redLane: "Needs its own review",
   foldedTitle: "Caches and ignored files",
   foldedRow: (files: number, bytes: string) => `${files.toLocaleString("en")} ${files === 1 ? "file" : "files"}, ${bytes}`,
@@ -31,6 +32,10 @@ export const review = {
   viewed: "Viewed",
   viewedFile: (path: string) => `Viewed ${path}`,
   viewedHint: "You have seen this file. It folds, and opens again when the agent changes it",
+  markHint: "What is ticked goes into your directory",
+  landsWord: "Land",
+  keepsWord: "Keep",
+  linesFrom: (first: number, count: number) => (count > 1 ? `Lines ${first} to ${first + count - 1}` : count === 1 ? `Line ${first}` : `After line ${first}`),
   viewedOf: (seen: number, all: number) => `${seen} of ${all} viewed`,
   keys: "Keyboard",
   keyList: [

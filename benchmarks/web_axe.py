@@ -1,0 +1,107 @@
+"""What axe finds on every page and state: both faces, both themes, five widths, zoom 200 % (UI-36, UI-37).
+
+Here: going through the states and judging them. Not here: the states (tests/support/page_states.py), what the
+server holds (tests/support/page_stories.py), the small part of this that every test run does
+(tests/web/test_quality.py).
+
+    python benchmarks/web_axe.py [--only PATTERN] [--face user|dev] [--theme light|dark] [--widths 320,1440] [--json]
+
+Each state is brought about once per face and theme, then looked at in every width; zoom 200 % is a window of 720 by
+450 points with two dots to each. Counted are findings of the impact serious or critical, and pages that are wider
+than their window. Exit code 1 for any of them, or a state that cannot be reached. About 25 minutes for everything.
+"""
+
+import argparse
+import asyncio
+import json
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from time import perf_counter
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+
+from playwright.async_api import Browser, Error, async_playwright, expect  # noqa: E402 - after the path
+from support.fake_models import FakeModels  # noqa: E402
+from support.live_server import live_server  # noqa: E402
+from support.page_states import State, wanted  # noqa: E402
+from support.page_stories import Stage, filled  # noqa: E402
+from support.web_actions import serious_findings  # noqa: E402
+
+WIDTHS = (320, 390, 768, 1024, 1440)
+ZOOMED = (720, 450)
+Found = list[str]
+
+
+async def judged(browser: Browser, stage: Stage, state: State, face: str, asked: argparse.Namespace) -> Found:
+    """One state in one face and theme, in every width."""
+    sizes = [(width, 800) for width in asked.widths if state.phone or width > 860] + [ZOOMED]
+    found: Found = []
+    for dots, some in ((1, sizes[:-1]), (2, sizes[-1:])):
+        context = await browser.new_context(
+            base_url=stage.server.address, viewport={"width": some[-1][0], "height": some[-1][1]},
+            color_scheme=asked.theme, reduced_motion="reduce", device_scale_factor=dots,
+        )  # fmt: skip
+        context.set_default_timeout(20_000)
+        page = await context.new_page()
+        where = f"{state.name} {'dev' if face else 'user'} {asked.theme}"
+        try:
+            await state.reach(page, stage, face)
+            for width, height in some:
+                await page.set_viewport_size({"width": width, "height": height})
+                found += [f"{where} {width}x{dots}: {one}" for one in await serious_findings(page)]
+                wide = await page.evaluate("document.documentElement.scrollWidth")
+                if wide > width:
+                    found.append(f"{where} {width}x{dots}: {wide} wide")
+        except (Error, AssertionError) as error:
+            found.append(f"{where} x{dots}: not reached: {str(error).splitlines()[0]}")
+        await context.close()
+    return found
+
+
+async def run(asked: argparse.Namespace) -> tuple[int, Found]:
+    """Go through everything that was asked for; how many states, and what was found."""
+    found: Found = []
+    count = 0
+    themes = (asked.theme,) if asked.theme else ("light", "dark")
+    with tempfile.TemporaryDirectory() as place, FakeModels() as fake:
+        async with live_server(Path(place), fake, scheduler__enabled=True) as server:
+            stage = await filled(server, fake)
+            async with async_playwright() as playwright:
+                chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+                browser = await playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+                for state in wanted(asked.only):
+                    for face in state.faces:
+                        if asked.face and (asked.face == "dev") != bool(face):
+                            continue
+                        for asked.theme in themes:
+                            count += 1
+                            found += await judged(browser, stage, state, face, asked)
+                await browser.close()
+    return count, found
+
+
+def main() -> int:
+    """Judge, print what was found, return the exit code."""
+    parser = argparse.ArgumentParser(description="axe on every page and state.")
+    parser.add_argument("--only", default="", metavar="PATTERN")
+    parser.add_argument("--face", choices=("user", "dev"), default=None)
+    parser.add_argument("--theme", choices=("light", "dark"), default=None)
+    parser.add_argument("--widths", type=lambda text: [int(one) for one in text.split(",")], default=list(WIDTHS))
+    parser.add_argument("--json", action="store_true")
+    asked = parser.parse_args()
+    expect.set_options(timeout=20_000)  # what is not there then is said, and the others go on
+    began = perf_counter()
+    count, found = asyncio.run(run(asked))
+    if asked.json:
+        print(json.dumps({"states": count, "found": found}))
+    else:
+        print(*found, sep="\n")
+        print(f"{count} states in {perf_counter() - began:.0f} s, {len(found)} findings")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
