@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from bowerbird.channels.attribution import header, without_brackets
 from bowerbird.channels.contract import IncomingMessage, Rejected
+from bowerbird.channels.diff_messages import as_comment
 from bowerbird.core.errors import InvalidArgument
 from bowerbird.core.messages import BlobSource, ImageBlock, TextBlock, block_to_data
 from bowerbird.core.threads import in_thread, to_thread
@@ -94,6 +95,7 @@ class Desk:
         thread_id = await self.thread(message)
         blocks = [*await self._images(message)]
         files = await self._files(thread_id, message)
+        text = await as_comment(self._sessions, thread_id, message, text)
         words = "\n".join(filter(None, [without_brackets(text), *(f"[file: {path}]" for path in files)]))
         content = [block_to_data(TextBlock(words))] if words else []
         return await self._sessions.submit(

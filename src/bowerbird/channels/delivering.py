@@ -17,6 +17,7 @@ from sqlalchemy import Connection
 
 from bowerbird.channels.cards import CardDesk, Face, card_of
 from bowerbird.channels.contract import Channel, Gone, Rejected, RetryLater
+from bowerbird.channels.details import DetailCards
 from bowerbird.channels.live import LiveAnswers
 from bowerbird.channels.request_cards import RequestCards, RetryCards, face_of
 from bowerbird.channels.review_cards import ReviewCards
@@ -40,13 +41,14 @@ NO_REPLY = "NO_REPLY"
 
 @dataclass(frozen=True, slots=True)
 class _Message:
-    """One part on its way: of which parcel, in answer to what, in place of which message."""
+    """One part on its way: of which parcel, in answer to what, in place of which message, as which card."""
 
     key: str
     number: int
     reply_to: str | None
     edits: str | None
     silent: bool
+    card: CardRow | None = None
 
 
 class ChannelDeliverer:
@@ -61,6 +63,7 @@ class ChannelDeliverer:
         review: ReviewCards,
         requests: RequestCards,
         live: LiveAnswers,
+        details: DetailCards,
     ) -> None:
         self._sessions = sessions
         self._store = sessions.store
@@ -69,6 +72,7 @@ class ChannelDeliverer:
         self._review = review
         self._requests = requests
         self._live = live
+        self._details = details
 
     @property
     def door(self) -> str:
@@ -112,13 +116,15 @@ class ChannelDeliverer:
         sent = await self._store.read(lambda c: sent_parts(c, self.door, key))
         reply_to = None if is_schedule else await self._asked_by(turn_id)
         parts = list(self._channel.parts(text))
-        for number, part in enumerate(parts[:1] if len(parts) > MOST_PARTS else parts):
+        shown = parts[:1] if len(parts) > MOST_PARTS else parts
+        for number, part in enumerate(shown):
             if number not in sent:
-                first = number == 0
+                first, last = number == 0, number == len(shown) - 1
                 # The message that showed the answer as it was written becomes its first part.
                 edits = await self._live.settled(turn_id) if first else None
-                message = _Message(key, number, reply_to if first and edits is None else None, edits, silent)
-                await self._part(address, part, message)
+                reply = reply_to if first and edits is None else None
+                card = await self._details_of(address, turn_id) if last else None
+                await self._part(address, part, _Message(key, number, reply, edits, silent, card))
         if len(parts) > MOST_PARTS and FILE_PART not in sent:
             await self._whole(address, text)
             await self._store.write(lambda c: note_sent(c, self.door, key, FILE_PART, ""))
@@ -126,8 +132,19 @@ class ChannelDeliverer:
             await self._summary(address, turn_id, key, silent=silent)
         return None
 
+    async def _details_of(self, address: str, turn_id: str) -> CardRow | None:
+        turn = await self._store.read(lambda c: find_turn(c, turn_id))
+        return None if turn is None else await self._details.card(address, turn.thread_id, turn_id)
+
     async def _part(self, address: str, part: str, message: "_Message") -> None:
         async def send(*, is_plain: bool) -> str:
+            if message.card is not None:
+                face = Face(part, DetailCards.rows, is_plain=is_plain, is_part=True)
+                shown = await self._cards.show(
+                    address, face, message.card, reply_to=message.reply_to, silent=message.silent,
+                    edits=message.edits,
+                )  # fmt: skip
+                return shown or ""
             sent = await self._channel.send(
                 address, part, reply_to_message_id=message.reply_to, edit_message_id=message.edits,
                 disable_notification=message.silent, is_plain=is_plain,

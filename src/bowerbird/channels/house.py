@@ -14,8 +14,9 @@ from bowerbird.channels.accepting import Desk
 from bowerbird.channels.admission import Role
 from bowerbird.channels.cards import CardDesk
 from bowerbird.channels.commands import Command, Commands
-from bowerbird.channels.contract import Channel, ChannelError
+from bowerbird.channels.contract import Channel, ChannelError, NotInstalled
 from bowerbird.channels.delivering import ChannelDeliverer
+from bowerbird.channels.details import DetailCards
 from bowerbird.channels.facts import Facts
 from bowerbird.channels.live import LiveAnswers, LiveRules
 from bowerbird.channels.people import People
@@ -26,7 +27,8 @@ from bowerbird.channels.review_commands import ReviewCommands
 from bowerbird.channels.router import Router
 from bowerbird.channels.session_commands import SessionCommands
 from bowerbird.channels.speaking import Speaker
-from bowerbird.core.errors import BowerbirdError, ConfigError
+from bowerbird.channels.waiting import WaitingMarks
+from bowerbird.core.errors import BowerbirdError
 from bowerbird.core.events import ApprovalAnswer
 from bowerbird.core.tasks import Tasks
 from bowerbird.core.timestamps import to_iso
@@ -80,6 +82,8 @@ class House:
         self.review = ReviewCards(sessions, self.cards, self.desk, name)
         self.requests = RequestCards(sessions, self.cards, name)
         self.live = LiveAnswers(sessions, channel, rules.live)
+        self.waiting = WaitingMarks(sessions, channel)
+        details = DetailCards(sessions, self.cards, channel, rules.live)
         self.people = People(sessions.store, name, rules.listed)
         self.commands = Commands()
         landed = LandedCards(sessions, name)
@@ -88,12 +92,13 @@ class House:
         self.commands.add(*around.extra(name))
         for kind, handler in (
             (ReviewCards.kind, self.review), (LandedCards.kind, landed), (RequestCards.kind, self.requests),
-            (RetryCards.kind, RetryCards(sessions)),
+            (RetryCards.kind, RetryCards(sessions)), (DetailCards.kind, details),
         ):  # fmt: skip
             self.cards.handle(kind, handler)
         self.router = Router(
             sessions.store, channel, people=self.people, desk=self.desk, cards=self.cards,
             commands=self.commands, speaker=Speaker(channel, self.cards), trigger=rules.trigger,
+            accepted=self.waiting.accepted,
         )  # fmt: skip
         self.deliverer = ChannelDeliverer(
             sessions,
@@ -102,6 +107,7 @@ class House:
             review=self.review,
             requests=self.requests,
             live=self.live,
+            details=details,
         )
 
 
@@ -137,8 +143,9 @@ class Channels(SessionPart):
         self._store = sessions.store
         try:
             made = self._made()
-        except ConfigError as error:  # its library is missing, say: whoever talks otherwise is served
+        except NotInstalled as error:  # whoever talks otherwise is served
             _log.error("chat channels do not run: %s", error)
+            await self._note(error.channel, "failed", str(error))
             return
         self.houses = tuple(House(channel, rules, around) for channel, rules in made)
         for house in self.houses:
@@ -159,6 +166,7 @@ class Channels(SessionPart):
             except (BowerbirdError, OSError) as error:
                 _log.warning("channel %s did not end well: %s", house.channel.name, error)
             await house.live.stop()
+            await house.waiting.stop()
             await house.router.stop()
 
     async def _keep(self, house: House) -> None:
@@ -192,6 +200,7 @@ class Channels(SessionPart):
         """Take what this process tells viewers; returns at once."""
         for house in self.houses:
             house.live.heard(published)
+            house.waiting.heard(published)
         event = published.event
         if isinstance(event, ApprovalAnswer) and self.houses:
             self._tasks.spawn(self._answered(published.thread_id, event))

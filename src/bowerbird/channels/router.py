@@ -27,6 +27,7 @@ from bowerbird.core.forms import decode
 from bowerbird.core.ids import new_id
 from bowerbird.core.json_text import json_text
 from bowerbird.core.tasks import Tasks
+from bowerbird.sessions.values import Receipt
 from bowerbird.store.channels.updates import (
     MOST_ATTEMPTS,
     UpdateRow,
@@ -61,6 +62,7 @@ class Router:
 
     Args:
         trigger: returns the word that calls the agent in groups, as it is now.
+        accepted: told of each message that became an input; returns at once.
     """
 
     def __init__(
@@ -74,6 +76,7 @@ class Router:
         commands: Commands,
         speaker: Speaker,
         trigger: Callable[[], str],
+        accepted: Callable[[IncomingMessage, Receipt], None],
     ) -> None:
         self._store = store
         self._channel = channel
@@ -83,6 +86,7 @@ class Router:
         self._commands = commands
         self._speaker = speaker
         self._trigger = trigger
+        self._accepted = accepted
         self._tasks = Tasks(f"chats of {channel.name}")
         self._lines: dict[str, Line] = {}
         self._has_stopped = False
@@ -270,7 +274,7 @@ class Router:
     async def _accept(self, message: IncomingMessage, text: str) -> None:
         """Make a message a turn, or say why it cannot be one."""
         try:
-            await self._desk.submit(message, text)
+            self._accepted(message, await self._desk.submit(message, text))
         except StoreError:
             raise
         except QueueFull as error:
