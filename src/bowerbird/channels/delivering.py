@@ -36,7 +36,6 @@ MOST_PARTS = 10  # beyond them: the first, and the whole as a file
 SUMMARY_PART = 1000
 FILE_PART = 1001
 WHOLE_NAME = "answer.md"
-NO_REPLY = "NO_REPLY"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +92,7 @@ class ChannelDeliverer:
                 case "error":
                     return await self._error(address, parcel, key, turn_id)
                 case "file":
-                    return await self._file(address, parcel, turn_id)
+                    return await self._file(address, parcel, key, turn_id)
                 case _:
                     return await self._answer(address, parcel, key, turn_id)
         except RetryLater as error:
@@ -109,10 +108,7 @@ class ChannelDeliverer:
     async def _answer(self, address: str, parcel: Parcel, key: str, turn_id: str) -> str | None:
         text = str(parcel.content.get("text") or "")
         is_schedule = parcel.kind == "schedule"
-        notify = str(parcel.content.get("notify") or "silent")
-        if is_schedule and (text.strip() == NO_REPLY or notify == "never"):
-            return None
-        silent = is_schedule and notify != "loud"
+        silent = is_schedule and parcel.content.get("silent") is not False
         sent = await self._store.read(lambda c: sent_parts(c, self.door, key))
         reply_to = None if is_schedule else await self._asked_by(turn_id)
         parts = list(self._channel.parts(text))
@@ -219,18 +215,26 @@ class ChannelDeliverer:
         face = Face(text, RetryCards.rows if turn is not None else ())
         return await self._show(address, face, card, key, 0, reply_to=await self._asked_by(turn_id))
 
-    async def _file(self, address: str, parcel: Parcel, turn_id: str) -> str | None:
+    async def _file(self, address: str, parcel: Parcel, key: str, turn_id: str) -> str | None:
         """Send a file of the branch, copied out of it first: nothing else can be named (AS-24)."""
         turn = await self._store.read(lambda c: find_turn(c, turn_id))
         path, caption = str(parcel.content.get("path") or ""), str(parcel.content.get("caption") or "")
-        if turn is None:
+        sent = await self._store.read(lambda c: sent_parts(c, self.door, key))
+        if turn is None or 0 in sent:
             return None
-        branch = await self._sessions.branch(turn.thread_id)
+        await self._send_file(address, turn.thread_id, path, caption)
+        await self._store.write(lambda c: note_sent(c, self.door, key, 0, ""))
+        return None
+
+    async def _send_file(self, address: str, thread_id: str, path: str, caption: str) -> None:
+        branch = await self._sessions.branch(thread_id)
         try:
             content = await branch.read_bytes(path)
-        except BowerbirdError:
+        except StoreError:
+            raise
+        except BowerbirdError:  # it was deleted since, or is hidden
             await self._channel.send(address, f"File not found: {path}", is_plain=True)
-            return None
+            return
         directory = Path(await to_thread(tempfile.mkdtemp, prefix="bowerbird-"))
         copy = directory / Path(path).name
 
@@ -244,7 +248,6 @@ class ChannelDeliverer:
             await self._channel.send_file(address, copy, caption)
         finally:
             await to_thread(gone)
-        return None
 
     # ------------------------------------------------------------ common
 

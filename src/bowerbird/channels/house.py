@@ -7,9 +7,10 @@ making a channel from settings (`make.py`), any of the pieces.
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
+from bowerbird.agent.turn import TurnRun
 from bowerbird.channels.accepting import Desk
 from bowerbird.channels.admission import Role
 from bowerbird.channels.cards import CardDesk
@@ -25,6 +26,7 @@ from bowerbird.channels.request_cards import RequestCards, RetryCards
 from bowerbird.channels.review_cards import LandedCards, ReviewCards
 from bowerbird.channels.review_commands import ReviewCommands
 from bowerbird.channels.router import Router
+from bowerbird.channels.sending_files import file_tool
 from bowerbird.channels.session_commands import SessionCommands
 from bowerbird.channels.speaking import Speaker
 from bowerbird.channels.waiting import WaitingMarks
@@ -35,6 +37,7 @@ from bowerbird.core.timestamps import to_iso
 from bowerbird.sessions.live.hub import Published
 from bowerbird.sessions.parts import SessionPart
 from bowerbird.sessions.service import SessionService
+from bowerbird.sessions.turn_maker import TurnContext
 from bowerbird.sessions.values import NewSession
 from bowerbird.store.channels.cards import forget_cards
 from bowerbird.store.channels.updates import forget_updates
@@ -154,6 +157,14 @@ class Channels(SessionPart):
         if self.houses:
             sessions.live.relay(self._heard)
             self._tasks.spawn(self._tidy())
+
+    async def join(self, run: TurnRun, context: TurnContext) -> TurnRun:
+        """Let a chat's turn send files there."""
+        session = context.session
+        names = [house.channel.name for house in self.houses if house.channel.files]
+        if self._store is None or session.channel not in names or session.kind == "teammate":
+            return run
+        return replace(run, tools=run.tools.with_(file_tool(context, self._store.write)))
 
     async def stop(self, grace_s: float) -> None:
         """Receive nothing more; what was accepted is carried out after the next start."""
