@@ -97,5 +97,6 @@ class DetailCards:
 
 def _is_worth_it(event: StepEvent) -> bool:
     if isinstance(event, AssistantStep):
-        return any(isinstance(block, ThinkingBlock) and block.thinking.strip() for block in event.message.content)
+        thoughts = [block.thinking for block in event.message.content if isinstance(block, ThinkingBlock)]
+        return any(thought.strip() for thought in thoughts)
     return isinstance(event, ToolIntent | SubagentStart)

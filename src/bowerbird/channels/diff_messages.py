@@ -6,7 +6,7 @@ patch (`review_cards.py`), the form of a comment (`sessions/inbox/comments.py`).
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import msgspec
@@ -53,7 +53,7 @@ class Place:
     side: Side
     line: int
     end_line: int | None
-    text: str = ""
+    text: str = field(default="", repr=False)
 
 
 def messages_of(patch: str, more: str = "") -> list[DiffMessage]:
@@ -91,7 +91,7 @@ def places_of(lines: Iterable[Line]) -> list[Place]:
 
     Example:
         >>> places_of([Line("a", "new", 3, "x"), Line("a", "new", 4, "y"), Line("b", "old", 1, "z")])
-        [Place(path='a', side='new', line=3, end_line=4, text=''), Place(path='b', side='old', line=1, end_line=1, text='')]
+        [Place(path='a', side='new', line=3, end_line=4), Place(path='b', side='old', line=1, end_line=1)]
     """
     found: list[Place] = []
     kept = list(lines)
@@ -101,7 +101,11 @@ def places_of(lines: Iterable[Line]) -> list[Place]:
         if line.side == "old" and line.path in has_new:
             continue
         last = found[-1] if found else None
-        if last is not None and (last.path, last.side, last.end_line) == (line.path, line.side, line.number - 1):
+        if last is not None and (last.path, last.side, last.end_line) == (
+            line.path,
+            line.side,
+            line.number - 1,
+        ):
             found[-1] = replace(last, end_line=line.number)
         else:
             found.append(Place(line.path, line.side, line.number, line.number))
@@ -140,7 +144,6 @@ async def as_comment(sessions: SessionService, thread_id: str, message: Incoming
 
 def kept_card(card: CardRow, lines: Iterable[Line]) -> CardRow:
     """Return the row that remembers the lines of a message."""
-    import msgspec
 
     rows = [[line.path, line.side, line.number, line.text[:MATCH_CHARS]] for line in lines]
     return msgspec.structs.replace(card, body={"lines": rows})

@@ -9,11 +9,14 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 from bowerbird.agent.turn import TurnRun
 from bowerbird.channels.accepting import Desk
 from bowerbird.channels.admission import Role
 from bowerbird.channels.cards import CardDesk
+from bowerbird.channels.claude_mode import ClaudeMode, ClaudeRules
+from bowerbird.channels.claude_states import ClaudeStates
 from bowerbird.channels.commands import Command, Commands
 from bowerbird.channels.contract import Channel, ChannelError, NotInstalled
 from bowerbird.channels.delivering import ChannelDeliverer
@@ -43,6 +46,7 @@ from bowerbird.store.channels.cards import forget_cards
 from bowerbird.store.channels.updates import forget_updates
 from bowerbird.store.store import Store
 
+CLAUDE_IS_OFF = "Claude Code is off here; set claude_code.enabled to true."
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 5.0, 300.0
 HOUR_S = 3600.0
 
@@ -64,6 +68,7 @@ class Surroundings:
 
     Attributes:
         sessions: of the process. facts: what chats show. defaults: what a new chat's session begins with.
+        claude: what settings say of Claude Code now. claude_file: states of an earlier program.
         extra: further commands of a channel, say those of the schedule.
     """
 
@@ -72,6 +77,8 @@ class Surroundings:
     defaults: Callable[[], NewSession]
     extra: Callable[[str], Iterable[Command]] = lambda _: ()
     tier: str = ""
+    claude: Callable[[], ClaudeRules] = lambda: ClaudeRules(None, Path(), why=CLAUDE_IS_OFF)
+    claude_file: Path | None = None
 
 
 class House:
@@ -93,15 +100,18 @@ class House:
         SessionCommands(sessions, self.desk, around.facts, around.tier).add_to(self.commands)
         ReviewCommands(sessions, self.desk, self.cards, self.review, landed).add_to(self.commands)
         self.commands.add(*around.extra(name))
+        states = ClaudeStates(sessions.store, name, around.claude_file)
+        claude = ClaudeMode(sessions, name, self.desk, states, around.claude)
+        claude.add_to(self.commands)
         for kind, handler in (
             (ReviewCards.kind, self.review), (LandedCards.kind, landed), (RequestCards.kind, self.requests),
-            (RetryCards.kind, RetryCards(sessions)), (DetailCards.kind, details),
+            (RetryCards.kind, RetryCards(sessions)), (DetailCards.kind, details), (ClaudeMode.kind, claude),
         ):  # fmt: skip
             self.cards.handle(kind, handler)
         self.router = Router(
             sessions.store, channel, people=self.people, desk=self.desk, cards=self.cards,
             commands=self.commands, speaker=Speaker(channel, self.cards), trigger=rules.trigger,
-            accepted=self.waiting.accepted,
+            accepted=self.waiting.accepted, claude=claude,
         )  # fmt: skip
         self.deliverer = ChannelDeliverer(
             sessions,

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from bowerbird.channels.accepting import Desk
 from bowerbird.channels.admission import Role
 from bowerbird.channels.cards import CardDesk
+from bowerbird.channels.claude_mode import ClaudeMode
 from bowerbird.channels.commands import Commands, parsed
 from bowerbird.channels.contract import Channel, ChannelError, IncomingMessage, Rejected
 from bowerbird.channels.people import People
@@ -43,6 +44,7 @@ from bowerbird.store.channels.updates import (
 from bowerbird.store.store import Store
 
 MOST_WAITING = 100  # updates of one chat that are kept to be carried out
+NO_PICTURES = "Pictures and files cannot be given to Claude Code here."
 AGAIN_S = 5.0  # until what the database could not take is tried again
 
 _log = logging.getLogger(__name__)
@@ -63,6 +65,7 @@ class Router:
     Args:
         trigger: returns the word that calls the agent in groups, as it is now.
         accepted: told of each message that became an input; returns at once.
+        claude: takes what people in its mode write.
     """
 
     def __init__(
@@ -77,6 +80,7 @@ class Router:
         speaker: Speaker,
         trigger: Callable[[], str],
         accepted: Callable[[IncomingMessage, Receipt], None],
+        claude: ClaudeMode,
     ) -> None:
         self._store = store
         self._channel = channel
@@ -87,6 +91,7 @@ class Router:
         self._speaker = speaker
         self._trigger = trigger
         self._accepted = accepted
+        self._claude = claude
         self._tasks = Tasks(f"chats of {channel.name}")
         self._lines: dict[str, Line] = {}
         self._has_stopped = False
@@ -97,6 +102,7 @@ class Router:
     async def start(self) -> None:
         """Carry out what was accepted and not finished."""
         self._has_stopped = False
+        await self._claude.start()
         for row in await self._store.read(lambda c: waiting_updates(c, self._channel.name)):
             self._begin(row, decode(row.body, IncomingMessage))
 
@@ -146,7 +152,8 @@ class Router:
             text = meant(message, self._trigger())
             if text is None or not (text or message.media or message.images or message.image_base64):
                 return
-            if not message.media and not self._waiting(message.chat_id):
+            is_plain = not message.media and not self._claude.takes(message, role)
+            if is_plain and not self._waiting(message.chat_id):
                 line = self._join(message.chat_id)
                 try:
                     async with line.lock:
@@ -236,8 +243,8 @@ class Router:
                 asked = message if message.kind == "command" else replace(message, text="/new")
                 answer = await self._commands.run(asked, role, is_again=is_again)
                 await self._speaker.answer(message, answer)
-            else:
-                await self._complete(message)
+            elif (done := await self._completed(message)) is not None:
+                await self._said(done, role)
         except StoreError:
             raise
         except BowerbirdError as error:
@@ -253,17 +260,23 @@ class Router:
             except ChannelError as error:
                 _log.info("%s: a press was not acknowledged: %s", self._channel.name, error)
 
-    async def _complete(self, message: IncomingMessage) -> None:
+    async def _completed(self, message: IncomingMessage) -> IncomingMessage | None:
+        """Return a message with what it brought; None where the sender was told why there is none."""
         try:
-            message = await self._channel.complete(message)
+            return await self._channel.complete(message)
         except Rejected as error:
             card = VoiceAgain.card(message, await self._desk.known(message.chat_id) or "")
             face = VoiceAgain.face(str(error), message)
             await self._speaker.say(message.chat_id, face, card, reply_to=message.message_id)
-            return
+            return None
+
+    async def _said(self, message: IncomingMessage, role: Role) -> None:
         text = meant(message, self._trigger()) or message.transcript
         has_more = message.images or message.image_base64 or message.files or message.file_path
-        if text or has_more:
+        if self._claude.takes(message, role):
+            answer = NO_PICTURES if has_more else await self._claude.said(message, text) if text else None
+            await self._speaker.answer(message, answer)
+        elif text or has_more:
             await self._accept(message, text)
 
     async def _accept_new(self, message: IncomingMessage, text: str) -> None:
@@ -289,7 +302,7 @@ class Router:
 
     def _is_ordered(self, message: IncomingMessage) -> bool:
         if message.kind == "message":
-            return True
+            return self._claude.is_ordered(message)
         return message.kind == "command" and self._commands.is_ordered(message.text)
 
     def _waiting(self, chat_id: str) -> int:

@@ -151,7 +151,7 @@ class Sender:
             raise unknown_answer(error) from None
 
     async def react(self, chat_id: str, message_id: str, emoji: str) -> None:
-        """Set the bot's reaction to a message, "" for none; one that is gone is no error. Raises like `send`."""
+        """Set the bot's reaction to a message, "" for none; no error where it is gone. Raises like `send`."""
         to, number = address_of(chat_id), _number(message_id)
         if number is None:
             return

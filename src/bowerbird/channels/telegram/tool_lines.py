@@ -123,11 +123,16 @@ def about(arguments: Mapping[str, Any], hide: Callable[[str], str] = str) -> str
     for key, value in arguments.items():
         if isinstance(value, str) and key in _PATTERNS:
             return one_line(hide(value), 60)
-    return next((one_line(hide(value), 70) for value in arguments.values() if isinstance(value, str) and value), "")
+    texts = (value for value in arguments.values() if isinstance(value, str) and value)
+    return next((one_line(hide(text), 70) for text in texts), "")
 
 
 def detail_pages(events: Iterable[object], hide: Callable[[str], str] = str) -> list[str]:
-    """Return what *Details* opens: parts for `send`, at most twenty; `hide` takes secrets out, before anything is cut."""
+    """Return what *Details* opens: parts for `send`, at most twenty.
+
+    Args:
+        hide: takes secrets out, before anything is cut.
+    """
     runs: list[Run] = []
     for event in events:
         if isinstance(event, AssistantStep):
