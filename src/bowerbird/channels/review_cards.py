@@ -153,7 +153,7 @@ class ReviewCards:
                 else ""
             )
         await self._sessions.submit(
-            press.card.thread_id, words, self._channel, self._desk.sender(press.message),
+            press.card.thread_id, words, self._channel, self._desk.sender(press.message, press.role),
             f"{press.card.card_id}:merge",
         )  # fmt: skip
         said = "I asked the agent to merge. A new summary follows its answer."

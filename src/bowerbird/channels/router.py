@@ -157,7 +157,7 @@ class Router:
                 line = self._join(message.chat_id)
                 try:
                     async with line.lock:
-                        await self._accept_new(message, text)
+                        await self._accept_new(message, text, role)
                 finally:
                     self._leave(message.chat_id, line)
                 return
@@ -277,17 +277,17 @@ class Router:
             answer = NO_PICTURES if has_more else await self._claude.said(message, text) if text else None
             await self._speaker.answer(message, answer)
         elif text or has_more:
-            await self._accept(message, text)
+            await self._accept(message, text, role)
 
-    async def _accept_new(self, message: IncomingMessage, text: str) -> None:
+    async def _accept_new(self, message: IncomingMessage, text: str, role: Role) -> None:
         key, name = message.dedupe_key, self._channel.name
         if not await self._store.read(lambda c: is_known(c, name, key)):
-            await self._accept(message, text)
+            await self._accept(message, text, role)
 
-    async def _accept(self, message: IncomingMessage, text: str) -> None:
+    async def _accept(self, message: IncomingMessage, text: str, role: Role) -> None:
         """Make a message a turn, or say why it cannot be one."""
         try:
-            self._accepted(message, await self._desk.submit(message, text))
+            self._accepted(message, await self._desk.submit(message, text, role=role))
         except StoreError:
             raise
         except QueueFull as error:

@@ -134,7 +134,7 @@ class GatewayClaude:
 
     where = (
         "⚠ Claude Code works in your files themselves, through the host gateway: "
-        "what it changes is changed at once, and nothing of it waits for a landing."
+        "what it changes is changed at once, and waits for no landing."
     )
 
     def __init__(self, client: GatewayClient, program: str = "claude") -> None:
