@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from bowerbird.channels.cards import Face, Option
 from bowerbird.channels.claude_states import ClaudeState
-from bowerbird.channels.summary import plural, quoted
+from bowerbird.channels.summary import plain, plural, quoted
 from bowerbird.gateway.claude_code import ClaudeAnswer
 from bowerbird.gateway.claude_projects import Project, Talk
 
@@ -49,7 +49,7 @@ def talk_list(project: Project, found: Sequence[Talk], page: int, total: int, us
     rows: list[Sequence[Option]] = []
     for number, talk in enumerate(found, page * PAGE + 1):
         branch = f" · `{quoted(talk.branch)}`" if talk.branch else ""
-        lines.append(f"{number}. {_plain(talk.title)}\n   {age(talk.mtime)} · {talk.count} lines{branch}")
+        lines.append(f"{number}. {plain(talk.title)}\n   {age(talk.mtime)} · {talk.count} lines{branch}")
         rows.append((Option(f"{number}. {_cut(talk.title)}", "talk", talk.session_id, user),))
     rows += _turning(page, pages, "talks", user)
     rows.append((Option("New", "new", who=user), Option("Projects", "projects", who=user)))
@@ -123,11 +123,6 @@ def _turning(page: int, pages: int, verb: str, user: str) -> list[Sequence[Optio
 
 def _which(page: int, pages: int) -> str:
     return f" (page {page + 1} of {pages})" if pages > 1 else ""
-
-
-def _plain(text: str) -> str:
-    """Return a text whose signs format nothing."""
-    return "".join(f"\\{char}" if char in "\\`*_[]<>#~|" else char for char in text if char.isprintable())
 
 
 def _cut(text: str) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bowerbird.channels.cards import CardDesk, Face, Option, Outcome, Press, Rows, card_of
-from bowerbird.channels.summary import quoted
+from bowerbird.channels.summary import plain, quoted
 from bowerbird.core.errors import AlreadyAnswered, NoPendingRequest
 from bowerbird.core.events import ApprovalAnswer
 from bowerbird.sessions.service import SessionService
@@ -99,7 +99,7 @@ def quoted_input(text: str) -> str:
 def decided(face: Face, answer: ApprovalAnswer) -> Face:
     """Return how a question looks that has its answer. Pure."""
     said = SAID.get(answer.decision, "Answered")
-    by = f" by {quoted(answer.by)}" if answer.by else ""
+    by = f" by {plain(answer.by)}" if answer.by else ""
     return Face(f"{face.text}\n\n**{said}{by}.**")
 
 

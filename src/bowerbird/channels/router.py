@@ -45,6 +45,7 @@ from bowerbird.store.store import Store
 
 MOST_WAITING = 100  # updates of one chat that are kept to be carried out
 NO_PICTURES = "Pictures and files cannot be given to Claude Code here."
+FULL_S = 60.0
 AGAIN_S = 5.0  # until what the database could not take is tried again
 
 _log = logging.getLogger(__name__)
@@ -94,6 +95,7 @@ class Router:
         self._claude = claude
         self._tasks = Tasks(f"chats of {channel.name}")
         self._lines: dict[str, Line] = {}
+        self._told: dict[str, float] = {}  # chats that were told that nothing more is taken, and when
         self._has_stopped = False
         cards.handle(VoiceAgain.kind, VoiceAgain(self.again))
 
@@ -167,7 +169,7 @@ class Router:
     async def _keep(self, message: IncomingMessage) -> bool:
         """Keep an update and begin to carry it out; False when it was kept before."""
         if self._waiting(message.chat_id) >= MOST_WAITING and self._is_ordered(message):
-            self._say(message, "Too much is waiting in this chat; send it again in a while.")
+            self._full(message, "Too much is waiting in this chat; send it again in a while.")
             return True
         raw, key, name = _raw(message), message.dedupe_key, self._channel.name
         row = await self._store.write(lambda c: keep_update(c, name, key, raw))
@@ -291,9 +293,17 @@ class Router:
         except StoreError:
             raise
         except QueueFull as error:
-            self._say(message, f"{str(error)[:1].upper()}{str(error)[1:]}")
+            self._full(message, f"{str(error)[:1].upper()}{str(error)[1:]}")
         except BowerbirdError as error:
             self._say(message, str(error))
+
+    def _full(self, message: IncomingMessage, text: str) -> None:
+        """Say that nothing more is taken, once a minute: who sends five hundred gets no five hundred answers."""
+        now = asyncio.get_running_loop().time()
+        self._told = {chat: at for chat, at in self._told.items() if now - at < FULL_S}
+        if message.chat_id not in self._told:
+            self._told[message.chat_id] = now
+            self._say(message, text)
 
     def _say(self, message: IncomingMessage, text: str) -> None:
         self._tasks.spawn(self._speaker.say(message.chat_id, text, reply_to=message.message_id))
