@@ -14,6 +14,7 @@ from bowerbird.agent.agent import Agent as BoundAgent
 from bowerbird.agent.inputs import chat_messages
 from bowerbird.agent.options import MEMORY
 from bowerbird.agent.result import OutputT
+from bowerbird.agent.thread_messages import ThreadMessage, plain_messages, thread_message
 from bowerbird.agent.value import AgentChanges
 from bowerbird.core.errors import BowerbirdError, InvalidArgument, ModelError, NoModel, UnknownSession
 from bowerbird.core.ids import new_id
@@ -203,15 +204,17 @@ class ThreadAgent:
 
     async def ainvoke(
         self, state: Mapping[str, Any], config: Mapping[str, Any] | None = None
-    ) -> dict[str, list[dict[str, Any]]]:
+    ) -> dict[str, list[ThreadMessage]]:
         """Answer `state["messages"]` in a thread.
 
         Args:
             state: `{"messages": [{"role": "user", "content": …}]}`; the thread's earlier ones are known.
+                Texts, pairs `("user", …)` and message objects of LangChain are taken, too.
             config: `{"configurable": {"thread_id": …, "channel"?, "chat_id"?, "user_id"?}}`.
 
         Returns:
-            `{"messages": […]}`: all messages of the thread, the answer last.
+            `{"messages": […]}`: all messages of the thread, the answer last. Each is a dictionary with the
+            attributes `content` (its text), `type` and `tool_calls`.
 
         Raises:
             InvalidArgument: no thread id, or no user message. ModelError: the model failed.
@@ -223,7 +226,7 @@ class ThreadAgent:
 
     async def astream(
         self, state: Mapping[str, Any], config: Mapping[str, Any] | None = None
-    ) -> AsyncGenerator[dict[str, list[dict[str, Any]]], None]:
+    ) -> AsyncGenerator[dict[str, list[ThreadMessage]], None]:
         """Yield `{"messages": [message]}` for each message of the turn as it is stored; see `ainvoke`."""
         thread_id, receipt = await self._submit(state, config)
         sessions = self._application.sessions
@@ -256,7 +259,7 @@ class ThreadAgent:
             raise InvalidArgument("config['configurable']['thread_id'] is missing; name the thread")
         if "messages" not in state:
             raise InvalidArgument("the state has no 'messages'")
-        said = _newest_of_user(chat_messages({"messages": state["messages"]}))
+        said = _newest_of_user(chat_messages({"messages": plain_messages(state["messages"])}))
         await self._ensure(thread_id, given)
         await self._application.drive(thread_id)
         content = [block for m in said for block in message_to_data(m)["content"]]
@@ -290,13 +293,13 @@ class ThreadAgent:
                 )
                 await sessions.create(new)
 
-    async def _messages(self, thread_id: str, turn_id: str | None = None) -> list[dict[str, Any]]:
+    async def _messages(self, thread_id: str, turn_id: str | None = None) -> list[ThreadMessage]:
         """Return the messages of a thread, or of one turn of it."""
         from bowerbird.sessions.journal.history import load
 
         records = await self._application.sessions.history(thread_id)
         mine = [r for r in records if turn_id is None or r.turn == turn_id]
-        return [message_to_data(m) for m in load(mine, turn_id or "").history.messages]
+        return [thread_message(m) for m in load(mine, turn_id or "").history.messages]
 
 
 def _raise_failure(turn: "TurnInfo") -> None:

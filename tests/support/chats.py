@@ -17,6 +17,7 @@ from support.patience import HANG_S
 from support.sessions import Place, place
 
 from bowerbird.channels.admission import Role
+from bowerbird.channels.claude_mode import ClaudeRules
 from bowerbird.channels.contract import (
     Button,
     ChannelError,
@@ -244,6 +245,8 @@ async def chatting(
     policy: str = "review",
     extra: Callable[[str], Any] = lambda _: (),
     is_started: bool = True,
+    claude: Callable[[], ClaudeRules] | None = None,
+    claude_file: Path | None = None,
     **options: Any,
 ) -> AsyncIterator[Chatting]:
     """Open sessions with a channel; opening it twice in a row is a restart."""
@@ -254,7 +257,9 @@ async def chatting(
 
     def parts(sessions: Any) -> list[Any]:
         defaults = NewSession(workspace=project, policy=policy)
-        around = Surroundings(sessions, PlainFacts(), lambda: replace(defaults), extra)
+        around = Surroundings(sessions, PlainFacts(), lambda: replace(defaults), extra, claude_file=claude_file)
+        if claude is not None:
+            around = replace(around, claude=claude)
         held.append(Channels(lambda: [(service, rules)], lambda: around, pause_s=0.01))
         return held
 

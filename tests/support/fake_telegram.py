@@ -58,6 +58,7 @@ class FakeTelegram:
     pauses: dict[str, asyncio.Event] = field(default_factory=dict)  # calls of a method wait for it
     offset: int = 0
     webhook: bool = False
+    revoked: bool = False  # @BotFather took the token back
     waits: bool = True  # as a long poll does
     _scripts: dict[str, deque[Any]] = field(default_factory=lambda: defaultdict(deque))
     _next_message: int = 1000
@@ -129,7 +130,7 @@ class FakeTelegram:
         if call.method in self.pauses:
             await self.pauses[call.method].wait()
         try:
-            if request.match_info["token"] != TOKEN:
+            if request.match_info["token"] != TOKEN or self.revoked:
                 raise ApiError(401, "Unauthorized")
             result = await self._result(call, request)
         except ApiError as error:
@@ -227,6 +228,10 @@ class FakeTelegram:
     async def _deleteMessage(self, call: Call) -> Any:
         if self.messages.pop((self._chat(call), int(call.params["message_id"])), None) is None:
             raise ApiError(400, "Bad Request: message to delete not found")
+        return True
+
+    async def _setMessageReaction(self, call: Call) -> Any:
+        self._chat(call)
         return True
 
     async def _answerCallbackQuery(self, call: Call) -> Any:

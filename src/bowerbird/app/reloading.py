@@ -40,7 +40,7 @@ _LIVE = frozenset(
     landing.check delegation teams mcp_servers mcp push logging cli shutdown server workspace.landing
     workspace.cleanup workspace.cleanup_delay memory.enabled memory.protected retention
     limits.queue_per_session limits.queue_total limits.message_mb limits.upload_mb
-    gateway
+    gateway claude_code
     """.split()
 )
 

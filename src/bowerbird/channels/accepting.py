@@ -13,8 +13,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bowerbird.channels.admission import Role
 from bowerbird.channels.attribution import header, without_brackets
 from bowerbird.channels.contract import IncomingMessage, Rejected
+from bowerbird.channels.diff_messages import as_comment
 from bowerbird.core.errors import InvalidArgument
 from bowerbird.core.messages import BlobSource, ImageBlock, TextBlock, block_to_data
 from bowerbird.core.threads import in_thread, to_thread
@@ -80,12 +82,18 @@ class Desk:
         return await self._sessions.reset(self._channel, message.chat_id, self._new(message))
 
     async def submit(
-        self, message: IncomingMessage, text: str, *, kind: InputKind = "message", key: str | None = None
+        self,
+        message: IncomingMessage,
+        text: str,
+        *,
+        role: Role = "guest",
+        kind: InputKind = "message",
+        key: str | None = None,
     ) -> Receipt:
         """Accept a completed message; its session is the chat's.
 
         Args:
-            text: what was said, without what only called the agent.
+            text: what was said, without what only called the agent. role: of whoever said it.
             key: names the input; None = the update's.
 
         Raises:
@@ -94,18 +102,19 @@ class Desk:
         thread_id = await self.thread(message)
         blocks = [*await self._images(message)]
         files = await self._files(thread_id, message)
+        text = await as_comment(self._sessions, thread_id, message, text)
         words = "\n".join(filter(None, [without_brackets(text), *(f"[file: {path}]" for path in files)]))
         content = [block_to_data(TextBlock(words))] if words else []
         return await self._sessions.submit(
             thread_id,
             {"content": [*content, *blocks]},
             self._channel,
-            self.sender(message),
+            self.sender(message, role),
             key or message.dedupe_key or None,
             kind,
         )
 
-    def sender(self, message: IncomingMessage) -> dict[str, Any]:
+    def sender(self, message: IncomingMessage, role: Role) -> dict[str, Any]:
         """Return who a message is from: for records, for the model, and where its answer goes."""
         name = without_brackets(message.user_name)
         head = header(
@@ -114,7 +123,8 @@ class Desk:
             channel=self._channel,
             received_at=message.received_at or now_iso(),
         )
-        return {"id": message.user_id, "name": name, "header": head, "message": message.message_id}
+        who = {"id": message.user_id, "name": name, "role": role}
+        return who | {"header": head, "message": message.message_id}
 
     def _new(self, message: IncomingMessage, **place: Any) -> NewSession:
         import dataclasses

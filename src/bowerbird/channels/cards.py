@@ -8,7 +8,7 @@ was shown does anything, and what it does is what the row says.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -62,11 +62,16 @@ Rows = Sequence[Sequence[Option]]
 
 @dataclass(frozen=True, slots=True)
 class Face:
-    """How a card looks: Markdown, and its buttons in rows."""
+    """How a card looks: Markdown, and its buttons in rows.
+
+    Attributes:
+        is_plain: the text is shown as it stands. is_part: it is one of the channel's own parts already.
+    """
 
     text: str
     rows: Rows = ()
     is_plain: bool = False
+    is_part: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,12 +172,14 @@ class CardDesk:
         *,
         reply_to: str | None = None,
         silent: bool = False,
+        edits: str | None = None,
         same: Callable[[Connection, str], None] | None = None,
     ) -> str | None:
         """Send a new card; returns the id of its message.
 
         Args:
             card: where it belongs and what it holds; its id is its own.
+            edits: id of a message that becomes the card.
             same: what else is noted in the transaction that notes the message.
 
         Raises:
@@ -191,7 +198,7 @@ class CardDesk:
             reply_to = None
         sent = await self._channel.send(
             chat_id, last, reply_to_message_id=reply_to, disable_notification=silent, buttons=drawn,
-            is_plain=face.is_plain,
+            is_plain=face.is_plain, edit_message_id=None if before else edits,
         )  # fmt: skip
 
         def bind(connection: Connection) -> None:
@@ -218,17 +225,29 @@ class CardDesk:
 
     def _cut(self, face: Face) -> Sequence[str]:
         """Return the messages of a face: its buttons are under the last, which is the card's own."""
-        return [face.text] if face.is_plain else self._channel.parts(face.text) or [face.text]
+        if face.is_plain or face.is_part:
+            return [face.text]
+        return self._channel.parts(face.text) or [face.text]
 
     async def close(self, card: CardRow, face: Face, result: str) -> None:
         """Decide a card from elsewhere, and show it so."""
         await self._store.write(lambda c: finish_card(c, card.card_id, result))
         await self.redraw(card, face)
 
-    async def say(self, chat_id: str, text: str) -> None:
-        """Say something longer beside a card; raises like `show`."""
-        for part in self._channel.parts(text):
-            await self._channel.send(chat_id, part)
+    async def say(self, chat_id: str, text: str) -> list[str]:
+        """Say something longer beside a card; returns the ids of its messages. Raises like `show`."""
+        sent = [await self._channel.send(chat_id, part) for part in self._channel.parts(text)]
+        return [one.message_id for one in sent if one is not None]
+
+    async def remember(self, card: CardRow, message_ids: Iterable[str]) -> None:
+        """Keep what was shown without buttons, for those who answer it."""
+
+        def keep(connection: Connection) -> None:
+            for message_id in message_ids:
+                row = msgspec.structs.replace(card, card_id=new_key(), message_id=message_id)
+                insert_card(connection, row)
+
+        await self._store.write(keep)
 
     async def press(self, message: IncomingMessage, role: Role) -> str:
         """Do what a pressed button says; returns what to tell whoever pressed it.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
-from bowerbird.core.errors import BowerbirdError
+from bowerbird.core.errors import BowerbirdError, ConfigError
 
 Kind = Literal["message", "command", "button"]
 MediaKind = Literal["photo", "voice", "audio", "document"]
@@ -16,6 +16,16 @@ MediaKind = Literal["photo", "voice", "audio", "document"]
 
 class ChannelError(BowerbirdError):
     """A channel could not send."""
+
+
+class NotInstalled(ConfigError):
+    """The library of an enabled channel is missing."""
+
+    def __init__(self, channel: str) -> None:
+        super().__init__(
+            f"channels.{channel} is enabled but its library is missing; install bowerbird[{channel}]"
+        )
+        self.channel = channel
 
 
 class RetryLater(ChannelError):
@@ -76,6 +86,7 @@ class IncomingMessage:
         media: what can be downloaded by `Channel.complete`, once the sender is admitted.
         file_path, image_base64, image_mime_type: the first ones, set by `Channel.complete`.
         files, images: all of them; an image is its base64 and its type.
+        quote: the part of that message that a person marked when they answered it.
         transcript: what was said in a voice message, as it is quoted before the answer.
         dedupe_key: the same for each delivery of one update.
         received_at: ISO time, UTC.
@@ -102,6 +113,7 @@ class IncomingMessage:
     files: Sequence[Path] = ()
     images: Sequence[tuple[str, str]] = ()
     transcript: str = ""
+    quote: str = ""
     callback_id: str = field(default="", repr=False)
 
 

@@ -17,6 +17,7 @@ from sqlalchemy import Connection
 
 from bowerbird.channels.cards import CardDesk, Face, card_of
 from bowerbird.channels.contract import Channel, Gone, Rejected, RetryLater
+from bowerbird.channels.details import DetailCards
 from bowerbird.channels.live import LiveAnswers
 from bowerbird.channels.request_cards import RequestCards, RetryCards, face_of
 from bowerbird.channels.review_cards import ReviewCards
@@ -35,18 +36,18 @@ MOST_PARTS = 10  # beyond them: the first, and the whole as a file
 SUMMARY_PART = 1000
 FILE_PART = 1001
 WHOLE_NAME = "answer.md"
-NO_REPLY = "NO_REPLY"
 
 
 @dataclass(frozen=True, slots=True)
 class _Message:
-    """One part on its way: of which parcel, in answer to what, in place of which message."""
+    """One part on its way: of which parcel, in answer to what, in place of which message, as which card."""
 
     key: str
     number: int
     reply_to: str | None
     edits: str | None
     silent: bool
+    card: CardRow | None = None
 
 
 class ChannelDeliverer:
@@ -61,6 +62,7 @@ class ChannelDeliverer:
         review: ReviewCards,
         requests: RequestCards,
         live: LiveAnswers,
+        details: DetailCards,
     ) -> None:
         self._sessions = sessions
         self._store = sessions.store
@@ -69,6 +71,7 @@ class ChannelDeliverer:
         self._review = review
         self._requests = requests
         self._live = live
+        self._details = details
 
     @property
     def door(self) -> str:
@@ -89,7 +92,7 @@ class ChannelDeliverer:
                 case "error":
                     return await self._error(address, parcel, key, turn_id)
                 case "file":
-                    return await self._file(address, parcel, turn_id)
+                    return await self._file(address, parcel, key, turn_id)
                 case _:
                     return await self._answer(address, parcel, key, turn_id)
         except RetryLater as error:
@@ -105,20 +108,19 @@ class ChannelDeliverer:
     async def _answer(self, address: str, parcel: Parcel, key: str, turn_id: str) -> str | None:
         text = str(parcel.content.get("text") or "")
         is_schedule = parcel.kind == "schedule"
-        notify = str(parcel.content.get("notify") or "silent")
-        if is_schedule and (text.strip() == NO_REPLY or notify == "never"):
-            return None
-        silent = is_schedule and notify != "loud"
+        silent = is_schedule and parcel.content.get("silent") is not False
         sent = await self._store.read(lambda c: sent_parts(c, self.door, key))
         reply_to = None if is_schedule else await self._asked_by(turn_id)
         parts = list(self._channel.parts(text))
-        for number, part in enumerate(parts[:1] if len(parts) > MOST_PARTS else parts):
+        shown = parts[:1] if len(parts) > MOST_PARTS else parts
+        for number, part in enumerate(shown):
             if number not in sent:
-                first = number == 0
+                first, last = number == 0, number == len(shown) - 1
                 # The message that showed the answer as it was written becomes its first part.
                 edits = await self._live.settled(turn_id) if first else None
-                message = _Message(key, number, reply_to if first and edits is None else None, edits, silent)
-                await self._part(address, part, message)
+                reply = reply_to if first and edits is None else None
+                card = await self._details_of(address, turn_id) if last else None
+                await self._part(address, part, _Message(key, number, reply, edits, silent, card))
         if len(parts) > MOST_PARTS and FILE_PART not in sent:
             await self._whole(address, text)
             await self._store.write(lambda c: note_sent(c, self.door, key, FILE_PART, ""))
@@ -126,8 +128,19 @@ class ChannelDeliverer:
             await self._summary(address, turn_id, key, silent=silent)
         return None
 
+    async def _details_of(self, address: str, turn_id: str) -> CardRow | None:
+        turn = await self._store.read(lambda c: find_turn(c, turn_id))
+        return None if turn is None else await self._details.card(address, turn.thread_id, turn_id)
+
     async def _part(self, address: str, part: str, message: "_Message") -> None:
         async def send(*, is_plain: bool) -> str:
+            if message.card is not None:
+                face = Face(part, DetailCards.rows, is_plain=is_plain, is_part=True)
+                shown = await self._cards.show(
+                    address, face, message.card, reply_to=message.reply_to, silent=message.silent,
+                    edits=message.edits,
+                )  # fmt: skip
+                return shown or ""
             sent = await self._channel.send(
                 address, part, reply_to_message_id=message.reply_to, edit_message_id=message.edits,
                 disable_notification=message.silent, is_plain=is_plain,
@@ -202,18 +215,26 @@ class ChannelDeliverer:
         face = Face(text, RetryCards.rows if turn is not None else ())
         return await self._show(address, face, card, key, 0, reply_to=await self._asked_by(turn_id))
 
-    async def _file(self, address: str, parcel: Parcel, turn_id: str) -> str | None:
+    async def _file(self, address: str, parcel: Parcel, key: str, turn_id: str) -> str | None:
         """Send a file of the branch, copied out of it first: nothing else can be named (AS-24)."""
         turn = await self._store.read(lambda c: find_turn(c, turn_id))
         path, caption = str(parcel.content.get("path") or ""), str(parcel.content.get("caption") or "")
-        if turn is None:
+        sent = await self._store.read(lambda c: sent_parts(c, self.door, key))
+        if turn is None or 0 in sent:
             return None
-        branch = await self._sessions.branch(turn.thread_id)
+        await self._send_file(address, turn.thread_id, path, caption)
+        await self._store.write(lambda c: note_sent(c, self.door, key, 0, ""))
+        return None
+
+    async def _send_file(self, address: str, thread_id: str, path: str, caption: str) -> None:
+        branch = await self._sessions.branch(thread_id)
         try:
             content = await branch.read_bytes(path)
-        except BowerbirdError:
+        except StoreError:
+            raise
+        except BowerbirdError:  # it was deleted since, or is hidden
             await self._channel.send(address, f"File not found: {path}", is_plain=True)
-            return None
+            return
         directory = Path(await to_thread(tempfile.mkdtemp, prefix="bowerbird-"))
         copy = directory / Path(path).name
 
@@ -227,7 +248,6 @@ class ChannelDeliverer:
             await self._channel.send_file(address, copy, caption)
         finally:
             await to_thread(gone)
-        return None
 
     # ------------------------------------------------------------ common
 

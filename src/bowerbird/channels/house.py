@@ -7,15 +7,20 @@ making a channel from settings (`make.py`), any of the pieces.
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
+from bowerbird.agent.turn import TurnRun
 from bowerbird.channels.accepting import Desk
 from bowerbird.channels.admission import Role
 from bowerbird.channels.cards import CardDesk
+from bowerbird.channels.claude_mode import ClaudeMode, ClaudeRules
+from bowerbird.channels.claude_states import ClaudeStates
 from bowerbird.channels.commands import Command, Commands
-from bowerbird.channels.contract import Channel, ChannelError
+from bowerbird.channels.contract import Channel, ChannelError, NotInstalled
 from bowerbird.channels.delivering import ChannelDeliverer
+from bowerbird.channels.details import DetailCards
 from bowerbird.channels.facts import Facts
 from bowerbird.channels.live import LiveAnswers, LiveRules
 from bowerbird.channels.people import People
@@ -24,20 +29,24 @@ from bowerbird.channels.request_cards import RequestCards, RetryCards
 from bowerbird.channels.review_cards import LandedCards, ReviewCards
 from bowerbird.channels.review_commands import ReviewCommands
 from bowerbird.channels.router import Router
+from bowerbird.channels.sending_files import file_tool
 from bowerbird.channels.session_commands import SessionCommands
 from bowerbird.channels.speaking import Speaker
-from bowerbird.core.errors import BowerbirdError, ConfigError
+from bowerbird.channels.waiting import WaitingMarks
+from bowerbird.core.errors import BowerbirdError
 from bowerbird.core.events import ApprovalAnswer
 from bowerbird.core.tasks import Tasks
 from bowerbird.core.timestamps import to_iso
 from bowerbird.sessions.live.hub import Published
 from bowerbird.sessions.parts import SessionPart
 from bowerbird.sessions.service import SessionService
+from bowerbird.sessions.turn_maker import TurnContext
 from bowerbird.sessions.values import NewSession
 from bowerbird.store.channels.cards import forget_cards
 from bowerbird.store.channels.updates import forget_updates
 from bowerbird.store.store import Store
 
+CLAUDE_IS_OFF = "Claude Code is off here; set claude_code.enabled to true."
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 5.0, 300.0
 HOUR_S = 3600.0
 
@@ -59,6 +68,7 @@ class Surroundings:
 
     Attributes:
         sessions: of the process. facts: what chats show. defaults: what a new chat's session begins with.
+        claude: what settings say of Claude Code now. claude_file: states of an earlier program.
         extra: further commands of a channel, say those of the schedule.
     """
 
@@ -67,6 +77,8 @@ class Surroundings:
     defaults: Callable[[], NewSession]
     extra: Callable[[str], Iterable[Command]] = lambda _: ()
     tier: str = ""
+    claude: Callable[[], ClaudeRules] = lambda: ClaudeRules(None, Path(), why=CLAUDE_IS_OFF)
+    claude_file: Path | None = None
 
 
 class House:
@@ -80,20 +92,26 @@ class House:
         self.review = ReviewCards(sessions, self.cards, self.desk, name)
         self.requests = RequestCards(sessions, self.cards, name)
         self.live = LiveAnswers(sessions, channel, rules.live)
+        self.waiting = WaitingMarks(sessions, channel)
+        details = DetailCards(sessions, self.cards, channel, rules.live)
         self.people = People(sessions.store, name, rules.listed)
         self.commands = Commands()
         landed = LandedCards(sessions, name)
         SessionCommands(sessions, self.desk, around.facts, around.tier).add_to(self.commands)
         ReviewCommands(sessions, self.desk, self.cards, self.review, landed).add_to(self.commands)
         self.commands.add(*around.extra(name))
+        states = ClaudeStates(sessions.store, name, around.claude_file)
+        claude = ClaudeMode(sessions, name, self.desk, states, around.claude)
+        claude.add_to(self.commands)
         for kind, handler in (
             (ReviewCards.kind, self.review), (LandedCards.kind, landed), (RequestCards.kind, self.requests),
-            (RetryCards.kind, RetryCards(sessions)),
+            (RetryCards.kind, RetryCards(sessions)), (DetailCards.kind, details), (ClaudeMode.kind, claude),
         ):  # fmt: skip
             self.cards.handle(kind, handler)
         self.router = Router(
             sessions.store, channel, people=self.people, desk=self.desk, cards=self.cards,
             commands=self.commands, speaker=Speaker(channel, self.cards), trigger=rules.trigger,
+            accepted=self.waiting.accepted, claude=claude,
         )  # fmt: skip
         self.deliverer = ChannelDeliverer(
             sessions,
@@ -102,6 +120,7 @@ class House:
             review=self.review,
             requests=self.requests,
             live=self.live,
+            details=details,
         )
 
 
@@ -137,8 +156,9 @@ class Channels(SessionPart):
         self._store = sessions.store
         try:
             made = self._made()
-        except ConfigError as error:  # its library is missing, say: whoever talks otherwise is served
+        except NotInstalled as error:  # whoever talks otherwise is served
             _log.error("chat channels do not run: %s", error)
+            await self._note(error.channel, "failed", str(error))
             return
         self.houses = tuple(House(channel, rules, around) for channel, rules in made)
         for house in self.houses:
@@ -147,6 +167,14 @@ class Channels(SessionPart):
         if self.houses:
             sessions.live.relay(self._heard)
             self._tasks.spawn(self._tidy())
+
+    async def join(self, run: TurnRun, context: TurnContext) -> TurnRun:
+        """Let a chat's turn send files there."""
+        session = context.session
+        names = [house.channel.name for house in self.houses if house.channel.files]
+        if self._store is None or session.channel not in names or session.kind == "teammate":
+            return run
+        return replace(run, tools=run.tools.with_(file_tool(context, self._store.write)))
 
     async def stop(self, grace_s: float) -> None:
         """Receive nothing more; what was accepted is carried out after the next start."""
@@ -159,6 +187,7 @@ class Channels(SessionPart):
             except (BowerbirdError, OSError) as error:
                 _log.warning("channel %s did not end well: %s", house.channel.name, error)
             await house.live.stop()
+            await house.waiting.stop()
             await house.router.stop()
 
     async def _keep(self, house: House) -> None:
@@ -192,6 +221,7 @@ class Channels(SessionPart):
         """Take what this process tells viewers; returns at once."""
         for house in self.houses:
             house.live.heard(published)
+            house.waiting.heard(published)
         event = published.event
         if isinstance(event, ApprovalAnswer) and self.houses:
             self._tasks.spawn(self._answered(published.thread_id, event))

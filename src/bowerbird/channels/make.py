@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bowerbird.channels.admission import Role
-from bowerbird.channels.contract import Channel
+from bowerbird.channels.contract import Channel, NotInstalled
 from bowerbird.channels.house import Rules
 from bowerbird.channels.live import LiveRules
 from bowerbird.channels.receiving import PollerLease, Quarantine, StateReport
 from bowerbird.config import Settings
-from bowerbird.core.errors import ConfigError
 from bowerbird.store.store import Store
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ def make_channels(
         holder: executor id of this process, for leases. hide: masks secrets in a text.
 
     Raises:
-        ConfigError: the library of an enabled channel is not installed.
+        NotInstalled: the library of an enabled channel is not installed.
     """
     found: list[tuple[Channel, Rules]] = []
     if settings().channels.telegram.enabled:
@@ -61,9 +60,7 @@ def _telegram(settings: Settings, store: Store, data_dir: Path, holder: str) -> 
     try:
         from bowerbird.channels.telegram.channel import TelegramChannel, TelegramSettings
     except ImportError as error:
-        raise ConfigError(
-            "channels.telegram is enabled but its library is missing; install bowerbird[telegram]"
-        ) from error
+        raise NotInstalled("telegram") from error
     section = settings.channels.telegram
     token = section.token.reveal() if section.token is not None else ""
     return TelegramChannel(

@@ -5,11 +5,12 @@ here: what an answer does, the turn that waits.
 """
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bowerbird.channels.cards import CardDesk, Face, Option, Outcome, Press, Rows, card_of
-from bowerbird.channels.summary import quoted
+from bowerbird.channels.summary import plain, quoted
 from bowerbird.core.errors import AlreadyAnswered, NoPendingRequest
 from bowerbird.core.events import ApprovalAnswer
 from bowerbird.sessions.service import SessionService
@@ -24,7 +25,7 @@ CHOICES: Mapping[str, Sequence[tuple[str, str]]] = {
     "effect": (
         ("It happened", "happened"), ("It did not", "did_not_happen"), ("Run it again", "run_again"),
     ),
-    "budget": (("Raise", "raise"), ("Stop", "stop")),
+    "budget": (("Stop", "stop"),),
 }  # fmt: skip
 SAID = {
     "approve": "Approved", "deny": "Denied", "auto_approve": "Approved, like all that follows here",
@@ -48,6 +49,8 @@ def face_of(content: Mapping[str, Any], *, whole: bool = False) -> Face:
         lines.append(text)
     is_cut = False
     for tool in tools:
+        if kind == "budget":
+            break  # what it holds are figures, and the text says them
         given = json.dumps(tool.get("input") or {}, ensure_ascii=False, indent=1 if whole else None)
         shown = given[: WHOLE_CHARS if whole else INPUT_CHARS]
         is_cut = is_cut or len(shown) < len(given)
@@ -55,6 +58,11 @@ def face_of(content: Mapping[str, Any], *, whole: bool = False) -> Face:
         lines.append(f"**{quoted(str(tool.get('name')))}** `{quoted_input(shown)}{ends}`")
     rows: list[Sequence[Option]] = []
     options = [Option(label, "answer", decision, "owner") for label, decision in CHOICES.get(kind, ())]
+    if kind == "budget":
+        options = [
+            *(Option(f"Raise by ${amount}", "raise", amount, "owner") for amount in amounts_of(tools)),
+            *options,
+        ]
     if options:
         rows.append(options)
     if is_cut and not whole:
@@ -62,6 +70,25 @@ def face_of(content: Mapping[str, Any], *, whole: bool = False) -> Face:
     if kind == "user":
         lines.append("_Write the answer._")
     return Face("\n".join(lines), rows)
+
+
+def amounts_of(tools: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Return by how many USD a limit can be raised at a press: enough to go on, and ten times that. Pure.
+
+    Example:
+        >>> amounts_of([{"limit": 0.05, "spent": 0.047, "needed": 0.0612}])
+        ('0.059', '0.59')
+    """
+    if not tools:
+        return ()
+    limit, spent, needed = (tools[0].get(name) for name in ("limit", "spent", "needed"))
+    figures = [float(one) for one in (limit, spent, needed) if isinstance(one, int | float)]
+    if len(figures) < 3 or not all(map(math.isfinite, figures)):
+        return ()
+    least = max(figures[1] + figures[2] - figures[0], figures[0], 0.01)
+    digit = 10 ** (math.floor(math.log10(least)) - 1)
+    step = math.ceil(least / digit - 1e-9) * digit
+    return (f"{step:.6g}", f"{step * 10:.6g}")
 
 
 def quoted_input(text: str) -> str:
@@ -72,7 +99,7 @@ def quoted_input(text: str) -> str:
 def decided(face: Face, answer: ApprovalAnswer) -> Face:
     """Return how a question looks that has its answer. Pure."""
     said = SAID.get(answer.decision, "Answered")
-    by = f" by {quoted(answer.by)}" if answer.by else ""
+    by = f" by {plain(answer.by)}" if answer.by else ""
     return Face(f"{face.text}\n\n**{said}{by}.**")
 
 
@@ -80,7 +107,7 @@ class RequestCards:
     """Handles the cards of kind `ask`; makes and closes them."""
 
     kind = "ask"
-    deciding = frozenset({"answer"})
+    deciding = frozenset({"answer", "raise"})
 
     def __init__(self, sessions: SessionService, cards: CardDesk, channel: str) -> None:
         self._sessions = sessions
@@ -98,19 +125,21 @@ class RequestCards:
         if press.verb == "show":
             await self._cards.say(press.card.chat_id, face_of(body, whole=True).text)
             return Outcome("It is below.")
-        known = [decision for _, decision in CHOICES.get(str(body["request_kind"]), ())]
-        if press.argument not in known:
+        kind = str(body["request_kind"])
+        decision = "raise" if press.verb == "raise" and kind == "budget" else press.argument
+        if decision != "raise" and decision not in [known for _, known in CHOICES.get(kind, ())]:
             return Outcome("Expired", is_decided=True)
-        said = SAID[press.argument]
+        said = SAID[decision]
+        amount = press.argument if decision == "raise" else None
         try:
             await self._sessions.answer(
-                str(body["request_id"]), press.argument, thread_id=press.card.thread_id, by=press.by,
-                door=self._channel, authority="admin",  # owners alone get this far (AS-5)
+                str(body["request_id"]), decision, thread_id=press.card.thread_id, by=press.by,
+                feedback=amount, door=self._channel, authority="admin",  # owners alone get this far (AS-5)
             )  # fmt: skip
         except (AlreadyAnswered, NoPendingRequest) as error:
             closed = Face(f"{face_of(body).text}\n\n**Nothing to decide any more.**")
             return Outcome(str(error), closed, is_decided=True)
-        answer = ApprovalAnswer(str(body["request_id"]), press.argument, press.by)
+        answer = ApprovalAnswer(str(body["request_id"]), decision, press.by)
         return Outcome(said, decided(face_of(body), answer), is_decided=True)
 
     async def answered(self, thread_id: str, answer: ApprovalAnswer) -> None:

@@ -12,6 +12,8 @@ from typing import Any
 
 from bowerbird.channels.accepting import Desk
 from bowerbird.channels.cards import CardDesk, Face, Option, Outcome, Press, Rows, card_of
+from bowerbird.channels.diff_messages import KIND as DIFF
+from bowerbird.channels.diff_messages import kept_card, messages_of
 from bowerbird.channels.review_faces import ask_discard, ask_flagged, choosing, landed_text, whole
 from bowerbird.channels.summary import MOST_FILES, Summary, merge_request, plural, refusal, summary_of
 from bowerbird.core.errors import LandingRefused, SessionError, Stale
@@ -23,7 +25,6 @@ from bowerbird.store.channels.cards import CardRow
 DIFFERENT = "The changes are different by now, so nothing was done. The new summary is below."
 _LANDING = frozenset({"land", "accept", "landsome", "acceptsome"})
 MOST_QUOTED = 4_000  # characters of the user's version in a request to merge
-DIFF_CHARS = 12_000
 
 
 class ReviewCards:
@@ -152,7 +153,7 @@ class ReviewCards:
                 else ""
             )
         await self._sessions.submit(
-            press.card.thread_id, words, self._channel, self._desk.sender(press.message),
+            press.card.thread_id, words, self._channel, self._desk.sender(press.message, press.role),
             f"{press.card.card_id}:merge",
         )  # fmt: skip
         said = "I asked the agent to merge. A new summary follows its answer."
@@ -164,21 +165,24 @@ class ReviewCards:
         return "\n".join(f"```\n{text}\n```" for text in places)[:MOST_QUOTED]
 
     async def _diff(self, press: Press) -> Outcome:
-        text = await self.diff_text(press.card.thread_id)
-        await self._cards.say(press.card.chat_id, text)
-        return Outcome("The changes are below.")
+        said = await self.show_diff(press.card.chat_id, press.card.thread_id)
+        return Outcome(said or "The changes are below.")
 
-    async def diff_text(self, thread_id: str, path: str | None = None) -> str:
-        """Return changes as a patch in Markdown, cut where it is long; raises BowerbirdError."""
+    async def show_diff(self, chat_id: str, thread_id: str, path: str | None = None) -> str:
+        """Show changes as a patch whose messages can be answered; returns what to say where there are none.
+
+        Raises:
+            BowerbirdError: they cannot be shown.
+        """
         branch = await self._sessions.branch(thread_id)
         patch = await to_thread(branch.unified, [path] if path else None, ignored=False)
         if not patch.strip():
             return f"{path} is not changed." if path else "Nothing is changed."
-        cut = patch[:DIFF_CHARS]
-        more = "" if path else " /diff PATH shows one file."
-        said = f"\nCut after {DIFF_CHARS} of {len(patch)} characters.{more}" if len(patch) > len(cut) else ""
-        fence = "`" * max(3, _longest_run(cut) + 1)
-        return f"{fence}diff\n{cut}\n{fence}{said}"
+        for message in messages_of(patch, "" if path else " /diff PATH shows one file."):
+            sent = await self._cards.say(chat_id, message.text)
+            card = card_of(self._channel, chat_id, thread_id, DIFF, {})
+            await self._cards.remember(kept_card(card, message.lines), sent)
+        return ""
 
 
 class LandedCards:
@@ -241,11 +245,3 @@ def _ticked(body: dict[str, Any], summary: Summary) -> list[int]:
 def _flagged_among(press: Press, summary: Summary) -> tuple[str, ...]:
     chosen = {summary.rows[index].path for index in _ticked(press.card.body, summary)}
     return tuple(path for path in summary.flagged if path in chosen)
-
-
-def _longest_run(text: str) -> int:
-    longest = run = 0
-    for char in text:
-        run = run + 1 if char == "`" else 0
-        longest = max(longest, run)
-    return longest

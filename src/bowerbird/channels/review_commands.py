@@ -43,7 +43,7 @@ class ReviewCommands:
         if thread_id is None:
             return NOTHING_YET
         if asked.argument:
-            return await self._review.diff_text(thread_id, asked.argument)
+            return (await self._review.show_diff(asked.message.chat_id, thread_id, asked.argument)) or None
         summary = await self._review.summary(thread_id)
         return Reply(whole(summary), self._review.card(asked.message.chat_id, thread_id, summary))
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from bowerbird.channels.accepting import Desk
 from bowerbird.channels.admission import Role
 from bowerbird.channels.cards import CardDesk
+from bowerbird.channels.claude_mode import ClaudeMode
 from bowerbird.channels.commands import Commands, parsed
 from bowerbird.channels.contract import Channel, ChannelError, IncomingMessage, Rejected
 from bowerbird.channels.people import People
@@ -27,6 +28,7 @@ from bowerbird.core.forms import decode
 from bowerbird.core.ids import new_id
 from bowerbird.core.json_text import json_text
 from bowerbird.core.tasks import Tasks
+from bowerbird.sessions.values import Receipt
 from bowerbird.store.channels.updates import (
     MOST_ATTEMPTS,
     UpdateRow,
@@ -42,6 +44,8 @@ from bowerbird.store.channels.updates import (
 from bowerbird.store.store import Store
 
 MOST_WAITING = 100  # updates of one chat that are kept to be carried out
+NO_PICTURES = "Pictures and files cannot be given to Claude Code here."
+FULL_S = 60.0
 AGAIN_S = 5.0  # until what the database could not take is tried again
 
 _log = logging.getLogger(__name__)
@@ -61,6 +65,8 @@ class Router:
 
     Args:
         trigger: returns the word that calls the agent in groups, as it is now.
+        accepted: told of each message that became an input; returns at once.
+        claude: takes what people in its mode write.
     """
 
     def __init__(
@@ -74,6 +80,8 @@ class Router:
         commands: Commands,
         speaker: Speaker,
         trigger: Callable[[], str],
+        accepted: Callable[[IncomingMessage, Receipt], None],
+        claude: ClaudeMode,
     ) -> None:
         self._store = store
         self._channel = channel
@@ -83,8 +91,11 @@ class Router:
         self._commands = commands
         self._speaker = speaker
         self._trigger = trigger
+        self._accepted = accepted
+        self._claude = claude
         self._tasks = Tasks(f"chats of {channel.name}")
         self._lines: dict[str, Line] = {}
+        self._told: dict[str, float] = {}  # chats that were told that nothing more is taken, and when
         self._has_stopped = False
         cards.handle(VoiceAgain.kind, VoiceAgain(self.again))
 
@@ -93,6 +104,7 @@ class Router:
     async def start(self) -> None:
         """Carry out what was accepted and not finished."""
         self._has_stopped = False
+        await self._claude.start()
         for row in await self._store.read(lambda c: waiting_updates(c, self._channel.name)):
             self._begin(row, decode(row.body, IncomingMessage))
 
@@ -142,11 +154,12 @@ class Router:
             text = meant(message, self._trigger())
             if text is None or not (text or message.media or message.images or message.image_base64):
                 return
-            if not message.media and not self._waiting(message.chat_id):
+            is_plain = not message.media and not self._claude.takes(message, role)
+            if is_plain and not self._waiting(message.chat_id):
                 line = self._join(message.chat_id)
                 try:
                     async with line.lock:
-                        await self._accept_new(message, text)
+                        await self._accept_new(message, text, role)
                 finally:
                     self._leave(message.chat_id, line)
                 return
@@ -156,7 +169,7 @@ class Router:
     async def _keep(self, message: IncomingMessage) -> bool:
         """Keep an update and begin to carry it out; False when it was kept before."""
         if self._waiting(message.chat_id) >= MOST_WAITING and self._is_ordered(message):
-            self._say(message, "Too much is waiting in this chat; send it again in a while.")
+            self._full(message, "Too much is waiting in this chat; send it again in a while.")
             return True
         raw, key, name = _raw(message), message.dedupe_key, self._channel.name
         row = await self._store.write(lambda c: keep_update(c, name, key, raw))
@@ -232,8 +245,8 @@ class Router:
                 asked = message if message.kind == "command" else replace(message, text="/new")
                 answer = await self._commands.run(asked, role, is_again=is_again)
                 await self._speaker.answer(message, answer)
-            else:
-                await self._complete(message)
+            elif (done := await self._completed(message)) is not None:
+                await self._said(done, role)
         except StoreError:
             raise
         except BowerbirdError as error:
@@ -249,34 +262,48 @@ class Router:
             except ChannelError as error:
                 _log.info("%s: a press was not acknowledged: %s", self._channel.name, error)
 
-    async def _complete(self, message: IncomingMessage) -> None:
+    async def _completed(self, message: IncomingMessage) -> IncomingMessage | None:
+        """Return a message with what it brought; None where the sender was told why there is none."""
         try:
-            message = await self._channel.complete(message)
+            return await self._channel.complete(message)
         except Rejected as error:
             card = VoiceAgain.card(message, await self._desk.known(message.chat_id) or "")
             face = VoiceAgain.face(str(error), message)
             await self._speaker.say(message.chat_id, face, card, reply_to=message.message_id)
-            return
+            return None
+
+    async def _said(self, message: IncomingMessage, role: Role) -> None:
         text = meant(message, self._trigger()) or message.transcript
         has_more = message.images or message.image_base64 or message.files or message.file_path
-        if text or has_more:
-            await self._accept(message, text)
+        if self._claude.takes(message, role):
+            answer = NO_PICTURES if has_more else await self._claude.said(message, text) if text else None
+            await self._speaker.answer(message, answer)
+        elif text or has_more:
+            await self._accept(message, text, role)
 
-    async def _accept_new(self, message: IncomingMessage, text: str) -> None:
+    async def _accept_new(self, message: IncomingMessage, text: str, role: Role) -> None:
         key, name = message.dedupe_key, self._channel.name
         if not await self._store.read(lambda c: is_known(c, name, key)):
-            await self._accept(message, text)
+            await self._accept(message, text, role)
 
-    async def _accept(self, message: IncomingMessage, text: str) -> None:
+    async def _accept(self, message: IncomingMessage, text: str, role: Role) -> None:
         """Make a message a turn, or say why it cannot be one."""
         try:
-            await self._desk.submit(message, text)
+            self._accepted(message, await self._desk.submit(message, text, role=role))
         except StoreError:
             raise
         except QueueFull as error:
-            self._say(message, f"{str(error)[:1].upper()}{str(error)[1:]}")
+            self._full(message, f"{str(error)[:1].upper()}{str(error)[1:]}")
         except BowerbirdError as error:
             self._say(message, str(error))
+
+    def _full(self, message: IncomingMessage, text: str) -> None:
+        """Say that nothing more is taken, once a minute: who sends five hundred gets no five hundred answers."""
+        now = asyncio.get_running_loop().time()
+        self._told = {chat: at for chat, at in self._told.items() if now - at < FULL_S}
+        if message.chat_id not in self._told:
+            self._told[message.chat_id] = now
+            self._say(message, text)
 
     def _say(self, message: IncomingMessage, text: str) -> None:
         self._tasks.spawn(self._speaker.say(message.chat_id, text, reply_to=message.message_id))
@@ -285,7 +312,7 @@ class Router:
 
     def _is_ordered(self, message: IncomingMessage) -> bool:
         if message.kind == "message":
-            return True
+            return self._claude.is_ordered(message)
         return message.kind == "command" and self._commands.is_ordered(message.text)
 
     def _waiting(self, chat_id: str) -> int:

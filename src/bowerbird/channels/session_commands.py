@@ -55,7 +55,7 @@ class SessionCommands:
     async def _stop(self, asked: Asked) -> str | None:
         thread_id = await self._desk.known(asked.message.chat_id)
         if asked.argument:
-            await self._desk.submit(asked.message, asked.argument, kind="interrupt")
+            await self._desk.submit(asked.message, asked.argument, role=asked.role, kind="interrupt")
             return None
         if thread_id is None:
             return NOTHING_YET

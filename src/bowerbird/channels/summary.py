@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from bowerbird.workspace import LandingPlan
 
 MOST_FILES = 20
+_FORMATS = frozenset("\\`*_[]<>#~|")
 _LETTERS = {"create": "A", "mkdir": "A", "delete": "D", "rmdir": "D"}
 
 
@@ -154,6 +155,16 @@ def plural(count: int, noun: str) -> str:
 def quoted(text: str) -> str:
     """Return a name that ends no quotation and no line."""
     return "".join("'" if char == "`" else char if char.isprintable() else "?" for char in text)[:200]
+
+
+def plain(text: str) -> str:
+    """Return what somebody else wrote, on one line, so that no sign of it formats anything.
+
+    Example:
+        >>> plain("[click](http://x)")
+        '\\\\[click\\\\](http://x)'
+    """
+    return "".join(f"\\{char}" if char in _FORMATS else char for char in text if char.isprintable())[:400]
 
 
 def _check(check: Mapping[str, Any], plan: str) -> str:

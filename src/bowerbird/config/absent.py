@@ -7,7 +7,6 @@ reads it enters the program. Not here: keys that exist.
 from bowerbird.config.keys import Path
 
 ABSENT = {
-    "claude_code": "Claude Code through the gateway comes later",
     "protocols": "other protocols come later",
     "acp": "editors come later",
     "avatar": "nothing would use it",

@@ -19,6 +19,7 @@ from bowerbird.config.sections.agent import (
     RouterSection,
 )
 from bowerbird.config.sections.channels import ChannelsSection, TranscriptionSection
+from bowerbird.config.sections.claude_code import ClaudeCodeSection
 from bowerbird.config.sections.doors import (
     HooksSection,
     McpSection,
@@ -106,6 +107,7 @@ class Settings(BaseModel):
     )
     hooks: HooksSection = section(HooksSection)
     gateway: GatewaySection = section(GatewaySection)
+    claude_code: ClaudeCodeSection = section(ClaudeCodeSection)
     push: PushSection = section(PushSection)
     server: ServerSection = section(ServerSection)
     channels: ChannelsSection = section(ChannelsSection)

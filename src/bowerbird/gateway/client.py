@@ -38,8 +38,13 @@ class GatewayClient:
     bridge: str
     token: str = field(repr=False)
 
-    async def execute(self, cmd: Sequence[str], timeout_s: float) -> Answer:
+    async def execute(
+        self, cmd: Sequence[str], timeout_s: float, *, cwd: str | None = None, stdin: str | None = None
+    ) -> Answer:
         """Run a command on the host.
+
+        Args:
+            cwd: where; None = where the bridge says.
 
         Raises:
             ToolError: the gateway refuses it, or cannot be reached; it says which.
@@ -49,7 +54,9 @@ class GatewayClient:
         is_unix = self.url.startswith("unix:")
         connector = aiohttp.UnixConnector(self.url.removeprefix("unix:")) if is_unix else None
         base = "http://gateway" if is_unix else self.url.rstrip("/")
-        body = {"bridge": self.bridge, "cmd": list(cmd), "timeout": timeout_s}
+        body: dict[str, Any] = {"bridge": self.bridge, "cmd": list(cmd), "timeout": timeout_s}
+        body |= {} if cwd is None else {"cwd": cwd}
+        body |= {} if stdin is None else {"stdin": stdin}
         try:
             async with (
                 aiohttp.ClientSession(connector=connector, trust_env=False) as session,

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bowerbird.app.features.claude_code import claude_rules
 from bowerbird.app.features.mcp import masking
 from bowerbird.channels.commands import Command
 from bowerbird.channels.contract import Channel
@@ -73,7 +74,11 @@ def session_channels(ground: "Ground", service: "SessionService") -> Channels:
         def extra(channel: str) -> Iterable[Command]:
             return schedule_commands(channel, service.part(Schedules))
 
-        return Surroundings(service, SettingsFacts(maker), defaults, extra)
+        file = ground.loaded.settings.claude_code.state_file
+        claude = claude_rules(settings)
+        return Surroundings(
+            service, SettingsFacts(maker), defaults, extra, claude=claude, claude_file=Path(file)
+        )
 
     def made() -> Sequence[tuple[Channel, Rules]]:
         hide = masking(settings())

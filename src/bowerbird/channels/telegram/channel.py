@@ -23,6 +23,7 @@ from bowerbird.channels.telegram.progress import Hide, Progress
 from bowerbird.channels.telegram.sending import Sender
 from bowerbird.channels.telegram.splitting import LIMIT
 from bowerbird.channels.telegram.streaming import Keep, LiveAnswer
+from bowerbird.channels.telegram.tool_lines import detail_pages
 from bowerbird.channels.telegram.updates import NAME, Me
 from bowerbird.channels.transcription import Transcriber
 from bowerbird.core.threads import to_thread
@@ -155,6 +156,14 @@ class TelegramChannel:
     async def delete(self, chat_id: str, message_id: str) -> None:
         """Delete a message of the bot; one that is gone is no error. Raises like `send`."""
         await self.sender.delete(chat_id, message_id)
+
+    async def react(self, chat_id: str, message_id: str, emoji: str) -> None:
+        """Set the bot's reaction to a message, "" for none; raises like `send`."""
+        await self.sender.react(chat_id, message_id, emoji)
+
+    def details(self, events: Sequence[object], hide: Hide) -> Sequence[str]:
+        """Return parts that say what the tools of a turn did."""
+        return detail_pages(events, hide)
 
     def live_answer(
         self,

@@ -56,6 +56,12 @@ class Sticker(msgspec.Struct, frozen=True):
     emoji: str = ""
 
 
+class Quote(msgspec.Struct, frozen=True):
+    """The part of a message that somebody marked when they answered it."""
+
+    text: str = ""
+
+
 class Message(msgspec.Struct, frozen=True, rename={"from_user": "from"}):
     """A message; one that a bot may no longer see has only its chat and id."""
 
@@ -69,6 +75,7 @@ class Message(msgspec.Struct, frozen=True, rename={"from_user": "from"}):
     entities: list[Entity] = []
     caption_entities: list[Entity] = []
     reply_to_message: "Message | None" = None
+    quote: Quote | None = None
     photo: list[PhotoSize] = []
     voice: File | None = None
     audio: File | None = None

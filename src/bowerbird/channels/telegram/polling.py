@@ -56,13 +56,15 @@ class Lease(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Seconds: of a long poll, between pieces of an album, after a conflict, between looks at the lease."""
+    """Seconds: of a long poll, between pieces of an album, after a conflict, between looks at the lease,
+    after a failure, and after the token was refused."""
 
     poll_s: int = 30
     album_s: float = 1.0
     conflict_s: float = 30.0
     lease_s: float = 5.0
     retry_s: float = 1.0
+    refused_s: float = 30.0
 
 
 @dataclass(slots=True)
@@ -174,7 +176,7 @@ class Poller:
             return self._timing.conflict_s
         if isinstance(error, InvalidToken):
             self._say("Telegram refuses the token; set channels.telegram.token to one that @BotFather gives.")
-            return LONGEST_WAIT_S
+            return self._timing.refused_s
         self._say(f"Telegram cannot be reached: {said(error)}")
         if isinstance(error, RetryAfter):
             return max(delay_s, seconds_of(error))

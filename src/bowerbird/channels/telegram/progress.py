@@ -32,7 +32,7 @@ class Progress:
     def __init__(self, hide: Hide, *, show_tools: bool = True) -> None:
         self._hide = hide
         self._show_tools = show_tools
-        self._tools = ToolLines([])
+        self._tools = ToolLines([], hide)
         self._message = ""
         self._text = ""
         self._base = 0  # characters of the message before `_text`

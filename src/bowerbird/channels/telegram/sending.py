@@ -150,6 +150,20 @@ class Sender:
         except Exception as error:  # noqa: BLE001  as in `_guarded`
             raise unknown_answer(error) from None
 
+    async def react(self, chat_id: str, message_id: str, emoji: str) -> None:
+        """Set the bot's reaction to a message, "" for none; no error where it is gone. Raises like `send`."""
+        to, number = address_of(chat_id), _number(message_id)
+        if number is None:
+            return
+        try:
+            await self._bot.set_message_reaction(self._chat(to), number, emoji or None)
+        except BadRequest:
+            return  # the message is gone, or the group allows no reactions
+        except TelegramError as error:
+            raise self._told(to, error) from None
+        except Exception as error:  # noqa: BLE001  as in `_guarded`
+            raise unknown_answer(error) from None
+
     async def send_file(self, chat_id: str, path: Path, caption: str = "") -> None:
         """Send a file; raises like `send`."""
         to = address_of(chat_id)

@@ -4,7 +4,7 @@ Here: one line per call or group of calls, the pages behind *Details*. Not here:
 (`progress.py`), buttons, sending.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
@@ -41,6 +41,7 @@ class ToolLines:
     """Grows with the events of a turn; holds the last groups only."""
 
     groups: list[Group]
+    hide: Callable[[str], str] = str  # before anything is cut: half a secret would not be known as one
     dropped: int = 0
 
     most = 30
@@ -48,15 +49,15 @@ class ToolLines:
     def add(self, event: object) -> bool:
         """Note an event; whether it changed anything."""
         if isinstance(event, ToolIntent):
-            self._append(Group(event.tool, about(event.input), "running", call=event.call))
+            self._append(Group(event.tool, about(event.input, self.hide), "running", call=event.call))
         elif isinstance(event, ToolOutcome):
             self._ended(event)
         elif isinstance(event, SubagentStart):
-            said = f"{event.agent_type}: {one_line(event.task, 70)}"
+            said = f"{event.agent_type}: {one_line(self.hide(event.task), 70)}"
             self._append(Group("subagent", said, "running", call=event.subagent_id))
         elif isinstance(event, SubagentEnd):
             is_good = event.status == "completed"
-            said = f"{event.agent_type}: {one_line(event.summary, 70)}"
+            said = f"{event.agent_type}: {one_line(self.hide(event.summary), 70)}"
             self._replace(event.subagent_id, Group("subagent", said, "ok" if is_good else "failed"))
         else:
             return False
@@ -77,7 +78,7 @@ class ToolLines:
         if event.shown_status == "ok":
             self._replace(event.call, Group(event.tool, said, "ok"))
         else:
-            output = shortened(text_of(event.content), FAILED_LINES, 800)
+            output = shortened(self.hide(text_of(event.content)), FAILED_LINES, 800)
             self._replace(event.call, Group(event.tool, said, "failed", output=output))
 
     def _replace(self, call: str, group: Group) -> None:
@@ -109,7 +110,7 @@ class ToolLines:
         self.groups = kept
 
 
-def about(arguments: Mapping[str, Any]) -> str:
+def about(arguments: Mapping[str, Any], hide: Callable[[str], str] = str) -> str:
     """Return what a call is about: a file's name, 60 characters of a pattern, 70 of anything else.
 
     Example:
@@ -118,39 +119,43 @@ def about(arguments: Mapping[str, Any]) -> str:
     """
     for key, value in arguments.items():
         if isinstance(value, str) and key in _FILES:
-            return one_line(PurePosixPath(value).name or value, 70)
+            return one_line(hide(PurePosixPath(value).name or value), 70)
     for key, value in arguments.items():
         if isinstance(value, str) and key in _PATTERNS:
-            return one_line(value, 60)
-    return next((one_line(value, 70) for value in arguments.values() if isinstance(value, str) and value), "")
+            return one_line(hide(value), 60)
+    texts = (value for value in arguments.values() if isinstance(value, str) and value)
+    return next((one_line(hide(text), 70) for text in texts), "")
 
 
-def detail_pages(events: Iterable[object]) -> list[str]:
-    """Return what *Details* opens: parts for `send`, at most twenty."""
+def detail_pages(events: Iterable[object], hide: Callable[[str], str] = str) -> list[str]:
+    """Return what *Details* opens: parts for `send`, at most twenty.
+
+    Args:
+        hide: takes secrets out, before anything is cut.
+    """
     runs: list[Run] = []
     for event in events:
         if isinstance(event, AssistantStep):
             for block in event.message.content:
                 if isinstance(block, ThinkingBlock) and block.thinking.strip():
-                    text = shortened(block.thinking.strip(), 15, 1_500)
+                    text = shortened(hide(block.thinking.strip()), 15, 1_500)
                     runs += [Run("💭 Thinking\n", ("b",)), Run(text, ("blockquote",)), Run("\n\n")]
         elif isinstance(event, ToolIntent):
             runs += [
                 Run(f"🔧 {event.tool}", ("b",)),
                 Run("\n"),
-                Run(_arguments(event.input), ("pre",)),
+                Run(_arguments(event.input, hide), ("pre",)),
                 Run("\n\n"),
             ]
         elif isinstance(event, ToolOutcome):
             mark = "✓" if event.shown_status == "ok" else "✗"
-            text = shortened(text_of(event.content).strip(), 25, 2_500)
+            text = shortened(hide(text_of(event.content).strip()), 25, 2_500)
             runs += [Run(f"{mark} {event.tool}", ("b",)), Run("\n"), Run(text, ("pre",)), Run("\n\n")]
         elif isinstance(event, SubagentEnd):
-            text = shortened(event.summary.strip(), 25, 2_500)
+            text = shortened(hide(event.summary.strip()), 25, 2_500)
             runs += [Run(f"↳ {event.agent_type}: {event.status}\n", ("b",)), Run(text), Run("\n\n")]
-    return [
-        html_piece(part) for part in split_runs([Run(clean(text), tags) for text, tags in runs], MAX_PAGES)
-    ]
+    shown = [Run(clean(text), tags) for text, tags in runs]
+    return [html_piece(part) for part in split_runs(shown, MAX_PAGES)]
 
 
 def shortened(text: str, lines: int, characters: int) -> str:
@@ -168,8 +173,8 @@ def one_line(text: str, most: int) -> str:
     return flat if len(flat) <= most and len(text) <= most * 4 else f"{flat[: most - 1]}…"
 
 
-def _arguments(arguments: Mapping[str, Any]) -> str:
-    lines = [f"{key}: {value}" for key, value in arguments.items()]
+def _arguments(arguments: Mapping[str, Any], hide: Callable[[str], str]) -> str:
+    lines = [hide(f"{key}: {value}") for key, value in arguments.items()]
     return shortened("\n".join(line[:2_500] for line in lines), 25, 2_500) or "(no arguments)"
 
 

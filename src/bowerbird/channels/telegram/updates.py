@@ -123,6 +123,7 @@ def _written(message: Message, me: Me, key: str) -> Arrival | None:
             received_at=_sent_at(message),
             mentions_bot=is_mentioned,
             media=media,
+            quote="" if message.quote is None else message.quote.text,
         ),
         None if message.media_group_id is None else f"{message.chat.id}/{message.media_group_id}",
     )

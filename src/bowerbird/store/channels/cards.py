@@ -129,6 +129,17 @@ def open_cards(connection: Connection, channel: str, thread_id: str, kind: str) 
     return [card for card in found if card is not None]
 
 
+def card_at(connection: Connection, thread_id: str, message_id: str, kind: str) -> CardRow | None:
+    """Return the card of a kind that a message of a session's chat is, None when it is none."""
+    table = channel_cards.c
+    found = connection.scalar(
+        select(table.card_id).where(
+            table.thread_id == thread_id, table.message_id == message_id, table.kind == kind
+        )
+    )
+    return None if found is None else find_card(connection, found)
+
+
 def bind_card(connection: Connection, card_id: str, message_id: str) -> None:
     """Say which message a card became."""
     connection.execute(
