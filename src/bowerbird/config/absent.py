@@ -8,7 +8,7 @@ from bowerbird.config.keys import Path
 
 ABSENT = {
     "claude_code": "Claude Code through the gateway comes later",
-    "protocols": "other protocols come later",
+    "protocols.openai": "other protocols come later",
     "acp": "editors come later",
     "avatar": "nothing would use it",
     "providers.allow_direct": "provider agents come later",

@@ -10,6 +10,7 @@ import typer
 from typer import Argument, Option
 
 Name = Annotated[str, Argument(metavar="NAME", help="Letters, digits, _ and -, at most 40.")]
+Where = Annotated[str | None, Option("-w", "--workspace", help="Directory; default: the current one.")]
 Json = Annotated[bool, Option("--json", help="Write JSON.")]
 
 
@@ -18,6 +19,11 @@ def mcp_group(call: Callable[..., int]) -> typer.Typer:
     group = typer.Typer(
         help="MCP servers whose tools sessions may use.", rich_markup_mode=None, no_args_is_help=True
     )
+
+    @group.command("serve")
+    def serve(workspace: Where = None) -> int:  # pyright: ignore[reportUnusedFunction] - registered
+        """Serve MCP on standard input and output: agents, sessions and branches as tools."""
+        return call("admin.mcp_serve", "serve", workspace=workspace)
 
     @group.command("list")
     def list_(json: Json = False) -> int:  # pyright: ignore[reportUnusedFunction] - registered

@@ -156,6 +156,22 @@ class McpSection(Section):
     )
 
 
+class McpServing(Section):
+    """Bowerbird as an MCP server."""
+
+    enabled: Flag = key(True, "Whether the HTTP server answers at /mcp.", applies="S")
+    expose: Names = key((), "Tools that are offered; empty = all.", allowed="names or patterns of tools")
+    allow_land: Flag = key(
+        False, "Whether tools may land changes and take landings back; the caller is usually a model."
+    )
+
+
+class ProtocolsSection(Section):
+    """Protocols in which other programs speak to Bowerbird."""
+
+    mcp: McpServing = section(McpServing)
+
+
 class SkillsSection(Section):
     """Skills."""
 
