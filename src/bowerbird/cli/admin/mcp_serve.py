@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 def serve(shell: Shell, *, workspace: str | None) -> int:
     """Serve until the client's input ends, or a signal comes."""
-    from bowerbird.protocols.mcp_server.lines import claim
-
     fds = claim()  # first of all: what anybody prints from now on is no protocol
     try:
         directory = directory_of(workspace)
@@ -27,6 +25,16 @@ def serve(shell: Shell, *, workspace: str | None) -> int:
     finally:
         os.close(fds[1])  # the client sees the end
     return DONE
+
+
+def claim() -> tuple[int, int]:
+    """Take standard input and output for the protocol; who prints from now on prints to standard error."""
+    taken = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return taken
 
 
 async def _serve(loaded: "Loaded", directory: Path, fds: tuple[int, int]) -> None:

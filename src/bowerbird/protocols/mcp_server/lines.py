@@ -1,7 +1,7 @@
 """The lines of the stdio transport: messages in, messages out, nothing else on standard output (PT-8, PT-16).
 
-Here: claiming the two descriptors, reading and writing lines in threads of their own. Not here: what messages
-mean (the SDK), the server's life (`stdio.py`).
+Here: reading and writing lines in threads of their own. Not here: what messages mean (the SDK), the server's
+life (`stdio.py`).
 
 Threads and not the event loop's pipes: standard input may be a file or a terminal, and others hold the same
 open file, whose mode must stay as it is. They are daemons: a read that never returns keeps no process alive.
@@ -22,16 +22,6 @@ from bowerbird.core.threads import to_thread
 MOST_BYTES = 4 << 20  # of one message, as over HTTP
 _CHUNK = 1 << 16
 _AHEAD = 64  # messages read and not yet taken
-
-
-def claim() -> tuple[int, int]:
-    """Take standard input and output for the protocol; who prints from now on prints to standard error."""
-    taken = os.dup(0), os.dup(1)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
-    os.dup2(2, 1)
-    return taken
 
 
 def bad_line(data: bytes) -> JSONRPCError:
