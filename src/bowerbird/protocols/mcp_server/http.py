@@ -142,6 +142,8 @@ class HttpDoor:
 
     async def _answer(self, visit: _Visit, receive: "Receive", send: "Send") -> None:
         scope = visit.scope
+        # The parser before us leaves white space behind a value (RFC 9110, 5.5).
+        scope["headers"] = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
         user = self._user(scope)
         scope["user"] = user
         gone = scope.setdefault("state", {})["mcp_gone"] = asyncio.Event()
