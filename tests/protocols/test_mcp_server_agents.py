@@ -62,8 +62,13 @@ async def test_errors_have_exactly_these_words(server: LiveServer) -> None:
     assert await called(server, "execute_agent", agent_name="Claude", prompt="") == {
         "status": "error", "message": "Agent 'Claude' not found.",
     }  # fmt: skip
-    failed = await called(server, "execute_agent", agent_name="claude", prompt=f"fail key {SECRET} in /srv/x/a.py")
-    assert failed == {"status": "error", "message": "Failed to execute agent claude: key [redacted:key] in a.py"}
+    failed = await called(
+        server, "execute_agent", agent_name="claude", prompt=f"fail key {SECRET} in /srv/x/a.py"
+    )
+    assert failed == {
+        "status": "error",
+        "message": "Failed to execute agent claude: key [redacted:key] in a.py",
+    }
     blank = await called(server, "execute_agent", agent_name="claude", prompt=" ")
     assert blank["message"].startswith("Failed to execute agent claude: the prompt is blank")
     unknown = await called(server, "execute_agent", agent_name="claude", prompt="x", session_id="sess_no")

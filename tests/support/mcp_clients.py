@@ -42,7 +42,9 @@ async def http_client(
 
 
 @asynccontextmanager
-async def stdio(command: list[str], cwd: str, env: dict[str, str], era: Era = "auto") -> AsyncIterator[Client]:
+async def stdio(
+    command: list[str], cwd: str, env: dict[str, str], era: Era = "auto"
+) -> AsyncIterator[Client]:
     """Start a server and open a client of it."""
     parameters = StdioServerParameters(command=command[0], args=command[1:], cwd=cwd, env=env)
     async with Client(stdio_client(parameters), mode=era) as client:
