@@ -63,6 +63,24 @@ def mcp_group(call: Callable[..., int]) -> typer.Typer:
             header=header or [], cwd=cwd, trusted=trusted,
         )  # fmt: skip
 
+    @group.command("login")
+    def login(  # pyright: ignore[reportUnusedFunction] - registered
+        name: Name,
+        browser: Annotated[
+            bool, Option("--browser/--no-browser", help="Open the address that is shown.")
+        ] = True,
+        port: Annotated[
+            int, Option("--port", help="Where the browser comes back to; 0 = any.", min=0, max=65535)
+        ] = 0,
+    ) -> int:
+        """Sign in at a server in a browser; what it gives is kept encrypted and renewed by itself."""
+        return call("admin.mcp_login", "login", name=name, browser=browser, port=port)
+
+    @group.command("logout")
+    def logout(name: Name) -> int:  # pyright: ignore[reportUnusedFunction] - registered
+        """Forget the sign-in at a server."""
+        return call("admin.mcp_login", "logout", name=name)
+
     @group.command("remove")
     def remove(name: Name) -> int:  # pyright: ignore[reportUnusedFunction] - registered
         """Take a server out of the servers file."""

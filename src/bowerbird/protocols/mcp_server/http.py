@@ -168,7 +168,7 @@ class HttpDoor:
             with self._used(asked):
                 await self._manager.handle_request(scope, watched, noted)
         finally:
-            gone.set()  # also where the request is ended from here: a session's calls run in a task of its own
+            gone.set()  # also where it is ended from here: a session's calls run in a task of its own
 
     async def _sent_away(self, visit: _Visit, receive: "Receive", send: "Send") -> None:
         if not visit.started:
