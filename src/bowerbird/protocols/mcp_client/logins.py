@@ -22,6 +22,10 @@ _KEY_BYTES, _NONCE_BYTES = 32, 12
 _ENDING = ".sealed"
 
 
+class LoginNeeded(Exception):
+    """A person has to sign in; `str(error)` says how."""
+
+
 @dataclass(frozen=True, slots=True)
 class Logins:
     """The sign-ins kept in a directory. Every method blocks.

@@ -26,7 +26,7 @@ from mcp.shared.auth import (
 from pydantic import AnyUrl, ValidationError
 
 from bowerbird.core.threads import to_thread
-from bowerbird.protocols.mcp_client.logins import Logins
+from bowerbird.protocols.mcp_client.logins import LoginNeeded, Logins
 from bowerbird.protocols.mcp_client.spec import OAuthSpec, ServerSpec
 
 PATH = "/callback"
@@ -41,10 +41,6 @@ _HEAD_LINES = (
 )
 DONE_PAGE = "You are signed in. This page can be closed."
 FAILED_PAGE = "The sign-in did not work; the terminal says why. This page can be closed."
-
-
-class LoginNeeded(Exception):
-    """A person has to sign in; `str(error)` says how."""
 
 
 class LoginFailed(Exception):
