@@ -1,7 +1,8 @@
 """A process that searches a text by patterns, each within its time.
 
-Started by `fields`; standard library only. A job is one JSON object on standard input; answers are lines of JSON, in the order of the patterns. Python's
-search looks for signals while it runs, in a process's main thread, which is why it can be ended here.
+Started by `fields`; standard library only. A job is one JSON object on standard input; answers are lines of
+JSON, in the order of the patterns. Python's search looks for signals while it runs, in a process's main
+thread, which is why it can be ended here. Not here: who asks.
 """
 
 import json
