@@ -206,8 +206,9 @@ class Registry:
     ) -> AgentResponse:
         session = asked.session
         request = msgspec.structs.replace(
-            request, history=asked.history, native_session_id=session.native_session_id
-        )
+            request, history=asked.history, native_session_id=session.native_session_id,
+            metadata={**request.metadata, "native_session_id": session.native_session_id},
+        )  # fmt: skip
         thread_id: str | None = None
         agent = self._agent(entry)
         try:
