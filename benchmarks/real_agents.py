@@ -92,7 +92,7 @@ async def _continued(agent: ProgramAgent, session: str, first: AgentResponse, mo
     model.asked.clear()
     branch = BranchRef(str(first.metadata["branch_id"]))
     request = AgentRequest("And what did I ask first?", session_id=session, branch=branch,
-                           metadata={"native_session_id": native}, timeout=120)  # fmt: skip
+                           native_session_id=str(native), timeout=120)  # fmt: skip
     second = await agent.execute(request)
     remembered = any(_PROMPT in json.dumps(body) for _, body in model.asked)
     return ("yes" if remembered and second.success else "no") + (f": {second.error[:200]}" if second.error else "")
