@@ -1,13 +1,15 @@
-"""A vendor's program as a provider agent: one request, from the check of its prompt to its answer (PR-11, PR-12).
+"""A vendor's program as a provider agent: one request, from its prompt to its answer (PR-11, PR-12).
 
 Here: `program_agent`, and the order of a run. Not here: sandbox and pipes (`program`), the two transports
-(`headless`, `acp_run`), sessions and memory, which the registry keeps.
+(`transports`, `acp_run`), sessions and memory, which the registry keeps.
 """
 
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
+
+import msgspec
 
 from bowerbird.config.sections.agent import ProviderEntry
 from bowerbird.core.errors import BowerbirdError
@@ -23,10 +25,12 @@ from bowerbird.providers.contract.types import (
     AgentResponse,
     check_prompt,
 )
+from bowerbird.providers.outcomes import answered, failed, lacking
 from bowerbird.providers.programs.ground import ProgramGround
 from bowerbird.providers.programs.probing import probe_program
 from bowerbird.providers.programs.run import Progress, run_program
 from bowerbird.providers.programs.vendors import VENDORS, Vendor
+from bowerbird.providers.secrecy import Masker
 
 Emit = Callable[[AgentEvent], None]
 
@@ -121,28 +125,22 @@ class ProgramAgent:
         return self._response(request, progress, error or progress.error, time.monotonic() - started)
 
     def _check(self, request: AgentRequest) -> None:
-        for capability in request.capabilities:
-            if capability not in self._entry.capabilities:
-                raise AgentError(f"{self._entry.name} does not support {capability}")
+        missing = lacking(self.info, request)
+        if missing is not None:
+            raise AgentError(f"{self._entry.name} does not support {missing}")
 
     def _response(
-        self, request: AgentRequest, progress: Progress, error: BaseException | None, took_s: float
+        self, request: AgentRequest, progress: Progress, error: Exception | None, took_s: float
     ) -> AgentResponse:
-        metadata = dict(progress.metadata)
-        if error is not None:
-            metadata["error_type"] = type(error).__name__
-        code = getattr(error, "exit_code", None)
-        if code is not None:
-            metadata["exit_code"] = code
-        return AgentResponse(
-            content=progress.content,
-            trace_id=request.trace_id,
-            metadata=metadata,
-            error=None if error is None else str(error),
-            execution_time=took_s,
-            tokens_used=progress.tokens,
-            cost=progress.cost,
-            request_id=request.id,
-            session_id=request.session_id,
-            changes=progress.changes,
-        )
+        more: dict[str, Any] = {
+            "execution_time": took_s,
+            "tokens_used": progress.tokens,
+            "cost": progress.cost,
+            "changes": progress.changes,
+        }
+        if error is None:
+            return answered(request, progress.content, metadata=progress.metadata, **more)
+        key = self._settings.api_key
+        masked = Masker([key.reveal() if key is not None else None]).text(str(error))
+        response = failed(request, error, content=progress.content, metadata=progress.metadata, **more)
+        return msgspec.structs.replace(response, error=masked)

@@ -58,11 +58,14 @@ class Homes:
         """
         run = new_id("run")
         kept = None if session is None else self._homes / _name(agent, session)
-        place = branch_home / f".agent-{run}"
+        # By the session, not by the run: some programs remember where their own files are.
+        place = branch_home / f".agent-{run if kept is None else kept.name[:16]}"
         for directory in (self._homes, self._records):
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         record = self._records / f"{run}.json"
         record.write_text(json.dumps({"kept": kept and kept.name, "place": str(place), "pid": os.getpid()}))
+        if os.path.lexists(place):
+            _remove(place)  # of a run that died in another process; what it kept is older, but whole
         if kept is not None and kept.is_dir() and not kept.is_symlink():
             kept.rename(place)
         else:

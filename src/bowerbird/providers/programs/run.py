@@ -4,7 +4,6 @@ Here: that order, and what becomes of it. Not here: each of its steps.
 """
 
 import asyncio
-import json
 import time
 import uuid
 from collections.abc import Callable, Mapping
@@ -24,6 +23,7 @@ from bowerbird.providers.contract.errors import (
     AgentSessionError,
 )
 from bowerbird.providers.contract.types import AgentEvent, AgentRequest, ChangeSummary
+from bowerbird.providers.outcomes import history_text, prompt_text
 from bowerbird.providers.programs import changes
 from bowerbird.providers.programs.finding import Programs, chosen_transport, find_programs, search_path
 from bowerbird.providers.programs.ground import ProgramGround
@@ -92,7 +92,6 @@ async def run_program(
     chosen_transport(entry, settings, found)  # refuses before anything is made
     auth = auth_of(entry, settings, vendor)
     run = _Run(entry, settings, vendor, ground, request, progress, timeout_s, deadline, found, auth)
-    _check_session(run)
     await ground.clear_remains()
     async with ground.place(entry.name, request.session_id, deadline):
         branch = await ground.branch_of(request)
@@ -127,19 +126,33 @@ async def _in_home(run: _Run, branch: "Branch", sandbox: "BranchSandbox", home: 
         if relay is not None:
             stack.push_async_callback(relay.close)
             doors.append(Door(ports[0], relay.serve))
+        elif run.request.max_tokens is not None:
+            run.progress.metadata["ignored"] = ["max_tokens"]
         proxy: str | None = None
         if run.auth == "home":
             door, close = _way_out(run, sandbox, ports[0])
             stack.push_async_callback(close)
             doors.append(door)
             proxy = f"http://127.0.0.1:{ports[0]}"
-        values = _values(run, sandbox, home, relay, ports[0])
-        attempt = Attempt(
-            run.entry, run.vendor, sandbox, branch, values, _environment(run, sandbox, home, name, proxy),
-            prompt_of(run), _limits(run), relay, tuple(doors), run.progress.emit,
-        )  # fmt: skip
-        outcome, ended = await _attempted(run, attempt)
-        _conclude(run, outcome, ended, relay, values)
+        env = _environment(run, sandbox, home, name, proxy)
+        for goes_on in (True, False) if _goes_on(run) else (False,):
+            values = _values(run, sandbox, home, relay, ports[0], goes_on=goes_on)
+            attempt = Attempt(
+                run.entry, run.vendor, sandbox, branch, values, env, _prompt(run, goes_on=goes_on),
+                _limits(run), relay, tuple(doors), run.progress.emit,
+            )  # fmt: skip
+            outcome, ended = await _attempted(run, attempt)
+            _conclude(run, outcome, ended, relay, values)
+            if not (goes_on and isinstance(run.progress.error, AgentSessionError) and not outcome.text):
+                return
+
+
+def _prompt(run: _Run, *, goes_on: bool) -> str:
+    """Return the prompt; what was said before is put in front of it where the vendor's session is not (PR-31)."""
+    if goes_on or not run.request.history:
+        return prompt_text(run.request)
+    run.progress.metadata["history"] = "text"
+    return history_text(run.request)
 
 
 async def _attempted(run: _Run, attempt: Attempt) -> tuple[Outcome, Ended]:
@@ -244,13 +257,12 @@ def _way_out(run: _Run, sandbox: "BranchSandbox", port: int) -> tuple[Door, Call
 
 
 def _values(
-    run: _Run, sandbox: "BranchSandbox", home: str, relay: Relay | None, port: int
+    run: _Run, sandbox: "BranchSandbox", home: str, relay: Relay | None, port: int, *, goes_on: bool
 ) -> dict[str, str | None]:
     origin = f"http://127.0.0.1:{port}" if relay is not None else None
-    native = run.request.metadata.get("native_session_id")
     return {
         "model": model_of(run.entry, run.settings, run.request),
-        "session": native if isinstance(native, str) and native else None,
+        "session": run.request.native_session_id if goes_on else None,
         "new_session": str(uuid.uuid4()),
         "url": origin and origin + (relay.path if relay is not None else ""),
         "origin": origin,
@@ -282,20 +294,12 @@ def _limits(run: _Run) -> RunLimits:
     )
 
 
-def prompt_of(run: _Run) -> str:
-    """Return the prompt with the request's context behind it, as a fenced JSON block (PR-14)."""
-    prompt = run.request.prompt
-    if run.request.max_tokens is not None and run.auth != "relay":
-        run.progress.metadata["ignored"] = ["max_tokens"]
-    if not run.request.context:
-        return prompt
-    told = json.dumps(run.request.context, ensure_ascii=False, indent=2, default=str)
-    return f"{prompt}\n\n```json\n{told}\n```"
-
-
-def _check_session(run: _Run) -> None:
-    session, native = run.request.session_id, run.request.metadata.get("native_session_id")
-    if session and native and not run.ground.homes.has(run.entry.name, session):
-        raise AgentSessionError(
-            f"{run.entry.name} cannot go on with its session {native}: its private home is gone"
-        )
+def _goes_on(run: _Run) -> bool:
+    """Whether the vendor's own session can go on: it is known, and its home is still there."""
+    request = run.request
+    return (
+        request.native_session_id is not None
+        and request.session_id is not None
+        and bool(run.vendor.resume)
+        and run.ground.homes.has(run.entry.name, request.session_id)
+    )

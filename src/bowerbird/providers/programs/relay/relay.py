@@ -41,6 +41,7 @@ _MOST_BODY = 64 << 20
 _MOST_CALLS = 2_000
 _CONNECT_S, _SILENCE_S = 10.0, 600.0
 _FATAL_IN_A_ROW = 3
+_CUT_S = 0.05  # zero would be for ever
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +114,7 @@ class Relay:
         )
         app = web.Application(client_max_size=_MOST_BODY)
         app.router.add_route("*", "/{path:.*}", self._answer)
-        self._runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=0.0)
+        self._runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=_CUT_S)
         await self._runner.setup()
         await web.SockSite(self._runner, listener).start()
 
