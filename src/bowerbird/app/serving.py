@@ -25,6 +25,7 @@ import uvicorn
 from bowerbird.app.application import Application, make_data_dir, open_application
 from bowerbird.app.door import door_limits, listening_config
 from bowerbird.app.features.boards import SessionRecords
+from bowerbird.app.features.mcp_server import McpMount
 from bowerbird.app.hangups import Hangups
 from bowerbird.app.mapping import session_defaults
 from bowerbird.app.offers import SettingsOffers
@@ -197,12 +198,15 @@ async def open_server(
             asyncio.create_task(_forget_old(context), name="retention"),
             asyncio.create_task(_prepare(presence, application), name="models"),
         ]
+        mcp = McpMount(application, context)
+        mounts = {"/mcp": mcp} if settings.protocols.mcp.enabled else {}
         try:
             await application.start()
             context.life.ready.set()
-            yield Serving(create_server(context), context, application)
+            yield Serving(create_server(context, mounts), context, application)
         finally:
             context.life.draining.set()
+            await mcp.aclose()
             if desk is not None:
                 await desk.stop_fetch()
             for keeper in keepers:

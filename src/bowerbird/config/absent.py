@@ -7,7 +7,7 @@ reads it enters the program. Not here: keys that exist.
 from bowerbird.config.keys import Path
 
 ABSENT = {
-    "protocols": "other protocols come later",
+    "protocols.openai": "other protocols come later",
     "acp": "editors come later",
     "avatar": "nothing would use it",
     "providers.allow_direct": "provider agents come later",

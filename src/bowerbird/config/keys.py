@@ -54,7 +54,18 @@ PROVIDER_VARIABLES: Mapping[str, Path] = {
     "GEMINI_COMMAND": ("providers", "gemini", "command"),
     "MISTRAL_VIBE_COMMAND": ("providers", "mistral_vibe", "command"),
     "EVERY_CODE_COMMAND": ("providers", "every_code", "command"),
+    "EVERY_CODE_ALT_COMMAND": ("providers", "every_code", "alt_command"),
+    "CODE_HOME": ("providers", "every_code", "env", "CODE_HOME"),
     "OPENCLAW_COMMAND": ("providers", "openclaw", "command"),
+    "CLAUDE_CODE_COMMAND": ("providers", "claude_code", "command"),
+    "CODEX_CLI_COMMAND": ("providers", "codex_cli", "command"),
+    "QWEN_CLI_COMMAND": ("providers", "qwen_cli", "command"),
+    "COPILOT_COMMAND": ("providers", "copilot", "command"),
+    "HERMES_COMMAND": ("providers", "hermes", "command"),
+    "CLINE_COMMAND": ("providers", "cline", "command"),
+    "AIDER_COMMAND": ("providers", "aider", "command"),
+    "PI_COMMAND": ("providers", "pi", "command"),
+    "CN_COMMAND": ("providers", "cn", "command"),
 }
 
 

@@ -24,6 +24,7 @@ from bowerbird.config.sections.doors import (
     HooksSection,
     McpSection,
     McpServer,
+    ProtocolsSection,
     PushSection,
     SchedulerSection,
     ServerSection,
@@ -105,6 +106,7 @@ class Settings(BaseModel):
     mcp_servers: dict[Text, McpServer] = Field(
         default_factory=dict[str, McpServer], description="MCP servers by name."
     )
+    protocols: ProtocolsSection = section(ProtocolsSection)
     hooks: HooksSection = section(HooksSection)
     gateway: GatewaySection = section(GatewaySection)
     claude_code: ClaudeCodeSection = section(ClaudeCodeSection)

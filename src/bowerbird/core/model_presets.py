@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-Wire = Literal["anthropic", "openai", "local"]
+Wire = Literal["anthropic", "openai", "local", "responses", "ollama"]
 ThinkingForm = Literal["effort", "adaptive", "budget", "reasoning_effort", "reasoning", "none"]
 
 
@@ -25,6 +25,7 @@ class Preset:
         max_tokens_field: what the server calls the output limit.
         reasoning_back: takes `reasoning_content` on assistant messages.
         colon_names: its models have colons in their names (`qwen2:7b`).
+        system_role: the role of the system text.
         short_ids: call ids are 9 letters or digits.
         prices_as: the provider's name in the price package; None = unpriced.
     """
@@ -39,6 +40,7 @@ class Preset:
     reasoning_back: bool = False
     colon_names: bool = False
     short_ids: bool = False
+    system_role: str = "system"
     prices_as: str | None = None
 
 

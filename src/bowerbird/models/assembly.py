@@ -14,11 +14,11 @@ from bowerbird.models.failures import Asked
 from bowerbird.models.keys import base_url_of, missing_key_of, provider_of
 from bowerbird.models.names import ModelName, preset_of
 from bowerbird.models.prices import is_priced, pricer
-from bowerbird.models.providers import anthropic_model, openai_model
-from bowerbird.models.providers.adapter import WireModel
-from bowerbird.models.providers.connection import Endpoint
+from bowerbird.models.providers import anthropic_model, ollama_model, openai_model, responses_model
+from bowerbird.models.providers.adapter import Wire, WireModel
+from bowerbird.models.providers.connection import Connection, Endpoint
 from bowerbird.models.providers.content import BlobReader
-from bowerbird.models.redact import redactor_of
+from bowerbird.models.redact import Redactor, redactor_of
 from bowerbird.models.settings import ModelSettings
 
 
@@ -28,7 +28,20 @@ def open_wire(name: ModelName, settings: ModelSettings, blobs: BlobReader | None
     Raises:
         ConfigError: no base URL, one that is none, or TLS turned off for another host.
     """
-    preset, provider = preset_of(name.provider), provider_of(name, settings)
+    return open_at(preset_of(name.provider), name, settings, blobs)
+
+
+def open_at(
+    preset: Preset, name: ModelName, settings: ModelSettings, blobs: BlobReader | None = None
+) -> WireModel:
+    """Return the model `name` as `preset` says that its server is asked, without retries.
+
+    A preset need not be one of the known ones: a provider agent may want another wire of the same vendor.
+
+    Raises:
+        ConfigError: as `open_wire` raises it.
+    """
+    provider = provider_of(name, settings)
     base_url, redactor = base_url_of(preset, provider), redactor_of(settings)
     own_host = _is_own_host(preset, base_url)
     endpoint = Endpoint(
@@ -39,20 +52,31 @@ def open_wire(name: ModelName, settings: ModelSettings, blobs: BlobReader | None
         timeouts=provider.timeouts,
         verify_tls=provider.verify_tls,
     )
-    if preset.wire == "anthropic":
-        wire, connection = anthropic_model.AnthropicWire(), anthropic_model.connect(endpoint, redactor)
-    else:
-        wire = openai_model.OpenAIWire(preset, own_host=own_host)
-        connection = openai_model.connect(endpoint, redactor)
+    wire, connection = _wire(preset, endpoint, redactor, own_host=own_host)
     return WireModel(
         wire,
         connection,
         partial(_traits, preset, name, settings, own_host),
-        pricer(name.provider, name.model, settings.overrides),
+        pricer(name.provider, name.model, settings.overrides, preset.prices_as),
         blobs=blobs,
         redactor=redactor,
         missing_key=missing_key_of(name, settings),
     )
+
+
+def _wire(
+    preset: Preset, endpoint: Endpoint, redactor: Redactor, *, own_host: bool
+) -> tuple[Wire, Connection]:
+    match preset.wire:
+        case "anthropic":
+            return anthropic_model.AnthropicWire(), anthropic_model.connect(endpoint, redactor)
+        case "responses":
+            return responses_model.ResponsesWire(), responses_model.connect(endpoint, redactor)
+        case "ollama":
+            return ollama_model.OllamaWire(), ollama_model.connect(endpoint, redactor)
+        case "openai" | "local":
+            wire = openai_model.OpenAIWire(preset, own_host=own_host)
+            return wire, openai_model.connect(endpoint, redactor)
 
 
 def _traits(preset: Preset, name: ModelName, settings: ModelSettings, own_host: bool) -> Traits:

@@ -30,6 +30,7 @@ def price(
     model: str,
     at: datetime | None = None,
     overrides: Mapping[str, ModelOverride] | None = None,
+    prices_as: str | None = None,
 ) -> float | None:
     """Return the price of `usage` in USD, None when it is unknown.
 
@@ -39,6 +40,7 @@ def price(
         model: its name there.
         at: when the call was made, for prices that changed; None = now.
         overrides: by `provider:model` or model name; a price there wins.
+        prices_as: the provider's name in the price package, where it has no prefix here.
 
     Example:
         >>> set_by_hand = {"x:m": ModelOverride(price=Price(1.0, 2.0))}
@@ -52,16 +54,18 @@ def price(
     if known is not None and known.price is not None:
         return _by_hand(usage, known.price)
     preset = PRESETS.get(provider)
-    if preset is None or preset.prices_as is None:
-        return None
-    return _from_package(usage, preset.prices_as, model, at)
+    sold_as = prices_as or (preset.prices_as if preset is not None else None)
+    return _from_package(usage, sold_as, model, at) if sold_as is not None else None
 
 
 def pricer(
-    provider: str, model: str, overrides: Mapping[str, ModelOverride] | None = None
+    provider: str,
+    model: str,
+    overrides: Mapping[str, ModelOverride] | None = None,
+    prices_as: str | None = None,
 ) -> Callable[[Usage], float | None]:
     """Return `price` for one model, at the time of each call."""
-    return partial(price, provider=provider, model=model, overrides=overrides)
+    return partial(price, provider=provider, model=model, overrides=overrides, prices_as=prices_as)
 
 
 def is_priced(provider: str, model: str, overrides: Mapping[str, ModelOverride] | None = None) -> bool:

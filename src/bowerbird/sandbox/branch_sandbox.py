@@ -18,6 +18,7 @@ from bowerbird.core.threads import to_thread
 from bowerbird.sandbox.background import BackgroundRuns
 from bowerbird.sandbox.background_record import BackgroundRun
 from bowerbird.sandbox.copy_projection import CopyProjection
+from bowerbird.sandbox.inside.bridge import PORT, PROXY_SOCKET
 from bowerbird.sandbox.network.network import BranchNetwork
 from bowerbird.sandbox.persistent_python import PersistentPython
 from bowerbird.sandbox.projection import OverlayProjection, Projection
@@ -38,10 +39,11 @@ from bowerbird.sandbox.run.command import (
     check_environment,
     check_timeout,
 )
+from bowerbird.sandbox.run.doors import open_doors
 from bowerbird.sandbox.run.gauges import room_again
 from bowerbird.sandbox.run.profile import HostFacts, environment
-from bowerbird.sandbox.run.running import Finished, RunningCommand
-from bowerbird.sandbox.run.spill_files import prune_spills
+from bowerbird.sandbox.run.running import Finished, RunningCommand, stop_when
+from bowerbird.sandbox.run.spill_files import prune_spills, spill_name
 from bowerbird.sandbox.run.status import Tier
 from bowerbird.sandbox.run.watch import DiskPlace
 from bowerbird.workspace import BeforeCall, Captured, ProcessView
@@ -90,6 +92,11 @@ class BranchSandbox:
     def tier(self) -> Tier:
         """What its commands run in."""
         return self._projection.tier
+
+    @property
+    def home(self) -> str:
+        """The home of its commands, as they see it."""
+        return self._projection.stands.home
 
     @property
     def warm(self) -> bool:
@@ -158,7 +165,7 @@ class BranchSandbox:
         async with self._slots:
             started_ns = self._view.now()
             running = await self.begin(request, call=call, on_output=on_output)
-            stopping = asyncio.create_task(_stop_when(cancel, running)) if cancel is not None else None
+            stopping = asyncio.create_task(stop_when(cancel, running)) if cancel is not None else None
             try:
                 finished = await running.wait()
             finally:
@@ -299,7 +306,8 @@ class BranchSandbox:
             if first:
                 self._before = self._view.before_call(mark) if mark is not None else None
             if await self.network.open(self._projection.net):
-                await warm.open_bridge()
+                await warm.open_bridge(PORT, PROXY_SOCKET)
+            await open_doors(request.doors, self._projection.net, warm)
             running = RunningCommand(
                 warm,
                 request,
@@ -388,13 +396,3 @@ class BranchSandbox:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._idle.wait(), _SLOW_CLOSE_S)
         await self.cool_down()
-
-
-def spill_name(call: str) -> str:
-    """Return the file name of a call's whole output."""
-    return f"{call}.txt".replace("/", "_")
-
-
-async def _stop_when(cancel: asyncio.Event, running: RunningCommand) -> None:
-    await cancel.wait()
-    running.stop("cancel")

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from bowerbird.workspace import Branch, ProcessView
 
 _SWEEP_S = 5.0
+PROGRAMS = "agents"
+"""Below the data directory: programs that Bowerbird installed; commands see them, read-only."""
 
 
 class SandboxHost:
@@ -105,7 +107,9 @@ class SandboxHost:
             kept = (self.data_dir, *map(Path, self.settings.kept_out))
             others = self._workspaces.all()
             every = others if workspace is None else (*others, workspace)
-            return self.facts.apart_from(kept, every, workspace)
+            facts = self.facts.apart_from(kept, every, workspace)
+            programs = self.data_dir / PROGRAMS  # vendors' own, without anything of a user's
+            return facts.with_tree(str(programs)) if programs.is_dir() else facts
 
         return await to_thread(apart)
 

@@ -4,11 +4,13 @@ Here: how the parts of this package become one application. Not here: what any o
 the context and listening (`app/serving.py`).
 """
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
 from starlette.middleware import Middleware
+from starlette.routing import Route
 
 from bowerbird.server.access import middleware_for
 from bowerbird.server.access import router as access_router
@@ -24,11 +26,16 @@ from bowerbird.server.routes.openapi import describe, operation_id
 from bowerbird.server.socket import router as socket_router
 
 if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
     from bowerbird.server.common.context import ServerContext
 
 
-def create_server(context: "ServerContext") -> FastAPI:
+def create_server(context: "ServerContext", mounts: "Mapping[str, ASGIApp] | None" = None) -> FastAPI:
     """Return the application over `context`; opening and closing the context is its owner's.
+
+    Args:
+        mounts: doors of other protocols by path; they stand behind the same gate and choose their methods.
 
     Example:
         uvicorn.run(create_server(context), ws="websockets-sansio")
@@ -54,6 +61,7 @@ def create_server(context: "ServerContext") -> FastAPI:
     app.state.context = context
     handle_errors(app, lost_page)
     every = (*routers(), access_router, socket_router, docs_router, pages_router)
+    app.router.routes.extend(Route(path, door) for path, door in (mounts or {}).items())
     for router in every:
         app.include_router(router)
     # For the Allow of a 405: one path may have routes in several places.

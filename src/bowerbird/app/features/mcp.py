@@ -8,11 +8,13 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bowerbird.agent.turn import Found, MoreTools
 from bowerbird.config import Settings
 from bowerbird.protocols.mcp_client import McpClient, ServerSpec
+from bowerbird.protocols.mcp_client.spec import OAuthSpec
 from bowerbird.sessions.parts import SessionPart
 
 if TYPE_CHECKING:
@@ -139,15 +141,24 @@ def server_specs(settings: Settings) -> list[ServerSpec]:
         ConfigError: an entry has neither command nor url, or both; server and key are named.
     """
     entries = sorted(settings.mcp_servers.items())
-    return [server_spec(name, entry) for name, entry in entries if entry.enabled]
+    logins = logins_in(settings)
+    return [server_spec(name, entry, logins) for name, entry in entries if entry.enabled]
 
 
-def server_spec(name: str, entry: "McpServer") -> ServerSpec:
-    """Return the server that `entry` describes, enabled or not."""
+def logins_in(settings: Settings) -> Path:
+    """Return where sign-ins at MCP servers are kept."""
+    return Path(settings.agent.data_dir) / "mcp_logins"
+
+
+def server_spec(name: str, entry: "McpServer", logins: Path) -> ServerSpec:
+    """Return the server that `entry` describes, enabled or not; `logins`: where sign-ins are kept."""
     headers = {key: value.reveal() for key, value in entry.headers.items()}
     if entry.authorization_token:
         headers["Authorization"] = f"Bearer {entry.authorization_token.reveal()}"
     transport = entry.transport or ("stdio" if entry.command else "streamable_http")
+    has_token = any(key.lower() == "authorization" for key in headers)
+    signs_in = transport in ("streamable_http", "http") and not has_token
+    secret = entry.oauth.client_secret
     return ServerSpec(
         name=name,
         transport="streamable_http" if transport == "http" else transport,
@@ -165,6 +176,14 @@ def server_spec(name: str, entry: "McpServer") -> ServerSpec:
         trusted=entry.trusted,
         sampling=entry.sampling,
         sandbox=entry.sandbox,
+        oauth=OAuthSpec(
+            directory=logins,
+            client_id=entry.oauth.client_id or "",
+            client_secret=secret.reveal() if secret else "",
+            scope=entry.oauth.scope or "",
+        )
+        if signs_in
+        else None,
     )
 
 

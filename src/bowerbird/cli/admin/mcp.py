@@ -40,7 +40,7 @@ def list_servers(shell: Shell, *, json: bool) -> int:
 
 def test(shell: Shell, *, name: str | None, json: bool) -> int:
     """Start servers and show what they offer; 1 when one of them fails."""
-    from bowerbird.app.features.mcp import masking, server_spec
+    from bowerbird.app.features.mcp import logins_in, masking, server_spec
     from bowerbird.protocols.mcp_client import McpClient
 
     loaded = shell.load(Path.cwd())
@@ -49,7 +49,9 @@ def test(shell: Shell, *, name: str | None, json: bool) -> int:
         known = ", ".join(sorted(servers)) or "none is configured"
         raise CliExit(USAGE, f"no MCP server is named {name!r} (there are: {known})")
     wanted = [name] if name is not None else [n for n in sorted(servers) if servers[n].enabled]
-    client = McpClient([server_spec(each, servers[each]) for each in wanted], masking(loaded.settings))
+    logins = logins_in(loaded.settings)
+    specs = [server_spec(each, servers[each], logins) for each in wanted]
+    client = McpClient(specs, masking(loaded.settings))
     results = run_async(lambda: _tested(client))
     if json:
         shell.json(results)
@@ -171,10 +173,10 @@ def _origin(loaded: "Loaded", name: str) -> str:
 
 
 def _row(loaded: "Loaded", name: str) -> dict[str, Any]:
-    from bowerbird.app.features.mcp import server_spec
+    from bowerbird.app.features.mcp import logins_in, server_spec
 
     entry = loaded.settings.mcp_servers[name]
-    spec = server_spec(name, entry)
+    spec = server_spec(name, entry, logins_in(loaded.settings))
     return {
         "name": name,
         "transport": spec.transport,

@@ -17,6 +17,7 @@ Entry = dict[str, Any]
 KNOWN = (
     "transport", "type", "mode", "command", "args", "env", "cwd", "url", "headers", "authorization_token",
     "enabled", "start_timeout", "call_timeout", "tools", "approval", "trusted", "sampling", "sandbox",
+    "oauth",
 )  # fmt: skip
 # What decides how far a server is trusted is never taken from a file that others wrote.
 _OURS_ALONE = frozenset({"approval", "trusted", "sampling", "enabled"})

@@ -28,6 +28,7 @@ def names_server(shell: Shell) -> bool:
 LOCAL = frozenset(
     {
         "admin.config", "admin.config_reload", "admin.doctor", "admin.serve", "admin.models", "admin.mcp",
+        "admin.mcp_login", "admin.mcp_serve",
         "admin.sandbox", "admin.state", "admin.token", "admin.backup", "admin.disk",
         "admin.gateway", "admin.init", "admin.service", "completing",
     }
@@ -35,6 +36,7 @@ LOCAL = frozenset(
 """Modules about this machine: BOWERBIRD_URL, which is said once for a shell, does not concern them."""
 SERVER_COMMANDS = frozenset(
     {
+        "agents list", "agents memory", "agents probe", "agents run", "agents runs",
         "approve", "attempt", "cancel", "comment", "config reload", "delete", "deny", "diff", "discard",
         "export", "fork", "land", "landings", "landings fix", "memory log", "memory restore", "rename",
         "resume", "run", "send", "sessions", "show", "subagents discard", "subagents list", "subagents merge",
@@ -43,7 +45,7 @@ SERVER_COMMANDS = frozenset(
     }
 )  # fmt: skip
 """What works with a server, for the manual."""
-LOCAL_COMMANDS = frozenset({("admin.lists", "skills"), ("admin.lists", "agents")})
+LOCAL_COMMANDS = frozenset({("admin.lists", "skills")})
 
 
 def require_place(shell: Shell, module: str, function: str) -> None:

@@ -10,6 +10,7 @@ import typer
 from typer import Argument, Option
 
 Name = Annotated[str, Argument(metavar="NAME", help="Letters, digits, _ and -, at most 40.")]
+Where = Annotated[str | None, Option("-w", "--workspace", help="Directory; default: the current one.")]
 Json = Annotated[bool, Option("--json", help="Write JSON.")]
 
 
@@ -18,6 +19,11 @@ def mcp_group(call: Callable[..., int]) -> typer.Typer:
     group = typer.Typer(
         help="MCP servers whose tools sessions may use.", rich_markup_mode=None, no_args_is_help=True
     )
+
+    @group.command("serve")
+    def serve(workspace: Where = None) -> int:  # pyright: ignore[reportUnusedFunction] - registered
+        """Serve MCP on standard input and output: agents, sessions and branches as tools."""
+        return call("admin.mcp_serve", "serve", workspace=workspace)
 
     @group.command("list")
     def list_(json: Json = False) -> int:  # pyright: ignore[reportUnusedFunction] - registered
@@ -56,6 +62,24 @@ def mcp_group(call: Callable[..., int]) -> typer.Typer:
             "admin.mcp", "add", name=name, command=command or [], url=url, transport=transport, env=env or [],
             header=header or [], cwd=cwd, trusted=trusted,
         )  # fmt: skip
+
+    @group.command("login")
+    def login(  # pyright: ignore[reportUnusedFunction] - registered
+        name: Name,
+        browser: Annotated[
+            bool, Option("--browser/--no-browser", help="Open the address that is shown.")
+        ] = True,
+        port: Annotated[
+            int, Option("--port", help="Where the browser comes back to; 0 = any.", min=0, max=65535)
+        ] = 0,
+    ) -> int:
+        """Sign in at a server in a browser; what it gives is kept encrypted and renewed by itself."""
+        return call("admin.mcp_login", "login", name=name, browser=browser, port=port)
+
+    @group.command("logout")
+    def logout(name: Name) -> int:  # pyright: ignore[reportUnusedFunction] - registered
+        """Forget the sign-in at a server."""
+        return call("admin.mcp_login", "logout", name=name)
 
     @group.command("remove")
     def remove(name: Name) -> int:  # pyright: ignore[reportUnusedFunction] - registered

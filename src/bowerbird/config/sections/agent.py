@@ -183,6 +183,7 @@ class ProviderEntry(Section):
     headers: dict[Text, Secret] = key({}, "Further headers sent with each request.")
     model: Text | None = key(None, "Model passed to it.")
     command: Text | None = key(None, "Program that runs it, optionally with arguments.")
+    alt_command: Text | None = key(None, "Second program, tried where the first one is not there.")
     args: Names = key((), "Arguments put after the command.")
     env: dict[Text, Secret] = key({}, "Variables given to its process; nothing else is.")
     timeout: Float | None = key(None, "Longest run or wait for the first event.", unit="s", ge=0.1, le=86_400)

@@ -115,6 +115,14 @@ class McpTools(Section):
     deny: Names = key((), "Never these.")
 
 
+class McpOAuth(Section):
+    """How people sign in at a server (`bowerbird mcp login`)."""
+
+    client_id: Text | None = key(None, "A client that the server knows; unset = one is registered.")
+    client_secret: Secret | None = key(None, "Its secret, where it has one.")
+    scope: Text | None = key(None, "What is asked for; unset = what the server names.")
+
+
 class McpServer(Section):
     """One MCP server."""
 
@@ -130,6 +138,7 @@ class McpServer(Section):
     url: HttpUrl | None = key(None, "Its address.", allowed="http(s) URL")
     headers: dict[Text, Secret] = key({}, "Headers sent to it.")
     authorization_token: Secret | None = key(None, "Bearer token sent to it.")
+    oauth: McpOAuth = section(McpOAuth)
     mode: Literal["client", "remote"] = key("client", "`remote` lets the model's provider call it.")
     enabled: Flag = key(True, "Whether it is used.")
     start_timeout: Float = key(10, "Longest start.", unit="s", ge=0.1, le=600)
@@ -154,6 +163,22 @@ class McpSection(Section):
         env=("MCP_SERVERS_FILE",),
         base="file",
     )
+
+
+class McpServing(Section):
+    """Bowerbird as an MCP server."""
+
+    enabled: Flag = key(True, "Whether the HTTP server answers at /mcp.", applies="S")
+    expose: Names = key((), "Tools that are offered; empty = all.", allowed="names or patterns of tools")
+    allow_land: Flag = key(
+        False, "Whether tools may land changes and take landings back; the caller is usually a model."
+    )
+
+
+class ProtocolsSection(Section):
+    """Protocols in which other programs speak to Bowerbird."""
+
+    mcp: McpServing = section(McpServing)
 
 
 class SkillsSection(Section):

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from bowerbird.core.errors import ConfigError, ModelError
 from bowerbird.core.threads import to_thread
 from bowerbird.models.failures import Asked, FieldRefused, error_from_status, refused_field
-from bowerbird.models.providers.sse import Clock, SseParser, chunks_in_time
+from bowerbird.models.providers.sse import Clock, LineParser, SseParser, chunks_in_time
 from bowerbird.models.redact import Redactor
 from bowerbird.models.settings import Timeouts, is_loopback
 
@@ -217,7 +217,15 @@ class RawAnswer:
     @property
     def is_stream(self) -> bool:
         """Whether the answer is an event stream; some servers answer whole whatever is asked."""
-        return "json" not in self._response.headers.get("content-type", "")
+        return "json" not in self._content_type or self._is_lines
+
+    @property
+    def _content_type(self) -> str:
+        return self._response.headers.get("content-type", "")
+
+    @property
+    def _is_lines(self) -> bool:
+        return "ndjson" in self._content_type
 
     async def payloads(self) -> AsyncGenerator[list[bytes], None]:
         """Yield the payloads of each read, several at a time when they came together.
@@ -226,7 +234,7 @@ class RawAnswer:
             ModelError: `stream_cut` when the connection breaks, `timeout` on silence, `server` when it
                 is too long.
         """
-        parser = SseParser()
+        parser = LineParser() if self._is_lines else SseParser()
         async with aclosing(self._chunks()) as chunks:
             async for chunk in chunks:
                 payloads = parser.feed(chunk)

@@ -71,7 +71,9 @@ def build_request(
     )
     body: dict[str, Any] = {
         "model": traits.info.model,
-        "messages": _Translation(request, blobs, message_key(traits, preset, without), traits).messages(),
+        "messages": _Translation(request, blobs, message_key(traits, preset, without), traits).messages(
+            preset.system_role
+        ),
         "stream": True,
         "stream_options": {"include_usage": True},
         **thinking.body,
@@ -144,9 +146,9 @@ class _Translation:
         self._key = key
         self._images = traits.info.images
 
-    def messages(self) -> list[Any]:
+    def messages(self, system_role: str) -> list[Any]:
         system = "\n\n".join(text for text in self._request.system if text)
-        messages: list[Any] = [{"role": "system", "content": system}] if system else []
+        messages: list[Any] = [{"role": system_role, "content": system}] if system else []
         return messages + translated(self._request.messages, self._key, self._part_of)
 
     def _part_of(self, part: Sequence[Message], first: int) -> list[dict[str, Any]]:

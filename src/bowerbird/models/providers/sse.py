@@ -59,6 +59,28 @@ def _joined(data: list[bytes]) -> bytes:
     return b"\n".join(line.rstrip(b"\r") for line in data)
 
 
+class LineParser:
+    """Divides a byte stream into its lines, each of them a payload, however the bytes are cut."""
+
+    __slots__ = ("_rest",)
+
+    def __init__(self) -> None:
+        self._rest: list[bytes] = []
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """Return the lines that `chunk` completes, without blank ones."""
+        self._rest.append(chunk)
+        if b"\n" not in chunk:
+            return []
+        *lines, rest = b"".join(self._rest).split(b"\n")
+        self._rest = [rest]
+        return [line for line in lines if line.strip()]
+
+    def finish(self) -> list[bytes]:
+        """Return a last line that nothing ended."""
+        return self.feed(b"\n")
+
+
 class Clock:
     """How long the next bytes may take: the first event, then silence, never past the deadline.
 

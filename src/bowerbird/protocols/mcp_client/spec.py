@@ -6,6 +6,7 @@ Here: frozen values. Not here: settings files (`app/features/mcp.py` reads them)
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 from bowerbird.core.errors import ConfigError
@@ -16,6 +17,22 @@ Transport = Literal["stdio", "streamable_http", "sse"]
 SERVER_NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
 _SECRET_NAME = re.compile(r"key|token|auth|secret|cookie|password", re.IGNORECASE)
 _SHORTEST_SECRET = 8  # a shorter value is an ordinary word that must stay readable
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OAuthSpec:
+    """How people sign in at a server.
+
+    Args:
+        directory: where sign-ins are kept.
+        client_id, client_secret: of a client that the server knows; "" = it is registered at the sign-in.
+        scope: what is asked for; "" = what the server names.
+    """
+
+    directory: Path
+    client_id: str = ""
+    client_secret: str = field(default="", repr=False)
+    scope: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -32,6 +49,7 @@ class ServerSpec:
         approval: whether calls ask, or that by tool name.
         trusted: its annotations are believed. sampling: it may use the model.
         sandbox: it runs in the branch's sandbox.
+        oauth: how people sign in, None where another credential is sent or nobody can.
 
     Raises:
         ConfigError: the name or the pair of command and url is wrong; server and key are named.
@@ -57,6 +75,7 @@ class ServerSpec:
     trusted: bool = False
     sampling: bool = False
     sandbox: bool = False
+    oauth: OAuthSpec | None = None
 
     def __post_init__(self) -> None:
         if not SERVER_NAME.fullmatch(self.name):
@@ -86,6 +105,8 @@ class ServerSpec:
         """Values that must not be shown, longest first: what the server could echo."""
         pairs = (*self.env.items(), *self.headers.items())
         values = {v for k, v in pairs if len(v) >= _SHORTEST_SECRET and _SECRET_NAME.search(k)}
+        if self.oauth is not None and self.oauth.client_secret:
+            values.add(self.oauth.client_secret)
         bare = {v.partition(" ")[2] for v in values if v.lower().startswith(("bearer ", "basic "))}
         return tuple(sorted(values | {v for v in bare if len(v) >= _SHORTEST_SECRET}, key=len, reverse=True))
 

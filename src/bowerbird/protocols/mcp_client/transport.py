@@ -19,7 +19,9 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCMessage, jsonrpc_message_adapter
 
+from bowerbird.core.threads import to_thread
 from bowerbird.protocols.mcp_client.child import Child, Ring
+from bowerbird.protocols.mcp_client.logins import LoginNeeded
 from bowerbird.protocols.mcp_client.spec import ServerSpec
 
 _PARTS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\Z)|[\[\]{},]', re.DOTALL)
@@ -68,11 +70,28 @@ async def _http(spec: ServerSpec) -> AsyncGenerator[Streams, None]:
     options: dict[str, Any] = {"headers": dict(spec.headers), "timeout": timeout}
     if _is_loopback(spec.url):
         options["trust_env"] = False  # a proxy of the environment cannot reach this machine
+    if spec.oauth is not None:
+        auth = await _auth(spec)
+        options |= {"auth": auth} if auth is not None else {"event_hooks": {"response": [_asks_for(spec)]}}
     async with (
         httpx2.AsyncClient(**options) as client,
         streamable_http_client(spec.url, http_client=client) as streams,
     ):
         yield streams
+
+
+async def _auth(spec: ServerSpec) -> httpx2.Auth | None:
+    from bowerbird.protocols.mcp_client.oauth import kept_auth  # costs what it signs with
+
+    return await to_thread(kept_auth, spec)
+
+
+def _asks_for(spec: ServerSpec) -> Callable[[httpx2.Response], Awaitable[None]]:
+    async def look(response: httpx2.Response) -> None:
+        if response.status_code == 401:
+            raise LoginNeeded(f"it asks for a sign-in: bowerbird mcp login {spec.name}")
+
+    return look
 
 
 def _is_loopback(url: str) -> bool:

@@ -55,6 +55,13 @@ class ChangeSummary(msgspec.Struct, frozen=True):
     removed_lines: int = 0
 
 
+class MemoryLog(msgspec.Struct, frozen=True):
+    """One message of a provider session, as `get_agent_memory` gives it (PR-32)."""
+
+    role: Literal["user", "assistant", "system"]
+    content: str
+
+
 class AgentRequest(msgspec.Struct, frozen=True):
     """What an agent is asked.
 
@@ -65,6 +72,10 @@ class AgentRequest(msgspec.Struct, frozen=True):
         id: the caller's name of this request, copied to the answer as `request_id`.
         session_id: the provider session to go on with; None begins one.
         branch: where a program works; None = a fork of the caller's branch, or a new one.
+        history: what was said in the session before, oldest first; the registry sets it (PR-31).
+        native_session_id: the vendor's own name of that session, from `native_session_id` in the metadata
+            of its last answer; the registry sets it. An agent that cannot go on with it uses `history` as
+            text and says so in `metadata["history"]`.
     """
 
     prompt: str
@@ -77,6 +88,8 @@ class AgentRequest(msgspec.Struct, frozen=True):
     session_id: str | None = None
     max_tokens: int | None = None
     branch: BranchRef | None = None
+    history: tuple[MemoryLog, ...] = ()
+    native_session_id: str | None = None
 
 
 class AgentResponse(msgspec.Struct, frozen=True):
@@ -140,13 +153,6 @@ class AgentInfo(msgspec.Struct, frozen=True):
     capabilities: tuple[AgentCapabilities, ...]
     default_model: str | None
     transports: tuple[str, ...]
-
-
-class MemoryLog(msgspec.Struct, frozen=True):
-    """One message of a provider session, as `get_agent_memory` gives it (PR-32)."""
-
-    role: Literal["user", "assistant", "system"]
-    content: str
 
 
 def check_prompt(prompt: str) -> None:

@@ -1,4 +1,4 @@
-"""A relay from the sandbox's loopback to the proxy's Unix socket: the only way out, when one is open.
+"""A relay from a port of the sandbox's loopback to a Unix socket of the server's: the only way out.
 
 Runs beside the zygote, outside every command's process namespace, so no command can see or stop it.
 """
@@ -12,14 +12,15 @@ import threading
 from . import kernel
 
 PORT = 3128
-PROXY_SOCKET = "/run/bowerbird/net/proxy.sock"
+PROXY_SOCKET = "proxy.sock"
+_SOCKETS = "/run/bowerbird/net"
 _CHUNK = 1 << 16
 _MOST = 64
 
 
-def start() -> int:
-    """Fork the relay; return its process id. It dies with its parent."""
-    listener = socket.create_server(("127.0.0.1", PORT), backlog=_MOST)
+def start(port: int, name: str) -> int:
+    """Fork a relay from a port to the socket of that name; return its process id. It dies with its parent."""
+    listener = socket.create_server(("127.0.0.1", port), backlog=_MOST)
     pid = os.fork()
     if pid:
         listener.close()
@@ -30,12 +31,12 @@ def start() -> int:
         os.closerange(3, kept)  # the zygote's channels are not this process's to hold open
         os.closerange(kept + 1, 1 << 16)
         kernel.drop_all_capabilities()
-        _serve(listener)
+        _serve(listener, f"{_SOCKETS}/{name}")
     finally:
         os._exit(0)
 
 
-def _serve(listener: socket.socket) -> None:
+def _serve(listener: socket.socket, target: str) -> None:
     """Accept until killed; each connection has two threads, so a slow one holds up no other."""
     room = threading.BoundedSemaphore(_MOST)
     while True:
@@ -45,7 +46,7 @@ def _serve(listener: socket.socket) -> None:
             near.close()
             continue
         try:
-            far.connect(PROXY_SOCKET)
+            far.connect(target)
         except OSError:
             near.close()
             far.close()

@@ -42,7 +42,7 @@ class Zygote:
         self.spare: Init | None = None
         self.commands: dict[int, tuple[str, Init]] = {}  # descriptor of its channel → id, init
         self.ending: set[int] = set()  # inits that reported and are being torn down by the kernel
-        self.bridge = 0  # process id of the way to the proxy, 0 while there is none
+        self.bridges: dict[int, int] = {}  # port of the loopback → process that leads it out
 
     def serve(self) -> None:
         """Answer requests until the server's end closes."""
@@ -85,7 +85,7 @@ class Zygote:
                 self.configure(message, os.pread(fds[0], 1 << 16, 0))
                 self.send({"op": "ready", "n": number})
             elif operation == "bridge":
-                self.open_bridge()
+                self.open_bridge(message["port"], message["socket"])
                 self.send({"op": "bridged", "n": number})
             elif operation == "usage":
                 self.send({"op": "usage", "n": number, **self.usage(**message["how"])})
@@ -98,12 +98,14 @@ class Zygote:
                 os.close(descriptor)
         return None
 
-    def open_bridge(self) -> None:
-        """Start the relay from loopback to the proxy's socket, once."""
-        if not self.bridge:
+    def open_bridge(self, port: int, name: str) -> None:
+        """Start the relay from a port of the loopback to a socket, once."""
+        if isinstance(self.world, Confined):
+            raise OSError(95, "the loopback is the host's own")
+        if port not in self.bridges:
             from . import bridge  # brings threads along, which most sandboxes never need
 
-            self.bridge = bridge.start()
+            self.bridges[port] = bridge.start(port, name)
 
     def attach(self, targets: "list[str]", fds: "list[int]", *, stays: bool) -> None:
         """Replace the branch's mounts by others, or add some for good; nothing may run meanwhile."""
@@ -201,7 +203,7 @@ class Zygote:
             for (name, started), tree in zip(running, trees, strict=True)
         }
         own_ipc = isinstance(self.world, Namespaced)
-        pids = [pid for pid in pids if pid != self.bridge]
+        pids = [pid for pid in pids if pid not in self.bridges.values()]
         found = usage.of_processes(pids, deep=deep, ask=ask, own_ipc=own_ipc, exact_above=exact_above)
         return {**found, "cpu_ms": spent}
 

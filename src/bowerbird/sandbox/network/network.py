@@ -5,16 +5,14 @@ what (`egress_policy`), the proxy (`egress_proxy`), the way from inside to the p
 """
 
 import asyncio
-import contextlib
-import os
-import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from bowerbird.core.events import Egress
-from bowerbird.sandbox.inside.bridge import PORT
+from bowerbird.sandbox.inside.bridge import PORT, PROXY_SOCKET
+from bowerbird.sandbox.listening import listen
 from bowerbird.sandbox.network.egress_policy import EgressPolicy
 from bowerbird.sandbox.network.resolving import Resolver, system_resolver
 
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
 
 NetworkMode = Literal["closed", "allowlist"]
 PROXY_URL = f"http://127.0.0.1:{PORT}"
-_SOCKET = "proxy.sock"
+_SOCKET = PROXY_SOCKET
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +126,7 @@ class BranchNetwork:
                     private_hosts=self._rules.private_hosts,
                     resolve=self._resolve,
                 )
-                await proxy.start(_listen(directory))
+                await proxy.start(listen(directory, _SOCKET))
                 self._proxy = proxy
         return True
 
@@ -149,21 +147,3 @@ def rules_of(
     """Return rules from lists as settings have them; empty entries are left out."""
     kept = tuple(entry.strip() for entry in allow if entry.strip())
     return NetworkRules(kept, tuple(packages), max_bytes, private_hosts)
-
-
-def _listen(directory: Path) -> socket.socket:
-    """Return a socket bound in `directory`, whose path may be longer than a socket's name."""
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with contextlib.suppress(FileNotFoundError):
-        (directory / _SOCKET).unlink()
-    listener = socket.socket(socket.AF_UNIX)
-    folder = os.open(directory, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        listener.bind(f"/proc/self/fd/{folder}/{_SOCKET}")
-        listener.setblocking(False)
-    except OSError:
-        listener.close()
-        raise
-    finally:
-        os.close(folder)
-    return listener

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from bowerbird.core.errors import InvalidArgument
+from bowerbird.sandbox.run.doors import Door
 
 LONGEST_ARGUMENT = 131_071  # the kernel's MAX_ARG_STRLEN without the final NUL
 DEFAULT_TIMEOUT_S = 60.0
@@ -65,6 +66,8 @@ class CommandRequest:
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     stdin: bytes = b""
     stdin_fd: int | None = None  # in place of `stdin`; whoever asks closes it after the start
+    stdout_fd: int | None = None  # likewise; then only stderr is collected
+    doors: tuple[Door, ...] = ()
     timeout_s: float = DEFAULT_TIMEOUT_S
     max_output_bytes: int = 100_000
     separate: bool = False

@@ -82,6 +82,10 @@ class HostFacts:
             left_out=(*system.notes, *shown.notes),
         )
 
+    def with_tree(self, tree: str) -> "HostFacts":
+        """Return these facts with one more directory that commands see, read-only."""
+        return replace(self, read_only=(*self.read_only, tree))
+
     def path(self, workspace: Path | None, root: str) -> tuple[str, ...]:
         """Return PATH for a branch that stands at `root`: in the user's order, as far as it is shown. Blocks.
 

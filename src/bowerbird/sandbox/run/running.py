@@ -86,6 +86,7 @@ class RunningCommand:
             given.append(out_write)
             error_write = out_write
             sinks = [(out_read, 0)]
+            stdout = out_write if self._request.stdout_fd is None else self._request.stdout_fd
             if self._parts:
                 error_read, error_write = _pipe()
                 given.append(error_write)
@@ -98,7 +99,7 @@ class RunningCommand:
                 root=self._request.root,
                 env=self._request.env,
                 rlimits=self._limits.rlimits(self._request.timeout_s),
-                streams=(stdin, out_write, error_write),
+                streams=(stdin, stdout, error_write),
             )
         finally:
             for descriptor in given:
@@ -164,6 +165,13 @@ class RunningCommand:
         if self._stop is None:
             self._stop = reason
         self._stopping.set()
+        self._sandbox.signal(self._command, SIGKILL)
+
+    async def end(self, reason: str) -> None:
+        """End the command as its time limit does: SIGTERM to its tree, a second later SIGKILL."""
+        self._stop = self._stop or reason
+        self._sandbox.signal(self._command, SIGTERM)
+        await asyncio.wait({self._ended}, timeout=TERM_GRACE_S)
         self._sandbox.signal(self._command, SIGKILL)
 
     async def wait(self) -> Finished:
@@ -235,6 +243,12 @@ class RunningCommand:
                 if not closed.done():
                     closed.set_result(None)
         await asyncio.sleep(0)  # lets the done callbacks close the descriptors
+
+
+async def stop_when(cancel: asyncio.Event, running: RunningCommand) -> None:
+    """End a command as soon as `cancel` is set."""
+    await cancel.wait()
+    running.stop("cancel")
 
 
 def _kernel_limit(answer: Answer, limits: RunLimits, timeout_s: float) -> str | None:

@@ -15,6 +15,11 @@ KEPT_BYTES = 1 << 30
 _DAY_S = 86_400
 
 
+def spill_name(call: str) -> str:
+    """Return the file name of a call's whole output."""
+    return f"{call}.txt".replace("/", "_")
+
+
 def prune_spills(folder: Path, *, keep: Collection[str] = (), now: float | None = None) -> list[str]:
     """Delete outputs that are too old, then the oldest until the rest fits; return their names. Blocks.
 

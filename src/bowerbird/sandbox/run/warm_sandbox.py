@@ -65,7 +65,7 @@ class WarmSandbox:
         self._running: dict[str, asyncio.Future[Answer]] = {}
         self._process: subprocess.Popen[bytes] | None = None
         self.alive = True
-        self.bridged = False
+        self._bridged: set[int] = set()
         server.setblocking(False)
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(server.fileno(), self._read)
@@ -193,11 +193,11 @@ class WarmSandbox:
         with contextlib.suppress(OSError):
             channel.send(self._server, {"op": "signal", "id": command, "signal": number})
 
-    async def open_bridge(self) -> None:
-        """Lead the sandbox's loopback to the proxy's socket; raises SandboxUnavailable."""
-        if not self.bridged:
-            await self._ask({"op": "bridge"})
-            self.bridged = True
+    async def open_bridge(self, port: int, name: str) -> None:
+        """Lead a port of the sandbox's loopback to a socket of that name; raises SandboxUnavailable."""
+        if port not in self._bridged:
+            await self._ask({"op": "bridge", "port": port, "socket": name})
+            self._bridged.add(port)
 
     async def usage(self, *, deep: bool = False, ask: bool = False, exact_above: int | None = None) -> Usage:
         """Return what runs inside takes; arguments as of `inside/usage.py: of_processes`."""

@@ -43,8 +43,9 @@ _NEW_WORK = re.compile(
     r"/api/chat/?|/api/conversations/[^/]+/(messages|resume|compact|fork|attempts|comments)/?"
     r"|/api/schedules/[^/]+/run/?|/api/workspace/upload/?"
 )
-# A viewer reads; a ticket lets the viewer's own socket in, nothing more.
-_VIEWER_MAY_POST = frozenset(("/api/auth/ticket",))
+# A viewer reads; a ticket lets the viewer's own socket in, nothing more. Over MCP everything is a POST: the
+# tools that do more than read are not offered to viewers.
+_VIEWER_MAY_POST = frozenset(("/api/auth/ticket", "/mcp"))
 
 
 class Refusal(Exception):

@@ -6,9 +6,10 @@ Not here: the form of errors (`errors.py`), secrets (`models/redact.py`).
 import re
 from collections.abc import Sequence
 
+from bowerbird.core.without_paths import without_paths
+
 _SESSION = re.compile(r"\b([Ss])ession(s?)\b(?![.\w])")
 _ONE_SESSION = re.compile(r"\bsession(?= [0-9a-f]{12}\b)")
-_PATH = re.compile(r"(?<![\w./:-])(/(?:[^\s/'\",;:()\[\]]+/)+[^\s'\",;:()\[\]]*)")
 
 
 def said(message: str, visible: Sequence[str] = ()) -> str:
@@ -21,14 +22,7 @@ def said(message: str, visible: Sequence[str] = ()) -> str:
         >>> said("/srv/data/agent.db is locked")
         'agent.db is locked'
     """
-
-    def short(match: re.Match[str]) -> str:
-        path = match.group(1)
-        if any(path.startswith(prefix) for prefix in visible):
-            return path
-        return path.rstrip("/").rsplit("/", 1)[-1]
-
-    return _ONE_SESSION.sub("conversation", _PATH.sub(short, message))
+    return _ONE_SESSION.sub("conversation", without_paths(message, visible))
 
 
 def in_wire_words(message: str) -> str:

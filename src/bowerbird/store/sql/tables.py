@@ -18,10 +18,16 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from bowerbird.store.sql import channel_tables, push_tables, schedule_tables, team_tables
+from bowerbird.store.sql import channel_tables, provider_tables, push_tables, schedule_tables, team_tables
 from bowerbird.store.sql.schema import RowId, metadata
 
-BESIDE = (channel_tables, push_tables, schedule_tables, team_tables)  # declared there, known here
+BESIDE = (
+    channel_tables,
+    provider_tables,
+    push_tables,
+    schedule_tables,
+    team_tables,
+)  # declared there, known here
 
 sessions = Table(
     "sessions",

@@ -1,0 +1,305 @@
+"""One run of a program: place, branch, sandbox, relay, home, program, snapshot, in this order.
+
+Here: that order, and what becomes of it. Not here: each of its steps.
+"""
+
+import asyncio
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bowerbird.config.sections.agent import ProviderEntry
+from bowerbird.core.threads import to_thread
+from bowerbird.providers.catalogue import CatalogueEntry
+from bowerbird.providers.choosing import model_of
+from bowerbird.providers.contract.errors import (
+    AgentAuthError,
+    AgentConfigError,
+    AgentError,
+    AgentSessionError,
+)
+from bowerbird.providers.contract.types import AgentEvent, AgentRequest, ChangeSummary
+from bowerbird.providers.outcomes import history_text, prompt_text
+from bowerbird.providers.programs import changes
+from bowerbird.providers.programs.finding import Programs, chosen_transport, find_programs, search_path
+from bowerbird.providers.programs.ground import ProgramGround
+from bowerbird.providers.programs.launching import base_environment
+from bowerbird.providers.programs.leftovers import RUN_VARIABLE
+from bowerbird.providers.programs.outcome import Outcome, failure, shown_text, with_counted
+from bowerbird.providers.programs.program import IDLE_S, STDOUT_BYTES, Ended, RunLimits
+from bowerbird.providers.programs.relay.relay import Budget, Relay, Upstream
+from bowerbird.providers.programs.transports import Attempt, Fallback, over_acp, run_headless
+from bowerbird.providers.programs.vendors import Vendor
+from bowerbird.sandbox.run.doors import Door
+
+if TYPE_CHECKING:
+    from bowerbird.sandbox.branch_sandbox import BranchSandbox
+    from bowerbird.workspace import Branch
+
+_AUTHS = ("relay", "home", "none")
+
+
+@dataclass(slots=True)
+class Progress:
+    """What is known of a run so far; what an error keeps (PR-12)."""
+
+    emit: Callable[[AgentEvent], None]
+    metadata: dict[str, Any] = field(default_factory=dict[str, Any])
+    content: str = ""
+    tokens: int | None = None
+    cost: float | None = None
+    changes: ChangeSummary | None = None
+    error: AgentError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What does not change while a program runs."""
+
+    entry: CatalogueEntry
+    settings: ProviderEntry
+    vendor: Vendor
+    ground: ProgramGround
+    request: AgentRequest
+    progress: Progress
+    timeout_s: float
+    deadline: float
+    found: Programs
+    auth: str
+
+
+async def run_program(
+    entry: CatalogueEntry,
+    settings: ProviderEntry,
+    vendor: Vendor,
+    ground: ProgramGround,
+    request: AgentRequest,
+    progress: Progress,
+    timeout_s: float,
+) -> None:
+    """Run a request; what came of it is in `progress`.
+
+    Raises:
+        BowerbirdError, OSError: what went wrong before or beside the program's own run.
+    """
+    deadline = time.monotonic() + timeout_s
+    path = search_path(ground.data_dir)
+    found = await to_thread(find_programs, entry, settings, path)
+    chosen_transport(entry, settings, found)  # refuses before anything is made
+    auth = auth_of(entry, settings, vendor)
+    run = _Run(entry, settings, vendor, ground, request, progress, timeout_s, deadline, found, auth)
+    await ground.clear_remains()
+    async with ground.place(entry.name, request.session_id, deadline):
+        branch = await ground.branch_of(request)
+        await _on_branch(run, branch)
+
+
+async def _on_branch(run: _Run, branch: "Branch") -> None:
+    metadata = run.progress.metadata
+    sandbox = await run.ground.sandbox(branch, run.entry.name, needs_way_out=run.auth != "none")
+    metadata |= {"branch_id": branch.id, "tier": sandbox.tier}
+    start = await to_thread(changes.before, branch)
+    logins = tuple(Path.home() / name for name in run.vendor.login_files) if run.auth == "home" else ()
+    session = run.request.session_id
+    try:
+        async with run.ground.home(branch, run.entry.name, session, logins) as lent:
+            metadata["run"] = lent.run
+            await _in_home(run, branch, sandbox, f"{sandbox.home}/{lent.place.name}", lent.run)
+    finally:
+        # Shielded: what a cancelled run changed is a snapshot too.
+        snapshot = asyncio.ensure_future(to_thread(changes.after, branch, start, run.request.trace_id))
+        metadata["snapshot_id"], summary = await asyncio.shield(snapshot)
+        run.progress.changes = None if run.vendor.remote else summary
+    for path in (*summary.written, *summary.deleted):
+        run.progress.emit(AgentEvent("change", path))
+
+
+async def _in_home(run: _Run, branch: "Branch", sandbox: "BranchSandbox", home: str, name: str) -> None:
+    async with AsyncExitStack() as stack:
+        relay = _relay(run) if run.auth == "relay" else None
+        ports = stack.enter_context(run.ground.ports(branch.id, 1))
+        doors: list[Door] = []
+        if relay is not None:
+            stack.push_async_callback(relay.close)
+            doors.append(Door(ports[0], relay.serve))
+        elif run.request.max_tokens is not None:
+            run.progress.metadata["ignored"] = ["max_tokens"]
+        proxy: str | None = None
+        if run.auth == "home":
+            door, close = _way_out(run, sandbox, ports[0])
+            stack.push_async_callback(close)
+            doors.append(door)
+            proxy = f"http://127.0.0.1:{ports[0]}"
+        env = _environment(run, sandbox, home, name, proxy)
+        for goes_on in (True, False) if _goes_on(run) else (False,):
+            values = _values(run, sandbox, home, relay, ports[0], goes_on=goes_on)
+            attempt = Attempt(
+                run.entry, run.vendor, sandbox, branch, values, env, _prompt(run, goes_on=goes_on),
+                _limits(run), relay, tuple(doors), run.progress.emit,
+            )  # fmt: skip
+            outcome, ended = await _attempted(run, attempt)
+            _conclude(run, outcome, ended, relay, values)
+            if not (goes_on and isinstance(run.progress.error, AgentSessionError) and not outcome.text):
+                return
+
+
+def _prompt(run: _Run, *, goes_on: bool) -> str:
+    """Return the prompt; what was said before is put in front of it where the vendor's session is not (PR-31)."""
+    if goes_on or not run.request.history:
+        return prompt_text(run.request)
+    run.progress.metadata["history"] = "text"
+    return history_text(run.request)
+
+
+async def _attempted(run: _Run, attempt: Attempt) -> tuple[Outcome, Ended]:
+    """Run over the transport that settings and programs allow; a handshake that fails falls back once."""
+    transport = chosen_transport(run.entry, run.settings, run.found)
+    if transport == "acp" and run.found.acp is not None and not run.ground.acp_failed(run.entry.name):
+        try:
+            run.progress.metadata["transport"] = "acp"
+            return await over_acp(attempt, run.found.acp)
+        except Fallback as failed:
+            if run.settings.transport == "acp" or run.found.headless is None:
+                raise AgentError(f"{run.entry.name} could not be started over ACP: {failed}") from failed
+            run.ground.remember_acp_failure(run.entry.name)
+            run.progress.metadata["fallback"] = f"ACP failed: {failed}"
+    if run.found.headless is None:
+        raise AgentError(f"{run.entry.name} can be used over ACP only, which failed lately")
+    run.progress.metadata["transport"] = "headless"
+    return await run_headless(attempt, run.found.headless)
+
+
+def _conclude(
+    run: _Run, outcome: Outcome, ended: Ended, relay: Relay | None, values: Mapping[str, str | None]
+) -> None:
+    progress, metadata = run.progress, run.progress.metadata
+    trouble = failure(run.entry.name, outcome, ended.code, ended.stderr, ended.stopped, run.vendor.sign_in)
+    if relay is not None:
+        outcome = with_counted(outcome, relay.input_tokens, relay.output_tokens)
+        metadata |= {"model_calls": relay.calls}
+        if trouble is not None and relay.trouble is not None:
+            seen = relay.trouble
+            seen.__cause__ = trouble
+            trouble = seen
+    if outcome.denied:
+        metadata["denied"] = list(outcome.denied)
+    if outcome.notes:
+        metadata["notes"] = list(outcome.notes[:20])
+    if outcome.link:
+        metadata["task_link"] = outcome.link
+    own = outcome.session or (
+        values.get("session") or values.get("new_session") if run.vendor.names_session else None
+    )
+    if own:
+        metadata["native_session_id"] = own
+    usage = {
+        "input_tokens": outcome.input_tokens,
+        "output_tokens": outcome.output_tokens,
+        "cost": outcome.cost,
+    }
+    if outcome.tokens is not None:
+        metadata["usage"] = usage
+        progress.emit(AgentEvent("usage", data=usage))
+    progress.content, progress.error = shown_text(outcome), trouble
+    progress.tokens, progress.cost = outcome.tokens, outcome.cost
+
+
+def auth_of(entry: CatalogueEntry, settings: ProviderEntry, vendor: Vendor) -> str:
+    """Return how an agent signs in: `relay` where there is a key and an address, else what settings say.
+
+    Raises:
+        AgentAuthError: its key is not set. AgentConfigError: an unknown `auth`.
+    """
+    auth = settings.auth or "relay"
+    if auth not in _AUTHS:
+        raise AgentConfigError(f"providers.{entry.name}.auth is {auth!r}; use {', '.join(_AUTHS)}")
+    if auth == "relay" and settings.api_key is None:
+        if entry.key_variables:
+            names = " or ".join(entry.key_variables)
+            raise AgentAuthError(f"{entry.name} has no key: set {names}, or sign in; {vendor.sign_in}")
+        return "none"
+    if auth == "relay" and settings.base_url is None and entry.base_url is None:
+        raise AgentConfigError(
+            f"{entry.name} has a key but no address to use it at; set providers.{entry.name}.base_url"
+        )
+    return auth
+
+
+def _relay(run: _Run) -> Relay:
+    settings, key = run.settings, run.settings.api_key
+    assert key is not None
+    url = settings.base_url.reveal() if settings.base_url is not None else run.entry.base_url
+    assert url is not None
+    headers = {name: value.reveal() for name, value in settings.headers.items()}
+    upstream = Upstream(url, key.reveal(), run.vendor.key_style, headers)
+    return Relay(upstream, Budget(run.request.max_tokens))
+
+
+def _way_out(run: _Run, sandbox: "BranchSandbox", port: int) -> tuple[Door, Callable[[], Any]]:
+    """Return a door with a proxy to the vendor's own hosts, and to what a person allows on this branch."""
+    from bowerbird.sandbox.network.egress_policy import EgressPolicy
+    from bowerbird.sandbox.network.egress_proxy import EgressProxy
+
+    reached: list[str] = run.progress.metadata.setdefault("egress", [])
+
+    def note(event: Any) -> None:
+        if len(reached) < 100 and event.host not in reached:
+            reached.append(event.host)
+
+    hosts = (*run.vendor.hosts, *(entry for entry in sandbox.network.allow if entry != "packages"))
+    proxy = EgressProxy(EgressPolicy.parse(hosts), note)
+    run.progress.metadata["login_files"] = list(run.vendor.login_files)
+    return Door(port, proxy.start), proxy.close
+
+
+def _values(
+    run: _Run, sandbox: "BranchSandbox", home: str, relay: Relay | None, port: int, *, goes_on: bool
+) -> dict[str, str | None]:
+    origin = f"http://127.0.0.1:{port}" if relay is not None else None
+    return {
+        "model": model_of(run.entry, run.settings, run.request),
+        "session": run.request.native_session_id if goes_on else None,
+        "new_session": str(uuid.uuid4()),
+        "url": origin and origin + (relay.path if relay is not None else ""),
+        "origin": origin,
+        "token": relay.token if relay is not None else None,
+        "home": home,
+        "cwd": sandbox.root,
+        "seconds": str(max(1, round(run.deadline - time.monotonic()))),
+        "turns": "200",
+    }
+
+
+def _environment(
+    run: _Run, sandbox: "BranchSandbox", home: str, name: str, proxy: str | None
+) -> dict[str, str]:
+    own = {key: value.reveal() for key, value in run.settings.env.items()}
+    base = base_environment(sandbox.request(["true"]).env, home, own)
+    proxies = (
+        dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), proxy) if proxy else {}
+    )
+    return {**base, **proxies, RUN_VARIABLE: name}
+
+
+def _limits(run: _Run) -> RunLimits:
+    return RunLimits(
+        deadline=run.deadline,
+        timeout_s=run.timeout_s,
+        idle_s=run.settings.idle_timeout or IDLE_S,
+        stdout_bytes=run.settings.max_output_bytes or STDOUT_BYTES,
+    )
+
+
+def _goes_on(run: _Run) -> bool:
+    """Whether the vendor's own session can go on: it is known, and its home is still there."""
+    request = run.request
+    return (
+        request.native_session_id is not None
+        and request.session_id is not None
+        and bool(run.vendor.resume)
+        and run.ground.homes.has(run.entry.name, request.session_id)
+    )
