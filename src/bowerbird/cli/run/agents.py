@@ -140,7 +140,7 @@ def _show(shell: Shell, name: str, answer: Row, *, streamed: bool) -> None:
         )
     terminal.note(f"session {answer['session_id']}; go on with --session {answer['session_id']}")
     if answer["error"]:
-        terminal.error(f"{name}: {harmless(answer['error'])}")
+        terminal.warn(f"{name}: {harmless(answer['error'])}", "red")
 
 
 def _table(shell: Shell, rows: list[list[str]]) -> None:

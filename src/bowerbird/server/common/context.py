@@ -240,7 +240,7 @@ class AgentOffered:
     """One agent that work can be given to.
 
     Attributes:
-        type: `subagent` for those of `task` and `spawn_subagents`; `api`, `cli` or `local` for other vendors'.
+        type: `subagent` for those of `task` and `spawn_subagents`; other vendors': `api`, `cli`, `local`.
         status: `operative`, or why it cannot be used now, as a word; `detail` in words.
         tools: what it may use, None = all that its caller has. model: its own, None = the usual one.
     """

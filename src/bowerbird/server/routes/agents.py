@@ -37,8 +37,8 @@ class AgentRunWanted(StrictBody):
 
     prompt: Annotated[str, Field(min_length=1, max_length=MAX_PROMPT_CHARS)]
     session_id: Annotated[str, Field(min_length=1, max_length=128)] | None = None
-    context: dict[str, Any] = {}
-    capabilities: Annotated[list[AgentCapabilities], Field(max_length=20)] = []
+    context: Annotated[dict[str, Any], Field(default_factory=dict)]
+    capabilities: Annotated[list[AgentCapabilities], Field(max_length=20, default_factory=list)]
     timeout: Annotated[float, Field(gt=0, le=86_400)] | None = None
     max_tokens: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     model: Annotated[str, Field(min_length=1, max_length=200)] | None = None

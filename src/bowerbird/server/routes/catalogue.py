@@ -150,7 +150,7 @@ async def models(context: Context, caller: Viewer) -> Response:
 
 @router.get("/agents", response_model=list[AgentShown], summary="Agents that can be given work")
 async def agents(context: Context, caller: Viewer) -> Response:
-    """The types of subagents, custom ones too, then other vendors' agents, and whether each can be used now."""
+    """The types of subagents, custom ones too, then other vendors' agents; whether each can be used now."""
     del caller
     return answer(await context.offers.agents())
 
