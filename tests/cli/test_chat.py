@@ -195,6 +195,7 @@ def test_a_plan_is_approved_and_carried_out(desk, chat, written):
     chat.send("y\r")
     chat.wait_for("Carried out.")
     chat.wait_for("1 file changed: /diff")
+    assert "exit_plan_mode" not in chat.text
 
 
 def test_ctrl_c_at_a_plan_calls_no_model_and_the_feedback_is_one_message(desk, chat):

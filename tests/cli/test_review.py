@@ -51,6 +51,9 @@ def test_diff_of_paths_counts_and_json(changed):
     assert {row["path"] for row in data["written"]} >= {"/long.txt", "/dir/new.txt"}
     (session,) = json.loads(changed.ok("sessions", "--json"))
     assert changed.ok("diff", session["id"][:5], "dir") == changed.ok("diff", "dir")
+    for words in (["diff", "9999"], ["diff", "9999", "--stat"], ["diff", "9999", "--json"]):
+        code, out, err = changed.run(*words)
+        assert code != 0 and out == "" and "'9999' is neither a session nor a path" in err, (words, code, err)
 
 
 def test_a_renamed_file_with_an_edit_is_one_line_of_the_counts(desk):

@@ -6,6 +6,7 @@ from typing import Any
 
 from bowerbird.cli.client.protocol import News, Row
 from bowerbird.cli.run.watching import Watch
+from bowerbird.cli.turn.answer import Answer
 from bowerbird.core.events import ApprovalRequest, TextLive
 from bowerbird.sessions.live.hub import Published, TurnMark
 
@@ -36,8 +37,8 @@ class Told:
     async def turns(self, thread_id: str) -> Sequence[Row]:
         return list(ROWS.values())
 
-    async def answer(self, thread_id: str, request_id: str, decision: str, feedback: str | None) -> None:
-        self.answers.append(decision)
+    async def answer(self, thread_id: str, request_id: str, answer: Answer) -> None:
+        self.answers.append(answer.decision)
 
 
 async def test_the_turn_that_carries_a_plan_out_is_shown_however_late_the_plans_own_end_is_told() -> None:
@@ -57,8 +58,8 @@ async def test_the_turn_that_carries_a_plan_out_is_shown_however_late_the_plans_
         if news.published is not None and isinstance(news.published.event, TextLive):
             shown.append(news.published.event.content)
 
-    async def ask(request: ApprovalRequest) -> tuple[str, str | None]:
-        return "approve", None
+    async def ask(request: ApprovalRequest) -> Answer:
+        return Answer("approve")
 
     await watch.begin()
     planned = await watch.turn("t_1", show, ask)

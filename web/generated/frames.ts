@@ -266,10 +266,17 @@ export interface ToolApprovalResult {
   decision: string;
   tools: Record<string, unknown>[];
   request_id: string;
+  calls?: Record<string, CallAnswer>;
   subagent_id?: string;
   replay?: boolean;
   cursor: number;
   turn_id: string | null;
+}
+
+export interface CallAnswer {
+  decision: "approve" | "deny";
+  feedback?: string | null;
+  command?: string | null;
 }
 
 export interface PlanReady {
@@ -586,6 +593,7 @@ export interface ToolApprovalResponse {
   type: "tool_approval_response";
   decision: string;
   feedback?: string | null;
+  calls?: Record<string, CallAnswer>;
   id?: string | null;
   request_id?: string | null;
 }

@@ -161,13 +161,33 @@ class ApprovalRequest(Tagged, frozen=True, tag="request"):
     expires_at: str | None = None
 
 
+class CallAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A person's word about one call of a request.
+
+    Attributes:
+        decision: of this call, whatever is decided of the others.
+        feedback: why not. command: what to run in place of the call's own `command`.
+    """
+
+    decision: Literal["approve", "deny"]
+    feedback: str | None = None
+    command: str | None = None
+
+
 class ApprovalAnswer(Tagged, frozen=True, tag="answer"):
-    """A person's decision about a request."""
+    """A person's decision about a request; `calls` has those of its calls that are decided by themselves."""
 
     id: str
     decision: str
     by: str = ""
     feedback: str | None = None
+    calls: dict[str, CallAnswer] = msgspec.field(default_factory=dict[str, CallAnswer])
+
+    def of(self, call: str) -> "ApprovalAnswer":
+        """Return what was said of one call."""
+        own = self.calls.get(call)
+        changes = {} if own is None else {"decision": own.decision, "feedback": own.feedback}
+        return msgspec.structs.replace(self, **changes, calls={} if own is None else {call: own})
 
 
 class ModelSwitch(Tagged, frozen=True, tag="model_switch"):

@@ -8,10 +8,11 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any
 
 from bowerbird.core.errors import InvalidArgument, SessionError
+from bowerbird.core.events import CallAnswer
 from bowerbird.core.ids import new_id
 from bowerbird.sessions.branches.branches import Branches
 from bowerbird.sessions.branches.landing_checks import Checking
@@ -19,7 +20,7 @@ from bowerbird.sessions.delivery.outbox import Outbox
 from bowerbird.sessions.dispatch.dispatcher import Dispatcher, LocalDispatcher, Signal, TurnRef
 from bowerbird.sessions.forks import delete_session, finish_deletions
 from bowerbird.sessions.inbox.accept import Accepted, Offered, accept_answer, content_of, take_back
-from bowerbird.sessions.inbox.answers import check_decision, find_request
+from bowerbird.sessions.inbox.answers import answer_body, check_decision, find_request
 from bowerbird.sessions.journal.audit_log import AuditLog
 from bowerbird.sessions.journal.history_cache import Recall
 from bowerbird.sessions.live.hub import InputMark, Live, Published, TurnMark
@@ -249,23 +250,22 @@ class SessionService(Reader):
         by: str = "",
         door: str = "cli",
         authority: Authority = "admin",
+        calls: Mapping[str, CallAnswer] = MappingProxyType({}),
     ) -> None:
         """Answer a pending request; the first answer counts, from whatever door.
 
         Args:
             request_id: None means the one pending request of `thread_id`.
-            decision: `approve`, `deny`, `auto_approve`, `always_session|workspace|everywhere`; `approve`,
-                `reject` for a plan; `happened`, `did_not_happen`, `run_again` for an effect; `raise`, `stop`
-                for a budget; any text for a question.
+            decision: one of `inbox/answers.py`, by the kind of the request; any text for a question.
             feedback: a comment, a plan's correction, the amount in USD to raise by.
-            authority: what the answerer may decide beside the session's own affairs.
+            authority: what the answerer may decide beside the session's own affairs. calls: single ones.
 
         Raises:
             NotAllowed, AlreadyAnswered, NoPendingRequest, InvalidArgument: nothing is changed.
         """
         turn, request = await find_request(self.store, request_id, thread_id)
-        check_decision(request, decision)
-        body = {"request_id": request.id, "decision": decision, "by": by, "feedback": feedback}
+        check_decision(request, decision, calls)
+        body = answer_body(request.id, decision, by, feedback, calls)
         sender = {"id": by or None, "door": door}
         if request.kind == "budget" and decision == "raise":
             await permit_raise(self.store, request, body, turn.thread_id, self.settings, authority)

@@ -97,3 +97,27 @@ async def test_a_plan_is_rejected_revised_and_carried_out(server: LiveServer) ->
         while text_of(seen) != "carried out":
             seen += await events(socket, "done")
     assert seen[-1]["usage"]["plan_mode"] is False
+
+
+async def test_single_calls_are_answered_and_what_makes_no_sense_changes_nothing(server: LiveServer) -> None:
+    """UI-71: one runs edited, one does not run; every viewer is told which."""
+    calls = [{"name": "bash", "input": {"command": f"echo {word}"}} for word in ("first", "second")]
+    server.fake.script({"tools": calls}, {"text": "done"})
+    async with server.socket(await asked(server)) as socket:
+        await say(socket, "go")
+        request = (await events(socket, "tool_approval_request"))[-1]
+        first, second = (tool["id"] for tool in request["tools"])
+        wrong = [
+            {"calls": {"nobody": {"decision": "approve"}}},
+            {"calls": {first: {"decision": "deny", "command": "ls"}}},
+            {"calls": {first: {"decision": "approve", "command": " "}}},
+        ]
+        for more in wrong:
+            await answer(socket, "approve", request_id=request["request_id"], **more)
+            assert (await one(socket))["type"] == "error"
+        said = {first: {"decision": "approve", "command": "echo edited"}, second: {"decision": "deny"}}
+        await answer(socket, "approve", request_id=request["request_id"], calls=said)
+        seen = await events(socket, "done")
+    assert next(e for e in seen if e["type"] == "tool_approval_result")["calls"] == said
+    results = {e["id"]: e for e in seen if e["type"] == "tool_result"}
+    assert results[second]["status"] == "denied" and "echo edited" in str(results[first])

@@ -11,6 +11,7 @@ from bowerbird.core.events import (
     ApprovalAnswer,
     ApprovalRequest,
     AssistantStep,
+    CallAnswer,
     Compaction,
     Injected,
     ModeChange,
@@ -58,6 +59,9 @@ EVENTS: list[StepEvent] = [
     ApprovalAnswer("r_1", "deny", "me", "not now"),
     ModelSwitch("expert", "tool"),
     ModeChange({"enable_plan_mode": True}, "tool"),
+    ApprovalAnswer(
+        "r_2", "approve", calls={"c2": CallAnswer("approve", command="ls -l"), "c3": CallAnswer("deny", "no")}
+    ),
 ]
 
 
@@ -281,3 +285,21 @@ def test_the_history_is_the_same_whether_it_was_lived_or_read() -> None:
     ]
     lived, read = History.of(events), load(journal(*events), "t_1").history
     assert [(m.role, m.content) for m in lived.messages] == [(m.role, m.content) for m in read.messages]
+
+
+def test_an_edited_command_is_still_the_edited_one_after_run_it_again() -> None:
+    """UI-71, SE-27: what a person made of a command is not forgotten by their next word about the call."""
+    tools = ({"name": "bash", "input": {"command": "ls"}, "id": "c2"},)
+    events: list[StepEvent] = [
+        ASKS,
+        ApprovalRequest("r_1", "approval", ("c2",), tools),
+        ApprovalAnswer("r_1", "approve", calls={"c2": CallAnswer("approve", command="ls -l")}),
+        ToolIntent("c2", "bash", {"command": "ls -l"}, "outside"),
+        ApprovalRequest("r_2", "effect", ("c2",), tools),
+        ApprovalAnswer("r_2", "run_again"),
+    ]
+    records = [record for event in events if (record := to_record(event, "t", MessageSeqs({}))) is not None]
+    found = load(numbered(records), "t").turn
+    assert found.answers["c2"].decision == "run_again"
+    assert found.answers["c2"].calls["c2"].command == "ls -l"
+    assert [call.answer for call in found.calls if call.call == "c2"] == ["run_again"]

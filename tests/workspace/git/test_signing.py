@@ -1,11 +1,16 @@
 """GI-9: where the user signs commits, those of the agent are made again as they land, signed."""
 
+import shutil
+import signal
 import subprocess
+import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from support.git_project import GitProject
+from support.patience import HANG_S
 
 from bowerbird.workspace import Branch, HistoryRules, Landing, Workspace
 
@@ -135,3 +140,73 @@ def test_a_key_that_does_not_sign_keeps_nothing_from_landing(project: GitProject
     assert "the commits are not signed: git commit-tree: " in notes(landing)
     assert (project.root / "a.txt").read_text() == "A\n"
     assert shown(project, "%G? %s") == ["N one", "N first"]
+
+
+def test_a_real_gpg_key_signs(project: GitProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """GI-9: with gpg's own agent, in a home of its own (a short path: its socket has to fit)."""
+    if shutil.which("gpg") is None:
+        pytest.skip("gpg is not installed")
+    with tempfile.TemporaryDirectory(prefix="gpg", dir="/tmp") as home:
+        monkeypatch.setenv("GNUPGHOME", home)
+        who = "user <user@example.org>"
+        made = [
+            "gpg",
+            "--batch",
+            "--quiet",
+            "--passphrase",
+            "",
+            "--quick-generate-key",
+            who,
+            "ed25519",
+            "sign",
+        ]
+        subprocess.run(made, check=True, capture_output=True)
+        try:
+            for setting in ("gpg.format", "user.signingKey"):
+                project.git("config", "--unset", setting)
+            branch = begun(project)
+            project.agent(branch, ("a.txt", "A\n"), [*COMMIT, "one"], who="user")
+            assert "1 commit is signed with your key" in notes(landed(branch))
+            asked = ["git", "-C", str(project.root), "log", "-1", "--format=%G? %GS"]
+            assert subprocess.check_output(asked, text=True).strip() in (f"G {who}", f"U {who}")
+        finally:
+            subprocess.run(["gpgconf", "--kill", "all"], check=True)
+
+
+LAND = """
+import os, sys
+from pathlib import Path
+from bowerbird.workspace import Workspace
+root, data, branch, told = sys.argv[1:]
+Path(told).write_text(str(os.getpid()))
+with Workspace(Path(root), data_dir=Path(data)) as workspace:
+    workspace.open(branch).land(commits="fast_forward", session="s_1", own_git=True)
+"""
+
+
+def test_a_landing_that_is_killed_while_it_signs_has_landed_nothing_and_lands_whole_afterwards(
+    project: GitProject, tmp_path: Path
+) -> None:
+    """GI-9, WS-53: after the first of two signatures; before or after, never between."""
+    branch = begun(project)
+    steps = (("a.txt", "A\n"), [*COMMIT, "one"], ("b.txt", "B\n"), [*COMMIT, "two"])
+    project.agent(branch, *steps, who="user")
+    before = project.git("rev-parse", "HEAD")
+    signer, told, once = tmp_path / "signer", tmp_path / "pid", tmp_path / "once"
+    signer.write_text(
+        f'#!/bin/sh\nif mkdir "{once}" 2>/dev/null; then exec ssh-keygen "$@"; fi\n'
+        f'[ -e "{told}" ] && kill -9 "$(cat "{told}")" && rm "{told}" && exit 1\nexec ssh-keygen "$@"\n'
+    )
+    signer.chmod(0o755)
+    project.git("config", "gpg.ssh.program", str(signer))
+    branch_id = branch.id
+    project.close()
+    words = [sys.executable, "-c", LAND, str(project.root), str(project.base / "data"), branch_id, str(told)]
+    done = subprocess.run(words, check=False, timeout=HANG_S)
+    assert done.returncode == -signal.SIGKILL and once.is_dir()
+    assert project.git("rev-parse", "HEAD") == before and (project.root / "a.txt").read_text() != "A\n"
+    project.workspace = Workspace(project.root, data_dir=project.base / "data")
+    landing = landed(project.workspace.open(branch_id))
+    assert "2 commits are signed with your key" in notes(landing)
+    assert shown(project, "%G? %s") == ["G two", "G one", "N first"]
+    assert project.git("status", "--short") == "" and project.git("fsck", "--no-dangling") == ""

@@ -2,6 +2,7 @@
 
 import { t } from "../text.ts";
 import { base, origin } from "./place.ts";
+import type { CallAnswer } from "./frames.ts";
 import type {
   Budget,
   Call,
@@ -136,6 +137,13 @@ function query(members: Record<string, string | number | null | undefined>): str
   return given.length > 0 ? `?${given.map(([name, value]) => `${name}=${id(String(value))}`).join("&")}` : "";
 }
 
+/** What goes with a decision: of an approval, what is decided of single calls. */
+export interface AnswerMore {
+  feedback?: string;
+  amount?: number;
+  calls?: Record<string, CallAnswer>;
+}
+
 export const api = {
   health: () => call<{ status: string; model?: string; version?: string; sandbox?: string }>("GET", "/health"),
   authConfig: () => call<{ enabled: boolean; google_client_id: string | null }>("GET", "/api/auth/config"),
@@ -238,7 +246,7 @@ export const api = {
   workspaces: () => call<WorkspaceRow[]>("GET", "/api/workspaces"),
   sandbox: () => call<Sandbox>("GET", "/api/sandbox"),
   approvals: () => call<Question[]>("GET", "/api/approvals"),
-  answer: (request: string, decision: string, more: { feedback?: string; amount?: number } = {}) =>
+  answer: (request: string, decision: string, more: AnswerMore = {}) =>
     call("POST", `/api/approvals/${id(request)}`, { decision, ...more }),
   permissions: () => call<Permission[]>("GET", "/api/permissions"),
   removePermission: (rule: number) => call("DELETE", `/api/permissions/${rule}`),

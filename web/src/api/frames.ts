@@ -6,7 +6,7 @@
 
 import type * as Wire from "../../generated/frames.ts";
 
-export type { BackgroundRun, ClientFrame, FileRow, LandingProgress, LlmRequest, LlmResponse, ServerFrame, ToolDiff, ToolUse } from "../../generated/frames.ts";
+export type { BackgroundRun, CallAnswer, ClientFrame, FileRow, LandingProgress, LlmRequest, LlmResponse, ServerFrame, ToolDiff, ToolUse } from "../../generated/frames.ts";
 export type Usage = Wire.TurnUsage;
 export type TurnState = Wire.Hello["state"];
 

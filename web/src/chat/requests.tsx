@@ -2,7 +2,7 @@
 
 import { CircleHelp, ClipboardList, ShieldQuestion, Wallet } from "lucide-react";
 import { useEffect, useState } from "react";
-import { api, ApiError } from "../api/client.ts";
+import { type AnswerMore, api, ApiError } from "../api/client.ts";
 import type { ToolUse } from "../api/frames.ts";
 import { useFace } from "../app/place.tsx";
 import type { RequestEntry } from "../state/entries.ts";
@@ -10,12 +10,13 @@ import { stepInWords } from "../state/plain.ts";
 import { t } from "../text.ts";
 import { Markdown } from "../ui/markdown.tsx";
 import { complain, toast } from "../ui/toasts.tsx";
+import { CallChoice, type CallAnswers, withAnswer } from "./call_choice.tsx";
 import { DiffCard, DiffCount } from "./diff_card.tsx";
 
-function useAnswer(entry: RequestEntry): { busy: boolean; answer: (decision: string, more?: { feedback?: string; amount?: number }) => void } {
+function useAnswer(entry: RequestEntry): { busy: boolean; answer: (decision: string, more?: AnswerMore) => void } {
   const [busy, setBusy] = useState(false);
   const id = entry.key.slice("ask:".length);
-  const answer = (decision: string, more: { feedback?: string; amount?: number } = {}): void => {
+  const answer = (decision: string, more: AnswerMore = {}): void => {
     setBusy(true);
     api.answer(id, decision, more).catch((error: unknown) => {
       setBusy(false);
@@ -110,6 +111,7 @@ function ApprovalCard({ entry }: { entry: RequestEntry }) {
   const face = useFace();
   const { busy, answer } = useAnswer(entry);
   const rules = [...new Set(entry.tools.flatMap((tool) => tool.rules ?? []))];
+  const [said, setSaid] = useState<CallAnswers>({});
   return (
     <section className="ask" aria-label={t.approvalNeeded}>
       <h2>
@@ -117,10 +119,19 @@ function ApprovalCard({ entry }: { entry: RequestEntry }) {
         {face === "dev" ? t.approvalNeeded : t.mayI}
       </h2>
       {entry.tools.map((tool) => (
-        <Call key={tool.id} tool={tool} />
+        <div key={tool.id}>
+          <Call tool={tool} />
+          <CallChoice
+            tool={tool}
+            isAlone={entry.tools.length === 1}
+            busy={busy}
+            said={said[tool.id]}
+            say={(one) => setSaid((before) => withAnswer(before, tool.id, one))}
+          />
+        </div>
       ))}
       <div className="actions">
-        <button type="button" className="button primary" disabled={busy} onClick={() => answer("approve")}>
+        <button type="button" className="button primary" disabled={busy} onClick={() => answer("approve", Object.keys(said).length > 0 ? { calls: said } : {})}>
           {t.approve}
         </button>
         <button type="button" className="button danger" disabled={busy} onClick={() => answer("deny")}>

@@ -107,6 +107,8 @@ function apply(draft: Draft, frame: ServerFrame, now: number): void {
     case "budget_exceeded":
       return request(draft, frame, turn);
     case "tool_approval_result":
+      for (const [id, said] of Object.entries(frame.calls ?? {}))
+        if (said.command != null) change(draft, `call:${id}`, "tool", (entry) => ({ ...entry, input: { ...entry.input, command: said.command } }));
       return decide(draft, frame.request_id, frame.decision, null);
     case "plan_approved":
       return decide(draft, frame.request_id, "approved", null);

@@ -5,9 +5,10 @@ decoding of argument text (adapters).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from bowerbird.core.events import ApprovalAnswer
 from bowerbird.core.messages import ToolUseBlock
 from bowerbird.models.answers.bounded_fitting import fit_within
 from bowerbird.models.answers.fitting import expected_parameters, fit_to_schema
@@ -53,6 +54,19 @@ def resolve(call: ToolUseBlock, tools: "Toolset", unreadable: str | None) -> Pre
         return Prepared(call, found, problem=f"{found.name} was not run: {unreadable}. {_expected(found)}")
     resolved = tools.resolve(call.name, call.input)
     return Prepared(call, found, resolved[1] if resolved else call.input)
+
+
+def edited_arguments(call: str, arguments: Mapping[str, Any], said: ApprovalAnswer | None) -> dict[str, Any]:
+    """Return the arguments of a call with the command that a person put in place of the model's (UI-71)."""
+    own = said.calls.get(call) if said is not None else None
+    return dict(arguments) if own is None or own.command is None else {**arguments, "command": own.command}
+
+
+def edited(prepared: Prepared, said: ApprovalAnswer | None) -> Prepared:
+    """Return a prepared call as a person's answer has it run."""
+    call, arguments = prepared.call.id, prepared.arguments or {}
+    now = edited_arguments(call, arguments, said)
+    return prepared if now == arguments else replace(prepared, arguments=now)
 
 
 async def prepare(resolved: Prepared) -> Prepared:

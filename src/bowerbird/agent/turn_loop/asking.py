@@ -9,20 +9,24 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from bowerbird.agent.always import DECISIONS, rules_for
 from bowerbird.agent.policy import Rule
 from bowerbird.agent.turn import Approver
 from bowerbird.agent.turn_loop.arguments import Prepared
 from bowerbird.core.events import ApprovalAnswer, ApprovalRequest, ToolOutcome
 from bowerbird.core.ids import new_id
+from bowerbird.core.messages import TextBlock
 from bowerbird.tools.control import AskUser
 from bowerbird.tools.files.patches import diff_before
 
 if TYPE_CHECKING:
     from bowerbird.workspace import Branch
 
-APPROVE = frozenset(("approve", "auto_approve", *DECISIONS))
+APPROVE = frozenset(("approve", "auto_approve", "run_again", *DECISIONS))
 DENIED = "User denied this tool call"
+EDITED = "The user changed the command. What ran: {}"
 NOBODY = "denied: nobody can answer here ({reason})"
 NO_ANSWERER = "nobody can answer questions in this run; decide yourself and say what you assumed"
 
@@ -132,6 +136,14 @@ def wanted(call: str, tool: str, text: str, options: Sequence[str]) -> ApprovalR
 def unanswered(request: ApprovalRequest) -> ApprovalAnswer:
     """Return what closes a request of a running call that nobody answered."""
     return ApprovalAnswer(request.id, "deny", "system", "nobody answered in time")
+
+
+def with_edit(outcome: ToolOutcome, command: str) -> ToolOutcome:
+    """Return an outcome that says what ran in place of the model's own command."""
+    note = EDITED.format(command)
+    said = outcome.content
+    content = f"{note}\n{said}" if isinstance(said, str) else [TextBlock(note), *said]
+    return msgspec.structs.replace(outcome, content=content)
 
 
 def denial(answer: ApprovalAnswer) -> str:

@@ -16,7 +16,7 @@ from bowerbird.agent.always import DECISIONS
 from bowerbird.agent.context.history import EFFECT_UNKNOWN, NOT_EXECUTED
 from bowerbird.agent.permissions import Decision, decide
 from bowerbird.agent.stop import Stopped
-from bowerbird.agent.turn_loop.arguments import Prepared, prepare, resolve
+from bowerbird.agent.turn_loop.arguments import Prepared, edited, prepare, resolve
 from bowerbird.agent.turn_loop.asking import (
     APPROVE,
     NO_ANSWERER,
@@ -29,6 +29,7 @@ from bowerbird.agent.turn_loop.asking import (
     question,
     rules_of,
     unanswered,
+    with_edit,
 )
 from bowerbird.agent.turn_loop.controls import apply_control
 from bowerbird.agent.turn_loop.flow import Flow
@@ -96,6 +97,7 @@ class _Batch:
         self.asking: list[Prepared] = []
         self.outcomes: list[ToolOutcome] = []
         self._asked: dict[str, ToolOutcome] = {}  # request id → the ask_user call it belongs to
+        self._commands: dict[str, str] = {}  # call id → the command that a person made of it
         self._wanted: dict[str, Wanted] = {}  # request id → what a running call waits for
 
     @property
@@ -172,10 +174,11 @@ class _Batch:
         ]
 
     def _judged(self, prepared: Prepared) -> str | None:
+        earlier = self.turn.run.answers.get(prepared.call.id)
+        prepared = self._edited(prepared, earlier)
         decision = self._decision(prepared)
         if decision.action == "deny":
             return f"denied: {decision.reason}"
-        earlier = self.turn.run.answers.get(prepared.call.id)
         if decision.action == "allow" or (earlier is not None and earlier.decision in APPROVE):
             self.ready.append(prepared)
         elif earlier is not None:
@@ -213,7 +216,8 @@ class _Batch:
             return
         if news.control is not None and (change := apply_control(self.turn, news.control)) is not None:
             yield change
-        yield self._kept(news.outcome)
+        command = self._commands.get(news.outcome.call)
+        yield self._kept(news.outcome if command is None else with_edit(news.outcome, command))
         # The outcome is committed by now: what could have taken the call back is not needed.
         self.runner.settle(news.outcome.call)
 
@@ -247,18 +251,32 @@ class _Batch:
             self.turn.waiting = "awaiting_approval"
             return
         yield answer
-        if answer.decision not in APPROVE:
-            for prepared in asking:
-                yield self._refused(prepared, "denied", denial(answer))
-            return
         if answer.decision == "auto_approve":
             self.turn.policy = self.turn.policy.approved()
         elif answer.decision in DECISIONS:
             self.turn.policy = self.turn.policy.always_allowing(rules_of(asking))
+        approved: list[Prepared] = []
         for prepared in asking:
+            said = answer.of(prepared.call.id)
+            wanted = self._edited(prepared, said)
+            decision = self._decision(wanted)
+            if said.decision not in APPROVE:
+                yield self._refused(prepared, "denied", denial(said))
+            elif decision.action == "deny":  # what a person put in its place is judged like the model's own
+                yield self._refused(prepared, "denied", f"denied: {decision.reason}")
+            else:
+                approved.append(wanted)
+        for prepared in approved:
             yield self.runner.intent(prepared)
         self.turn.stop.check()
-        self.runner.start(asking)
+        self.runner.start(approved)
+
+    def _edited(self, prepared: Prepared, said: ApprovalAnswer | None) -> Prepared:
+        """Return a call with the command that a person put in place of the model's; its outcome says so."""
+        changed = edited(prepared, said)
+        if changed is not prepared:
+            self._commands[prepared.call.id] = str((changed.arguments or {})["command"])
+        return changed
 
     def _refused(self, prepared: Prepared, status: OutcomeStatus, text: str) -> ToolOutcome:
         outcome = ToolOutcome(prepared.call.id, prepared.name, status, text, {"error": text})

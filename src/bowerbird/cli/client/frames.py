@@ -153,7 +153,7 @@ MAKERS: dict[type[wire.ServerFrame], Callable[[Frames, Any], SessionEvent | None
     wire.Error: Frames.error,
     wire.ToolApprovalRequest: _approval,
     wire.PlanReady: lambda _, f: ApprovalRequest(f.request_id, "plan", text=f.plan),
-    wire.ToolApprovalResult: lambda _, f: ApprovalAnswer(f.request_id, f.decision),
+    wire.ToolApprovalResult: lambda _, f: ApprovalAnswer(f.request_id, f.decision, calls=f.calls or {}),
     wire.PlanApproved: lambda _, f: ApprovalAnswer(f.request_id, "approve"),
     wire.PlanRejected: lambda _, f: ApprovalAnswer(f.request_id, "reject", feedback=f.feedback),
     wire.BudgetExceeded: lambda _, f: ApprovalRequest(f.request_id, "budget", text=f.message),

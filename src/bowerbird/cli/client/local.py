@@ -14,6 +14,7 @@ from bowerbird.cli.client.local_rest import LocalRest
 from bowerbird.cli.client.protocol import Fix, News, Preferences, Row
 from bowerbird.cli.terminal.exits import USAGE, CliExit
 from bowerbird.cli.terminal.picking import branch_paths
+from bowerbird.cli.turn.answer import Answer
 from bowerbird.core.errors import ConfigError, InvalidWorkspace, NoModel, TurnRunning
 from bowerbird.core.forms import decode
 from bowerbird.core.threads import to_thread
@@ -217,9 +218,11 @@ class LocalClient(LocalRest):
         """See `Client`."""
         return [shown.question(request) for request in await self._sessions.pending()]
 
-    async def answer(self, thread_id: str, request_id: str, decision: str, feedback: str | None) -> None:
+    async def answer(self, thread_id: str, request_id: str, answer: Answer) -> None:
         """See `Client`."""
-        await self._sessions.answer(request_id, decision, feedback=feedback, by=DOOR)
+        await self._sessions.answer(
+            request_id, answer.decision, feedback=answer.feedback, by=DOOR, calls=answer.calls
+        )
 
     async def follow(
         self, thread_id: str, after: int, *, lines: bool = False, say: Callable[[str], None] | None = None

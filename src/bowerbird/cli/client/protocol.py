@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
     from bowerbird.cli.terminal.run_options import RunOptions
+    from bowerbird.cli.turn.answer import Answer
     from bowerbird.sessions.inbox.comments import Remark
     from bowerbird.sessions.live.hub import Published
     from bowerbird.sessions.live.landing_watch import Told
@@ -161,7 +162,7 @@ class Client(Protocol):
         """Return the questions that wait for a person, the oldest first."""
         ...
 
-    async def answer(self, thread_id: str, request_id: str, decision: str, feedback: str | None) -> None:
+    async def answer(self, thread_id: str, request_id: str, answer: "Answer") -> None:
         """Answer a question; raises AlreadyAnswered, NoPendingRequest."""
         ...
 

@@ -11,11 +11,14 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from msgspec import to_builtins
+
 from bowerbird.cli.client.protocol import Contest, Fix, News, Preferences, Row
 from bowerbird.cli.client.server_rest import ServerRest
 from bowerbird.cli.terminal.exits import USAGE, CliExit, Refused
 from bowerbird.cli.terminal.picking import branch_paths
 from bowerbird.cli.terminal.text import harmless, one_line
+from bowerbird.cli.turn.answer import Answer
 from bowerbird.core import wire
 from bowerbird.core.errors import BowerbirdError, NoPendingRequest, UnknownSession
 from bowerbird.core.events import LandingProgress, SubagentEnd, SubagentStart
@@ -194,9 +197,11 @@ class ServerClient(ServerRest):
         """See `Client`."""
         return await self._requests.get("/api/approvals")
 
-    async def answer(self, thread_id: str, request_id: str, decision: str, feedback: str | None) -> None:
+    async def answer(self, thread_id: str, request_id: str, answer: Answer) -> None:
         """See `Client`."""
-        body = {"decision": decision, "feedback": feedback}
+        body: dict[str, Any] = {"decision": answer.decision, "feedback": answer.feedback}
+        if answer.calls:
+            body["calls"] = {call: to_builtins(said) for call, said in answer.calls.items()}
         try:
             await self._requests.ask("POST", f"/api/approvals/{urllib.parse.quote(request_id)}", body)
         except Refused as error:

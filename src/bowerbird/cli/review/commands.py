@@ -99,6 +99,9 @@ async def pick_with_paths(client: Client, given: str | None, paths: Sequence[str
     """Return the session and the paths of `diff [ID] [PATHS…]`, where the first word may be either.
 
     A word that names a session is one; otherwise it is a path of the newest session here.
+
+    Raises:
+        UnknownSession: it is neither: nothing stands there, and nothing is changed there.
     """
     words = list(paths)
     if given is not None and not client.is_path(given):
@@ -108,7 +111,13 @@ async def pick_with_paths(client: Client, given: str | None, paths: Sequence[str
             if "fits" in str(error):
                 raise
     found = await client.find(None)
-    return found, client.paths([*([given] if given is not None else []), *words])
+    if given is None or client.is_path(given):
+        return found, client.paths([*([given] if given is not None else []), *words])
+    [path] = client.paths([given])
+    there = await client.diff(found, [path])
+    if not any(there.get(part) for part in ("written", "deleted", "folded")):
+        raise UnknownSession(f"{given!r} is neither a session nor a path that session {found} changes")
+    return found, [path, *client.paths(words)]
 
 
 # ---------------------------------------------------------------- diff, land

@@ -26,7 +26,9 @@ from bowerbird.cli.terminal.exits import DONE, CliExit
 from bowerbird.cli.terminal.run_options import RunOptions
 from bowerbird.cli.terminal.shell import Shell
 from bowerbird.cli.terminal.text import cost_line, harmless, one_line, plural, short_path
-from bowerbird.cli.turn.asking import is_early_answer, question_lines, read_reply, styled_question
+from bowerbird.cli.turn.answer import Answer
+from bowerbird.cli.turn.asking import is_early_answer, question_lines, styled_question
+from bowerbird.cli.turn.dialogue import Dialogue
 from bowerbird.cli.turn.painter import TurnPainter
 from bowerbird.cli.turn.story import Story
 from bowerbird.core.errors import BowerbirdError, SessionError
@@ -344,12 +346,14 @@ class Chat:
 
     # ------------------------------------------------------------ questions
 
-    async def ask(self, question: str) -> str:
-        """Return the line that answers `question`; "" when the turn was stopped instead."""
+    async def ask(self, question: str, text: str = "") -> str:
+        """Return the line that answers `question`, begun as `text`; "" when the turn was stopped instead."""
         mode = self.screen.mode
         self.screen.mode, self.screen.question = "asking", question
         self.screen.redraw()
         self._waiting_answer = asyncio.get_running_loop().create_future()
+        if text:
+            self.screen.begin_line(text)
         try:
             return await self._waiting_answer
         finally:
@@ -357,7 +361,7 @@ class Chat:
             self.screen.question = ""
             self.screen.mode = mode
 
-    async def _ask(self, request: ApprovalRequest) -> tuple[str, str | None] | None:
+    async def _ask(self, request: ApprovalRequest) -> Answer | None:
         self.screen.set_aside()
         self.screen.notifier.tell(f"{request.kind}: the agent asks")
         self.screen.line("")
@@ -374,13 +378,14 @@ class Chat:
             self.screen.notifier.begin()
             self.screen.give_back()
 
-    async def _answered(self, request: ApprovalRequest) -> tuple[str, str | None] | None:
+    async def _answered(self, request: ApprovalRequest) -> Answer | None:
+        dialogue = Dialogue(request)
         while not self._stopping:
-            line = await self.ask("answer> ")
+            line = await self.ask(dialogue.question, dialogue.text)
             if self._stopping:
                 return None
-            reply = read_reply(request, line)
-            if isinstance(reply, tuple):
+            reply = dialogue.reply(line)
+            if isinstance(reply, Answer):
                 return reply
             for text in reply:
                 self.screen.line(text, "yellow" if len(reply) == 1 else "")

@@ -8,6 +8,7 @@ from bowerbird.cli.client.protocol import Client, News, Row
 from bowerbird.cli.terminal.exits import DONE, USAGE, CliExit
 from bowerbird.cli.terminal.shell import Shell
 from bowerbird.cli.terminal.text import harmless_json
+from bowerbird.cli.turn.answer import Answer
 from bowerbird.cli.turn.asking import pending_lines
 from bowerbird.core.errors import AlreadyAnswered, NoPendingRequest, SessionError
 from bowerbird.core.events import ApprovalRequest
@@ -110,7 +111,7 @@ def answer(shell: Shell, *, request: str, decision: str, feedback: str | None, j
         found = await _pending(client, request)
         said = "reject" if found["kind"] == "plan" and decision == "deny" else decision
         try:
-            await client.answer(found["conversation_id"], found["request_id"], said, feedback)
+            await client.answer(found["conversation_id"], found["request_id"], Answer(said, feedback))
         except (AlreadyAnswered, NoPendingRequest) as error:
             raise CliExit(USAGE, str(error)) from None
         if json:

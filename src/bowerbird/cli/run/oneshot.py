@@ -16,7 +16,9 @@ from bowerbird.cli.terminal.run_options import RunOptions
 from bowerbird.cli.terminal.shell import Shell
 from bowerbird.cli.terminal.terminal import Spinner, Terminal
 from bowerbird.cli.terminal.text import cost_line, cut, harmless_json, plural
-from bowerbird.cli.turn.asking import approve_within_policy, ask_person
+from bowerbird.cli.turn.answer import Answer
+from bowerbird.cli.turn.asking import approve_within_policy
+from bowerbird.cli.turn.dialogue import ask_person
 from bowerbird.cli.turn.painter import TurnPainter
 from bowerbird.cli.turn.story import Story
 from bowerbird.core.events import ApprovalRequest
@@ -33,7 +35,7 @@ def who_answers(options: RunOptions) -> Ask | None:
     return None
 
 
-async def _ask_at_terminal(request: ApprovalRequest) -> tuple[str, str | None] | None:
+async def _ask_at_terminal(request: ApprovalRequest) -> Answer | None:
     from prompt_toolkit import PromptSession
     from prompt_toolkit.output.defaults import create_output
 
@@ -42,7 +44,10 @@ async def _ask_at_terminal(request: ApprovalRequest) -> tuple[str, str | None] |
     def say(text: str) -> None:
         sys.stderr.write(text + "\n")
 
-    return await ask_person(request, say, prompt.prompt_async)
+    async def read(question: str, text: str) -> str:
+        return await prompt.prompt_async(question, default=text)
+
+    return await ask_person(request, say, read)
 
 
 class OneShotSink:
@@ -128,23 +133,23 @@ class OneShot:
         self._denied: list[str] = []
         self._timeout = options.timeout or client.preferences.timeout_s
 
-    async def _deny(self, request: ApprovalRequest) -> tuple[str, str | None] | None:
+    async def _deny(self, request: ApprovalRequest) -> Answer | None:
         """Answer what a server asks where nobody sits; in this process it is denied before it is asked.
 
         A plan, a question or an effect waits for whoever comes: an answer of ours would be a person's word.
         """
         if request.kind == "budget":
             self._terminal.warn(f"stopped: {request.text}", "red")
-            return "stop", None
+            return Answer("stop")
         if request.kind != "approval":
             return None
         self._denied += [str(tool.get("name")) for tool in request.tools]
-        return "deny", "nobody can answer here"
+        return Answer("deny", "nobody can answer here")
 
     def _without_status(self, ask: Ask) -> Ask:
         """Have nothing move on the screen while a person is asked."""
 
-        async def asked(request: ApprovalRequest) -> tuple[str, str | None] | None:
+        async def asked(request: ApprovalRequest) -> Answer | None:
             self._sink.doing("")
             answer = await ask(request)
             self._sink.doing("thinking")
@@ -186,7 +191,7 @@ class OneShot:
         )
         answer = await ask(request)
         if answer is not None:
-            await self._client.answer(thread_id, request.id, *answer)
+            await self._client.answer(thread_id, request.id, answer)
 
     async def _watched(self, thread_id: str, begin: Callable[[], Awaitable[str]]) -> int:
         before = await self._client.show(thread_id, messages=False)

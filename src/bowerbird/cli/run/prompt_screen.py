@@ -80,6 +80,7 @@ class ChatScreen:
         self._pending = ""
         self._step = ""
         self._aside = ""
+        self._begun = ""
         self._unprinted: list[str] = []
         self._printing: asyncio.Task[None] | None = None
         self._interrupted_at = 0.0
@@ -195,8 +196,18 @@ class ChatScreen:
             self._aside = buffer.text
             buffer.reset()
 
+    def begin_line(self, text: str) -> None:
+        """Begin the line that is typed next with `text`."""
+        if self._prompt.app.is_running and not self._prompt.app.is_done:
+            self._prompt.default_buffer.insert_text(text)
+        else:
+            self._begun = text
+
     def give_back(self) -> None:
         """Put back what was set aside, once no question is asked and nothing else is typed."""
+        if self._begun:
+            begun, self._begun = self._begun, ""
+            self._prompt.default_buffer.insert_text(begun)
         if self._aside and self.mode != "asking" and not self._prompt.default_buffer.text:
             self._prompt.default_buffer.insert_text(self._aside)
             self._aside = ""

@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 
 from bowerbird.cli.client.protocol import Client, News, Row
+from bowerbird.cli.turn.answer import Answer
 from bowerbird.core.errors import AlreadyAnswered, NoPendingRequest
 from bowerbird.core.events import ApprovalAnswer, ApprovalRequest
 from bowerbird.sessions.live.hub import TurnMark
@@ -16,8 +17,8 @@ from bowerbird.sessions.live.hub import TurnMark
 LOOK_AGAIN_S = 2.0
 _UNFINISHED = ("queued", "running", "waiting")
 
-Ask = Callable[[ApprovalRequest], Awaitable[tuple[str, str | None] | None]]
-"""Returns (decision, feedback), or None when the person left the question open."""
+Ask = Callable[[ApprovalRequest], Awaitable[Answer | None]]
+"""Returns the answer, or None when the person left the question open."""
 
 
 class Watch:
@@ -147,7 +148,7 @@ class Watch:
             return
         self._is_answered = True
         try:
-            await self._client.answer(self._thread_id, request.id, answer[0], answer[1])
+            await self._client.answer(self._thread_id, request.id, answer)
         except (AlreadyAnswered, NoPendingRequest):
             return  # someone at another door was faster
 

@@ -4,21 +4,17 @@ Here: what is asked and how answers are read. Not here: when; who is asked where
 """
 
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from bowerbird.cli.terminal.drawing import diff_lines, key_parameter
 from bowerbird.cli.terminal.text import harmless
+from bowerbird.cli.turn.answer import Answer
 from bowerbird.core.events import ApprovalRequest
-
-Answer = tuple[str, str | None]
-Read = Callable[[str], Awaitable[str]]
-Say = Callable[[str], None]
 
 COMMAND_LINES = 12
 CHANGED_LINES = 24
 _HELP = {
-    "approval": "y once · n deny (n REASON) · all everything in this session · d details",
     "plan": "y approve · n reject · any other text is your feedback",
     "effect": "y it happened · n it did not · r run it again",
     "budget": "an amount in USD to raise the limit by · n stop",
@@ -40,8 +36,9 @@ def styled_question(request: ApprovalRequest, width: int = 100) -> list[tuple[st
     if request.kind != "approval":
         return [(line, "yellow") for line in _other_lines(request)]
     lines = [("The agent asks to run:", "yellow")]
-    for tool in request.tools:
-        lines += [(line, "yellow") for line in _call_lines(tool)]
+    for at, tool in enumerate(request.tools, start=1):
+        number = f"{at}" if len(request.tools) > 1 else ""
+        lines += [(line, "yellow") for line in _call_lines(tool, number)]
         if (diff := _diff_of(tool)) is not None:
             lines += diff_lines(diff, width=width, rest="d shows all", limit=CHANGED_LINES)
     return [*lines, (_approval_help(request), "yellow")]
@@ -55,9 +52,24 @@ def always_text(request: ApprovalRequest) -> str:
 
 def _approval_help(request: ApprovalRequest) -> str:
     rules = always_text(request)
-    if not rules:
-        return _HELP["approval"]
-    return f"y once · n deny (n REASON) · a always {rules} · all everything in this session · d details · ?"
+    always = [f"a always {rules}"] if rules else []
+    edit = ["e edit the command"] if _has_command(request) else []
+    each = ["1 y, 2 n … each by itself"] if len(request.tools) > 1 else []
+    words = [
+        "y once",
+        "n deny (n REASON)",
+        *edit,
+        *each,
+        *always,
+        "all everything in this session",
+        "d details",
+    ]
+    return " · ".join([*words, "?"])
+
+
+def _has_command(request: ApprovalRequest) -> bool:
+    inputs = [cast("Mapping[str, Any]", tool.get("input") or {}) for tool in request.tools]
+    return any(isinstance(arguments.get("command"), str) for arguments in inputs)
 
 
 def more_help(request: ApprovalRequest) -> list[str]:
@@ -69,9 +81,16 @@ def more_help(request: ApprovalRequest) -> list[str]:
         "a e     the same, in every directory",
         "        `bowerbird permissions` lists what is always allowed, and takes it back",
     ]
+    edit = ["e       edit the command; the edited one is run, and the agent is told"]
+    each = [
+        "1 y     the first call; 2 n REASON: not the second; 3 e: the third, edited",
+        "        then y or n for those that are left",
+    ]
     return [
         "y       once",
         "n       deny; what follows the n is told to the agent",
+        *(edit if _has_command(request) else []),
+        *(each if len(request.tools) > 1 else []),
         *(always if rules else []),
         "all     everything for the rest of this session",
         "d       the calls with all their arguments",
@@ -95,23 +114,24 @@ def _other_lines(request: ApprovalRequest) -> list[str]:
 
 def pending_lines(request: ApprovalRequest) -> list[str]:
     """Return a question as one reads it who only watches: with the commands that answer it."""
-    lines = question_lines(request)[:-1] if request.kind in _HELP else question_lines(request)
+    has_help = request.kind == "approval" or request.kind in _HELP
+    lines = question_lines(request)[:-1] if has_help else question_lines(request)
     return [*lines, f"answer with: bowerbird approve {request.id} · bowerbird deny {request.id}"]
 
 
-def _call_lines(tool: Mapping[str, Any]) -> list[str]:
+def _call_lines(tool: Mapping[str, Any], number: str) -> list[str]:
     """Return one call; a command is shown whole, because what is cut off is what would be missed."""
     name, arguments = harmless(str(tool.get("name"))), cast("dict[str, Any]", tool.get("input") or {})
     command = arguments.get("command")
     if not isinstance(command, str):
         diff = _diff_of(tool)
         count = "" if diff is None else f"  +{diff.get('added', 0)} -{diff.get('removed', 0)}"
-        return [f"  {name} {key_parameter(arguments)}{count}"]
+        return [f"{number:<2}{name} {key_parameter(arguments)}{count}"]
     first, *more = harmless(command).expandtabs(4).split("\n")
     left_out = (
         [f"    … {len(more) - COMMAND_LINES} more lines: d shows all"] if len(more) > COMMAND_LINES else []
     )
-    return [f"  {name} {first}", *(f"    {line}" for line in more[:COMMAND_LINES]), *left_out]
+    return [f"{number:<2}{name} {first}", *(f"    {line}" for line in more[:COMMAND_LINES]), *left_out]
 
 
 def details(request: ApprovalRequest) -> list[str]:
@@ -131,8 +151,8 @@ def read_answer(kind: str, line: str) -> Answer | None:
     """Return the decision that `line` is, None when it is none. Pure.
 
     Example:
-        >>> read_answer("approval", "n too risky")
-        ('deny', 'too risky')
+        >>> read_answer("approval", "n too risky").feedback
+        'too risky'
     """
     text = line.strip()
     word, _, rest = text.partition(" ")
@@ -140,27 +160,27 @@ def read_answer(kind: str, line: str) -> Answer | None:
         return _approval_answer(text)
     if kind == "plan":
         if text.lower() in ("y", "yes", "approve"):
-            return "approve", None
+            return Answer("approve")
         if word.lower() in ("n", "no", "reject"):
-            return "reject", rest.strip() or None
-        return ("reject", text) if text else None
+            return Answer("reject", rest.strip() or None)
+        return Answer("reject", text) if text else None
     if kind == "effect":
-        return (_EFFECTS[text.lower()], None) if text.lower() in _EFFECTS else None
+        return Answer(_EFFECTS[text.lower()]) if text.lower() in _EFFECTS else None
     if kind == "budget":
         return _budget_answer(text)
-    return (text, None) if text else None
+    return Answer(text) if text else None
 
 
 def _approval_answer(text: str) -> Answer | None:
     word, _, rest = text.partition(" ")
     if text.lower() in ("y", "yes"):
-        return "approve", None
+        return Answer("approve")
     if text.lower() == "all":
-        return "auto_approve", None
+        return Answer("auto_approve")
     if word.lower() in ("n", "no"):
-        return "deny", rest.strip() or None
+        return Answer("deny", rest.strip() or None)
     scope = _SCOPES.get(rest.strip().lower()) if word.lower() in ("a", "always") else None
-    return None if scope is None else (f"always_{scope}", None)
+    return None if scope is None else Answer(f"always_{scope}")
 
 
 def read_reply(request: ApprovalRequest, line: str) -> Answer | list[str]:
@@ -171,7 +191,7 @@ def read_reply(request: ApprovalRequest, line: str) -> Answer | list[str]:
     if request.kind == "approval" and text in ("?", "h", "help"):
         return more_help(request)
     answer = read_answer(request.kind, line)
-    if answer is not None and answer[0].startswith("always_") and not always_text(request):
+    if answer is not None and answer.decision.startswith("always_") and not always_text(request):
         return ["This call cannot be allowed for good.", _approval_help(request)]
     if answer is not None:
         return answer
@@ -192,32 +212,12 @@ def is_early_answer(text: str) -> bool:
 
 def _budget_answer(text: str) -> Answer | None:
     if text.lower() in ("n", "no", "stop"):
-        return "stop", None
+        return Answer("stop")
     try:
         amount = float(text.removeprefix("$"))
     except ValueError:
         return None
-    return ("raise", f"{amount:g}") if 0 < amount < 1e9 else None
-
-
-async def ask_person(request: ApprovalRequest, say: Say, read: Read) -> Answer | None:
-    """Ask until there is an answer; None when the input ended.
-
-    Args:
-        say: shows a line. read: reads a line after a prompt; raises EOFError at the end.
-    """
-    for line in question_lines(request):
-        say(line)
-    while True:
-        try:
-            line = await read("answer> ")
-        except EOFError:
-            return None
-        reply = read_reply(request, line)
-        if isinstance(reply, tuple):
-            return reply
-        for text in reply:
-            say(text)
+    return Answer("raise", f"{amount:g}") if 0 < amount < 1e9 else None
 
 
 async def approve_within_policy(request: ApprovalRequest) -> Answer | None:
@@ -226,4 +226,4 @@ async def approve_within_policy(request: ApprovalRequest) -> Answer | None:
     What policy denies is never asked, so it stays denied; money, effects and questions are no
     matter of yes.
     """
-    return ("approve", None) if request.kind in ("approval", "plan") else None
+    return Answer("approve") if request.kind in ("approval", "plan") else None

@@ -44,6 +44,7 @@ from bowerbird.core.wire import frame_of_event, said_in_a_line
 from bowerbird.sessions.live.hub import Lagged, Published, TurnMark
 
 SUMMARISED = "the history was summarised; nothing is lost"
+_PLAN = "exit_plan_mode"
 _COMMANDS = frozenset({"bash", "run_python", "check_background"})
 """Tools whose result is shown, in short: it is what a person would have seen at their own terminal."""
 
@@ -170,7 +171,7 @@ class TurnPainter:
 
     def _run(self, call_id: str, last: str = "") -> None:
         call = self._story.calls.get(call_id)
-        if call is not None and call_id in self._calls:
+        if call is not None and call_id in self._calls and call.tool != _PLAN:
             what = f"{harmless(call.tool)} {key_parameter(call.arguments)}".rstrip()
             self._sink.running(call_id, what, last)
 
@@ -213,6 +214,8 @@ class TurnPainter:
     def _outcome(self, event: ToolOutcome, thread_id: str) -> None:
         call = self._story.calls[event.call]
         width, status = self._sink.width, event.shown_status
+        if call.tool == _PLAN and status == "ok":
+            return  # the plan itself is shown, with its question
         style = {"ok": "dim", "error": "red", "denied": "yellow"}.get(status, "yellow")
         took = f" ({duration(event.ms / 1000)})" if event.ms >= 1000 else ""
         content, diff = text_of(event.content), event.diff

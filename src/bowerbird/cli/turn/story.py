@@ -4,10 +4,10 @@ Here: calls by number, results for `/show N`, what was denied, the context's siz
 drawing (`painter.py`), events of the wire.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from bowerbird.core.events import ApprovalRequest, AssistantStep, ToolIntent, ToolOutcome
+from bowerbird.core.events import ApprovalAnswer, ApprovalRequest, AssistantStep, ToolIntent, ToolOutcome
 from bowerbird.core.messages import text_of
 from bowerbird.core.usage import Usage
 from bowerbird.sessions.live.hub import Published, TurnMark
@@ -73,6 +73,10 @@ class Story:
                 self.denied.append(event.tool)
         elif isinstance(event, ApprovalRequest) and event.kind == "plan":
             self.plan = event.text
+        elif isinstance(event, ApprovalAnswer):
+            for call, said in event.calls.items():
+                if said.command is not None and (known := self.calls.get(call)) is not None:
+                    self.calls[call] = replace(known, arguments={**known.arguments, "command": said.command})
         elif isinstance(event, TurnMark) and event.has_stopped and event.stop_reason is not None:
             self.end = event
             self.usage = event.usage or self.usage

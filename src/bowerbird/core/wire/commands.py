@@ -6,8 +6,9 @@ doing what they ask (`server/socket/actions.py`).
 
 from typing import Annotated, ClassVar, Literal
 
-from msgspec import Meta
+from msgspec import Meta, field
 
+from bowerbird.core.events import CallAnswer
 from bowerbird.core.wire.base import MAX_ID, ClientFrame
 
 Words = Annotated[str, Meta(min_length=1, pattern=r"\S")]
@@ -80,12 +81,15 @@ class ToolApprovalResponse(ClientFrame, frozen=True, tag="tool_approval_response
             `happened`, `did_not_happen`, `run_again` for a call that a crash cut short; `raise` with the
             amount as `feedback`, or `stop`, for a budget.
         feedback: what the model is told with it.
+        calls: of several calls, those that are decided by themselves, by their ids; with `command` another
+            command is run than the one that was asked about. Beside `approve` and `deny` only.
     Example:
         {"type": "tool_approval_response", "decision": "approve", "request_id": "r_01J", "feedback": null}
     """
 
     decision: Annotated[str, Meta(min_length=1)]
     feedback: str | None = None
+    calls: dict[str, CallAnswer] = field(default_factory=dict[str, CallAnswer])
 
 
 class PlanApproval(ClientFrame, frozen=True, tag="plan_approval"):

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 
 from msgspec import UNSET, UnsetType
 
+from bowerbird.core.events import CallAnswer
 from bowerbird.core.wire.base import ServerFrame
 from bowerbird.core.wire.rows import ToolUse
 
@@ -40,6 +41,7 @@ class ToolApprovalResult(ServerFrame, frozen=True, tag="tool_approval_result"):
     Attributes:
         decision: `approved`, `denied`, `auto_approved`, `always_approved`, `timeout`, or the words of an answer.
         tools: what was asked about. request_id: the question.
+        calls: what was decided of single calls, by their ids, where that was.
         subagent_id: the session of the subagent that asked, when one did.
     Example:
         {"type": "tool_approval_result", "decision": "denied", "tools": [], "request_id": "r_01J", "cursor": 6, "turn_id": "t_01J"}
@@ -50,6 +52,7 @@ class ToolApprovalResult(ServerFrame, frozen=True, tag="tool_approval_result"):
     decision: str
     tools: list[dict[str, Any]]
     request_id: str
+    calls: dict[str, CallAnswer] | UnsetType = UNSET
     subagent_id: str | UnsetType = UNSET
 
 

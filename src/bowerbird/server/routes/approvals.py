@@ -3,13 +3,14 @@
 Here: the routes. Not here: what an answer does (`sessions`).
 """
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
 from pydantic import Field
 from starlette.responses import Response
 
 from bowerbird.core.errors import AlreadyAnswered
+from bowerbird.core.events import CallAnswer
 from bowerbird.server.common.context import Caller, ServerContext
 from bowerbird.server.common.errors import problem
 from bowerbird.server.common.json_answers import answer
@@ -34,6 +35,14 @@ router = APIRouter(prefix="/api", tags=["approvals"])
 WORDS = sorted({word for words in DECISIONS.values() for word in words})
 
 
+class CallDecision(Body):
+    """Of one call among several; with `command` that one is run in place of the call's own."""
+
+    decision: Literal["approve", "deny"]
+    feedback: Annotated[str | None, Field(max_length=100_000)] = None
+    command: Annotated[str | None, Field(min_length=1, max_length=100_000)] = None
+
+
 class Decision(Body):
     """An answer: approve, deny, auto_approve, always_…; approve, reject for a plan; others by kind.
 
@@ -43,6 +52,7 @@ class Decision(Body):
     decision: Annotated[str, Field(min_length=1, max_length=100_000, json_schema_extra={"enum": [*WORDS]})]
     feedback: Annotated[str | None, Field(max_length=100_000)] = None
     amount: Annotated[float | None, Field(gt=0, le=1e9, allow_inf_nan=False)] = None
+    calls: Annotated[dict[str, CallDecision], Field(max_length=1000, default_factory=dict)]
 
 
 @router.get("/approvals", response_model=list[Question], summary="Questions that wait")
@@ -72,6 +82,7 @@ async def decide(request_id: str, wanted: Decision, context: Context, caller: Us
         by=caller.user_id,
         door=DOOR,
         authority=caller.authority,
+        calls={call: CallAnswer(**said.model_dump()) for call, said in wanted.calls.items()},
     )
     return answer({"status": "accepted"})
 

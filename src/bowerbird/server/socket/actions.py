@@ -162,6 +162,7 @@ class Actions:
             command.decision,
             thread_id=below or self._thread,
             feedback=command.feedback,
+            calls=command.calls if isinstance(command, ToolApprovalResponse) else {},
             by=caller.name or caller.user_id or "user",
             door=DOOR,
             authority=caller.authority,

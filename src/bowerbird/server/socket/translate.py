@@ -257,7 +257,7 @@ class Translator:
         request, below = self.requests.pop(event.id, None), self.asked_by.pop(event.id, None)
         if below is not None:
             decision = DECISIONS.get(event.decision, event.decision)
-            return [decided(request, event.id, decision, subagent_id=below)]
+            return [decided(request, event.id, decision, subagent_id=below, **_single(event))]
         kind = request.kind if request is not None else "plan" if event.decision == "reject" else "approval"
         if kind == "plan":
             self.plan_mode = self.plan_mode and event.decision != "approve"
@@ -265,7 +265,7 @@ class Translator:
                 return [wire.PlanApproved(event.id)]
             return [wire.PlanRejected(event.feedback, event.id)]
         decision = DECISIONS.get(event.decision, event.decision)
-        return [decided(request, event.id, decision)]
+        return [decided(request, event.id, decision, **_single(event))]
 
     def _mode(self, event: ModeChange) -> list[ServerFrame]:
         changes = event.changes
@@ -383,3 +383,8 @@ def _rest_of_text(text: str, event_id: str, live: UnderWay | None, message_id: s
 
 def _snake(name: str) -> str:
     return _CAMEL.sub("_", name).lower()
+
+
+def _single(answer: ApprovalAnswer) -> dict[str, Any]:
+    """Return the member that says what was decided of single calls, if anything was."""
+    return {"calls": answer.calls} if answer.calls else {}

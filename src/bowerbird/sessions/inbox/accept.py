@@ -199,7 +199,7 @@ def accept_answer(
     """Store a person's answer to a pending request; returns whether the turn must be woken.
 
     Args:
-        body: `{"request_id", "decision", "by", "feedback"}`.
+        body: `{"request_id", "decision", "by", "feedback"}`, perhaps `calls`.
 
     Raises:
         AlreadyAnswered: someone was first. NoPendingRequest: the turn no longer waits.

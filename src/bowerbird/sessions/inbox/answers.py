@@ -3,13 +3,16 @@
 Here: those two checks. Not here: storing the answer (`accept.py`), what follows from it.
 """
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from types import MappingProxyType
+from typing import Any, cast
 
 from sqlalchemy import Connection
 
 from bowerbird.agent.always import DECISIONS as ALWAYS
 from bowerbird.core.errors import AlreadyAnswered, InvalidArgument, NoPendingRequest
-from bowerbird.core.events import ApprovalAnswer, ApprovalRequest
+from bowerbird.core.events import ApprovalAnswer, ApprovalRequest, CallAnswer
 from bowerbird.core.timestamps import from_iso
 from bowerbird.sessions.journal.events_as_records import events_of
 from bowerbird.store.journal.reading import read_turn_records
@@ -68,8 +71,11 @@ async def _in_turn(store: Store, turn: TurnRow, request_id: str | None) -> Appro
     return None
 
 
-def check_decision(request: ApprovalRequest, decision: str) -> None:
-    """Raise InvalidArgument when `decision` is no answer to `request`. Pure."""
+def check_decision(
+    request: ApprovalRequest, decision: str, calls: Mapping[str, CallAnswer] = MappingProxyType({})
+) -> None:
+    """Raise InvalidArgument when `decision`, with what is said of single `calls`, is no answer. Pure."""
+    _check_calls(request, decision, calls)
     allowed = DECISIONS.get(request.kind)
     if allowed is not None and decision not in allowed:
         raise InvalidArgument(
@@ -78,6 +84,34 @@ def check_decision(request: ApprovalRequest, decision: str) -> None:
         )
     if decision in ALWAYS and not any(tool.get("rules") for tool in request.tools):
         raise InvalidArgument("this call cannot be allowed for good; use approve or deny")
+
+
+def _check_calls(request: ApprovalRequest, decision: str, calls: Mapping[str, CallAnswer]) -> None:
+    if not calls:
+        return
+    if request.kind != "approval" or decision not in ("approve", "deny"):
+        raise InvalidArgument("single calls are answered beside approve or deny of an approval only")
+    tools = {str(tool.get("id")): tool for tool in request.tools}
+    for call, said in calls.items():
+        if call not in request.calls:
+            raise InvalidArgument(f"{call!r} is no call of request {request.id}")
+        if said.command is None:
+            continue
+        if said.decision == "deny" or not said.command.strip():
+            raise InvalidArgument("a command that is edited is approved, and not empty")
+        arguments: object = tools.get(call, {}).get("input")
+        if not isinstance(arguments, Mapping) or not isinstance(
+            cast("Mapping[str, object]", arguments).get("command"), str
+        ):
+            raise InvalidArgument(f"call {call} runs no command that could be edited")
+
+
+def answer_body(
+    request_id: str, decision: str, by: str, feedback: str | None, calls: Mapping[str, CallAnswer]
+) -> dict[str, Any]:
+    """Return an answer as the inbox keeps it."""
+    body: dict[str, Any] = {"request_id": request_id, "decision": decision, "by": by, "feedback": feedback}
+    return body | ({"calls": dict(calls)} if calls else {})
 
 
 def open_question(connection: Connection, turn: TurnRow) -> ApprovalRequest | None:

@@ -18,6 +18,7 @@ from bowerbird.core.events import (
     ApprovalAnswer,
     ApprovalRequest,
     AssistantStep,
+    CallAnswer,
     Compaction,
     EffectClass,
     Injected,
@@ -166,6 +167,7 @@ def to_record(event: StepEvent, turn: str, seqs: MessageSeqs) -> NewRecord | Non
             body |= {"text": event.text} if event.text else {}
         case ApprovalAnswer():
             body = {"id": event.id, "decision": event.decision, "by": event.by, "feedback": event.feedback}
+            body |= {"calls": msgspec.to_builtins(event.calls)} if event.calls else {}
         case ModelSwitch():
             body = {"tier": event.tier, "by": event.by}
         case ModeChange():
@@ -329,7 +331,8 @@ def _request(record: Record) -> ApprovalRequest:
 
 def _answer(record: Record) -> ApprovalAnswer:
     body = record.body
-    return ApprovalAnswer(body["id"], body["decision"], body.get("by") or "", body.get("feedback"))
+    calls = convert(body.get("calls") or {}, dict[str, CallAnswer])
+    return ApprovalAnswer(body["id"], body["decision"], body.get("by") or "", body.get("feedback"), calls)
 
 
 def _switch(record: Record) -> ModelSwitch:

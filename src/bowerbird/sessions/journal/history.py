@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import msgspec
+
 from bowerbird.agent.context.history import PARTIAL, History, HistoryBuilder
 from bowerbird.core.events import (
     ApprovalAnswer,
@@ -184,7 +186,7 @@ def _turn_state(mine: Sequence[tuple[Record, StepEvent | None]]) -> TurnState:
             case ApprovalAnswer():
                 asked = requests.pop(event.id, None)
                 if asked is not None:
-                    answers |= dict.fromkeys(asked.calls, event)
+                    answers |= {call: said_of(call, event, answers.get(call)) for call in asked.calls}
                     decided[asked.kind] = event
             case _:
                 pass
@@ -211,6 +213,14 @@ def _turn_state(mine: Sequence[tuple[Record, StepEvent | None]]) -> TurnState:
 def is_final(step: AssistantStep) -> bool:
     """Whether a step is a complete answer: text without calls, not cut."""
     return step.stop_reason in _COMPLETE and not step.message.tool_uses and bool(step.message.text.strip())
+
+
+def said_of(call: str, answer: ApprovalAnswer, before: ApprovalAnswer | None) -> ApprovalAnswer:
+    """Return what holds of one call: a command that was edited stays so, say after "run it again"."""
+    said = answer.of(call)
+    if said.calls or before is None or not before.calls:
+        return said
+    return msgspec.structs.replace(said, calls=before.calls)
 
 
 def _last_batch(

@@ -12,8 +12,8 @@ from sqlalchemy import Connection
 
 from bowerbird.agent.policy import Policy
 from bowerbird.agent.turn import Approver, Inbox
-from bowerbird.core.events import ApprovalAnswer, ApprovalRequest, Injected, UserStep
-from bowerbird.core.forms import decode
+from bowerbird.core.events import ApprovalAnswer, ApprovalRequest, CallAnswer, Injected, UserStep
+from bowerbird.core.forms import convert, decode
 from bowerbird.core.messages import Message, blocks_from_data
 from bowerbird.sessions.inbox.accept import ANSWER_DOOR
 from bowerbird.store.rows.turns import InboxRow, find_input, inputs_of
@@ -94,8 +94,9 @@ def notes_of(connection: Any, turn_id: str) -> list[InboxRow]:
 def answer_of(row: InboxRow) -> ApprovalAnswer:
     """Return the answer that an inbox row holds."""
     body = decode(row.body, dict[str, Any])
+    calls = convert(body.get("calls") or {}, dict[str, CallAnswer])
     return ApprovalAnswer(
-        body["request_id"], body["decision"], str(body.get("by") or ""), body.get("feedback")
+        body["request_id"], body["decision"], str(body.get("by") or ""), body.get("feedback"), calls
     )
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from bowerbird.agent.turn_loop.arguments import edited_arguments
 from bowerbird.core.events import ApprovalAnswer, ApprovalRequest, StepEvent, ToolOutcome
 from bowerbird.core.forms import decode
 from bowerbird.core.ids import new_id
@@ -181,8 +182,9 @@ def _ask_what_happened(
 
 def _shown(loaded: Loaded, call: LedgerCall) -> dict[str, Any]:
     uses = {use.id: use for message in loaded.history.messages for use in message.tool_uses}
-    use = uses.get(call.call)
-    return {"name": call.tool, "input": {} if use is None else use.input, "id": call.call}
+    use, said = uses.get(call.call), loaded.turn.answers.get(call.call)
+    arguments = {} if use is None else dict(use.input)
+    return {"name": call.tool, "input": edited_arguments(call.call, arguments, said), "id": call.call}
 
 
 def _usage(totals: TurnUsage, loaded: Loaded) -> Usage:

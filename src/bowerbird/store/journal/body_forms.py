@@ -82,6 +82,7 @@ class _Answer(TypedDict, total=False):
     decision: Required[str]
     by: str | None
     feedback: str | None
+    calls: dict[str, dict[str, Any]]
 
 
 class _Compaction(TypedDict, total=False):

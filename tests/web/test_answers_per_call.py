@@ -1,0 +1,36 @@
+"""Several calls answered one by one, and a command that is edited, in the page (UI-71)."""
+
+import pytest
+from playwright.async_api import Page, expect
+from support.fake_models import FakeModels
+from support.live_server import LiveServer
+from support.patience import patience
+from support.web_actions import is_idle, log, say, serious_findings
+
+pytestmark = pytest.mark.timeout(patience(60))
+
+
+async def test_one_call_is_left_out_and_another_runs_edited(
+    page: Page, server: LiveServer, fake: FakeModels
+) -> None:
+    """UI-71: the page shows the command that ran, and the model is told of it."""
+    commands = ["echo first", "echo second", "echo third"]
+    calls = [{"name": "bash", "input": {"command": command}} for command in commands]
+    fake.script({"tools": calls}, {"text": "Done."})
+    await page.goto("/dev")
+    await page.get_by_role("button", name="New chat").first.click()
+    await page.get_by_role("checkbox", name="Approval").check()
+    await page.get_by_role("button", name="Begin").click()
+    await say(page, "go")
+    ask = page.get_by_role("region", name="Approval needed")
+    await ask.get_by_role("checkbox", name="Run this one").nth(1).uncheck()
+    await ask.get_by_role("button", name="Edit the command").first.click()
+    await ask.get_by_role("textbox", name="Command to run instead").fill("echo edited | rev")
+    assert await serious_findings(page) == []
+    await ask.get_by_role("button", name="Approve", exact=True).click()
+    await expect(log(page).get_by_text("Done.")).to_be_visible()
+    await is_idle(page)
+    await expect(log(page).get_by_text("echo edited | rev").first).to_be_visible()
+    told = str(fake.requests[-1])
+    assert "What ran: echo edited | rev" in told and "detide" in told
+    assert "User denied this tool call" in told and "third" in told
