@@ -92,7 +92,9 @@ def main() -> int:
     parser.add_argument("--only", default="", metavar="PATTERN")
     parser.add_argument("--face", choices=("user", "dev"), default=None)
     parser.add_argument("--theme", choices=("light", "dark"), default=None)
-    parser.add_argument("--widths", type=lambda text: [int(one) for one in text.split(",")], default=list(WIDTHS))
+    parser.add_argument(
+        "--widths", type=lambda text: [int(one) for one in text.split(",")], default=list(WIDTHS)
+    )
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
     expect.set_options(timeout=20_000)  # what is not there then is said, and the others go on

@@ -184,7 +184,9 @@ async def test_a_diagram_is_whole_where_motion_is_reduced_and_a_chat_opens_at_it
     page: Page, server: LiveServer, fake: FakeModels
 ) -> None:
     """UI-36, UI-92: even a transition of no time begins elsewhere, and what is measured then is not what is drawn."""
-    diagram = "```mermaid\nflowchart LR\n  A[Begin] --> B{Look}\n  B -->|yes| C[Keep]\n  B -->|no| D[Drop]\n```\n\n"
+    diagram = (
+        "```mermaid\nflowchart LR\n  A[Begin] --> B{Look}\n  B -->|yes| C[Keep]\n  B -->|no| D[Drop]\n```\n\n"
+    )
     fake.script({"text": diagram + "A line.\n\n" * 40}, {"text": "These are the last words."})
     conversation = await server.conversation()
     for words in ("Draw", "And now?"):
@@ -205,5 +207,7 @@ async def test_a_diagram_is_whole_where_motion_is_reduced_and_a_chat_opens_at_it
         await log(page).hover()
         await page.mouse.wheel(0, -9000)
         await expect(picture).to_be_visible()
-        sizes.append(await picture.evaluate("one => one.decode().then(() => [one.naturalWidth, one.naturalHeight])"))
+        sizes.append(
+            await picture.evaluate("one => one.decode().then(() => [one.naturalWidth, one.naturalHeight])")
+        )
     assert sizes[0] == sizes[1], sizes
