@@ -8,7 +8,8 @@ server holds (tests/support/page_stories.py), the small part of this that every 
 
 Each state is brought about once per face and theme, then looked at in every width; zoom 200 % is a window of 720 by
 450 points with two dots to each. Counted are findings of the impact serious or critical, and pages that are wider
-than their window. Exit code 1 for any of them, or a state that cannot be reached. About 25 minutes for everything.
+than their window. Each is printed as it is found. Exit code 1 for
+any of them, or a state that cannot be reached. About 25 minutes for everything.
 """
 
 import argparse
@@ -78,7 +79,9 @@ async def run(asked: argparse.Namespace) -> tuple[int, Found]:
                             continue
                         for asked.theme in themes:
                             count += 1
-                            found += await judged(browser, stage, state, face, asked)
+                            now = await judged(browser, stage, state, face, asked)
+                            found += now
+                            print(*now, sep="\n", end="\n" if now else "", file=sys.stderr, flush=True)
                 await browser.close()
     return count, found
 
@@ -89,7 +92,9 @@ def main() -> int:
     parser.add_argument("--only", default="", metavar="PATTERN")
     parser.add_argument("--face", choices=("user", "dev"), default=None)
     parser.add_argument("--theme", choices=("light", "dark"), default=None)
-    parser.add_argument("--widths", type=lambda text: [int(one) for one in text.split(",")], default=list(WIDTHS))
+    parser.add_argument(
+        "--widths", type=lambda text: [int(one) for one in text.split(",")], default=list(WIDTHS)
+    )
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
     expect.set_options(timeout=20_000)  # what is not there then is said, and the others go on
@@ -98,7 +103,6 @@ def main() -> int:
     if asked.json:
         print(json.dumps({"states": count, "found": found}))
     else:
-        print(*found, sep="\n")
         print(f"{count} states in {perf_counter() - began:.0f} s, {len(found)} findings")
     return 1 if found else 0
 

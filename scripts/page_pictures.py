@@ -1,13 +1,14 @@
 """A picture of every page and state of both faces, and sheets of them to look at.
 
-Here: going through the states (tests/support/page_states.py) at some size and theme. Not here: the manual's own
-pictures (docs_pictures.py), what axe says of the states (benchmarks/web_axe.py).
+Here: going through the states (tests/support/page_states.py) at some size and theme. Not here: the manual's
+own pictures (docs_pictures.py), what axe says of the states (benchmarks/web_axe.py).
 
-    .venv/bin/python scripts/page_pictures.py DIR [--only PATTERN] [--size 1440x900] [--theme dark] [--face user|dev]
-        [--zoom 1] [--print]
+    .venv/bin/python scripts/page_pictures.py DIR [--only PATTERN] [--size 1440x900] [--theme dark]
+        [--face user|dev] [--zoom 1] [--print]
 
-Wants Chromium (`chromium` on the path) and built pages (`make web`). A state that cannot be reached is named at the
-end, and the exit code is 1. `--zoom 2` is a window of half the size at twice the dots, as a browser's zoom is.
+Wants Chromium (`chromium` on the path) and built pages (`make web`). A state that cannot be reached is named
+at the end, and the exit code is 1. `--zoom 2` is a window of half the size at twice the dots, as a browser's
+zoom is.
 """
 
 import argparse
@@ -94,7 +95,10 @@ async def run(asked: argparse.Namespace) -> list[str]:
     names: list[str] = []
     width = int(asked.size.split("x")[0])
     with tempfile.TemporaryDirectory() as place, FakeModels() as fake:
-        async with live_server(Path(place), fake, scheduler__enabled=True) as server, async_playwright() as playwright:
+        async with (
+            live_server(Path(place), fake, scheduler__enabled=True) as server,
+            async_playwright() as playwright,
+        ):
             stage = await filled(server, fake)
             browser = await playwright.chromium.launch(
                 executable_path=shutil.which("chromium"), args=["--no-sandbox", "--force-color-profile=srgb"]

@@ -191,7 +191,6 @@ async def setting(page: Page, _stage: Stage) -> None:
     await page.get_by_role("button", name="Change agent.max_turns").click()
 
 
-
 CHAT = "textarea, .request, article"
 STATES = (
     State("home"),
@@ -240,7 +239,9 @@ STATES = (
     State("shared", "/shared", faces=USER),
     State("attempts", "/c/{attempts}/attempts", faces=DEV, shown="article.attempt"),
     State("attempts-changes", "/c/{attempts}/attempts", attempt_changes, faces=DEV, shown="article.attempt"),
-    State("attempts-new", "/c/{attempts}/attempts", press("New attempts"), faces=DEV, shown="article.attempt"),
+    State(
+        "attempts-new", "/c/{attempts}/attempts", press("New attempts"), faces=DEV, shown="article.attempt"
+    ),
     State("skills", "/skills", faces=DEV),
     State("skills-new", "/skills", press("New skill"), faces=DEV),
     State("memory", "/memory", faces=DEV),

@@ -194,7 +194,12 @@ async def _helpers(stage: Stage) -> None:
     )
     await stage.chat("attempts", "Six attempts")
     models = ["anthropic:model-one", "anthropic:a-model-with-a-name-that-is-rather-long"]
-    asked = {"task": "Say hello in a file", "attempts": 6, "models": models, "checks": ["test -f hello.txt", "true"]}
+    asked = {
+        "task": "Say hello in a file",
+        "attempts": 6,
+        "models": models,
+        "checks": ["test -f hello.txt", "true"],
+    }
     begun = await http.post(f"/api/conversations/{stage.at['attempts']}/attempts", json=asked)
     assert begun.status_code < 300, begun.text
     await _until(lambda: _attempted(stage))

@@ -1,10 +1,12 @@
 """Markdown of answers: formulas, diagrams, places in files, notes, and how little is done while one grows (UI-92)."""
 
 import re
+from typing import Any
 
 import pytest
 from playwright.async_api import CDPSession, Page, Request, expect
 from support.fake_models import FakeModels
+from support.live_server import LiveServer
 from support.patience import patience
 from support.web_actions import is_idle, log, say, serious_findings
 
@@ -176,3 +178,36 @@ async def test_while_an_answer_grows_what_is_finished_is_not_parsed_again(
     # A delta ends one block or begins the next: each is parsed when it begins, when it ends, and once as finished.
     made = await parses(cdp)
     assert blocks <= made <= blocks * 4, made
+
+
+async def test_a_diagram_is_whole_where_motion_is_reduced_and_a_chat_opens_at_its_end(
+    page: Page, server: LiveServer, fake: FakeModels
+) -> None:
+    """UI-36, UI-92: even a transition of no time begins elsewhere, and what is measured then is not what is drawn."""
+    diagram = (
+        "```mermaid\nflowchart LR\n  A[Begin] --> B{Look}\n  B -->|yes| C[Keep]\n  B -->|no| D[Drop]\n```\n\n"
+    )
+    fake.script({"text": diagram + "A line.\n\n" * 40}, {"text": "These are the last words."})
+    conversation = await server.conversation()
+    for words in ("Draw", "And now?"):
+        await server.http.post(
+            f"/api/conversations/{conversation}/messages", params={"wait": 60}, json={"content": words}
+        )
+    picture = page.locator(".diagram img")
+    sizes: list[Any] = []
+    for motion in ("no-preference", "reduce"):
+        await page.emulate_media(reduced_motion=motion)  # type: ignore[arg-type] - one of its two words
+        await page.goto(f"/c/{conversation}")
+        await is_idle(page)
+        await expect(log(page).get_by_text("These are the last words.")).to_be_in_viewport()
+        # What comes below later takes room from the end that is read.
+        await page.get_by_label("Your message").fill("\n" * 12)
+        await expect(log(page).get_by_text("These are the last words.")).to_be_in_viewport(ratio=1)
+        await page.get_by_label("Your message").fill("")
+        await log(page).hover()
+        await page.mouse.wheel(0, -9000)
+        await expect(picture).to_be_visible()
+        sizes.append(
+            await picture.evaluate("one => one.decode().then(() => [one.naturalWidth, one.naturalHeight])")
+        )
+    assert sizes[0] == sizes[1], sizes

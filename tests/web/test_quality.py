@@ -45,7 +45,10 @@ async def test_axe_finds_nothing_serious_on_any_page_face_theme_or_width(
                 await is_idle(page)
             assert await page.locator("html").get_attribute("data-theme") == theme
             # What a width shows is the same in both themes: each theme is judged in the other width.
-            for width, is_judged in ((1280, (theme == "dark") == bool(face)), (320, (theme == "dark") != bool(face))):
+            for width, is_judged in (
+                (1280, (theme == "dark") == bool(face)),
+                (320, (theme == "dark") != bool(face)),
+            ):
                 await page.set_viewport_size({"width": width, "height": 800})
                 where = f"{face}{place} {theme} {width}"
                 if is_judged:

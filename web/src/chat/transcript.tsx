@@ -76,8 +76,19 @@ export function Transcript({ entries, whole, unsent, offline, actions, foot }: T
   const begin = useRef(rowOfTurn(rows, decodeURIComponent(location.hash.slice(1))));
   const follows = useRef(begin.current < 0);
   const toEnd = (): void => list.current?.scrollTo({ top: Number.MAX_SAFE_INTEGER });
+  const frame = useRef<HTMLDivElement>(null);
+  // What comes below later (tasks, a longer box, a keyboard) takes room from the end that is read.
+  useEffect(() => {
+    if (!frame.current) return;
+    const resized = new ResizeObserver(() => {
+      if (follows.current) toEnd();
+    });
+    resized.observe(frame.current);
+    return () => resized.disconnect();
+  }, []);
   return (
     <div
+      ref={frame}
       className="transcript"
       data-testid="transcript"
       onWheel={(event) => {

@@ -25,15 +25,17 @@ export async function askWhoIAm(): Promise<Me | null> {
   return now;
 }
 
+/** Let `listener` hear when it is known who this is. */
+export function whenIAmKnown(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+const current = (): Me | null => now;
+
 /** Who this is; null until the server has said so. */
 export function useMe(): Me | null {
-  return useSyncExternalStore(
-    (listener) => {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-    () => now,
-  );
+  return useSyncExternalStore(whenIAmKnown, current, current);
 }
 
 /** Whether what `role` may do is offered; before the server has said who this is, what most may do is. */

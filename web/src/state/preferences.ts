@@ -48,8 +48,10 @@ function subscribe(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
+const chosen = (): Preferences => current;
+
 export function usePreferences(): Preferences {
-  return useSyncExternalStore(subscribe, () => current);
+  return useSyncExternalStore(subscribe, chosen, chosen);
 }
 
 // ---------------------------------------------------------------- theme

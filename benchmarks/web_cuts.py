@@ -1,0 +1,156 @@
+"""A page behind a proxy that cuts its connections at random, for hundreds of turns (issue 14, UI-21, UI-86).
+
+Here: the proxy, the turns, the comparison. Not here: the fold's own property test (web/tests/conversation.test.ts),
+the page, the server, the model (tests/support/fake_models.py).
+
+    python benchmarks/web_cuts.py [--turns 500] [--every 0.4] [--seed 1] [--json]
+
+Debian's Chromium has one chat open through the proxy while turn after turn thinks, writes, calls a tool and writes
+again; connections are cut after random times with a mean of `--every` seconds. After each turn the page must show
+what the server has of it: the same thoughts and texts, each once, whole. Exit code 1 for a turn that is shown
+otherwise.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import json
+import random
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+
+from playwright.async_api import Page, async_playwright, expect  # noqa: E402 - after the path to tests/support
+from support.fake_models import FakeModels  # noqa: E402
+from support.live_server import LiveServer, live_server  # noqa: E402
+
+# What the page shows of its newest turn: everything behind the last message of the person.
+SHOWN = """() => {
+  const rows = [...document.querySelectorAll(".turn-row")];
+  const last = rows.findLastIndex((row) => row.querySelector(".bubble"));
+  return rows.slice(last + 1).flatMap((row) => [...row.querySelectorAll(".prose")]).map((part) => part.textContent.trim());
+}"""
+
+
+class Proxy:
+    """Hands bytes on between a page and a server, until it cuts them off."""
+
+    def __init__(self, port: int) -> None:
+        self.cuts = 0
+        self._port = port
+        self._open: set[asyncio.StreamWriter] = set()
+
+    async def start(self) -> int:
+        server = await asyncio.start_server(self._lead, "127.0.0.1", 0)
+        return int(server.sockets[0].getsockname()[1])
+
+    async def _lead(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self._port)
+        self._open |= {writer, far_writer}
+        await asyncio.gather(self._pump(reader, far_writer), self._pump(far_reader, writer))
+        self._open -= {writer, far_writer}
+
+    async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError):  # one side was cut off, which is what this is for
+            while data := await reader.read(65536):
+                writer.write(data)
+                await writer.drain()
+        writer.close()
+
+    async def cut(self, every: float, chance: random.Random) -> None:
+        """Cut everything that is open, again and again."""
+        while True:
+            await asyncio.sleep(chance.expovariate(1 / every))
+            self.cuts += bool(self._open)
+            for writer in list(self._open):
+                writer.transport.abort()
+
+
+def steps(turn: int) -> tuple[list[dict[str, Any]], list[str]]:
+    """What the model says in a turn, and the texts that a page must show of it."""
+    first = f"Turn {turn} begins: " + " ".join(f"word{at}" for at in range(40))
+    last = " ".join(f"more{at}" for at in range(40)) + f" end of turn {turn}."
+    usage = {"input": 50, "output": 20}
+    read = {"name": "ls", "input": {"path": "/"}}
+    return [
+        {"thinking": f"Thought {turn}.", "text": first, "deltas": 40, "gap_s": 0.008, "tools": [read], "usage": usage},
+        {"text": last, "deltas": 40, "gap_s": 0.008, "usage": usage},
+    ], [first, last]  # fmt: skip
+
+
+async def one_turn(server: LiveServer, fake: FakeModels, page: Page, conversation: str, turn: int) -> str:
+    """Run a turn while connections are cut; how the page differs from it, or nothing."""
+    said, wanted = steps(turn)
+    fake.script(*said)
+    done = await server.http.post(
+        f"/api/conversations/{conversation}/messages", params={"wait": 60}, json={"content": f"Turn {turn}"}
+    )
+    done.raise_for_status()
+    try:
+        await expect(page.get_by_role("log").get_by_text(f"end of turn {turn}.")).to_be_visible(
+            timeout=20_000
+        )
+        await expect(page.locator("[data-state=idle]")).to_be_visible(timeout=20_000)
+    except AssertionError:
+        return f"turn {turn}: not shown to its end: {await page.evaluate(SHOWN)}"
+    shown = [text for text in await page.evaluate(SHOWN) if not text.startswith("Thought")]
+    return "" if shown == wanted else f"turn {turn}: {shown}"
+
+
+async def run(asked: argparse.Namespace) -> dict[str, Any]:
+    chance = random.Random(asked.seed)
+    found: list[str] = []
+    with tempfile.TemporaryDirectory() as place, FakeModels() as fake:
+        (Path(place) / "workspace").mkdir()
+        async with live_server(Path(place), fake) as server, async_playwright() as playwright:
+            proxy = Proxy(int(server.address.rsplit(":", 1)[1]))
+            port = await proxy.start()
+            chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+            browser = await playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+            page = await browser.new_page(base_url=f"http://127.0.0.1:{port}")
+            conversation = await server.conversation()
+            await page.goto(f"/dev/c/{conversation}")
+            await expect(page.locator("[data-ready=true]")).to_be_visible()
+            began = perf_counter()
+            cutting = asyncio.create_task(proxy.cut(asked.every, chance))
+            for turn in range(asked.turns):
+                differs = await one_turn(server, fake, page, conversation, turn)
+                if differs:
+                    found.append(differs)
+                    print(differs, file=sys.stderr, flush=True)
+            cutting.cancel()
+            await browser.close()
+    return {
+        "turns": asked.turns,
+        "cuts": proxy.cuts,
+        "seconds": round(perf_counter() - began),
+        "differ": found,
+    }
+
+
+def main() -> int:
+    """Run, print, return the exit code."""
+    parser = argparse.ArgumentParser(description="A page whose connections are cut at random.")
+    parser.add_argument("--turns", type=int, default=500)
+    parser.add_argument("--every", type=float, default=0.4)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--json", action="store_true")
+    asked = parser.parse_args()
+    found = asyncio.run(run(asked))
+    if asked.json:
+        print(json.dumps(found))
+    else:
+        print(
+            f"{found['turns']} turns, {found['cuts']} cuts in {found['seconds']} s: {len(found['differ'])} shown otherwise"
+        )
+    return 1 if found["differ"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
