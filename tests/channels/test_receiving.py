@@ -21,9 +21,11 @@ from bowerbird.store.sql.tables import meta
 VOICE = Media("voice", "v1", "voice.oga", "audio/ogg", 10)
 
 
-async def test_one_process_polls_with_a_token_and_the_next_when_it_gives_up(tmp_path: Path) -> None:
+async def test_one_process_polls_with_a_token_and_the_next_when_it_gives_up(
+    tmp_path: Path, database_url: str
+) -> None:
     """AS-13: the token is kept nowhere; another token is another lease; what is not renewed runs out."""
-    async with opened(tmp_path) as store:
+    async with opened(tmp_path, url=database_url) as store:
         one, two = (PollerLease(store, "telegram", "1:secret", holder) for holder in ("one", "two"))
         other = PollerLease(store, "telegram", "2:secret", "two")
         assert [await lease.acquire() for lease in (one, two, other)] == [True, False, True]
