@@ -45,6 +45,7 @@ class Load:
     sent: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list[float]))
     refusals: int = 0
     memory_mb: float = 0.0
+    is_done: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class Refusing(FakeTelegram):
@@ -64,6 +65,8 @@ class Refusing(FakeTelegram):
                 load.sent[int(call.params["chat_id"])].append(now)
             for found in _ANSWERED.findall(call.text):
                 load.answered.setdefault((int(found[0]), int(found[1])), now)
+            if len(load.answered) == load.chats * load.messages:
+                load.is_done.set()
         return await super()._result(call, request)
 
 
@@ -88,12 +91,16 @@ async def ask(bot: FakeTelegram, load: Load) -> None:
         await bot.say(f"question {chat}.{number}", chat=FIRST_CHAT + chat, user=FIRST_CHAT + chat)
 
 
+def memory_mb(pid: int) -> float:
+    """Return the memory that a process takes."""
+    with Path(f"/proc/{pid}/status").open() as status:
+        return int(next(line for line in status if line.startswith("VmRSS")).split()[1]) / 1024
+
+
 async def watch_memory(pid: int, load: Load) -> None:
     """Note the most memory that the server takes."""
     while True:
-        with Path(f"/proc/{pid}/status").open() as status:
-            found = next(line for line in status if line.startswith("VmRSS"))
-        load.memory_mb = max(load.memory_mb, int(found.split()[1]) / 1024)
+        load.memory_mb = max(load.memory_mb, memory_mb(pid))
         await asyncio.sleep(0.5)
 
 
@@ -108,7 +115,9 @@ def wrong_with(bot: FakeTelegram, load: Load) -> list[str]:
         if numbers != list(range(load.messages)):
             found.append(f"chat {chat} shows answers {numbers}")
     times = sorted(at for sent in load.sent.values() for at in sent)
-    busiest = max((sum(1 for at in times[n : n + 60] if at < begin + 1) for n, begin in enumerate(times)), default=0)
+    busiest = max(
+        (sum(1 for at in times[n : n + 60] if at < begin + 1) for n, begin in enumerate(times)), default=0
+    )
     if busiest > 31:  # one is on its way longer than the next
         found.append(f"{busiest} messages in one second")
     return found
@@ -134,8 +143,7 @@ async def run(given: argparse.Namespace) -> tuple[Load, list[str]]:
                 memory = asyncio.create_task(watch_memory(assistant.process.pid, load))
                 await ask(bot, load)
                 async with asyncio.timeout(given.patience):
-                    while len(load.answered) < len(load.asked):
-                        await asyncio.sleep(0.2)
+                    await load.is_done.wait()
                 memory.cancel()
             except TimeoutError:
                 pass

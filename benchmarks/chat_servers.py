@@ -34,7 +34,7 @@ from bowerbird.store import Store, StoreOptions
 from bowerbird.store.sql.tables import meta
 
 CHAT = 7
-WAIT_S = patience(30)
+WAIT_S, LOOK_S = patience(30), 0.05
 _ASKED = re.compile(r"question (\d+)")
 _ANSWERED = re.compile(r"answer (\d+)")
 
@@ -47,7 +47,9 @@ def scripted(body: dict[str, Any], _: int) -> dict[str, Any]:
 
 async def holder(store: Store) -> int:
     """Return the process that polls, 0 for none."""
-    rows = await store.read(lambda c: c.scalars(select(meta.c.value).where(meta.c.key.like("lease:telegram:%"))).all())
+    rows = await store.read(
+        lambda c: c.scalars(select(meta.c.value).where(meta.c.key.like("lease:telegram:%"))).all()
+    )
     return int(rows[0].split()[1].partition("-")[0]) if rows else 0
 
 
@@ -65,13 +67,17 @@ async def run(kills: int, url: str, place: Path) -> tuple[list[str], list[float]
             servers = [one, two]
 
             def answers() -> list[int]:
-                shown = sorted((message, str(known["source"])) for (_, message), known in bot.messages.items())
+                shown = sorted(
+                    (message, str(known["source"])) for (_, message), known in bot.messages.items()
+                )
                 return [int(found) for _, text in shown for found in _ANSWERED.findall(text)]
 
             async def until_answered(last: int) -> None:
-                async with asyncio.timeout(WAIT_S):
-                    while not answers() or answers()[-1] != last:
-                        await asyncio.sleep(0.05)
+                for _ in range(int(WAIT_S / LOOK_S)):
+                    if answers()[-1:] == [last]:
+                        return
+                    await asyncio.sleep(LOOK_S)
+                raise TimeoutError(f"question {last} is not answered")
 
             store: Store | None = None
             try:
@@ -116,7 +122,9 @@ def main() -> int:
         url = asyncio.run(stack.enter_context(postgres_server()).database())
         wrong, took = asyncio.run(run(given.kills, url, place))
     times = ", ".join(f"{seconds:.1f} s" for seconds in took)
-    print(f"{len(took)} kills of the server that polls; the other answered after {times}; wrong: {len(wrong)}")
+    print(
+        f"{len(took)} kills of the server that polls; the other answered after {times}; wrong: {len(wrong)}"
+    )
     for line in wrong:
         print("   ", line)
     return 1 if wrong or not took else 0

@@ -75,7 +75,7 @@ TASKS = [
         "tz": "Europe/Rome", "notify": "loud",
     },
     {"prompt": "Look at the inbox folder and sort what is new.", "type": "interval", "value": "21600"},
-    {"prompt": "Remind me of the invitation.", "type": "once", "value": "2031-06-01T09:00", "tz": "Europe/Rome"},
+    {"prompt": "Remind me of the invitation.", "type": "once", "value": "2031-06-01T09:00"},
 ]  # fmt: skip
 
 
@@ -86,7 +86,10 @@ async def main() -> None:
     with tempfile.TemporaryDirectory() as name, FakeModels() as fake:
         directory = Path(name)
         _project(directory / "workspace")
-        async with live_server(directory, fake, scheduler__enabled=True) as server, async_playwright() as playwright:
+        async with (
+            live_server(directory, fake, scheduler__enabled=True) as server,
+            async_playwright() as playwright,
+        ):
             browser = await playwright.chromium.launch(
                 executable_path=shutil.which("chromium"), args=["--no-sandbox", "--force-color-profile=srgb"]
             )

@@ -67,7 +67,9 @@ async def test_a_voice_message_that_failed_is_tried_again_by_who_sent_it(
         assert shown.labels == ["Retry"]
         assert await service.press(shown, "Retry", user="2", chat="1") == NOT_FOR_YOU
         assert await service.press(shown, "Retry") == "Trying again"
-        again = await service.until(lambda: next((s for s in service.sent[1:] if s.labels == ["Retry"]), None))
+        again = await service.until(
+            lambda: next((s for s in service.sent[1:] if s.labels == ["Retry"]), None)
+        )
         await chat.home.until(lambda: _nothing_waits(chat))
     async with chatting(tmp_path, fake, service) as chat:
         data = again.button("Retry").data
@@ -90,7 +92,9 @@ async def test_after_a_day_a_voice_message_is_not_tried_again(
     """AS-22."""
 
     def completed(message: Any) -> Any:
-        raise Rejected("Voice is not configured: set transcription.enabled to true and transcription.api_key.")
+        raise Rejected(
+            "Voice is not configured: set transcription.enabled to true and transcription.api_key."
+        )
 
     service.completed = completed
     async with chatting(tmp_path, fake, service) as chat:

@@ -10,7 +10,9 @@ VALUES = st.recursive(
     lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(st.text(max_size=8), inner, max_size=4)),
     max_leaves=8,
 )  # fmt: skip
-KEYS = st.sampled_from(["name", "description", "requires_env", "requires_bridge", "metadata", "allowed-tools", "x"])
+KEYS = st.sampled_from(
+    ["name", "description", "requires_env", "requires_bridge", "metadata", "allowed-tools", "x"]
+)
 SIGNS = st.sampled_from(["---\n", "name: a\n", "description: b\n", "&a [*a, *a]\n", "!!python/name:os\n", "? {\n",
                          "<<: *a\n", "\t- x\n", "\x00", "\ufeff", "...\n", "a: |\n  b\n", "%YAML 9.9\n", "'", '"'])  # fmt: skip
 
@@ -20,7 +22,9 @@ SIGNS = st.sampled_from(["---\n", "name: a\n", "description: b\n", "&a [*a, *a]\
     st.one_of(
         st.binary(max_size=300),
         st.lists(st.one_of(SIGNS, st.text(max_size=10)), max_size=12).map("".join),
-        st.dictionaries(KEYS, VALUES).map(lambda found: "\n".join(f"{key}: {value!r}" for key, value in found.items())),
+        st.dictionaries(KEYS, VALUES).map(
+            lambda found: "\n".join(f"{key}: {value!r}" for key, value in found.items())
+        ),
     )
 )
 def test_whatever_it_holds(content: bytes | str) -> None:

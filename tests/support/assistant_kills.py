@@ -35,7 +35,9 @@ _ASKED = re.compile(r"\b(say|write|host) (\d+)\b")
 def answer(number: int) -> str:
     """A text of three messages."""
     filler = "word " * (PART_CHARS // 5)
-    return "\n\n".join(f"[{number}.{part}] {filler[: PART_CHARS - 20].strip()}" for part in range(1, PARTS + 1))
+    return "\n\n".join(
+        f"[{number}.{part}] {filler[: PART_CHARS - 20].strip()}" for part in range(1, PARTS + 1)
+    )
 
 
 @dataclass
@@ -88,7 +90,12 @@ class Drill:
         self._loop.call_soon_threadsafe(self.begun.set)
         newest = body["messages"][-1]
         text = json.dumps(newest["content"])
-        asked = [found for m in body["messages"] if m["role"] == "user" for found in _ASKED.findall(json.dumps(m["content"]))]
+        asked = [
+            found
+            for m in body["messages"]
+            if m["role"] == "user"
+            for found in _ASKED.findall(json.dumps(m["content"]))
+        ]
         if "scheduled" in text or not asked:
             return {"text": "NO_REPLY"}
         kind, number = asked[-1][0], int(asked[-1][1])
@@ -97,7 +104,7 @@ class Drill:
             call = {"name": "write_file", "input": {"path": f"{number}.txt", "content": "x\n"}}
             return {"tools": [call]}
         if kind == "host" and not is_done:
-            command = f"{sys.executable.rpartition('/')[2]} -c \"{self._script % number}\""
+            command = f'{sys.executable.rpartition("/")[2]} -c "{self._script % number}"'
             return {"tools": [{"name": "host_execute", "input": {"bridge": "tools", "command": command}}]}
         return {"text": answer(number)}
 
@@ -115,7 +122,9 @@ class Drill:
         await asyncio.to_thread(self.assistant.kill, signal.SIGKILL)
         self.outcome.kills[point] += 1
         self.assistant.start()
-        await self._wait(lambda: self.shown(number) >= {1, 2, 3}, f"message {number} ({point}) is not answered")
+        await self._wait(
+            lambda: self.shown(number) >= {1, 2, 3}, f"message {number} ({point}) is not answered"
+        )
 
     async def _until_point(self, point: str, number: int, chat: int) -> Callable[[], Awaitable[None]]:
         """Send the message of a round; return what waits until its point is reached."""
@@ -128,7 +137,7 @@ class Drill:
             "part 2 of 3": lambda: bot.until(lambda: any(f"[{number}.2]" in c.text for c in bot.calls[-40:])),
             "pressed": lambda: self._pressed(number, chat),
             "due": lambda: asyncio.sleep(self.random.random() * 2),
-            "fired": lambda: self._fired(),
+            "fired": self._fired,
             "host command": lambda: self._wait(lambda: f"{number}\n" in self._host_log(), f"no command {number}"),
         }  # fmt: skip
         return waits[point]
@@ -138,7 +147,9 @@ class Drill:
         call = self._card(number, chat)
         assert call is not None
         message, markup = call
-        data = next(b["callback_data"] for row in markup["inline_keyboard"] for b in row if b["text"] == "Land")
+        data = next(
+            b["callback_data"] for row in markup["inline_keyboard"] for b in row if b["text"] == "Land"
+        )
         await self.bot.update(
             callback_query={
                 "id": f"q{number}", "from": {"id": chat, "is_bot": False, "first_name": "Ann"},
@@ -149,13 +160,19 @@ class Drill:
 
     def _card(self, number: int, chat: int) -> tuple[dict[str, Any], Any] | None:
         for (where, _), known in reversed(self.bot.messages.items()):
-            if where == chat and f"{number}.txt" in known["source"] and "Land" in json.dumps(known["markup"] or {}):
+            if (
+                where == chat
+                and f"{number}.txt" in known["source"]
+                and "Land" in json.dumps(known["markup"] or {})
+            ):
                 return known["message"], known["markup"]
         return None
 
     async def _fired(self) -> None:
         before = self._count("SELECT count(*) FROM scheduled_runs")
-        await self._wait(lambda: self._count("SELECT count(*) FROM scheduled_runs") > before, "nothing is due")
+        await self._wait(
+            lambda: self._count("SELECT count(*) FROM scheduled_runs") > before, "nothing is due"
+        )
 
     async def _wait(self, condition: Callable[[], Any], what: str) -> None:
         deadline = self._loop.time() + ROUND_S
@@ -226,15 +243,24 @@ async def drill(place: Path, fake: FakeModels, bot: FakeTelegram, kills: int, se
         done.assistant.start()
         await bot.until(lambda: bot.of("getUpdates"))
         await done.assistant.run(
-            "tasks", "add", "a scheduled note", "--every", "3", "--channel", "telegram", "--chat", str(CHATS[0])
+            "tasks",
+            "add",
+            "a scheduled note",
+            "--every",
+            "3",
+            "--channel",
+            "telegram",
+            "--chat",
+            str(CHATS[0]),
         )
         points = [POINTS[n % len(POINTS)] for n in range(kills)]
         done.random.shuffle(points)
         for point in points:
             await done.round(point)
         files = [n for n, said in done.said.items() if said.startswith("write")]
-        await done._wait(  # noqa: SLF001  the last press may still be on its way
-            lambda: all((done.assistant.workspace / f"{n}.txt").exists() for n in files), "a press did nothing"
+        await done._wait(
+            lambda: all((done.assistant.workspace / f"{n}.txt").exists() for n in files),
+            "a press did nothing",
         )
         return done.check()
     finally:
