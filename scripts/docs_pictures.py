@@ -69,6 +69,16 @@ CALLS = [
 ]
 
 
+TASKS = [
+    {
+        "prompt": "Read calendar.md and tell me what is due today.", "type": "cron", "value": "0 8 * * 1-5",
+        "tz": "Europe/Rome", "notify": "loud",
+    },
+    {"prompt": "Look at the inbox folder and sort what is new.", "type": "interval", "value": "21600"},
+    {"prompt": "Remind me of the invitation.", "type": "once", "value": "2031-06-01T09:00"},
+]  # fmt: skip
+
+
 async def main() -> None:
     """Play the story and write the pictures."""
     expect.set_options(timeout=60_000)  # a hang, not a machine that has other work
@@ -76,12 +86,16 @@ async def main() -> None:
     with tempfile.TemporaryDirectory() as name, FakeModels() as fake:
         directory = Path(name)
         _project(directory / "workspace")
-        async with live_server(directory, fake) as server, async_playwright() as playwright:
+        async with (
+            live_server(directory, fake, scheduler__enabled=True) as server,
+            async_playwright() as playwright,
+        ):
             browser = await playwright.chromium.launch(
                 executable_path=shutil.which("chromium"), args=["--no-sandbox", "--force-color-profile=srgb"]
             )
             await _developer(browser, server, fake)
             await _user(browser, server, fake)
+            await _schedules(browser, server, fake)
             await browser.close()
 
 
@@ -133,6 +147,22 @@ async def _user(browser: Browser, server: LiveServer, fake: FakeModels) -> None:
         await expect(page.locator("[data-state=idle][data-ready=true]")).to_be_visible()
         await page.screenshot(path=IMAGES / f"{name}.png")
         await page.context.close()
+
+
+async def _schedules(browser: Browser, server: LiveServer, fake: FakeModels) -> None:
+    fake.script({"text": "Nothing is due today. The garage wrote that the car is ready."})
+    for task in TASKS:
+        made = await server.http.post("/api/schedules", json=task)
+        made.raise_for_status()
+        if task["type"] == "once":
+            continue
+        await server.http.post(f"/api/schedules/{made.json()['id']}/run")
+    page = await _page(browser, server, 1024, 720, dark=False)
+    await page.goto("/schedules")
+    await expect(page.get_by_text("calendar.md").first).to_be_visible()
+    await expect(page.get_by_text("done").first).to_be_visible()
+    await page.screenshot(path=IMAGES / "schedules.png")
+    await page.context.close()
 
 
 async def _page(browser: Browser, server: LiveServer, width: int, height: int, *, dark: bool) -> Page:

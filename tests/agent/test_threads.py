@@ -49,13 +49,18 @@ async def test_messages_come_in_every_usual_shape(agent: Any, fake: FakeModels) 
     for number, message in enumerate(SHAPES):
         config = {"configurable": {"thread_id": f"t{number}"}}
         answer = await agent.ainvoke({"messages": [message]}, config=config)
-        assert [(m.type, m.content) for m in answer["messages"]] == [("human", "hi"), ("ai", "hello")], message
+        assert [(m.type, m.content) for m in answer["messages"]] == [("human", "hi"), ("ai", "hello")], (
+            message
+        )
         assert answer["messages"][-1]["content"] == [{"type": "text", "text": "hello"}]
 
 
 async def test_calls_and_results_read_as_such_programs_read_them(agent: Any, fake: FakeModels) -> None:
     """AG-69: and the tools of schedules and of the host are there (AG-68)."""
-    call = {"name": "schedule_task", "input": {"prompt": "p", "schedule_type": "interval", "schedule_value": "3600"}}
+    call = {
+        "name": "schedule_task",
+        "input": {"prompt": "p", "schedule_type": "interval", "schedule_value": "3600"},
+    }
     fake.script({"tools": [call]}, {"text": "done"})
     answer = await agent.ainvoke({"messages": "remind me"}, config=CONFIG)
     assert [m.type for m in answer["messages"]] == ["human", "ai", "tool", "ai"]

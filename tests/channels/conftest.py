@@ -5,7 +5,10 @@ from pathlib import Path
 
 import pytest
 from support.chats import ChatService, Chatting, chatting
+from support.databases import database_url, postgres, postgres_url
 from support.fake_models import FakeModels
+
+__all__ = ("chat", "database_url", "fake", "postgres", "postgres_url", "service")
 
 
 @pytest.fixture

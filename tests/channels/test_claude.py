@@ -11,7 +11,7 @@ from support.chats import ChatService, Chatting, Shown, chatting
 from support.claude_program import ClaudeProgram
 from support.gateways import TOKEN, Running
 
-from bowerbird.channels.claude_mode import NOT_REPEATED, ClaudeRules
+from bowerbird.channels.claude.mode import NOT_REPEATED, ClaudeRules
 from bowerbird.channels.contract import Media
 from bowerbird.gateway.claude_code import BRIDGE, GatewayClaude
 from bowerbird.gateway.client import GatewayClient
@@ -217,7 +217,9 @@ async def test_a_killed_run_is_not_repeated_and_a_bad_state_is_set_aside_alone(
     async with chatting(tmp_path, fake, service, claude=host.rules) as chat:
         await service.say("go on")
         await service.wait_text("you said go on")
-        rows = await chat.home.store.read(lambda c: c.execute(select(quarantine.c.key, quarantine.c.raw)).all())
+        rows = await chat.home.store.read(
+            lambda c: c.execute(select(quarantine.c.key, quarantine.c.raw)).all()
+        )
         assert [tuple(row) for row in rows] == [("9", '{"mode": 5}')]
 
 
@@ -244,14 +246,14 @@ async def test_states_of_an_earlier_program_are_taken_over_once(
         await service.wait_text("it is me")
 
 
-async def test_a_gateway_that_is_away_is_named(tmp_path: Path, fake: Any, service: ChatService, host: Host) -> None:
+async def test_a_gateway_that_is_away_is_named(
+    tmp_path: Path, fake: Any, service: ChatService, host: Host
+) -> None:
     """AS-61: the message is answered with the reason, and the mode goes on."""
     async with chatting(tmp_path, fake, service, claude=host.rules):
         await enter(service)
     away = GatewayClaude(GatewayClient(f"unix:{tmp_path}/none", BRIDGE, TOKEN))
-    async with chatting(
-        tmp_path, fake, service, claude=lambda: ClaudeRules(away, host.claude.projects)
-    ):
+    async with chatting(tmp_path, fake, service, claude=lambda: ClaudeRules(away, host.claude.projects)):
         await service.say("hello")
         await service.wait_text("cannot be reached")
         await service.say("cc:doctor")

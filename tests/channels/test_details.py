@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.chats import ChatService, Chatting, chatting
 from support.sessions import writes
 
-from bowerbird.channels.diff_messages import MESSAGE_CHARS, messages_of
+from bowerbird.channels.review.diff_messages import MESSAGE_CHARS, messages_of
 
 
 @dataclass
@@ -91,7 +91,10 @@ async def test_a_reply_to_a_diff_is_a_comment_on_its_lines(
     await service.say("plain", reply_to=shown.message_id)
     await service.wait_text("answer 3")
     said = [str(m.content) for m in await chat.home.service.messages("chat_1") if m.role == "user"]
-    assert said[1].startswith("Review comments") and "a.txt lines 1-3:\n> one\n> two\n> three\nrename it" in said[1]
+    assert (
+        said[1].startswith("Review comments")
+        and "a.txt lines 1-3:\n> one\n> two\n> three\nrename it" in said[1]
+    )
     assert said[2].endswith("a.txt line 2:\n> two\nthis one")
     assert said[3] == "plain"
 

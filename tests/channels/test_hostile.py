@@ -8,7 +8,7 @@ from support.chats import ChatService, chatting
 from support.sessions import changed, writes
 
 from bowerbird.agent.policy import Policy
-from bowerbird.channels.summary import plain
+from bowerbird.channels.review.summary import plain
 
 LINK = "[free money](http://evil.example) <b>*x*</b> `"
 

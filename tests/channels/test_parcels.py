@@ -33,7 +33,9 @@ async def test_what_is_not_on_the_branch_is_not_found(chat: Chatting, fake: Any,
     await chat.service.say("send it")
     await chat.service.wait_text("sorry")
     assert chat.service.sent_files == []
-    results = [block for m in fake.requests[-1]["messages"] for block in m["content"] if "tool_use_id" in block]
+    results = [
+        block for m in fake.requests[-1]["messages"] for block in m["content"] if "tool_use_id" in block
+    ]
     assert f"File not found: {path}" in str(results)
 
 

@@ -21,9 +21,11 @@ from bowerbird.store.sql.tables import meta
 VOICE = Media("voice", "v1", "voice.oga", "audio/ogg", 10)
 
 
-async def test_one_process_polls_with_a_token_and_the_next_when_it_gives_up(tmp_path: Path) -> None:
+async def test_one_process_polls_with_a_token_and_the_next_when_it_gives_up(
+    tmp_path: Path, database_url: str
+) -> None:
     """AS-13: the token is kept nowhere; another token is another lease; what is not renewed runs out."""
-    async with opened(tmp_path) as store:
+    async with opened(tmp_path, url=database_url) as store:
         one, two = (PollerLease(store, "telegram", "1:secret", holder) for holder in ("one", "two"))
         other = PollerLease(store, "telegram", "2:secret", "two")
         assert [await lease.acquire() for lease in (one, two, other)] == [True, False, True]
@@ -65,7 +67,9 @@ async def test_a_voice_message_that_failed_is_tried_again_by_who_sent_it(
         assert shown.labels == ["Retry"]
         assert await service.press(shown, "Retry", user="2", chat="1") == NOT_FOR_YOU
         assert await service.press(shown, "Retry") == "Trying again"
-        again = await service.until(lambda: next((s for s in service.sent[1:] if s.labels == ["Retry"]), None))
+        again = await service.until(
+            lambda: next((s for s in service.sent[1:] if s.labels == ["Retry"]), None)
+        )
         await chat.home.until(lambda: _nothing_waits(chat))
     async with chatting(tmp_path, fake, service) as chat:
         data = again.button("Retry").data
@@ -88,7 +92,9 @@ async def test_after_a_day_a_voice_message_is_not_tried_again(
     """AS-22."""
 
     def completed(message: Any) -> Any:
-        raise Rejected("Voice is not configured: set transcription.enabled to true and transcription.api_key.")
+        raise Rejected(
+            "Voice is not configured: set transcription.enabled to true and transcription.api_key."
+        )
 
     service.completed = completed
     async with chatting(tmp_path, fake, service) as chat:

@@ -24,9 +24,7 @@ def test_a_section_of_a_later_version_is_refused_with_its_line(place, errors, na
 
 def test_a_variable_of_such_a_section_is_refused(errors):
     (one,) = errors(env={f"{PREFIX}ACP__TOKEN": "planted"})
-    assert one.startswith(
-        "BOWERBIRD_ACP__TOKEN: not in this version (editors come later)"
-    )
+    assert one.startswith("BOWERBIRD_ACP__TOKEN: not in this version (editors come later)")
     assert "planted" not in one
     (two,) = errors(env={f"{PREFIX}PROTOCOLS": "{}"})
     assert "not in this version" in two

@@ -17,7 +17,7 @@ from support.patience import HANG_S
 from support.sessions import Place, place
 
 from bowerbird.channels.admission import Role
-from bowerbird.channels.claude_mode import ClaudeRules
+from bowerbird.channels.claude.mode import ClaudeRules
 from bowerbird.channels.contract import (
     Button,
     ChannelError,
@@ -257,7 +257,9 @@ async def chatting(
 
     def parts(sessions: Any) -> list[Any]:
         defaults = NewSession(workspace=project, policy=policy)
-        around = Surroundings(sessions, PlainFacts(), lambda: replace(defaults), extra, claude_file=claude_file)
+        around = Surroundings(
+            sessions, PlainFacts(), lambda: replace(defaults), extra, claude_file=claude_file
+        )
         if claude is not None:
             around = replace(around, claude=claude)
         held.append(Channels(lambda: [(service, rules)], lambda: around, pause_s=0.01))

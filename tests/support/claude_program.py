@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-PROGRAM = '''#!{python}
+PROGRAM = """#!{python}
 import json, os, sys, time
 from pathlib import Path
 
@@ -48,7 +48,7 @@ try:
     print(json.dumps(result))
 finally:
     running.unlink()
-'''
+"""
 
 
 class ClaudeProgram:

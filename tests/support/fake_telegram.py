@@ -281,9 +281,9 @@ class FakeTelegram:
 
 
 @asynccontextmanager
-async def fake_telegram() -> AsyncIterator[FakeTelegram]:
+async def fake_telegram(kind: type[FakeTelegram] = FakeTelegram) -> AsyncIterator[FakeTelegram]:
     """Run a server on a free port."""
-    fake = FakeTelegram()
+    fake = kind()
     app = web.Application(client_max_size=100 * 1024 * 1024)
     app.router.add_route("*", "/bot{token}/{method}", fake.handle)
     app.router.add_get("/file/bot{token}/docs/{name}", fake.download)

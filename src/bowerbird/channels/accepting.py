@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from bowerbird.channels.admission import Role
 from bowerbird.channels.attribution import header, without_brackets
 from bowerbird.channels.contract import IncomingMessage, Rejected
-from bowerbird.channels.diff_messages import as_comment
+from bowerbird.channels.review.diff_messages import as_comment
 from bowerbird.core.errors import InvalidArgument
 from bowerbird.core.messages import BlobSource, ImageBlock, TextBlock, block_to_data
 from bowerbird.core.threads import in_thread, to_thread

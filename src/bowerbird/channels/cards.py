@@ -1,7 +1,7 @@
 """Messages with buttons: shown, changed, pressed (AS-21).
 
 Here: which press reaches what handles its kind, and that each card is decided once. Not here: what any kind
-of card shows and does (`review_cards.py`, `request_cards.py`, …), rows (`store/channels/cards.py`).
+of card shows and does (`review/review_cards.py`, `request_cards.py`, …), rows (`store/channels/cards.py`).
 
 A button's data is `kind:verb:key`. The key names a stored row, so that nothing but the key of a button that
 was shown does anything, and what it does is what the row says.

@@ -1,7 +1,7 @@
 """The commands of a chat: which there are, who may use them, how a line is read (AS-15).
 
 Here: that table and the answer to what it does not have. Not here: what a command does
-(`session_commands.py`, `review_commands.py`, and whoever adds one), when a command is carried out
+(`session_commands.py`, `review/review_commands.py`, and whoever adds one), when a command is carried out
 (`router.py`).
 """
 

@@ -20,8 +20,8 @@ from bowerbird.channels.contract import Channel, Gone, Rejected, RetryLater
 from bowerbird.channels.details import DetailCards
 from bowerbird.channels.live import LiveAnswers
 from bowerbird.channels.request_cards import RequestCards, RetryCards, face_of
-from bowerbird.channels.review_cards import ReviewCards
-from bowerbird.channels.review_faces import whole
+from bowerbird.channels.review.review_cards import ReviewCards
+from bowerbird.channels.review.review_faces import whole
 from bowerbird.core.errors import BowerbirdError, StoreError
 from bowerbird.core.forms import decode
 from bowerbird.core.threads import to_thread

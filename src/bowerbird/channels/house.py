@@ -15,8 +15,8 @@ from bowerbird.agent.turn import TurnRun
 from bowerbird.channels.accepting import Desk
 from bowerbird.channels.admission import Role
 from bowerbird.channels.cards import CardDesk
-from bowerbird.channels.claude_mode import ClaudeMode, ClaudeRules
-from bowerbird.channels.claude_states import ClaudeStates
+from bowerbird.channels.claude.mode import ClaudeMode, ClaudeRules
+from bowerbird.channels.claude.states import ClaudeStates
 from bowerbird.channels.commands import Command, Commands
 from bowerbird.channels.contract import Channel, ChannelError, NotInstalled
 from bowerbird.channels.delivering import ChannelDeliverer
@@ -26,8 +26,8 @@ from bowerbird.channels.live import LiveAnswers, LiveRules
 from bowerbird.channels.people import People
 from bowerbird.channels.receiving import note_state
 from bowerbird.channels.request_cards import RequestCards, RetryCards
-from bowerbird.channels.review_cards import LandedCards, ReviewCards
-from bowerbird.channels.review_commands import ReviewCommands
+from bowerbird.channels.review.review_cards import LandedCards, ReviewCards
+from bowerbird.channels.review.review_commands import ReviewCommands
 from bowerbird.channels.router import Router
 from bowerbird.channels.sending_files import file_tool
 from bowerbird.channels.session_commands import SessionCommands

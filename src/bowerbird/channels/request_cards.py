@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bowerbird.channels.cards import CardDesk, Face, Option, Outcome, Press, Rows, card_of
-from bowerbird.channels.summary import plain, quoted
+from bowerbird.channels.review.summary import plain, quoted
 from bowerbird.core.errors import AlreadyAnswered, NoPendingRequest
 from bowerbird.core.events import ApprovalAnswer
 from bowerbird.sessions.service import SessionService

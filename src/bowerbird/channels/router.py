@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from bowerbird.channels.accepting import Desk
 from bowerbird.channels.admission import Role
 from bowerbird.channels.cards import CardDesk
-from bowerbird.channels.claude_mode import ClaudeMode
+from bowerbird.channels.claude.mode import ClaudeMode
 from bowerbird.channels.commands import Commands, parsed
 from bowerbird.channels.contract import Channel, ChannelError, IncomingMessage, Rejected
 from bowerbird.channels.people import People
@@ -298,7 +298,7 @@ class Router:
             self._say(message, str(error))
 
     def _full(self, message: IncomingMessage, text: str) -> None:
-        """Say that nothing more is taken, once a minute: who sends five hundred gets no five hundred answers."""
+        """Say that nothing more is taken, once a minute: five hundred messages get no five hundred answers."""
         now = asyncio.get_running_loop().time()
         self._told = {chat: at for chat, at in self._told.items() if now - at < FULL_S}
         if message.chat_id not in self._told:

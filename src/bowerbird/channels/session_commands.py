@@ -1,7 +1,7 @@
 """Commands about a chat's session: its turn, its mode, its model, what it knows (AS-15).
 
 Here: `/start /new /stop /status /plan /model /compact /memory /skills`. Not here: changes and landing
-(`review_commands.py`), the table itself (`commands.py`).
+(`review/review_commands.py`), the table itself (`commands.py`).
 """
 
 from bowerbird.channels.accepting import Desk

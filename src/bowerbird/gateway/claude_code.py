@@ -1,7 +1,7 @@
 """Claude Code on the host, asked through the bridge `claude-code` (AS-61, AS-62).
 
 Here: its command line, its answer, one run at a time per conversation. Not here: which conversation a person
-is in (`channels/claude_mode.py`), running commands (`running.py`).
+is in (`channels/claude/mode.py`), running commands (`running.py`).
 """
 
 import asyncio

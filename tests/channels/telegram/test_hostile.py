@@ -44,7 +44,9 @@ async def test_four_thousand_emoji_come_whole_and_go_in_valid_parts(desk: Any, f
     assert len(sent) == 2 and "".join(sent) == "🎉" * 4096
 
 
-async def test_a_reaction_is_set_and_taken_off_and_no_trouble_of_it_is_more(desk: Any, fake: FakeTelegram) -> None:
+async def test_a_reaction_is_set_and_taken_off_and_no_trouble_of_it_is_more(
+    desk: Any, fake: FakeTelegram
+) -> None:
     """AS-9: also where the message is gone."""
     async with desk.open() as channel:
         await channel.react("7", "1001", "👀")

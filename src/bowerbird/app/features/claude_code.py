@@ -1,13 +1,13 @@
 """Claude Code from a chat, bound to settings (AS-61, AS-62).
 
-Here: that binding. Not here: the mode (`channels/claude_mode.py`), running it (`gateway/claude_code.py`).
+Here: that binding. Not here: the mode (`channels/claude/mode.py`), running it (`gateway/claude_code.py`).
 """
 
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bowerbird.channels.claude_mode import ClaudeRules
+from bowerbird.channels.claude.mode import ClaudeRules
 from bowerbird.channels.house import CLAUDE_IS_OFF
 from bowerbird.config.sections.claude_code import BYPASS
 from bowerbird.gateway.claude_code import BRIDGE, ClaudeCode, GatewayClaude

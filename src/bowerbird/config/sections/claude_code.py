@@ -1,6 +1,6 @@
 """Keys of Claude Code from a chat (CF-61).
 
-Not here: running it (`gateway/claude_code.py`), the mode of a chat (`channels/claude_mode.py`).
+Not here: running it (`gateway/claude_code.py`), the mode of a chat (`channels/claude/mode.py`).
 """
 
 from typing import Literal

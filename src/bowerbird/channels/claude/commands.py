@@ -1,7 +1,7 @@
 """The commands inside of Claude Code's mode: `cc:model`, `cc:clear` and the like (AS-60).
 
-Here: reading and carrying them out. Not here: the mode itself (`claude_mode.py`), its words
-(`claude_faces.py`).
+Here: reading and carrying them out. Not here: the mode itself (`mode.py`), its words
+(`faces.py`).
 """
 
 from collections.abc import Awaitable, Callable
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from bowerbird.channels.claude_faces import HELP, MODELS, status_text
+from bowerbird.channels.claude.faces import HELP, MODELS, status_text
 from bowerbird.channels.commands import Answer
 from bowerbird.channels.contract import IncomingMessage
 from bowerbird.core.errors import ToolError
@@ -18,7 +18,7 @@ from bowerbird.gateway.claude_code import EFFORTS
 from bowerbird.gateway.claude_projects import MEMORY, by_prefix, memory_of
 
 if TYPE_CHECKING:
-    from bowerbird.channels.claude_mode import ClaudeMode
+    from bowerbird.channels.claude.mode import ClaudeMode
 
 IN_MODE = "cc:"
 MODEL_CHARS = 100

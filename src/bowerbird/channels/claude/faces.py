@@ -1,15 +1,15 @@
 """How the mode of Claude Code looks in a chat (AS-59, AS-60). Pure.
 
 Here: lists with buttons, its help, its state in words. Not here: what buttons and commands do
-(`claude_mode.py`).
+(`mode.py`).
 """
 
 import time
 from collections.abc import Sequence
 
 from bowerbird.channels.cards import Face, Option
-from bowerbird.channels.claude_states import ClaudeState
-from bowerbird.channels.summary import plain, plural, quoted
+from bowerbird.channels.claude.states import ClaudeState
+from bowerbird.channels.review.summary import plain, plural, quoted
 from bowerbird.gateway.claude_code import ClaudeAnswer
 from bowerbird.gateway.claude_projects import Project, Talk
 
@@ -59,9 +59,7 @@ def talk_list(project: Project, found: Sequence[Talk], page: int, total: int, us
 
 def entered(state: ClaudeState, where: str, user: str) -> Face:
     """Return what is said when the mode begins."""
-    begins = (
-        "It goes on where it was." if state.active_session_id else "Your next message begins one."
-    )
+    begins = "It goes on where it was." if state.active_session_id else "Your next message begins one."
     here = f"You talk with Claude Code in `{quoted(state.active_project_path)}` now. {begins}"
     text = f"{here}\n\n{where}\n\n`cc:help` says what else there is."
     return Face(text, ((Option("Leave", "leave", who=user),),))

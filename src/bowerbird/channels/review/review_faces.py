@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from bowerbird.channels.cards import Face, Option
-from bowerbird.channels.summary import MOST_FILES, Summary, plural, quoted, text_of
+from bowerbird.channels.review.summary import MOST_FILES, Summary, plural, quoted, text_of
 
 if TYPE_CHECKING:
     from bowerbird.workspace import Landing

@@ -1,7 +1,7 @@
 """Claude Code in a private chat of an owner: entering, talking, leaving (AS-58 … AS-62).
 
 Here: `/cc`, its buttons, and what becomes of a message in the mode. Not here: how it looks
-(`claude_faces.py`), commands of the mode (`claude_commands.py`), running it (`gateway/claude_code.py`).
+(`faces.py`), commands of the mode (`commands.py`), running it (`gateway/claude_code.py`).
 """
 
 import asyncio
@@ -18,8 +18,8 @@ from sqlalchemy import Connection
 from bowerbird.channels.accepting import Desk
 from bowerbird.channels.admission import Role
 from bowerbird.channels.cards import Face, Outcome, Press, card_of
-from bowerbird.channels.claude_commands import IN_MODE, ClaudeCommands
-from bowerbird.channels.claude_faces import (
+from bowerbird.channels.claude.commands import IN_MODE, ClaudeCommands
+from bowerbird.channels.claude.faces import (
     PAGE,
     answer_text,
     compacted_text,
@@ -27,7 +27,7 @@ from bowerbird.channels.claude_faces import (
     project_list,
     talk_list,
 )
-from bowerbird.channels.claude_states import ClaudeState, ClaudeStates
+from bowerbird.channels.claude.states import ClaudeState, ClaudeStates
 from bowerbird.channels.commands import Answer, Asked, Command, Commands, Reply
 from bowerbird.channels.contract import IncomingMessage
 from bowerbird.core.errors import StoreError, ToolError

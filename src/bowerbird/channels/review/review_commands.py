@@ -6,10 +6,10 @@ Here: those commands. Not here: the buttons that do the same (`review_cards.py`)
 from bowerbird.channels.accepting import Desk
 from bowerbird.channels.cards import CardDesk
 from bowerbird.channels.commands import Answer, Asked, Command, Commands, Reply
-from bowerbird.channels.review_cards import LandedCards, ReviewCards
-from bowerbird.channels.review_faces import ask_discard, whole
+from bowerbird.channels.review.review_cards import LandedCards, ReviewCards
+from bowerbird.channels.review.review_faces import ask_discard, whole
+from bowerbird.channels.review.summary import refusal
 from bowerbird.channels.session_commands import NOTHING_YET
-from bowerbird.channels.summary import refusal
 from bowerbird.core.errors import LandingRefused
 from bowerbird.sessions.service import SessionService
 from bowerbird.store.channels.cards import newest_card

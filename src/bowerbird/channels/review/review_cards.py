@@ -12,10 +12,10 @@ from typing import Any
 
 from bowerbird.channels.accepting import Desk
 from bowerbird.channels.cards import CardDesk, Face, Option, Outcome, Press, Rows, card_of
-from bowerbird.channels.diff_messages import KIND as DIFF
-from bowerbird.channels.diff_messages import kept_card, messages_of
-from bowerbird.channels.review_faces import ask_discard, ask_flagged, choosing, landed_text, whole
-from bowerbird.channels.summary import MOST_FILES, Summary, merge_request, plural, refusal, summary_of
+from bowerbird.channels.review.diff_messages import KIND as DIFF
+from bowerbird.channels.review.diff_messages import kept_card, messages_of
+from bowerbird.channels.review.review_faces import ask_discard, ask_flagged, choosing, landed_text, whole
+from bowerbird.channels.review.summary import MOST_FILES, Summary, merge_request, plural, refusal, summary_of
 from bowerbird.core.errors import LandingRefused, SessionError, Stale
 from bowerbird.core.threads import to_thread
 from bowerbird.sessions.review import ToLand

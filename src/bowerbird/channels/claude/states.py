@@ -1,7 +1,7 @@
 """Who is in Claude Code's mode, and where (AS-58).
 
 Here: one stored value per person, committed before each run and deleted on leaving. Not here: what a person
-can do there (`claude_mode.py`).
+can do there (`mode.py`).
 """
 
 import asyncio
