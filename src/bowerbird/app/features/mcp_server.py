@@ -21,6 +21,7 @@ from bowerbird.core.threads import to_thread
 from bowerbird.protocols.mcp_server.ground import McpCaller, McpGround, McpRules, PresetText
 from bowerbird.server.access.admission import Admission
 from bowerbird.server.access.identity import withdrawn
+from bowerbird.sessions.provider_agents.part import ProviderAgents
 from bowerbird.sessions.values import NewSession
 
 if TYPE_CHECKING:
@@ -66,6 +67,10 @@ class LocalPlaces:
             hide=settings.workspace.hidden,
         )
 
+    def workspace(self) -> str | None:
+        """See `Places`."""
+        return str(self._directory)
+
     def directories(self) -> Sequence[str]:
         """See `Places`."""
         return (str(self._directory),)
@@ -99,6 +104,10 @@ class ServerPlaces:
             policy="review",  # whoever speaks here is usually a model: it lands nothing by the way
             hide=server.hide,
         )
+
+    def workspace(self) -> str | None:
+        """See `Places`."""
+        return None
 
     def directories(self) -> Sequence[str]:
         """See `Places`."""
@@ -141,11 +150,18 @@ def mcp_ground(application: "Application", places: LocalPlaces | ServerPlaces, v
             masks[:] = [application.loaded.settings, masking(application.loaded.settings)]
         return masks[1](text)
 
+    async def agent_thread(session_id: str, caller: McpCaller) -> str | None:
+        from bowerbird.providers.sessions import ProviderSessions
+
+        found = await ProviderSessions(application.store).session(session_id, caller.user_id)
+        return None if found is None else found.thread_id
+
     masks: list[Any] = [None, None]
     return McpGround(
         sessions=application.sessions,
         places=places,
-        agents=application.agents,
+        agents=lambda: application.sessions.part(ProviderAgents).registry,
+        agent_thread=agent_thread,
         rules=lambda: mcp_rules(application.loaded.settings),
         redact=redact,
         presets=presets,
@@ -165,11 +181,7 @@ async def serve_stdio(
 
 
 class McpMount:
-    """ASGI: `/mcp` of the HTTP server; the door behind it is made at the first request.
-
-    Args:
-        agents: the registry is the application's when the door is made.
-    """
+    """ASGI: `/mcp` of the HTTP server; the door behind it is made at the first request."""
 
     def __init__(self, application: "Application", context: "ServerContext") -> None:
         self._application, self._context = application, context
