@@ -25,6 +25,7 @@ from bowerbird.sessions.provider_agents.part import ProviderAgents
 from bowerbird.sessions.values import NewSession
 
 if TYPE_CHECKING:
+    from mcp.server.lowlevel.server import Server
     from starlette.types import Receive, Scope, Send
 
     from bowerbird.app.application import Application
@@ -212,18 +213,27 @@ class McpMount:
     async def _made(self) -> "HttpDoor":
         await to_thread(_import_door)
         from bowerbird.protocols.mcp_server.http import HttpDoor
-        from bowerbird.protocols.mcp_server.server import make_server
 
-        places = ServerPlaces(self._context, lambda: self._application.loaded.settings)
-        ground = mcp_ground(self._application, places, self._context.version)
         door = HttpDoor(
-            make_server(ground, _caller_of),
+            self.served(),
             user_of=lambda scope: _known(scope).user_id,
             names=self._names,
             stay=self._stay,
+            **self.streams(),
         )
         await door.open()
         return door
+
+    def served(self) -> "Server[Any]":
+        """Return what is served behind the door."""
+        from bowerbird.protocols.mcp_server.server import make_server
+
+        places = ServerPlaces(self._context, lambda: self._application.loaded.settings)
+        return make_server(mcp_ground(self._application, places, self._context.version), _caller_of)
+
+    def streams(self) -> dict[str, Any]:
+        """Return how streams are taken up again: an answer that nobody waits for is not kept."""
+        return {}
 
     def _names(self) -> "Names":
         from bowerbird.protocols.mcp_server.http import Names
