@@ -14,6 +14,7 @@ from typing import Any
 
 import httpx2
 from mcp_types import CreateMessageResult, ElicitResult, Tool
+from pydantic import ValidationError
 
 from bowerbird.core.errors import ToolDefinitionError
 from bowerbird.protocols.mcp_client.child import Ring
@@ -77,7 +78,10 @@ async def use(spec: ServerSpec) -> None:
         ]
         for call in wanted:
             if call["name"] in tools:
-                await connection.call(call["name"], call.get("arguments", {}), Agreeing(), silent)
+                try:
+                    await connection.call(call["name"], call.get("arguments", {}), Agreeing(), silent)
+                except ValidationError as error:  # a turn is told that the tool failed; other calls go on
+                    print(f"{call['name']}: {error}", file=sys.stderr)
     finally:
         await connection.aclose()
 

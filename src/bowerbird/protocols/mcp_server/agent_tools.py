@@ -35,6 +35,17 @@ def agent_tools(ground: McpGround) -> tuple[McpTool, ...]:
     tools = _AgentTools(ground)
     return (
         McpTool(
+            name="list_agents",
+            title="List agents",
+            description="List the provider agents that execute_agent can run, with status and capabilities.",
+            parameters=parameters(),
+            output=output(agents={"type": "array", "items": _AGENT}, count={"type": "integer"}),
+            run=tools.list_agents,
+            needs="viewer",
+            read_only=True,
+            idempotent=True,
+        ),
+        McpTool(
             name="execute_agent",
             title="Run an agent",
             description=(
@@ -52,17 +63,6 @@ def agent_tools(ground: McpGround) -> tuple[McpTool, ...]:
             run=tools.execute,
             open_world=True,
             destructive=False,
-        ),
-        McpTool(
-            name="list_agents",
-            title="List agents",
-            description="List the provider agents that execute_agent can run, with status and capabilities.",
-            parameters=parameters(),
-            output=output(agents={"type": "array", "items": _AGENT}, count={"type": "integer"}),
-            run=tools.list_agents,
-            needs="viewer",
-            read_only=True,
-            idempotent=True,
         ),
         McpTool(
             name="get_agent_memory",
