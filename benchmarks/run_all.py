@@ -65,6 +65,7 @@ DRILLS: dict[str, tuple[str, ...]] = {
     "git_large_pack": (),
     "kill_run": LONG["kill_run"],
     "kill_drill": LONG["kill_drill"],
+    "mcp_conformance": (),
 }
 
 
