@@ -68,6 +68,7 @@ DRILLS: dict[str, tuple[str, ...]] = {
     "web_axe": (),
     "web_cuts": (),
     "web_reviews": (),
+    "mcp_conformance": (),
 }
 
 

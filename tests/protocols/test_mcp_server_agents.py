@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from mcp.shared.exceptions import MCPError
-from support.agent_registry import Registry
+from support.agent_registry import Registry, agents_of, use_agents
 from support.fake_models import FakeModels
 from support.live_server import LiveServer, live_server
 from support.mcp_clients import ERAS, HEADERS, MODERN, Era, http_client, modern
@@ -22,12 +22,12 @@ SECRET = "sk-ant-0123456789abcdefghij"
 @pytest.fixture
 async def server(tmp_path: Path, fake: FakeModels) -> AsyncIterator[LiveServer]:
     async with live_server(tmp_path, fake) as opened:
-        opened.serving.application.agents = Registry()
+        use_agents(opened.serving.application, Registry())
         yield opened
 
 
 def registry(server: LiveServer) -> Any:
-    return server.serving.application.agents
+    return agents_of(server.serving.application)
 
 
 async def called(server: LiveServer, tool: str, era: Era = "auto", **arguments: Any) -> dict[str, Any]:
@@ -204,7 +204,7 @@ async def test_four_run_and_two_hundred_callers_are_answered(server: LiveServer)
 async def test_a_server_without_agents_says_so(tmp_path: Path, fake: FakeModels) -> None:
     """PT-4."""
     async with live_server(tmp_path, fake) as server:
-        server.serving.application.agents = None
+        use_agents(server.serving.application, Registry(()))
         assert await called(server, "list_agents") == {"status": "success", "agents": [], "count": 0}
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.agent_registry import Registry
+from support.agent_registry import Registry, agents_of, use_agents
 from support.fake_models import FakeModels
 from support.live_server import LiveServer, live_server
 from support.mcp_clients import ERAS, HEADERS, INITIALIZE, MODERN, Era, http_client, modern, token
@@ -22,7 +22,7 @@ PING = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
 @pytest.fixture
 async def server(tmp_path: Path, fake: FakeModels) -> AsyncIterator[LiveServer]:
     async with live_server(tmp_path, fake, server__auth="token") as opened:
-        opened.serving.application.agents = Registry()
+        use_agents(opened.serving.application, Registry())
         yield opened
 
 
@@ -69,7 +69,7 @@ async def test_a_revoked_token_ends_what_it_holds_open(server: LiveServer) -> No
     """PT-9, D-31: the next request is refused, and a stream that stands open ends; its agent is stopped."""
     made, secret = await server.context.store.write(lambda c: make_token(c, "short", "user"))
     headers = {"Authorization": f"Bearer {secret}"}
-    agents: Any = server.serving.application.agents
+    agents: Any = agents_of(server.serving.application)
     session = await begun(server, headers)
     arguments = {"agent_name": "claude", "prompt": "wait"}
     body = {

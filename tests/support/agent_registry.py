@@ -7,6 +7,7 @@ Prompts: `say TEXT`, `fail TEXT`, `raise TEXT`, `wait` (until it is stopped), an
 
 import asyncio
 from collections.abc import Sequence
+from typing import Any
 
 from bowerbird.providers.contract.agent import OnEvent
 from bowerbird.providers.contract.errors import AgentNotFound, AgentSessionError
@@ -19,6 +20,18 @@ from bowerbird.providers.contract.types import (
     AgentResponse,
     MemoryLog,
 )
+from bowerbird.sessions.provider_agents.part import ProviderAgents
+
+
+def use_agents(application: Any, registry: "Registry") -> None:
+    """Let the doors of an application ask this registry."""
+    vars(application.sessions.part(ProviderAgents))["_registry"] = registry
+
+
+def agents_of(application: Any) -> Any:
+    """The registry that doors ask."""
+    return application.sessions.part(ProviderAgents).registry
+
 
 ABLE = (AgentCapabilities.TEXT_COMPLETION, AgentCapabilities.STREAMING)
 

@@ -9,7 +9,7 @@ import sys
 from contextlib import asynccontextmanager
 from typing import Any
 
-from support.agent_registry import Registry
+from support.agent_registry import Registry, use_agents
 
 import bowerbird.app
 from bowerbird.cli.main import main
@@ -31,7 +31,7 @@ real = bowerbird.app.open_application
 @asynccontextmanager
 async def with_agents(*given: Any, **options: Any) -> Any:
     async with real(*given, **options) as application:
-        application.agents = Noisy()
+        use_agents(application, Noisy())
         yield application
 
 

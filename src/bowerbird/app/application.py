@@ -8,7 +8,6 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bowerbird.app.features.memory import stored_memory
 from bowerbird.app.maker import SettingsTurnMaker
@@ -35,9 +34,6 @@ from bowerbird.sessions.upkeep.trash import Trash
 from bowerbird.store.store import Store
 from bowerbird.subagents.forking import checks_like
 
-if TYPE_CHECKING:
-    from bowerbird.providers.contract.agent import AgentRegistry
-
 
 @dataclass(slots=True)
 class Application:
@@ -48,7 +44,6 @@ class Application:
         store: the open database. sessions: the session service over it.
         maker: models and turns. branches: open handles. sandboxes: what runs on them.
         data_dir: where everything is kept.
-        agents: the registry of provider agents, None where none is offered.
         mine: threads whose turns this process runs. drives_all: it runs those of every session.
     """
 
@@ -61,7 +56,6 @@ class Application:
     data_dir: Path
     mine: set[str]
     drives_all: bool = False
-    agents: "AgentRegistry | None" = None
     _started: bool = False
 
     def use(self, loaded: Loaded) -> None:

@@ -180,7 +180,6 @@ def server_spec(name: str, entry: "McpServer", logins: Path) -> ServerSpec:
             directory=logins,
             client_id=entry.oauth.client_id or "",
             client_secret=secret.reveal() if secret else "",
-            scope=entry.oauth.scope or "",
         )
         if signs_in
         else None,

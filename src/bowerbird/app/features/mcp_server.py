@@ -21,9 +21,11 @@ from bowerbird.core.threads import to_thread
 from bowerbird.protocols.mcp_server.ground import McpCaller, McpGround, McpRules, PresetText
 from bowerbird.server.access.admission import Admission
 from bowerbird.server.access.identity import withdrawn
+from bowerbird.sessions.provider_agents.part import ProviderAgents
 from bowerbird.sessions.values import NewSession
 
 if TYPE_CHECKING:
+    from mcp.server.lowlevel.server import Server
     from starlette.types import Receive, Scope, Send
 
     from bowerbird.app.application import Application
@@ -66,6 +68,10 @@ class LocalPlaces:
             hide=settings.workspace.hidden,
         )
 
+    def workspace(self) -> str | None:
+        """See `Places`."""
+        return str(self._directory)
+
     def directories(self) -> Sequence[str]:
         """See `Places`."""
         return (str(self._directory),)
@@ -99,6 +105,10 @@ class ServerPlaces:
             policy="review",  # whoever speaks here is usually a model: it lands nothing by the way
             hide=server.hide,
         )
+
+    def workspace(self) -> str | None:
+        """See `Places`."""
+        return None
 
     def directories(self) -> Sequence[str]:
         """See `Places`."""
@@ -141,11 +151,18 @@ def mcp_ground(application: "Application", places: LocalPlaces | ServerPlaces, v
             masks[:] = [application.loaded.settings, masking(application.loaded.settings)]
         return masks[1](text)
 
+    async def agent_thread(session_id: str, caller: McpCaller) -> str | None:
+        from bowerbird.providers.sessions import ProviderSessions
+
+        found = await ProviderSessions(application.store).session(session_id, caller.user_id)
+        return None if found is None else found.thread_id
+
     masks: list[Any] = [None, None]
     return McpGround(
         sessions=application.sessions,
         places=places,
-        agents=application.agents,
+        agents=lambda: application.sessions.part(ProviderAgents).registry,
+        agent_thread=agent_thread,
         rules=lambda: mcp_rules(application.loaded.settings),
         redact=redact,
         presets=presets,
@@ -165,11 +182,7 @@ async def serve_stdio(
 
 
 class McpMount:
-    """ASGI: `/mcp` of the HTTP server; the door behind it is made at the first request.
-
-    Args:
-        agents: the registry is the application's when the door is made.
-    """
+    """ASGI: `/mcp` of the HTTP server; the door behind it is made at the first request."""
 
     def __init__(self, application: "Application", context: "ServerContext") -> None:
         self._application, self._context = application, context
@@ -200,18 +213,27 @@ class McpMount:
     async def _made(self) -> "HttpDoor":
         await to_thread(_import_door)
         from bowerbird.protocols.mcp_server.http import HttpDoor
-        from bowerbird.protocols.mcp_server.server import make_server
 
-        places = ServerPlaces(self._context, lambda: self._application.loaded.settings)
-        ground = mcp_ground(self._application, places, self._context.version)
         door = HttpDoor(
-            make_server(ground, _caller_of),
+            self.served(),
             user_of=lambda scope: _known(scope).user_id,
             names=self._names,
             stay=self._stay,
+            **self.streams(),
         )
         await door.open()
         return door
+
+    def served(self) -> "Server[Any]":
+        """Return what is served behind the door."""
+        from bowerbird.protocols.mcp_server.server import make_server
+
+        places = ServerPlaces(self._context, lambda: self._application.loaded.settings)
+        return make_server(mcp_ground(self._application, places, self._context.version), _caller_of)
+
+    def streams(self) -> dict[str, Any]:
+        """Return how streams are taken up again: an answer that nobody waits for is not kept."""
+        return {}
 
     def _names(self) -> "Names":
         from bowerbird.protocols.mcp_server.http import Names

@@ -120,7 +120,6 @@ class McpOAuth(Section):
 
     client_id: Text | None = key(None, "A client that the server knows; unset = one is registered.")
     client_secret: Secret | None = key(None, "Its secret, where it has one.")
-    scope: Text | None = key(None, "What is asked for; unset = what the server names.")
 
 
 class McpServer(Section):

@@ -150,12 +150,10 @@ def _provider(
     show: Callable[[str], Awaitable[None]],
     answer: Callable[[], Awaitable[AuthorizationCodeResult]],
 ) -> OAuthClientProvider:
-    oauth = _oauth(spec)
     metadata = OAuthClientMetadata(
         client_name="Bowerbird",
         redirect_uris=[AnyUrl(redirect_uri)],
         grant_types=["authorization_code", "refresh_token"],
-        scope=oauth.scope or None,
     )
     login.redirect_uri = redirect_uri
     login.provider = OAuthClientProvider(spec.url, metadata, login, show, answer)

@@ -26,13 +26,11 @@ class OAuthSpec:
     Args:
         directory: where sign-ins are kept.
         client_id, client_secret: of a client that the server knows; "" = it is registered at the sign-in.
-        scope: what is asked for; "" = what the server names.
     """
 
     directory: Path
     client_id: str = ""
     client_secret: str = field(default="", repr=False)
-    scope: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from bowerbird.core.errors import InvalidArgument
 from bowerbird.core.ids import new_id
+from bowerbird.core.threads import to_thread
 from bowerbird.protocols.mcp_server import results
 from bowerbird.protocols.mcp_server.apart import CallerGone, apart
 from bowerbird.protocols.mcp_server.ground import McpGround
@@ -34,6 +35,17 @@ def agent_tools(ground: McpGround) -> tuple[McpTool, ...]:
     tools = _AgentTools(ground)
     return (
         McpTool(
+            name="list_agents",
+            title="List agents",
+            description="List the provider agents that execute_agent can run, with status and capabilities.",
+            parameters=parameters(),
+            output=output(agents={"type": "array", "items": _AGENT}, count={"type": "integer"}),
+            run=tools.list_agents,
+            needs="viewer",
+            read_only=True,
+            idempotent=True,
+        ),
+        McpTool(
             name="execute_agent",
             title="Run an agent",
             description=(
@@ -51,17 +63,6 @@ def agent_tools(ground: McpGround) -> tuple[McpTool, ...]:
             run=tools.execute,
             open_world=True,
             destructive=False,
-        ),
-        McpTool(
-            name="list_agents",
-            title="List agents",
-            description="List the provider agents that execute_agent can run, with status and capabilities.",
-            parameters=parameters(),
-            output=output(agents={"type": "array", "items": _AGENT}, count={"type": "integer"}),
-            run=tools.list_agents,
-            needs="viewer",
-            read_only=True,
-            idempotent=True,
         ),
         McpTool(
             name="get_agent_memory",
@@ -107,8 +108,8 @@ class _AgentTools:
 
     async def execute(self, call: Call) -> Result:
         """Run an agent in the caller's name."""
-        registry, name = self._ground.agents, str(call.arguments["agent_name"])
-        if registry is None or name not in {info.name for info in registry.list_agents()}:
+        registry, name = self._ground.agents(), str(call.arguments["agent_name"])
+        if name not in {info.name for info in registry.list_agents()}:
             return results.agent_not_found(name)
         rules = self._ground.rules()
         try:
@@ -123,10 +124,15 @@ class _AgentTools:
             return results.agent_not_found(name)
         except Exception as error:  # noqa: BLE001 - whatever an agent's adapter raises is this one answer (PT-3)
             return results.agent_failed(name, self._told(error, f"execute_agent of {name}"))
-        return self._answer(name, response)
+        return await to_thread(self._answer, name, response)  # an answer can be long to search for secrets
 
     async def _run(self, registry: "AgentRegistry", name: str, call: Call) -> "AgentResponse":
-        request = AgentRequest(str(call.arguments["prompt"]), session_id=call.text("session_id"))
+        workspace = self._ground.places.workspace()
+        request = AgentRequest(
+            str(call.arguments["prompt"]),
+            session_id=call.text("session_id"),
+            metadata={} if workspace is None else {"workspace": workspace},
+        )
 
         def heard(event: "AgentEvent") -> None:
             words = " ".join(event.text[: 4 * TOLD_CHARS].split())[:TOLD_CHARS]
@@ -148,9 +154,7 @@ class _AgentTools:
 
     async def list_agents(self, call: Call) -> Result:
         """List agents with probes that are a minute old at most."""
-        registry = self._ground.agents
-        if registry is None:
-            return results.success(agents=[], count=0)
+        registry = self._ground.agents()
         infos = registry.list_agents()
         probes = await apart(_probed(registry, bool(infos)), call.gone)
         agents = [self._item(info, probes.get(info.name)) for info in infos]
@@ -174,9 +178,8 @@ class _AgentTools:
     async def memory(self, call: Call) -> Result:
         """Return a session's newest messages."""
         session_id = str(call.arguments["session_id"])
-        registry = self._ground.agents
         try:
-            found = None if registry is None else await registry.memory(session_id, owner=call.caller.user_id)
+            found = await self._ground.agents().memory(session_id, owner=call.caller.user_id)
         except InvalidArgument:  # no id has this form
             found = None
         except Exception as error:  # noqa: BLE001 - whatever reading it raises is this one answer (PT-3)

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from bowerbird.providers.contract.agent import AgentRegistry
     from bowerbird.sessions.service import SessionService
     from bowerbird.sessions.values import NewSession
-    from bowerbird.workspace import Branch
 
 Role = Literal["viewer", "user", "admin"]
 ROLES: tuple[Role, ...] = ("viewer", "user", "admin")  # each may do what those before it may
@@ -82,6 +81,10 @@ class Places(Protocol):
         """Return the session that is asked for; raises InvalidArgument for an unknown preset or workspace."""
         ...
 
+    def workspace(self) -> str | None:
+        """Return the directory that agents work on, None for the usual one."""
+        ...
+
     def directories(self) -> Sequence[str]:
         """Return the directories that landings of this door may lie in, besides those of sessions."""
         ...
@@ -97,8 +100,9 @@ class McpGround:
 
     Attributes:
         sessions: the session service. places: how its sessions begin here.
-        agents: the registry of provider agents, None where none is offered.
-        agent_branch: gives the branch of one of the caller's provider sessions, None for any other id.
+        agents: gives the registry of provider agents, which is opened with the first question.
+        agent_thread: gives the session that holds the changes of one of the caller's provider sessions,
+            None for any other id.
         rules: settings that hold now. redact: takes configured secrets out of a text.
         presets: what prompts are made of.
         version: of the program.
@@ -106,8 +110,8 @@ class McpGround:
 
     sessions: "SessionService"
     places: Places
-    agents: "AgentRegistry | None"
-    agent_branch: "Callable[[str, McpCaller], Awaitable[Branch | None]] | None" = None
+    agents: "Callable[[], AgentRegistry]"
+    agent_thread: Callable[[str, McpCaller], Awaitable[str | None]]
     rules: Callable[[], McpRules]
     redact: Callable[[str], str]
     presets: Callable[[], Sequence[PresetText]]

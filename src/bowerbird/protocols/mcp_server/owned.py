@@ -14,33 +14,35 @@ if TYPE_CHECKING:
     from bowerbird.workspace import Branch
 
 
+OF_AGENTS = "sess_"  # begins the ids that execute_agent returns
+
+
 def unknown(thread_id: str) -> UnknownSession:
     """Return the error for a session that does not exist for the caller."""
     return UnknownSession(f"Session {shown(thread_id)} not found.")
 
 
 async def owned_session(ground: McpGround, caller: McpCaller, thread_id: str) -> "SessionRow":
-    """Return the caller's own session, whatever their role.
+    """Return the caller's own session, whatever their role; of a session of an agent, that of its changes.
 
     Raises:
         UnknownSession: there is none with this id.
     """
-    row = await ground.sessions.find(thread_id) if thread_id and "\0" not in thread_id else None
+    found: str | None = thread_id if thread_id and "\0" not in thread_id else None
+    if found is not None and found.startswith(OF_AGENTS):
+        found = await ground.agent_thread(found, caller)
+    row = await ground.sessions.find(found) if found is not None else None
     if row is None or row.owner != caller.owner:
         raise unknown(thread_id)
     return row
 
 
 async def owned_branch(ground: McpGround, caller: McpCaller, thread_id: str) -> "Branch":
-    """Return the branch of the caller's own session, also of a session of `execute_agent`.
+    """Return the branch of the caller's own session.
 
     Raises:
         UnknownSession: there is no such session, or it has no branch.
     """
-    if ground.agent_branch is not None:
-        branch = await ground.agent_branch(thread_id, caller)
-        if branch is not None:
-            return branch
     row = await owned_session(ground, caller, thread_id)
     if row.branch_id is None:
         raise UnknownSession(f"Session {shown(thread_id)} has no branch.")

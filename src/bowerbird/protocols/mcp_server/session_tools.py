@@ -101,7 +101,7 @@ def session_tools(ground: McpGround) -> tuple[McpTool, ...]:
         McpTool(
             name="session_cancel",
             title="Stop a session's turn",
-            description="Stop the turn that runs or waits in a session; what it finished stays.",
+            description="Stop the turn that runs or waits in a session; finished work is kept.",
             parameters=parameters(("thread_id",), thread_id=THREAD),
             output=output(turn_id={"type": "string"}),
             run=tools.cancel,
