@@ -20,6 +20,7 @@ from bowerbird.core.model_presets import PRESETS
 from bowerbird.core.threads import to_thread
 from bowerbird.models.offered import OfferedModel, doubt_about, offered_models
 from bowerbird.server.common.context import AgentOffered, Named
+from bowerbird.sessions.provider_agents.part import ProviderAgents
 from bowerbird.sessions.subagents.runner import Children
 from bowerbird.skills import SkillLibrary
 from bowerbird.tools import Toolset
@@ -137,7 +138,7 @@ class SettingsOffers:
     async def agents(self) -> Sequence[AgentOffered]:
         """See `Offers`."""
         types = self._sessions.part(Children).tree.types.values()
-        return [
+        own = [
             AgentOffered(
                 name=kind.name,
                 type="subagent",
@@ -147,6 +148,8 @@ class SettingsOffers:
             )
             for kind in sorted(types, key=lambda kind: kind.name)
         ]
+        others = await self._sessions.part(ProviderAgents).listed()
+        return [*own, *(AgentOffered(**row) for row in others)]
 
     def skills(self) -> SkillLibrary | None:
         """See `Offers`."""

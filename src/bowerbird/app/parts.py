@@ -15,6 +15,7 @@ from bowerbird.app.features.gateway import HostCommands
 from bowerbird.app.features.mcp import SessionMcp
 from bowerbird.app.features.memory import session_memory
 from bowerbird.app.features.own_commands import own_commands
+from bowerbird.app.features.providers import provider_agents
 from bowerbird.app.features.schedules import session_schedules
 from bowerbird.app.features.subagents import door_tournaments, session_children
 from bowerbird.app.features.teams import session_teams
@@ -70,6 +71,7 @@ def session_parts(ground: Ground, service: SessionService) -> Sequence[SessionPa
         own_commands(ground, service.note_changes),
         SessionMcp(ground.loaded.settings, host),
         HostCommands(lambda: ground.maker.settings),
+        provider_agents(ground, service),
         children,
         door_tournaments(ground, service, children),
         session_teams(ground, service, records.boards),

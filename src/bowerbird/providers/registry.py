@@ -66,6 +66,7 @@ class Registry:
         sessions: where runs are kept.
         places: of programs' changes.
         thread_memory: returns what was said in a session of Bowerbird's to its owner.
+        probe_s: seconds that all probes together may take.
     """
 
     def __init__(
@@ -75,12 +76,14 @@ class Registry:
         sessions: ProviderSessions,
         places: Places,
         thread_memory: ThreadMemory,
+        probe_s: float = PROBE_ALL_S,
     ) -> None:
         self._settings = settings
         self._makers = makers
         self._sessions = sessions
         self._places = places
         self._thread_memory = thread_memory
+        self._probe_s = probe_s
         self._agents: dict[str, tuple[ProviderEntry, ProviderAgent]] = {}
         self._replaced: list[ProviderAgent] = []
         self._probes: dict[str, tuple[float, AgentProbe]] = {}
@@ -206,8 +209,9 @@ class Registry:
     ) -> AgentResponse:
         session = asked.session
         request = msgspec.structs.replace(
-            request, history=asked.history, native_session_id=session.native_session_id
-        )
+            request, history=asked.history, native_session_id=session.native_session_id,
+            metadata={**request.metadata, "native_session_id": session.native_session_id},
+        )  # fmt: skip
         thread_id: str | None = None
         agent = self._agent(entry)
         try:
@@ -251,7 +255,7 @@ class Registry:
         }
         self._probing.update(tasks.values())
         if tasks:
-            await asyncio.wait(tasks.values(), timeout=PROBE_ALL_S)
+            await asyncio.wait(tasks.values(), timeout=self._probe_s)
         found: list[AgentProbe] = []
         for name, task in tasks.items():
             task.add_done_callback(self._probing.discard)
@@ -260,7 +264,7 @@ class Registry:
                 self._probes[name] = (time.monotonic(), probe)
             else:
                 task.cancel()  # not waited for: what hangs may hang in its end, too
-                detail = f"its probe did not end within {PROBE_ALL_S:g} s"
+                detail = f"its probe did not end within {self._probe_s:g} s"
                 probe = AgentProbe(name, "unreachable", detail, None, None, now_iso())
             found.append(probe)
         return found

@@ -1,19 +1,18 @@
-"""`bowerbird tools`, `bowerbird skills` and `bowerbird agents` (UI-47).
+"""`bowerbird tools` and `bowerbird skills` (UI-47).
 
 Here: printing the lists. Not here: which of them there are.
 """
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bowerbird.cli.client.opening import with_client
 from bowerbird.cli.client.protocol import Client
 from bowerbird.cli.terminal.exits import DONE
-from bowerbird.cli.terminal.shell import Shell, directory_of, opened
+from bowerbird.cli.terminal.shell import Shell, directory_of
 from bowerbird.cli.terminal.text import one_line, table
 
 if TYPE_CHECKING:
-    from bowerbird.app.application import Application
+    pass
 
 
 def tools(shell: Shell, *, json: bool) -> int:
@@ -67,30 +66,3 @@ def skills(shell: Shell, *, json: bool, workspace: str | None) -> int:
     for line in table(rows, width=shell.terminal.width):
         shell.terminal.line(line)
     return DONE
-
-
-def agents(shell: Shell, *, json: bool, workspace: str | None) -> int:
-    """List the types of subagents, custom ones too."""
-
-    async def work(application: "Application", _: Path) -> int:
-        from bowerbird.sessions.subagents.runner import Children
-
-        kinds = sorted(application.sessions.part(Children).tree.types.values(), key=lambda kind: kind.name)
-        if json:
-            data = [
-                {
-                    "name": kind.name,
-                    "description": kind.description,
-                    "model": kind.model or None,
-                    "tools": None if kind.tools is None else sorted(kind.tools),
-                }
-                for kind in kinds
-            ]
-            shell.json(data)
-            return DONE
-        rows = [[kind.name, one_line(kind.description, 200)] for kind in kinds]
-        for line in table(rows, width=shell.terminal.width):
-            shell.terminal.line(line)
-        return DONE
-
-    return opened(shell, workspace, work)

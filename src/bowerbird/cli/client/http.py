@@ -7,7 +7,7 @@ Here: its address, HTTP requests, its refusals as errors that a person can act o
 import os
 import re
 import urllib.parse
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
@@ -107,6 +107,33 @@ class Requests:
             raise Refused(
                 f"{harmless(self.address.url)} is not a Bowerbird server: it sent no JSON", FAILED
             ) from None
+
+    async def lines(self, path: str, body: Any) -> AsyncGenerator[Any]:
+        """Send a body and yield the lines of JSON that come back, as long as they come.
+
+        Raises:
+            Refused: as `ask` raises it, also in the middle.
+        """
+        from aiohttp import ClientError, ClientTimeout
+
+        headers = {"Content-Type": "application/json", "Accept": "application/x-ndjson"}
+        try:
+            async with self.http.post(
+                self.address.url + path,
+                data=msgspec.json.encode(body),
+                headers=headers,
+                timeout=ClientTimeout(connect=TIMEOUT_S),
+            ) as response:
+                if response.status >= 300:
+                    raise self._refusal(response.status, await response.read())
+                rest = b""
+                async for chunk in response.content.iter_any():
+                    *whole, rest = (rest + chunk).split(b"\n")
+                    for line in whole:
+                        if line.strip():
+                            yield decode(line)
+        except (TimeoutError, OSError, ClientError) as error:
+            raise self.gone(error) from None
 
     async def _answer(
         self, method: str, path: str, body: Any, query: Mapping[str, Any], *, patient: bool = False

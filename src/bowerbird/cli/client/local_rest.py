@@ -4,10 +4,13 @@ Here: those of the local client. Not here: sessions, turns, review (`local.py`).
 """
 
 import asyncio
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
 
 from bowerbird.cli.client.protocol import Contest, Row
 from bowerbird.cli.terminal.exits import USAGE, CliExit
@@ -25,12 +28,14 @@ if TYPE_CHECKING:
     from bowerbird.scheduler.schedules import Schedules
     from bowerbird.sessions.lookup import By
     from bowerbird.sessions.permission_rules import PermissionRules
+    from bowerbird.sessions.provider_agents.part import ProviderAgents
     from bowerbird.sessions.subagents.for_doors import DoorSubagents
     from bowerbird.sessions.subagents.runner import Children
     from bowerbird.sessions.upkeep.memory_rewriting import Remembering
     from bowerbird.subagents.calls import Calls
 
 MOST_NAMES = 200_000
+MOST_RUNS = 50
 
 
 class LocalRest:
@@ -222,6 +227,41 @@ class LocalRest:
         task = await self._schedules.get(task_id)
         await self._application.drive(task["conversation_id"])
         return await self._schedules.run_now(task_id)
+
+    async def agents(self) -> list[Row]:
+        """See `Client`."""
+        from bowerbird.app.offers import SettingsOffers
+
+        return [dataclasses.asdict(row) for row in await SettingsOffers(self._application, "").agents()]
+
+    async def probe_agent(self, name: str, *, live: bool) -> Row:
+        """See `Client`."""
+        return msgspec.structs.asdict(await self._others.registry.probe_agent(name, live=live))
+
+    async def run_agent(self, name: str, wanted: Mapping[str, Any], told: Callable[[Row], None]) -> Row:
+        """See `Client`."""
+        from bowerbird.sessions.provider_agents.asking import event_row, request_of
+        from bowerbird.sessions.provider_agents.shown import response_row
+
+        request = request_of(wanted, workspace=str(self._directory))
+        response = await self._others.run(
+            name, request, owner="", on_event=lambda event: told(event_row(event))
+        )
+        return response_row(response)
+
+    async def agent_memory(self, session_id: str) -> list[Row]:
+        """See `Client`."""
+        return [msgspec.structs.asdict(log) for log in await self._others.memory(session_id, "")]
+
+    async def agent_runs(self) -> list[Row]:
+        """See `Client`."""
+        return await self._others.runs(None, MOST_RUNS)
+
+    @property
+    def _others(self) -> "ProviderAgents":
+        from bowerbird.sessions.provider_agents.part import ProviderAgents
+
+        return self._sessions.part(ProviderAgents)
 
     async def permissions(self) -> list[Row]:
         """See `Client`."""

@@ -35,6 +35,7 @@ LOCAL = frozenset(
 """Modules about this machine: BOWERBIRD_URL, which is said once for a shell, does not concern them."""
 SERVER_COMMANDS = frozenset(
     {
+        "agents list", "agents memory", "agents probe", "agents run", "agents runs",
         "approve", "attempt", "cancel", "comment", "config reload", "delete", "deny", "diff", "discard",
         "export", "fork", "land", "landings", "landings fix", "memory log", "memory restore", "rename",
         "resume", "run", "send", "sessions", "show", "subagents discard", "subagents list", "subagents merge",
@@ -43,7 +44,7 @@ SERVER_COMMANDS = frozenset(
     }
 )  # fmt: skip
 """What works with a server, for the manual."""
-LOCAL_COMMANDS = frozenset({("admin.lists", "skills"), ("admin.lists", "agents")})
+LOCAL_COMMANDS = frozenset({("admin.lists", "skills")})
 
 
 def require_place(shell: Shell, module: str, function: str) -> None:

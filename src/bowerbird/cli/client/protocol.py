@@ -332,6 +332,26 @@ class Client(Protocol):
         """Begin a run of a scheduled task, here where nobody else drives it; return the run."""
         ...
 
+    async def agents(self) -> list[Row]:
+        """Return the agents that work can be given to: types of subagents, then other vendors'."""
+        ...
+
+    async def probe_agent(self, name: str, *, live: bool) -> Row:
+        """Return whether another vendor's agent can be used now."""
+        ...
+
+    async def run_agent(self, name: str, wanted: Mapping[str, Any], told: Callable[[Row], None]) -> Row:
+        """Run one of them and return its answer; `told` hears its events. Raises InvalidArgument."""
+        ...
+
+    async def agent_memory(self, session_id: str) -> list[Row]:
+        """Return the newest 50 messages of a session with one. Raises UnknownSession."""
+        ...
+
+    async def agent_runs(self) -> list[Row]:
+        """Return the newest runs of them, newest first."""
+        ...
+
     async def permissions(self) -> list[Row]:
         """Return what this person always allows, newest first: `id`, `scope`, `target`, `rule` …"""
         ...

@@ -5,11 +5,12 @@ Here: those requests of the server's client. Not here: the others (`server.py`).
 
 import asyncio
 import urllib.parse
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bowerbird.cli.client.protocol import Row
+from bowerbird.cli.terminal.exits import FAILED, Refused
 from bowerbird.core.threads import to_thread
 from bowerbird.skills.commands import custom_commands
 
@@ -83,6 +84,32 @@ class ServerRest:
         """See `Client`."""
         return await self._requests.ask("POST", _task(task_id, "/run"))
 
+    async def agents(self) -> list[Row]:
+        """See `Client`."""
+        return await self._requests.ask("GET", "/api/agents", patient=True)
+
+    async def probe_agent(self, name: str, *, live: bool) -> Row:
+        """See `Client`."""
+        query = {"live": "true"} if live else None
+        return await self._requests.ask("POST", _agent(name, "/probe"), query=query)
+
+    async def run_agent(self, name: str, wanted: Mapping[str, Any], told: Callable[[Row], None]) -> Row:
+        """See `Client`."""
+        async for event in self._requests.lines(_agent(name, "/run"), wanted):
+            if event["kind"] == "done":
+                return event["response"]
+            told(event)
+        raise Refused("the server ended the run without an answer", FAILED)
+
+    async def agent_memory(self, session_id: str) -> list[Row]:
+        """See `Client`."""
+        found = await self._requests.get(f"/api/agents/memory/{urllib.parse.quote(session_id, safe='')}")
+        return found["logs"]
+
+    async def agent_runs(self) -> list[Row]:
+        """See `Client`."""
+        return await self._requests.get("/api/agents/runs")
+
     async def permissions(self) -> list[Row]:
         """See `Client`."""
         return await self._requests.get("/api/permissions")
@@ -94,3 +121,7 @@ class ServerRest:
 
 def _task(task_id: str, rest: str = "") -> str:
     return f"/api/schedules/{urllib.parse.quote(task_id, safe='')}{rest}"
+
+
+def _agent(name: str, rest: str) -> str:
+    return f"/api/agents/{urllib.parse.quote(name, safe='')}{rest}"

@@ -1,4 +1,4 @@
-"""The options of `comment`, `agents`, `usage`, `export`, `backup`, `restore`, `disk` and `trash …` (UI-45).
+"""The options of `comment`, `usage`, `export`, `backup`, `restore`, `disk` and `trash …` (UI-45).
 
 Here: names, types and help. Not here: what the commands do.
 """
@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
+from bowerbird.cli.options.agent_options import agents_group
 from bowerbird.cli.options.channel_options import channel_group
 from bowerbird.cli.options.task_options import tasks_group
 
@@ -129,6 +130,7 @@ def add_more_commands(application: typer.Typer, call: Callable[..., int]) -> Non
         )
 
     application.add_typer(tasks_group(call), name="tasks")
+    application.add_typer(agents_group(call), name="agents")
 
     @application.command("permissions")
     def permissions(  # pyright: ignore[reportUnusedFunction] - registered
@@ -177,16 +179,6 @@ def add_more_commands(application: typer.Typer, call: Callable[..., int]) -> Non
             yes=yes,
             workspace=workspace,
         )
-
-    @application.command("agents")
-    def agents(  # pyright: ignore[reportUnusedFunction] - registered
-        json: Annotated[bool, Option("--json", help="Write JSON.")] = False,
-        workspace: Annotated[
-            str | None, Option("-w", "--workspace", help="Directory; default: the current one.")
-        ] = None,
-    ) -> int:
-        """List the agents that can be given work, and what each may use."""
-        return call("admin.lists", "agents", json=json, workspace=workspace)
 
     @application.command("usage")
     def usage(  # pyright: ignore[reportUnusedFunction] - registered

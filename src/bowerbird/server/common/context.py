@@ -240,7 +240,7 @@ class AgentOffered:
     """One agent that work can be given to.
 
     Attributes:
-        type: `subagent` for those of `task` and `spawn_subagents`.
+        type: `subagent` for those of `task` and `spawn_subagents`; other vendors': `api`, `cli`, `local`.
         status: `operative`, or why it cannot be used now, as a word; `detail` in words.
         tools: what it may use, None = all that its caller has. model: its own, None = the usual one.
     """
@@ -252,6 +252,12 @@ class AgentOffered:
     detail: str = ""
     model: str | None = None
     tools: tuple[str, ...] | None = None
+    display_name: str = ""
+    capabilities: Sequence[str] = ()
+    transports: Sequence[str] = ()
+    version: str | None = None
+    latency_ms: float | None = None
+    checked_at: str = ""
 
 
 @dataclass(slots=True)

@@ -10,6 +10,7 @@ from fastapi import APIRouter
 def routers() -> tuple[APIRouter, ...]:
     """Return every router in the order of the chapter."""
     from bowerbird.server.routes import (
+        agents,
         approvals,
         background,
         board,
@@ -39,6 +40,7 @@ def routers() -> tuple[APIRouter, ...]:
         background,
         commands,
         catalogue,
+        agents,
         files,
         review,
         conflicts,

@@ -94,13 +94,23 @@ class SkillListed(NamedShown):
 
 
 class AgentShown(NamedShown):
-    """An agent that work can be given to; `tools` null = those of its caller."""
+    """An agent that work can be given to; `tools` null = those of its caller.
+
+    `type`: `subagent`, or `api`, `cli`, `local` for another vendor's agent, whose state is a minute old at
+    most. `status`: `operative`, `key_missing`, `unreachable` or `unavailable`; `detail` says why.
+    """
 
     type: str
     status: str
     detail: str
     model: str | None
     tools: list[str] | None
+    display_name: str
+    capabilities: list[str]
+    transports: list[str]
+    version: str | None
+    latency_ms: float | None
+    checked_at: str
 
 
 class WorkspaceShown(Shown):
@@ -140,7 +150,7 @@ async def models(context: Context, caller: Viewer) -> Response:
 
 @router.get("/agents", response_model=list[AgentShown], summary="Agents that can be given work")
 async def agents(context: Context, caller: Viewer) -> Response:
-    """The types of subagents, custom ones too: what each may use, and whether it can be used now."""
+    """The types of subagents, custom ones too, then other vendors' agents; whether each can be used now."""
     del caller
     return answer(await context.offers.agents())
 

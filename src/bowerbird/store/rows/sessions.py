@@ -85,6 +85,12 @@ def find_session(connection: Connection, thread_id: str, *, deleted: bool = Fals
     return _row(row)
 
 
+def session_of_branch(connection: Connection, branch_id: str) -> SessionRow | None:
+    """Return the living session that a branch belongs to, None without one."""
+    rows = rows_where(connection, sessions, {"branch_id": branch_id}).mappings()
+    return next((_row(row) for row in rows if row["deleted_at"] is None), None)
+
+
 def get_session(connection: Connection, thread_id: str) -> SessionRow:
     """Return the session; raises UnknownSession."""
     session = find_session(connection, thread_id)

@@ -1,0 +1,54 @@
+"""Provider agents, bound to settings, store, sandboxes and branches (PR-8, PR-20).
+
+Here: that binding. Not here: any agent (`providers/`), what doors and turns get of them
+(`sessions/provider_agents`).
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from bowerbird.sessions.provider_agents.part import Closes, ProviderAgents, thread_memory
+
+if TYPE_CHECKING:
+    from bowerbird.app.parts import Ground
+    from bowerbird.config.sections.agent import ProviderEntry
+    from bowerbird.providers.catalogue import CatalogueEntry
+    from bowerbird.providers.contract.agent import ProviderAgent
+    from bowerbird.providers.registry import Registry
+    from bowerbird.sessions.service import SessionService
+
+
+def provider_agents(ground: "Ground", service: "SessionService") -> ProviderAgents:
+    """Return the agents of a process; they are made with the first question, as no start needs them.
+
+    The main agent gets their tools where `providers.enabled` lists agents: a run costs money, and what it
+    sees leaves this machine.
+    """
+
+    def make() -> "tuple[Registry, Sequence[Closes]]":
+        from bowerbird.providers.api.agent import api_maker
+        from bowerbird.providers.programs.agent import program_agent
+        from bowerbird.providers.programs.ground import ProgramGround
+        from bowerbird.providers.registry import Registry
+        from bowerbird.providers.sessions import ProviderSessions
+        from bowerbird.sessions.provider_agents.places import BranchPlaces
+
+        places = BranchPlaces(
+            ground.store, ground.branches, service, lambda: ground.maker.settings.agent.workspace
+        )
+        programs = ProgramGround(ground.data_dir, ground.sandboxes, places.branch_of)
+
+        def of_programs(entry: "CatalogueEntry", settings: "ProviderEntry") -> "ProviderAgent":
+            return program_agent(entry, settings, programs)
+
+        of_api = api_maker(lambda: ground.maker.pool.settings)
+        registry = Registry(
+            lambda: ground.maker.settings.providers,
+            {"api": of_api, "local": of_api, "cli": of_programs},
+            ProviderSessions(ground.store),
+            places,
+            thread_memory(service),
+        )
+        return registry, (programs,)
+
+    return ProviderAgents(service, make, lambda: bool(ground.maker.settings.providers.enabled))
