@@ -95,7 +95,9 @@ async def _continued(agent: ProgramAgent, session: str, first: AgentResponse, mo
                            native_session_id=str(native), timeout=120)  # fmt: skip
     second = await agent.execute(request)
     remembered = any(_PROMPT in json.dumps(body) for _, body in model.asked)
-    return ("yes" if remembered and second.success else "no") + (f": {second.error[:200]}" if second.error else "")
+    return ("yes" if remembered and second.success else "no") + (
+        f": {second.error[:200]}" if second.error else ""
+    )
 
 
 async def _cancelled(agent: ProgramAgent, model: Scripted, _run: str) -> str:

@@ -150,7 +150,7 @@ async def _in_home(run: _Run, branch: "Branch", sandbox: "BranchSandbox", home: 
 
 
 def _prompt(run: _Run, *, goes_on: bool) -> str:
-    """Return the prompt; what was said before is put in front of it where the vendor's session is not (PR-31)."""
+    """Return the prompt, behind what was said before where the vendor's session does not go on (PR-31)."""
     if goes_on or not run.request.history:
         return prompt_text(run.request)
     run.progress.metadata["history"] = "text"
