@@ -18,19 +18,19 @@ from collections.abc import Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-from scripted_models import ANSWER, COMMAND, KEY, Scripted, scripted  # noqa: E402 - beside this file
+from scripted_models import KEY, Scripted, scripted
 
-from bowerbird.config.sections.agent import ProviderEntry  # noqa: E402
-from bowerbird.core.ids import new_id  # noqa: E402
-from bowerbird.providers.catalogue import CATALOGUE  # noqa: E402
-from bowerbird.providers.contract.types import AgentRequest, AgentResponse, BranchRef  # noqa: E402
-from bowerbird.providers.programs.agent import ProgramAgent, program_agent  # noqa: E402
-from bowerbird.providers.programs.finding import find_programs, search_path  # noqa: E402
-from bowerbird.providers.programs.ground import ProgramGround, branches_of  # noqa: E402
-from bowerbird.providers.programs.vendors import VENDORS  # noqa: E402
-from bowerbird.sandbox.host import PROGRAMS, SandboxHost  # noqa: E402
-from bowerbird.sandbox.settings import SandboxSettings  # noqa: E402
-from bowerbird.workspace import Workspace  # noqa: E402
+from bowerbird.config.sections.agent import ProviderEntry
+from bowerbird.core.ids import new_id
+from bowerbird.providers.catalogue import CATALOGUE
+from bowerbird.providers.contract.types import AgentRequest, AgentResponse, BranchRef
+from bowerbird.providers.programs.agent import ProgramAgent, program_agent
+from bowerbird.providers.programs.finding import find_programs, search_path
+from bowerbird.providers.programs.ground import ProgramGround, branches_of
+from bowerbird.providers.programs.vendors import VENDORS
+from bowerbird.sandbox.host import PROGRAMS, SandboxHost
+from bowerbird.sandbox.settings import SandboxSettings
+from bowerbird.workspace import Workspace
 
 _PATHS = {"claude_code": "", "gemini": ""}
 _MODELS = {"gemini": "gemini-2.5-pro", "claude_code": "claude-sonnet-4-5", "codex_cli": "gpt-5.3-codex"}

@@ -1,8 +1,8 @@
 """What each vendor's program is called with, as data (PR-16, PR-22, PR-25 … PR-27).
 
 Words, variables and files hold names in braces: `{model}`, `{session}` (to go on with), `{new_session}`,
-`{url}` and `{origin}` (of the relay, with and without the vendor's path), `{token}`, `{home}`, `{cwd}`, `{seconds}`,
-`{prompt}`. A group of words, a variable or a file is left out when a name in it has no value. Here: that
+`{url}` and `{origin}` (of the relay, with and without the vendor's path), `{token}`, `{home}`, `{cwd}`,
+`{seconds}`, `{prompt}`. A group of words, a variable or a file is left out when a name in it has no value. Here: that
 data. Not here: putting values in (`launching`), which agents exist (`catalogue`).
 """
 
@@ -82,6 +82,8 @@ _QWEN = ("{prompt}", "-o", "json", "--approval-mode", "yolo", ("--auth-type", "o
 _VIBE = (
     "-p", "{prompt}", "--output", "streaming", "--trust", ("--max-turns", "{turns}"), ("--time-limit", "{seconds}"),
 )  # fmt: skip
+
+_CLINE = ("--json", "-t", "{seconds}", ("-P", "openai-compatible", "-m", "{model}"))
 
 VENDORS: Mapping[str, Vendor] = {
     "claude_code": Vendor(
@@ -214,10 +216,16 @@ VENDORS: Mapping[str, Vendor] = {
     ),
     "cline": Vendor(
         ClineLines,
-        fresh=("--json", "-t", "{seconds}", ("-P", "openai-compatible", "-k", "{token}"), ("-m", "{model}"), "{prompt}"),
+        fresh=(*_CLINE, "{prompt}"),
+        resume=(*_CLINE, "--id", "{session}", "{prompt}"),
         prompt="argument",
+        files={
+            ".cline/data/settings/providers.json": '{"version":1,"lastUsedProvider":"openai-compatible","modes":{},'
+            '"providers":{"openai-compatible":{"settings":{"provider":"openai-compatible","apiKey":"{token}",'
+            '"model":"{model}","baseUrl":"{url}"},"updatedAt":"2026-01-01T00:00:00.000Z","tokenSource":"manual"}}}',
+        },
         sign_in="a person must run `cline auth`, or set providers.cline.base_url, api_key and model",
-        login_files=(".cline/data/secrets.json",),
+        login_files=(".cline/data/settings/providers.json",),
     ),
     "jules": Vendor(
         TaskLink,
@@ -247,7 +255,7 @@ VENDORS: Mapping[str, Vendor] = {
             "--input-history-file", "{home}/input", "--llm-history-file", "{home}/llm", ("--model", "openai/{model}"),
             "--message-file", "/dev/stdin",
         ),
-        env={"OPENAI_API_KEY": "{token}", "OPENAI_API_BASE": "{url}", "AIDER_NO_BROWSER": "1"},
+        env={"OPENAI_API_KEY": "{token}", "OPENAI_API_BASE": "{url}", "LITELLM_LOCAL_MODEL_COST_MAP": "True"},
         sign_in="set providers.aider.base_url, api_key and model",
     ),
     "pi": Vendor(PlainText, fresh=("-p", "{prompt}"), prompt="argument", sign_in="a person must run `pi` and then /login"),
