@@ -78,8 +78,7 @@ _COPILOT = (
 )  # fmt: skip
 _QWEN = ("{prompt}", "-o", "json", "--approval-mode", "yolo", ("--auth-type", "openai"))
 _VIBE = (
-    "-p", "{prompt}", "--output", "streaming", "--trust", "--max-turns", "{turns}",
-    "--time-limit", "{seconds}",
+    "-p", "--output", "streaming", "--trust", "--yolo", "--max-turns", "{turns}", "--time-limit", "{seconds}",
 )  # fmt: skip
 
 _CLINE = ("--json", "-t", "{seconds}", ("-P", "openai-compatible", "-m", "{model}"))
@@ -156,7 +155,6 @@ VENDORS: Mapping[str, Vendor] = {
         VibeLines,
         fresh=_VIBE,
         resume=(*_VIBE, "--resume", "{session}"),
-        prompt="argument",
         env={"VIBE_HOME": "{home}/.vibe", "MISTRAL_API_KEY": "{token}"},
         files={
             ".vibe/config.toml": 'active_model = "relay"\nenable_update_checks = false\n'
