@@ -19,7 +19,7 @@ KEY = "sk-real-Zx81QpV0mLk7"
 COMMAND = "printf 'written by the agent\\n' > made.txt; rm gone.txt"
 ANSWER = "I wrote made.txt and removed gone.txt."
 EDIT = "made.txt\n```\nwritten by the agent\n```\n"
-_SHELLS = ("bash", "shell", "exec", "command", "terminal", "run")
+_SHELLS = ("bash", "shell", "terminal", "exec_command", "run_command", "command")
 _Object = dict[str, Any]
 
 

@@ -165,6 +165,8 @@ async def _attempted(run: _Run, attempt: Attempt) -> tuple[Outcome, Ended]:
             run.progress.metadata["transport"] = "acp"
             return await over_acp(attempt, run.found.acp)
         except Fallback as failed:
+            if attempt.relay is not None and attempt.relay.trouble is not None:
+                raise attempt.relay.trouble from failed
             if run.settings.transport == "acp" or run.found.headless is None:
                 raise AgentError(f"{run.entry.name} could not be started over ACP: {failed}") from failed
             run.ground.remember_acp_failure(run.entry.name)

@@ -201,7 +201,7 @@ VENDORS: Mapping[str, Vendor] = {
     ),
     "hermes": Vendor(
         PlainText,
-        fresh=("-z", "{prompt}", ("-m", "{model}")),
+        fresh=("-z", "{prompt}", "--yolo", ("-m", "{model}")),
         prompt="argument",
         env={
             "HERMES_HOME": "{home}/.hermes", "OPENAI_API_KEY": "{token}", "OPENAI_BASE_URL": "{url}",
