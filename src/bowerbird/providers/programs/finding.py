@@ -86,5 +86,5 @@ def chosen_transport(entry: CatalogueEntry, settings: ProviderEntry, found: Prog
     if settings.transport in ("acp", "auto") and found.acp is not None:
         return "acp"
     if found.headless is None:
-        raise AgentUnavailable(f"{entry.name}: {found.missing}")
+        raise AgentUnavailable(found.missing)
     return "headless"

@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import re
 import shutil
+import tempfile
 import time
 from pathlib import Path
 
@@ -115,10 +116,18 @@ def oldest_node(program: Path) -> tuple[int, int] | None:
 
 
 async def _asked(program: str, path: str) -> str:
-    """Return what `--version` says, "" when it hangs or fails."""
-    env = {"PATH": path, "HOME": "/nonexistent", "TERM": "dumb", "NO_COLOR": "1", "LANG": "C.UTF-8"}
+    """Return what `--version` says, "" when it hangs or fails; what it writes at home is forgotten."""
+    home = await to_thread(tempfile.mkdtemp)
     try:
-        child = await KeptProcess.start(program, ["--version"], env=env, cwd="/")
+        return await _asked_at(program, path, home)
+    finally:
+        await to_thread(shutil.rmtree, home, ignore_errors=True)
+
+
+async def _asked_at(program: str, path: str, home: str) -> str:
+    env = {"PATH": path, "HOME": home, "TERM": "dumb", "NO_COLOR": "1", "LANG": "C.UTF-8"}
+    try:
+        child = await KeptProcess.start(program, ["--version"], env=env, cwd=home)
     except OSError:
         return ""
     try:
