@@ -11,10 +11,11 @@ from ipaddress import ip_address
 from pathlib import PurePath
 
 from bowerbird.config.database import ASYNC_DRIVERS, driver_of
-from bowerbird.config.keys import Path
+from bowerbird.config.keys import AGENT_NAMES, Path, nearest
 from bowerbird.config.layers import Finding
 from bowerbird.config.sections.agent import DEFAULT_MODEL, MODEL_PROVIDERS
 from bowerbird.config.tree import Settings
+from bowerbird.core.model_presets import PRESETS
 
 _SERVER_NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
 _SECRET_PATTERNS = ("*KEY*", "*TOKEN*", "*SECRET*", "*PASSWORD*", "*CREDENTIAL*")
@@ -52,6 +53,7 @@ def check(settings: Settings, *, command: bool = False) -> list[Finding]:
     rules = (
         _agent,
         _provider,
+        _agents,
         _router,
         _mcp,
         _transcription,
@@ -105,6 +107,29 @@ def _provider(settings: Settings) -> Iterator[Finding]:
         yield _warning(
             "provider.model", f"is still {DEFAULT_MODEL} although provider.name is {name}; set MODEL"
         )
+
+
+def _agents(settings: Settings) -> Iterator[Finding]:
+    """Names under `providers` that are neither a model provider's nor an agent's are slips (PR-5)."""
+    elsewhere = {settings.provider.name, *(tier.name for tier in settings.model_router.tiers.values())}
+    known = sorted({*AGENT_NAMES, *PRESETS, *elsewhere})
+    for name, entry in settings.providers.entries.items():
+        if name not in known and not entry.base_url:
+            yield _error(
+                f"providers.{name}",
+                f"is no provider and no agent{_meant(name, known)}; one of your own needs a base_url",
+            )
+    own = [name for name, entry in settings.providers.entries.items() if entry.base_url and entry.model]
+    for name in settings.providers.enabled or ():
+        if name not in AGENT_NAMES and name not in own:
+            yield _error(
+                "providers.enabled", f"names {name!r}, which is no agent{_meant(name, [*AGENT_NAMES, *own])}"
+            )
+
+
+def _meant(name: str, known: list[str]) -> str:
+    near = nearest(name, known)
+    return f" (did you mean {near}?)" if near else ""
 
 
 def _router(settings: Settings) -> Iterator[Finding]:

@@ -68,6 +68,14 @@ PROVIDER_VARIABLES: Mapping[str, Path] = {
     "CN_COMMAND": ("providers", "cn", "command"),
 }
 
+AGENT_NAMES = tuple(
+    """
+    claude codex o1 deepseek qwen jules opencode gemini mistral_vibe every_code openclaw ollama
+    claude_code codex_cli qwen_cli copilot hermes cline aider pi cn perplexity
+    """.split()
+)
+"""Other vendors' agents; what each is, is in the catalogue of `providers`."""
+
 
 @dataclass(frozen=True, slots=True)
 class KeyInfo:

@@ -6,8 +6,10 @@ Not here: reading settings, looking for a program.
 """
 
 import shlex
+from collections.abc import Iterator
 
 from bowerbird.config.sections.agent import ProviderEntry, ProvidersSection
+from bowerbird.core.model_presets import PRESETS
 from bowerbird.providers.catalogue import CATALOGUE, CatalogueEntry
 from bowerbird.providers.contract.errors import AgentConfigError, shown
 from bowerbird.providers.contract.types import AgentRequest
@@ -29,9 +31,26 @@ def settings_of(entry: CatalogueEntry, providers: ProvidersSection) -> ProviderE
 
 
 def offered(providers: ProvidersSection) -> tuple[CatalogueEntry, ...]:
-    """Return the agents that settings offer, in catalogue order."""
+    """Return the agents that settings offer, in catalogue order; those that settings add come last."""
     enabled = providers.enabled
-    return tuple(e for e in CATALOGUE.values() if enabled is None or e.name in enabled)
+    every = (*CATALOGUE.values(), *_added(providers))
+    return tuple(entry for entry in every if enabled is None or entry.name in enabled)
+
+
+def _added(providers: ProvidersSection) -> Iterator[CatalogueEntry]:
+    """Yield an agent for each OpenAI-compatible server of one's own with a model (PR-1)."""
+    for name, settings in providers.entries.items():
+        if name not in CATALOGUE and name not in PRESETS and settings.base_url and settings.model:
+            yield CatalogueEntry(
+                name,
+                name,
+                "api",
+                f"A server that settings name (providers.{name}): answers, no files.",
+                CATALOGUE["deepseek"].capabilities,
+                CATALOGUE["deepseek"].timeout_s,
+                wire="chat",
+                core=False,
+            )
 
 
 def model_of(

@@ -14,7 +14,7 @@ import msgspec
 from bowerbird.config.sections.agent import ProviderEntry, ProvidersSection
 from bowerbird.core.errors import BowerbirdError
 from bowerbird.core.timestamps import now_iso
-from bowerbird.providers.catalogue import CATALOGUE, CatalogueEntry
+from bowerbird.providers.catalogue import CatalogueEntry
 from bowerbird.providers.choosing import offered, settings_of
 from bowerbird.providers.contract.agent import OnEvent, ProviderAgent
 from bowerbird.providers.contract.errors import AgentError, AgentExecutionError, AgentNotFound, shown
@@ -232,8 +232,7 @@ class Registry:
     # ------------------------------------------------------------ agents and probes
 
     def _known(self, name: str) -> CatalogueEntry | None:
-        entry = CATALOGUE.get(name)
-        return entry if entry in offered(self._settings()) else None
+        return next((entry for entry in offered(self._settings()) if entry.name == name), None)
 
     def _agent(self, entry: CatalogueEntry) -> ProviderAgent:
         """Return the agent, made anew where its settings have changed."""

@@ -4,6 +4,9 @@ import { t } from "../text.ts";
 import { base, origin } from "./place.ts";
 import type { CallAnswer } from "./frames.ts";
 import type {
+  AgentProbe,
+  AgentRow,
+  AgentRun,
   Budget,
   Call,
   Comment,
@@ -248,6 +251,9 @@ export const api = {
   approvals: () => call<Question[]>("GET", "/api/approvals"),
   answer: (request: string, decision: string, more: AnswerMore = {}) =>
     call("POST", `/api/approvals/${id(request)}`, { decision, ...more }),
+  agents: () => call<AgentRow[]>("GET", "/api/agents"),
+  probeAgent: (name: string) => call<AgentProbe>("POST", `/api/agents/${id(name)}/probe?live=true`),
+  agentRuns: () => call<AgentRun[]>("GET", "/api/agents/runs"),
   permissions: () => call<Permission[]>("GET", "/api/permissions"),
   removePermission: (rule: number) => call("DELETE", `/api/permissions/${rule}`),
   usage: (by: "day" | "model" | "conversation") => call<{ rows: UsageRow[] }>("GET", `/api/usage?by=${by}`),

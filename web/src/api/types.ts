@@ -193,6 +193,9 @@ export type Tournament = Omit<Known<Schemas["TournamentShown"]>, "attempts" | "r
 
 export type NewTournament = { task: string; attempts?: number; checks?: string[]; models?: string[] };
 export type MemoryVersion = Known<Schemas["VersionShown"]>;
+export type AgentRow = Known<Schemas["AgentShown"]>;
+export type AgentProbe = Known<Schemas["ProbeShown"]>;
+export type AgentRun = Known<Schemas["AgentRunShown"]>;
 export type Permission = Known<Schemas["PermissionShown"]>;
 export type TokenRow = Schemas["TokenShown"];
 export type TokenMade = Schemas["TokenMade"];

@@ -30,6 +30,7 @@ const MemoryPage = lazy(() => import("../dev/memory.tsx"));
 const SandboxPage = lazy(() => import("../dev/sandbox.tsx"));
 const SchedulesPage = lazy(() => import("../schedules/page.tsx"));
 const PermissionsPage = lazy(() => import("../dev/permissions.tsx"));
+const AgentsPage = lazy(() => import("../dev/agents.tsx"));
 const TokensPage = lazy(() => import("../dev/tokens.tsx"));
 
 function NotFound() {
@@ -85,6 +86,9 @@ function Pages({ face }: { face: Face }) {
         </Route>
         <Route path="/dev/sandbox">
           <SandboxPage />
+        </Route>
+        <Route path="/dev/agents">
+          <AgentsPage />
         </Route>
         <Route path="/dev/tokens">
           <TokensPage />

@@ -21,6 +21,7 @@ export interface Links {
   sandbox: string;
   tokens: string;
   permissions: string;
+  agents: string;
   schedules: string;
   settings: string;
 }
@@ -37,6 +38,7 @@ const make = (prefix: string): Links => ({
   sandbox: "/dev/sandbox",
   tokens: "/dev/tokens",
   permissions: `${prefix}/permissions`,
+  agents: "/dev/agents",
   schedules: `${prefix}/schedules`,
   settings: `${prefix}/settings`,
 });

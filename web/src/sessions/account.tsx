@@ -1,6 +1,6 @@
 /** The account corner (UI-94): who this is, theme, notifications, settings, the way out; and the way to other pages. */
 
-import { Bell, BellOff, Box, Brain, CalendarClock, ChartNoAxesColumn, ChevronsUpDown, CircleUserRound, GraduationCap, History, KeyRound, LayoutGrid, LogOut, Moon, Settings2, ShieldQuestion, Sun, SunMoon } from "lucide-react";
+import { Bell, BellOff, Bot, Box, Brain, CalendarClock, ChartNoAxesColumn, ChevronsUpDown, CircleUserRound, GraduationCap, History, KeyRound, LayoutGrid, LogOut, Moon, Settings2, ShieldQuestion, Sun, SunMoon } from "lucide-react";
 import { useLocation } from "wouter";
 import { token } from "../api/client.ts";
 import { notifyMe, stopNotifying } from "../app/push.ts";
@@ -69,7 +69,7 @@ export function FurtherPages() {
     to(t.schedules, CalendarClock, links.schedules),
     to(t.usage, ChartNoAxesColumn, links.usage),
     to(t.permissions, ShieldQuestion, links.permissions),
-    ...(face === "dev" ? [to(t.skills, GraduationCap, links.skills), to(t.memory, Brain, links.memory), to(t.sandbox, Box, links.sandbox)] : []),
+    ...(face === "dev" ? [to(t.agents, Bot, links.agents), to(t.skills, GraduationCap, links.skills), to(t.memory, Brain, links.memory), to(t.sandbox, Box, links.sandbox)] : []),
     ...(face === "dev" && mayAdminister ? [to(t.tokensPage, KeyRound, links.tokens)] : []),
   ];
   return <Menu up end label={t.furtherPages} icon={LayoutGrid} items={items} />;

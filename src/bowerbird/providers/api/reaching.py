@@ -86,7 +86,9 @@ def _preset(entry: CatalogueEntry) -> Preset:
         return Preset(entry.name, "ollama", key_needed=False, colon_names=True)
     if known is None:
         sold_as = entry.prices_as[0] if entry.prices_as and entry.prices_as[0] == entry.name else None
-        return replace(preset_of(entry.name), key_variable=variable, key_needed=True, prices_as=sold_as)
+        return replace(
+            preset_of(entry.name), key_variable=variable, key_needed=variable is not None, prices_as=sold_as
+        )
     if entry.wire == "responses":
         return replace(known, wire="responses")
     # The newer name of the role in which its own models take instructions.

@@ -1,7 +1,7 @@
 """One program running in a branch's sandbox: its pipes, its limits, its end (PR-15, PR-17, PR-18).
 
-Here: starting it, reading its lines within the limits, watching the clocks, ending it. Not here: what the lines
-mean (`readers`, `acp`), its home and branch (`ground`).
+Here: starting it, reading its lines within the limits, watching the clocks, ending it. Not here: what the
+lines mean (`readers`, `acp`), its home and branch (`ground`).
 """
 
 import asyncio
@@ -72,6 +72,7 @@ class Program:
         self.stopped: Stopped | None = None
         self._sandbox, self._limits, self._relay, self._stdout = sandbox, limits, relay, stdout
         self._command: RunningCommand | None = None
+        self._out: asyncio.ReadTransport | None = None
         self._started_ns = 0
         self._heard = time.monotonic()
         self._watch: asyncio.Task[None] | None = None
@@ -218,9 +219,10 @@ class Program:
             self._command.stop("cancel")
 
     def _close_pipes(self) -> None:
-        if self.stdin is not None:
+        if self.stdin is not None and not self.stdin.transport.is_closing():
             self.stdin.transport.abort()
-        self._out.close()
+        if self._out is not None:
+            self._out.close()
 
 
 async def _reading(descriptor: int) -> tuple[asyncio.StreamReader, asyncio.ReadTransport]:

@@ -70,6 +70,7 @@ class _Run:
     deadline: float
     found: Programs
     auth: str
+    goes_on: bool  # the vendor's own session: it is known, and its home is still there
 
 
 async def run_program(
@@ -91,7 +92,8 @@ async def run_program(
     found = await to_thread(find_programs, entry, settings, path)
     chosen_transport(entry, settings, found)  # refuses before anything is made
     auth = auth_of(entry, settings, vendor)
-    run = _Run(entry, settings, vendor, ground, request, progress, timeout_s, deadline, found, auth)
+    goes_on = _goes_on(entry, vendor, ground, request)
+    run = _Run(entry, settings, vendor, ground, request, progress, timeout_s, deadline, found, auth, goes_on)
     await ground.clear_remains()
     async with ground.place(entry.name, request.session_id, deadline):
         branch = await ground.branch_of(request)
@@ -135,11 +137,11 @@ async def _in_home(run: _Run, branch: "Branch", sandbox: "BranchSandbox", home: 
             doors.append(door)
             proxy = f"http://127.0.0.1:{ports[0]}"
         env = _environment(run, sandbox, home, name, proxy)
-        for goes_on in (True, False) if _goes_on(run) else (False,):
+        for goes_on in (True, False) if run.goes_on else (False,):
             values = _values(run, sandbox, home, relay, ports[0], goes_on=goes_on)
             attempt = Attempt(
                 run.entry, run.vendor, sandbox, branch, values, env, _prompt(run, goes_on=goes_on),
-                _limits(run), relay, tuple(doors), run.progress.emit,
+                _limits(run), relay, tuple(doors), run.progress.emit, run.settings.permission_mode,
             )  # fmt: skip
             outcome, ended = await _attempted(run, attempt)
             _conclude(run, outcome, ended, relay, values)
@@ -148,7 +150,7 @@ async def _in_home(run: _Run, branch: "Branch", sandbox: "BranchSandbox", home: 
 
 
 def _prompt(run: _Run, *, goes_on: bool) -> str:
-    """Return the prompt; what was said before is put in front of it where the vendor's session is not (PR-31)."""
+    """Return the prompt, behind what was said before where the vendor's session does not go on (PR-31)."""
     if goes_on or not run.request.history:
         return prompt_text(run.request)
     run.progress.metadata["history"] = "text"
@@ -163,6 +165,8 @@ async def _attempted(run: _Run, attempt: Attempt) -> tuple[Outcome, Ended]:
             run.progress.metadata["transport"] = "acp"
             return await over_acp(attempt, run.found.acp)
         except Fallback as failed:
+            if attempt.relay is not None and attempt.relay.trouble is not None:
+                raise attempt.relay.trouble from failed
             if run.settings.transport == "acp" or run.found.headless is None:
                 raise AgentError(f"{run.entry.name} could not be started over ACP: {failed}") from failed
             run.ground.remember_acp_failure(run.entry.name)
@@ -294,12 +298,10 @@ def _limits(run: _Run) -> RunLimits:
     )
 
 
-def _goes_on(run: _Run) -> bool:
-    """Whether the vendor's own session can go on: it is known, and its home is still there."""
-    request = run.request
+def _goes_on(entry: CatalogueEntry, vendor: Vendor, ground: ProgramGround, request: AgentRequest) -> bool:
     return (
         request.native_session_id is not None
         and request.session_id is not None
-        and bool(run.vendor.resume)
-        and run.ground.homes.has(run.entry.name, request.session_id)
+        and bool(vendor.resume)
+        and ground.homes.has(entry.name, request.session_id)
     )

@@ -42,6 +42,7 @@ class Attempt:
     relay: "Relay | None"
     doors: tuple["Door", ...]
     emit: Callable[[AgentEvent], None]
+    permission_mode: str | None = None
 
 
 async def run_headless(attempt: Attempt, program: tuple[str, ...]) -> tuple[Outcome, Ended]:

@@ -1,0 +1,193 @@
+"""One prompt over ACP: handshake, session, prompt, stop reason (PR-24, PR-25).
+
+Here: that order over the library's connection, and what of the program's output reaches it. Not here: what
+the program may ask of us (`acp_client`), processes (`program`).
+"""
+
+import asyncio
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from acp import PROTOCOL_VERSION, RequestError, schema, text_block
+from acp.client.connection import ClientSideConnection
+from pydantic import ValidationError
+
+from bowerbird.providers.programs.acp_client import BranchClient
+from bowerbird.providers.programs.launching import acp_launch
+from bowerbird.providers.programs.outcome import Outcome, Stopped
+from bowerbird.providers.programs.program import LINE_BYTES, Ended, Program
+from bowerbird.providers.programs.readers.lines import object_of, sub
+from bowerbird.providers.programs.transports import Fallback
+
+if TYPE_CHECKING:
+    from bowerbird.providers.programs.transports import Attempt
+
+HANDSHAKE_S, SESSION_S, _LEAVE_S = 10.0, 60.0, 0.5
+_MOST_STRAY = 1_000
+_AUTH_REQUIRED = -32000
+_UPDATES = frozenset((
+    "user_message_chunk", "agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update",
+    "plan",
+    "available_commands_update", "current_mode_update", "config_option_update", "session_info_update",
+    "usage_update",
+))  # fmt: skip
+_READS_ONLY = ("plan", "read_only", "read-only", "deny")
+
+
+async def run_acp(attempt: "Attempt", program: tuple[str, ...]) -> tuple[Outcome, Ended]:
+    """Run a prompt.
+
+    Raises:
+        Fallback: the handshake failed; nothing was asked.
+    """
+    started = acp_launch(attempt.vendor, program, attempt.values, attempt.env)
+    running = await Program.start(
+        attempt.sandbox, started, attempt.limits, relay=attempt.relay, doors=attempt.doors, talks=True
+    )
+    assert running.stdin is not None
+    feed = asyncio.StreamReader(limit=2 * LINE_BYTES)
+    pump = asyncio.create_task(_pump(running, feed), name="acp output")
+    client = BranchClient(attempt, allow=attempt.permission_mode not in _READS_ONLY)
+    connection: Any = ClientSideConnection(client, running.stdin, feed)
+    asked = False
+    outcome, failed = Outcome(), ""
+    try:
+        try:
+            session = await _begun(attempt, connection)
+            asked = True
+            client.listening = True
+            answer = await connection.prompt(session_id=session, prompt=[text_block(attempt.prompt)])
+            outcome = _outcome(answer, client, session)
+        except (RequestError, ValidationError, ConnectionError, TimeoutError, ValueError) as error:
+            failed = _said(error)
+            outcome = Outcome(text="".join(client.texts), error=failed)
+    finally:
+        await _left(running, connection, client, pump)
+        ended = await running.finish()
+    if not asked and ended.stopped is None and not _is_auth(failed):
+        raise Fallback(failed or "it ended in the handshake")
+    return outcome, ended if ended.stopped is not None else replace(ended, code=0)
+
+
+async def _begun(attempt: "Attempt", connection: Any) -> str:
+    """Shake hands and open a session, the earlier one where it can; return its name."""
+    async with asyncio.timeout(HANDSHAKE_S):
+        hello = await connection.initialize(
+            protocol_version=PROTOCOL_VERSION,
+            client_capabilities=schema.ClientCapabilities(
+                fs=schema.FileSystemCapabilities(read_text_file=True, write_text_file=True), terminal=True
+            ),
+            client_info=schema.Implementation(name="bowerbird", title="Bowerbird", version="1"),
+        )
+    if hello.protocol_version != PROTOCOL_VERSION:
+        raise ValueError(f"it speaks version {hello.protocol_version} of ACP, not {PROTOCOL_VERSION}")
+    methods: list[Any] = list(hello.auth_methods or [])
+    offered = {str(method.id) for method in methods}
+    async with asyncio.timeout(SESSION_S):
+        try:
+            return await _session(attempt, connection, hello)
+        except RequestError as error:
+            method = attempt.vendor.auth_method
+            if error.code != _AUTH_REQUIRED or method not in offered or attempt.relay is None:
+                raise
+            await connection.authenticate(method_id=method)
+            return await _session(attempt, connection, hello)
+
+
+async def _session(attempt: "Attempt", connection: Any, hello: schema.InitializeResponse) -> str:
+    cwd, earlier = attempt.sandbox.root, attempt.values.get("session")
+    can = hello.agent_capabilities
+    if earlier is not None and can is not None:
+        if can.session_capabilities is not None and can.session_capabilities.resume is not None:
+            await connection.resume_session(cwd=cwd, session_id=earlier, mcp_servers=[])
+            return earlier
+        if can.load_session:
+            await connection.load_session(cwd=cwd, session_id=earlier, mcp_servers=[])
+            return earlier
+    made = await connection.new_session(cwd=cwd, mcp_servers=[])
+    await _choose_model(attempt, connection, made)
+    return str(made.session_id)
+
+
+async def _choose_model(attempt: "Attempt", connection: Any, made: schema.NewSessionResponse) -> None:
+    """Set the model where the program offers a choice that has it."""
+    model = attempt.values.get("model")
+    for option in made.config_options or []:
+        choices: list[Any] = list(getattr(option, "options", None) or [])
+        values = [str(each.value) for each in choices if hasattr(each, "value")]
+        wanted = next((v for v in values if v == model or v.endswith(f"/{model}")), None)
+        if getattr(option, "category", None) == "model" and wanted is not None:
+            await connection.set_config_option(session_id=made.session_id, config_id=option.id, value=wanted)
+
+
+async def _pump(running: Program, feed: asyncio.StreamReader) -> None:
+    """Give the connection the program's messages; other lines and unknown updates are passed over."""
+    stray = 0
+    try:
+        async for line in running.lines():
+            message = _message(line)
+            if message is None:
+                stray += bool(line.strip())
+                if stray > _MOST_STRAY:
+                    why = f"it printed more than {_MOST_STRAY:,} lines that are no messages, and was ended"
+                    await running.stop(Stopped("output", why))
+                    return
+            elif _is_known(message):
+                feed.feed_data(json.dumps(message).encode() + b"\n")
+    finally:
+        feed.feed_eof()
+
+
+def _message(line: str) -> dict[str, Any] | None:
+    found = object_of(line)
+    return found if found.get("jsonrpc") == "2.0" else None
+
+
+def _is_known(message: dict[str, Any]) -> bool:
+    if message.get("method") != "session/update":
+        return True
+    return sub(message, "params", "update").get("sessionUpdate") in _UPDATES
+
+
+async def _left(running: Program, connection: Any, client: BranchClient, pump: "asyncio.Task[None]") -> None:
+    """End the conversation: its standard input ends, half a second later the program."""
+    cancelled = asyncio.current_task()
+    if cancelled is not None and cancelled.cancelling():
+        running.kill()
+    await client.close()
+    if running.stdin is not None:
+        running.stdin.close()
+    await asyncio.wait({pump}, timeout=0 if running.stopped else _LEAVE_S)
+    running.kill()
+    await asyncio.wait({pump})
+    await connection.close()
+
+
+def _outcome(answer: schema.PromptResponse, client: BranchClient, session: str) -> Outcome:
+    usage = answer.usage
+    reason = answer.stop_reason
+    return Outcome(
+        text="".join(client.texts).strip(),
+        ended=reason == "end_turn",
+        error=None if reason == "end_turn" else f"it stopped: {reason}",
+        session=session,
+        input_tokens=None if usage is None else usage.input_tokens,
+        output_tokens=None if usage is None else usage.output_tokens,
+        cost=client.cost,
+        denied=tuple(client.denied),
+    )
+
+
+def _said(error: Exception) -> str:
+    if isinstance(error, RequestError):
+        detail = json.dumps(error.data, default=str)[:300] if error.data else ""
+        code = "authentication required: " if error.code == _AUTH_REQUIRED else ""
+        return f"{code}{error} {detail}".strip()
+    if isinstance(error, ConnectionError):
+        return "it closed the connection"
+    return str(error)[:300] or type(error).__name__
+
+
+def _is_auth(said: str) -> bool:
+    return said.startswith("authentication required")
