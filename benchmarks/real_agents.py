@@ -79,7 +79,7 @@ async def _seen(
     found["workspace untouched"] = (place / "ws/gone.txt").exists() and not (place / "ws/made.txt").exists()
     found["key found inside"] = _leaks(place)
     found["session continued"] = await _continued(agent, session, first, model)
-    found["cancel"] = await _cancelled(agent, model, first.metadata.get("run", ""))
+    found["cancel"] = await _cancelled(agent, model, place)
     found["timeout"] = await _ends(agent, model, "hang", timeout=8)
     found["wrong key"] = await _ends(agent, model, "reject", timeout=90)
     return found
@@ -95,20 +95,22 @@ async def _continued(agent: ProgramAgent, session: str, first: AgentResponse, mo
                            native_session_id=str(native), timeout=120)  # fmt: skip
     second = await agent.execute(request)
     remembered = any(_PROMPT in json.dumps(body) for _, body in model.asked)
-    return ("yes" if remembered and second.success else "no") + (f": {second.error[:200]}" if second.error else "")
+    return ("yes" if remembered and second.success else "no") + (
+        f": {second.error[:200]}" if second.error else ""
+    )
 
 
-async def _cancelled(agent: ProgramAgent, model: Scripted, _run: str) -> str:
+async def _cancelled(agent: ProgramAgent, model: Scripted, place: Path) -> str:
     model.mode = "hang"
     model.asked.clear()
     task = asyncio.create_task(agent.execute(AgentRequest(_PROMPT, timeout=60)))
     until = time.monotonic() + 40
-    while not model.asked and time.monotonic() < until and not task.done():
+    while not model.asked and time.monotonic() < until and not task.done():  # noqa: ASYNC110 - of another task
         await asyncio.sleep(0.05)
     started = time.monotonic()
     task.cancel()
     left = 0
-    while time.monotonic() - started < 5 and (left := len(_marked())):
+    while time.monotonic() - started < 5 and (left := len(_marked(place))):  # noqa: ASYNC110 - processes
         await asyncio.sleep(0.01)
     took = (time.monotonic() - started) * 1000
     await asyncio.wait({task})
@@ -123,13 +125,14 @@ async def _ends(agent: ProgramAgent, model: Scripted, mode: str, timeout: float)
     return f"{took:.1f} s {answer.metadata.get('error_type')}: {(answer.error or answer.content)[:160]}"
 
 
-def _marked() -> list[str]:
-    """Return the processes of runs, by the variable that marks them."""
+def _marked(place: Path) -> list[str]:
+    """Return the processes of runs on branches below `place`, by their variables."""
     found: list[str] = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
-                if b"BOWERBIRD_AGENT_RUN=" in (entry / "environ").read_bytes():
+                told = (entry / "environ").read_bytes()
+                if b"BOWERBIRD_AGENT_RUN=" in told and str(place).encode() in told:
                     found.append(entry.name)
             except OSError:
                 continue

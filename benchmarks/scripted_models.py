@@ -7,6 +7,7 @@ rejected, and a host that never answers. Not here: agents.
 
 import asyncio
 import json
+import uuid
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ KEY = "sk-real-Zx81QpV0mLk7"
 COMMAND = "printf 'written by the agent\\n' > made.txt; rm gone.txt"
 ANSWER = "I wrote made.txt and removed gone.txt."
 EDIT = "made.txt\n```\nwritten by the agent\n```\n"
-_SHELLS = ("bash", "shell", "exec", "command", "terminal", "run")
+_SHELLS = ("bash", "shell", "terminal", "exec_command", "run_command", "command")
 _Object = dict[str, Any]
 
 
@@ -112,13 +113,20 @@ def _arguments(schema: _Object) -> _Object:
             listed = ["bash", "-lc", COMMAND] if name == "command" else [COMMAND]
             made[name] = listed if kind == "array" else COMMAND
         elif name in required:
-            made[name] = {"string": "write a file", "boolean": False, "number": 10_000, "integer": 10_000}.get(kind, [])
+            made[name] = {
+                "string": "write a file",
+                "boolean": False,
+                "number": 10_000,
+                "integer": 10_000,
+            }.get(kind, [])
             if about.get("enum"):
                 made[name] = about["enum"][0]
     return made
 
 
-async def _events(request: web.Request, events: Iterable[tuple[str | None, _Object | str]]) -> web.StreamResponse:
+async def _events(
+    request: web.Request, events: Iterable[tuple[str | None, _Object | str]]
+) -> web.StreamResponse:
     back = web.StreamResponse(headers={"content-type": "text/event-stream"})
     await back.prepare(request)
     for name, data in events:
@@ -135,16 +143,22 @@ async def _anthropic(request: web.Request, state: Scripted, body: _Object) -> we
     done = isinstance(last, list) and any(block.get("type") == "tool_result" for block in last)
     plan = _plan(state, tools, done)
     usage = {"input_tokens": 100, "output_tokens": 20}
-    block: _Object = {"type": "text", "text": plan} if isinstance(plan, str) else {
-        "type": "tool_use", "id": f"toolu_{len(state.asked)}", "name": plan[0], "input": plan[1]}
+    block: _Object = (
+        {"type": "text", "text": plan}
+        if isinstance(plan, str)
+        else {"type": "tool_use", "id": f"toolu_{uuid.uuid4().hex[:12]}", "name": plan[0], "input": plan[1]}
+    )
     stop = "end_turn" if isinstance(plan, str) else "tool_use"
     message = {"id": "msg_1", "type": "message", "role": "assistant", "model": body.get("model"), "content": [],
                "stop_reason": None, "stop_sequence": None, "usage": {**usage, "output_tokens": 1}}  # fmt: skip
     if not body.get("stream"):
         return web.json_response({**message, "content": [block], "stop_reason": stop, "usage": usage})
     empty = {**block, "text": ""} if isinstance(plan, str) else {**block, "input": {}}
-    delta = {"type": "text_delta", "text": plan} if isinstance(plan, str) else {
-        "type": "input_json_delta", "partial_json": json.dumps(plan[1])}
+    delta = (
+        {"type": "text_delta", "text": plan}
+        if isinstance(plan, str)
+        else {"type": "input_json_delta", "partial_json": json.dumps(plan[1])}
+    )
     events: list[_Object] = [
         {"type": "message_start", "message": message},
         {"type": "content_block_start", "index": 0, "content_block": empty},
@@ -161,7 +175,7 @@ async def _chat(request: web.Request, state: Scripted, body: _Object) -> web.Str
     plan = _plan(state, tools, body["messages"][-1]["role"] == "tool")
     usage = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
     base = {"id": "chatcmpl-1", "created": 1, "model": body.get("model")}
-    call = None if isinstance(plan, str) else [{"index": 0, "id": f"call_{len(state.asked)}", "type": "function",
+    call = None if isinstance(plan, str) else [{"index": 0, "id": f"call_{uuid.uuid4().hex[:12]}", "type": "function",
             "function": {"name": plan[0], "arguments": json.dumps(plan[1])}}]  # fmt: skip
     said: _Object = {"role": "assistant", "content": plan if call is None else None}
     if call is not None:
@@ -180,13 +194,15 @@ async def _chat(request: web.Request, state: Scripted, body: _Object) -> web.Str
 
 
 async def _responses(request: web.Request, state: Scripted, body: _Object) -> web.StreamResponse:
-    tools = [(t["name"], t.get("parameters", {})) for t in body.get("tools", []) if t.get("type") == "function"]
+    tools = [
+        (t["name"], t.get("parameters", {})) for t in body.get("tools", []) if t.get("type") == "function"
+    ]
     last = body["input"][-1] if isinstance(body.get("input"), list) and body["input"] else {}
     plan = _plan(state, tools, str(last.get("type", "")).endswith("_output"))
     number = len(state.asked)
     item: _Object = {"type": "message", "id": f"msg_{number}", "role": "assistant", "status": "completed",
             "content": [{"type": "output_text", "text": plan, "annotations": []}]} if isinstance(plan, str) else {
-            "type": "function_call", "id": f"fc_{number}", "call_id": f"call_{number}", "name": plan[0],
+            "type": "function_call", "id": f"fc_{number}", "call_id": f"call_{uuid.uuid4().hex[:12]}", "name": plan[0],
             "arguments": json.dumps(plan[1]), "status": "completed"}  # fmt: skip
     usage = {"input_tokens": 100, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": 20,
              "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": 120}  # fmt: skip

@@ -15,6 +15,7 @@ ALL = dict(commands())
 NO_JSON = {
     "rename": "its exit code says all",
     "delete": "its exit code says all",
+    "agents install": "an installation with progress",
     "completion": "a shell script",
     "serve": "runs until it is stopped",
     "gateway": "runs until it is stopped",

@@ -27,8 +27,8 @@ def names_server(shell: Shell) -> bool:
 
 LOCAL = frozenset(
     {
-        "admin.config", "admin.config_reload", "admin.doctor", "admin.serve", "admin.models", "admin.mcp",
-        "admin.sandbox", "admin.state", "admin.token", "admin.backup", "admin.disk",
+        "admin.agents", "admin.config", "admin.config_reload", "admin.doctor", "admin.serve", "admin.models",
+        "admin.mcp", "admin.sandbox", "admin.state", "admin.token", "admin.backup", "admin.disk",
         "admin.gateway", "admin.init", "admin.service", "completing",
     }
 )  # fmt: skip

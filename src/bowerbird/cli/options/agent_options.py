@@ -49,6 +49,13 @@ def agents_group(call: Callable[..., int]) -> typer.Typer:
         """List what agents did last, newest first."""
         return call("run.agents", "runs", json=json)
 
+    @group.command("install")
+    def install(  # pyright: ignore[reportUnusedFunction] - registered
+        names: Annotated[list[str], Argument(metavar="NAME...", help="Agents whose programs to install.")],
+    ) -> int:
+        """Install vendors' programs with npm or pip, in pinned versions, into Bowerbird's data directory."""
+        return call("admin.agents", "install", names=names)
+
     _add_run(group, call)
     return group
 

@@ -1,7 +1,7 @@
 """One prompt over ACP: handshake, session, prompt, stop reason (PR-24, PR-25).
 
-Here: that order over the library's connection, and what of the program's output reaches it. Not here: what the
-program may ask of us (`acp_client`), processes (`program`).
+Here: that order over the library's connection, and what of the program's output reaches it. Not here: what
+the program may ask of us (`acp_client`), processes (`program`).
 """
 
 import asyncio
@@ -17,6 +17,7 @@ from bowerbird.providers.programs.acp_client import BranchClient
 from bowerbird.providers.programs.launching import acp_launch
 from bowerbird.providers.programs.outcome import Outcome, Stopped
 from bowerbird.providers.programs.program import LINE_BYTES, Ended, Program
+from bowerbird.providers.programs.readers.lines import object_of, sub
 from bowerbird.providers.programs.transports import Fallback
 
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ HANDSHAKE_S, SESSION_S, _LEAVE_S = 10.0, 60.0, 0.5
 _MOST_STRAY = 1_000
 _AUTH_REQUIRED = -32000
 _UPDATES = frozenset((
-    "user_message_chunk", "agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update", "plan",
+    "user_message_chunk", "agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update",
+    "plan",
     "available_commands_update", "current_mode_update", "config_option_update", "session_info_update",
     "usage_update",
 ))  # fmt: skip
@@ -80,7 +82,8 @@ async def _begun(attempt: "Attempt", connection: Any) -> str:
         )
     if hello.protocol_version != PROTOCOL_VERSION:
         raise ValueError(f"it speaks version {hello.protocol_version} of ACP, not {PROTOCOL_VERSION}")
-    offered = {method.id for method in hello.auth_methods or []}
+    methods: list[Any] = list(hello.auth_methods or [])
+    offered = {str(method.id) for method in methods}
     async with asyncio.timeout(SESSION_S):
         try:
             return await _session(attempt, connection, hello)
@@ -111,8 +114,9 @@ async def _choose_model(attempt: "Attempt", connection: Any, made: schema.NewSes
     """Set the model where the program offers a choice that has it."""
     model = attempt.values.get("model")
     for option in made.config_options or []:
-        values = [each.value for each in getattr(option, "options", None) or [] if hasattr(each, "value")]
-        wanted = next((v for v in values if v == model or str(v).endswith(f"/{model}")), None)
+        choices: list[Any] = list(getattr(option, "options", None) or [])
+        values = [str(each.value) for each in choices if hasattr(each, "value")]
+        wanted = next((v for v in values if v == model or v.endswith(f"/{model}")), None)
         if getattr(option, "category", None) == "model" and wanted is not None:
             await connection.set_config_option(session_id=made.session_id, config_id=option.id, value=wanted)
 
@@ -136,19 +140,14 @@ async def _pump(running: Program, feed: asyncio.StreamReader) -> None:
 
 
 def _message(line: str) -> dict[str, Any] | None:
-    try:
-        found = json.loads(line) if line.lstrip().startswith("{") else None
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) and found.get("jsonrpc") == "2.0" else None
+    found = object_of(line)
+    return found if found.get("jsonrpc") == "2.0" else None
 
 
 def _is_known(message: dict[str, Any]) -> bool:
     if message.get("method") != "session/update":
         return True
-    params = message.get("params")
-    update = params.get("update") if isinstance(params, dict) else None
-    return isinstance(update, dict) and update.get("sessionUpdate") in _UPDATES
+    return sub(message, "params", "update").get("sessionUpdate") in _UPDATES
 
 
 async def _left(running: Program, connection: Any, client: BranchClient, pump: "asyncio.Task[None]") -> None:

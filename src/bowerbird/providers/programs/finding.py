@@ -71,7 +71,7 @@ def _located(words: tuple[str, ...], path: str) -> tuple[str, ...] | None:
     found = shutil.which(words[0], path=path)
     if found is None or Path(found).is_dir():
         return None
-    return (os.path.abspath(found), *words[1:])
+    return (str(Path(found).absolute()), *words[1:])
 
 
 def chosen_transport(entry: CatalogueEntry, settings: ProviderEntry, found: Programs) -> str:

@@ -1,14 +1,14 @@
 """What all program agents of one server share: branches, sandboxes, homes, places to run, ports of doors.
 
-Here: that, and the check of whether a branch's sandbox can run one at all (PR-17, PR-18, PR-20). Not here: one
-run (`program`), one agent (`agent`).
+Here: that, and the check of whether a branch's sandbox can run one at all (PR-17, PR-18, PR-20). Not here:
+one run (`program`), one agent (`agent`).
 """
 
 import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -89,7 +89,7 @@ class ProgramGround:
             _log.warning("killed %d processes that earlier runs of agents left", killed)
 
     @asynccontextmanager
-    async def place(self, agent: str, session: str | None, deadline: float) -> AsyncIterator[None]:
+    async def place(self, agent: str, session: str | None, deadline: float) -> AsyncGenerator[None]:
         """Wait for a place to run, and for the session to be free; the waiting counts (PR-17).
 
         Raises:
@@ -103,7 +103,8 @@ class ProgramGround:
                     await stack.enter_async_context(self._places)
             except TimeoutError as error:
                 raise AgentTimeout(
-                    f"{agent} did not get a place to run within its time limit; {self._most} agents run at once"
+                    f"{agent} did not get a place to run within its time limit; "
+                    f"{self._most} agents run at once"
                 ) from error
             yield
 
@@ -127,8 +128,8 @@ class ProgramGround:
             status = await self.sandboxes.status()
             why = status.reasons.get("overlay") or "it is not chosen (sandbox.tier)"
             raise AgentUnavailable(
-                f"{agent} needs the network for its model, and the sandbox of this host (tier copy) has none of "
-                f"its own that could lead to the relay; the tier overlay has: {why}"
+                f"{agent} needs the network for its model, and the sandbox of this host (tier copy) has none "
+                f"of its own that could lead to the relay; the tier overlay has: {why}"
             )
         if sandbox.warm and not sandbox.busy:
             await sandbox.cool_down()  # so that it shows what was installed since it started
@@ -138,7 +139,7 @@ class ProgramGround:
         (self.data_dir / PROGRAMS).mkdir(mode=0o755, parents=True, exist_ok=True)
 
     @contextmanager
-    def ports(self, branch_id: str, count: int) -> Iterator[list[int]]:
+    def ports(self, branch_id: str, count: int) -> Generator[list[int]]:
         """Lend ports of a sandbox's loopback that no other run on this branch has."""
         used = self._ports.setdefault(branch_id, set())
         free = [port for port in range(_FIRST_PORT, _FIRST_PORT + 256) if port not in used][:count]
@@ -153,7 +154,7 @@ class ProgramGround:
     @asynccontextmanager
     async def home(
         self, branch: "Branch", agent: str, session: str | None, logins: tuple[Path, ...]
-    ) -> AsyncIterator[Lent]:
+    ) -> AsyncGenerator[Lent]:
         """Lend a private home for a run on a branch, and take it back when no process is left."""
         view = branch.processes()
         where = view.directory / "home"

@@ -20,7 +20,8 @@ _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 # Writes the files that a vendor wants into the private home, where nobody else reads them, then becomes
 # the program. It runs inside: a link that an earlier run left in the home leads nowhere outside.
 SCRIPT = (
-    'umask 077; while [ "$1" != -- ]; do mkdir -p "${1%/*}" && printf %s "$2" > "$1" || exit 125; shift 2; done; '
+    'umask 077; while [ "$1" != -- ]; do mkdir -p "${1%/*}" && printf %s "$2" > "$1" || exit 125; '
+    "shift 2; done; "
     'shift; umask 022; exec "$@"'
 )
 

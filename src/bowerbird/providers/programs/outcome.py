@@ -123,8 +123,8 @@ def _typed(name: str, said: str, how: str, code: int, sign_in: str) -> AgentErro
         return AgentContextError(text)
     if code in (126, 127) and "bowerbird: cannot run" in said:
         return AgentUnavailable(
-            f"{name} cannot be run in the sandbox{_quoted(said)}; commands there see the system, toolchains and "
-            "what sandbox.read_only lists"
+            f"{name} cannot be run in the sandbox{_quoted(said)}; commands there see the system, "
+            "toolchains and what sandbox.read_only lists"
         )
     return AgentExecutionError(text, exit_code=code)
 

@@ -6,6 +6,7 @@ Here: found or not, its version, whether it has a key. Not here: running request
 import asyncio
 import contextlib
 import re
+import shutil
 import time
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from bowerbird.providers.contract.errors import AgentAuthError, AgentError
 from bowerbird.providers.contract.types import AgentProbe, ProbeStatus
 from bowerbird.providers.programs.finding import find_programs, search_path
 from bowerbird.providers.programs.ground import ProgramGround
+from bowerbird.providers.programs.readers.lines import sub, text_of, value_of
 from bowerbird.providers.programs.run import auth_of
 from bowerbird.providers.programs.vendors import Vendor
 
@@ -26,7 +28,8 @@ VERSION_S = 10.0
 _KEPT_S = 600.0
 _MOST = 64 << 10
 _VERSION = re.compile(r"\d+\.\d+(?:\.\d+)?[\w.+-]*")
-_NODE = re.compile(r"node(?:\.js)?[^\n]{0,60}?(?:version|>=|requires?)[^\n]{0,80}", re.IGNORECASE)
+_OLDEST = re.compile(r">=\s*v?(\d+)(?:\.(\d+))?")
+_MOST_PACKAGE = 1 << 20
 
 
 async def probe_program(
@@ -77,11 +80,38 @@ async def version_of(words: tuple[str, ...], path: str, name: str) -> tuple[str 
     said = known[1]
     if name == "every_code" and re.search(r"^[0-9a-f]{40}$", said, re.MULTILINE):
         return None, f"{words[0]} is the editor VS Code, not Every Code; set EVERY_CODE_COMMAND"
-    wanted = _NODE.search(said)
-    if wanted and not _VERSION.match(said.strip()):
-        return None, f"{words[0]}: {wanted[0].strip()}"
+    if old := await _old_node(words[0], path):
+        return None, old
     match = _VERSION.search(said)
     return (match[0] if match else None), ""
+
+
+async def _old_node(program: str, path: str) -> str:
+    """Return why the Node on the PATH is too old for a program, "" where it is not (PR-28)."""
+    wanted = await to_thread(oldest_node, Path(program))
+    node = shutil.which("node", path=path) if wanted else None
+    found = _VERSION.search(await _asked(node, path)) if node else None
+    if wanted is None or found is None:
+        return ""
+    has = tuple(int(part) for part in found[0].split(".")[:2])
+    if has >= wanted:
+        return ""
+    return f"{program} needs Node.js {wanted[0]}.{wanted[1]} or newer, and {node} is {found[0]}"
+
+
+def oldest_node(program: Path) -> tuple[int, int] | None:
+    """Return the oldest Node that a program's package takes, None where it says none. Blocks."""
+    for directory in [*program.resolve().parents][:4]:
+        file = directory / "package.json"
+        try:
+            if not file.is_file() or file.stat().st_size > _MOST_PACKAGE:
+                continue
+            engines = sub(value_of(file.read_text(encoding="utf-8", errors="replace")), "engines")
+        except OSError:
+            continue
+        match = _OLDEST.search(text_of(engines.get("node")))
+        return (int(match[1]), int(match[2] or 0)) if match else None
+    return None
 
 
 async def _asked(program: str, path: str) -> str:

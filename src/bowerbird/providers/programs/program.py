@@ -1,7 +1,7 @@
 """One program running in a branch's sandbox: its pipes, its limits, its end (PR-15, PR-17, PR-18).
 
-Here: starting it, reading its lines within the limits, watching the clocks, ending it. Not here: what the lines
-mean (`readers`, `acp`), its home and branch (`ground`).
+Here: starting it, reading its lines within the limits, watching the clocks, ending it. Not here: what the
+lines mean (`readers`, `acp`), its home and branch (`ground`).
 """
 
 import asyncio

@@ -150,7 +150,7 @@ async def _in_home(run: _Run, branch: "Branch", sandbox: "BranchSandbox", home: 
 
 
 def _prompt(run: _Run, *, goes_on: bool) -> str:
-    """Return the prompt; what was said before is put in front of it where the vendor's session is not (PR-31)."""
+    """Return the prompt, behind what was said before where the vendor's session does not go on (PR-31)."""
     if goes_on or not run.request.history:
         return prompt_text(run.request)
     run.progress.metadata["history"] = "text"
@@ -165,6 +165,8 @@ async def _attempted(run: _Run, attempt: Attempt) -> tuple[Outcome, Ended]:
             run.progress.metadata["transport"] = "acp"
             return await over_acp(attempt, run.found.acp)
         except Fallback as failed:
+            if attempt.relay is not None and attempt.relay.trouble is not None:
+                raise attempt.relay.trouble from failed
             if run.settings.transport == "acp" or run.found.headless is None:
                 raise AgentError(f"{run.entry.name} could not be started over ACP: {failed}") from failed
             run.ground.remember_acp_failure(run.entry.name)

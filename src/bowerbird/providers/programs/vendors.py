@@ -2,8 +2,8 @@
 
 Words, variables and files hold names in braces: `{model}`, `{session}` (to go on with), `{new_session}`,
 `{url}` and `{origin}` (of the relay, with and without the vendor's path), `{token}`, `{home}`, `{cwd}`,
-`{seconds}`, `{prompt}`. A group of words, a variable or a file is left out when a name in it has no value. Here: that
-data. Not here: putting values in (`launching`), which agents exist (`catalogue`).
+`{seconds}`, `{prompt}`. A group of words, a variable or a file is left out when a name in it has no value.
+Here: that data. Not here: putting values in (`launching`), which agents exist (`catalogue`).
 """
 
 from collections.abc import Callable, Mapping
@@ -36,11 +36,10 @@ class Vendor:
         prompt: where it goes: on standard input, or as the word `{prompt}`.
         env: variables. acp_env: further ones of an ACP run. files: path below the home → text.
         key_style: how the vendor's API takes its key.
-        ends_by: `marker`: its output says that it finished; `text`: text and exit code 0 are all there is.
         remote: it works elsewhere; nothing changes on the branch.
         sign_in: what a person does to sign in. login_files: what `auth: home` copies from the user's home.
         hosts: what `auth: home` may reach.
-        limits_tokens: whether `max_tokens` can be held (the relay does).
+        names_session: whether it takes the name of its session from us. tries: if it does not start.
         auth_method: the ACP method that takes the key from the environment.
     """
 
@@ -57,7 +56,6 @@ class Vendor:
     sign_in: str = "see its manual"
     login_files: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
-    unchanged: tuple[str, ...] = ()
     tries: int = 1
     auth_method: str | None = None
 
@@ -80,7 +78,7 @@ _COPILOT = (
 )  # fmt: skip
 _QWEN = ("{prompt}", "-o", "json", "--approval-mode", "yolo", ("--auth-type", "openai"))
 _VIBE = (
-    "-p", "{prompt}", "--output", "streaming", "--trust", ("--max-turns", "{turns}"), ("--time-limit", "{seconds}"),
+    "-p", "--output", "streaming", "--trust", "--yolo", "--max-turns", "{turns}", "--time-limit", "{seconds}",
 )  # fmt: skip
 
 _CLINE = ("--json", "-t", "{seconds}", ("-P", "openai-compatible", "-m", "{model}"))
@@ -122,10 +120,14 @@ VENDORS: Mapping[str, Vendor] = {
         GeminiValue,
         fresh=(*_GEMINI, "--session-id", "{new_session}"),
         resume=(*_GEMINI, "--resume", "{session}"),
-        env={"GEMINI_API_KEY": "{token}", "GOOGLE_GEMINI_BASE_URL": "{origin}", "GEMINI_CLI_TRUST_WORKSPACE": "true"},
+        env={
+            "GEMINI_API_KEY": "{token}", "GOOGLE_GEMINI_BASE_URL": "{origin}",
+            "GEMINI_CLI_TRUST_WORKSPACE": "true",
+        },
         files={
             ".gemini/settings.json": '{"security":{"auth":{"selectedType":"gemini-api-key"}},'
-            '"general":{"disableAutoUpdate":true,"enableAutoUpdate":false},"privacy":{"usageStatisticsEnabled":false}}'
+            '"general":{"disableAutoUpdate":true,"enableAutoUpdate":false},'
+            '"privacy":{"usageStatisticsEnabled":false}}'
         },
         key_style="x-goog-api-key",
         names_session=True,
@@ -140,11 +142,12 @@ VENDORS: Mapping[str, Vendor] = {
         resume=(*_OPENCODE, "-s", "{session}"),
         env={
             "OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1",
-            "OPENCODE_CONFIG_CONTENT": '{"model":"relay/{model}","small_model":"relay/{model}","provider":{"relay":'
-            '{"npm":"@ai-sdk/openai-compatible","name":"relay","options":{"baseURL":"{url}","apiKey":"{token}"},'
+            "OPENCODE_CONFIG_CONTENT": '{"model":"relay/{model}","small_model":"relay/{model}",'
+            '"provider":{"relay":{"npm":"@ai-sdk/openai-compatible","name":"relay",'
+            '"options":{"baseURL":"{url}","apiKey":"{token}"},'
             '"models":{"{model}":{"name":"{model}"}}}}}',
         },
-        sign_in="a person must run `opencode auth login`, or set providers.opencode.base_url, api_key and model",
+        sign_in="a person must run `opencode auth login`, or set providers.opencode.api_key and .base_url",
         login_files=(".local/share/opencode/auth.json",),
         hosts=("opencode.ai", "*.opencode.ai"),
     ),
@@ -152,11 +155,11 @@ VENDORS: Mapping[str, Vendor] = {
         VibeLines,
         fresh=_VIBE,
         resume=(*_VIBE, "--resume", "{session}"),
-        prompt="argument",
         env={"VIBE_HOME": "{home}/.vibe", "MISTRAL_API_KEY": "{token}"},
         files={
-            ".vibe/config.toml": 'active_model = "relay"\nenable_update_checks = false\nenable_auto_update = false\n'
-            'enable_telemetry = false\n[[providers]]\nname = "relay"\napi_base = "{url}"\n'
+            ".vibe/config.toml": 'active_model = "relay"\nenable_update_checks = false\n'
+            'enable_auto_update = false\nenable_telemetry = false\n[[providers]]\n'
+            'name = "relay"\napi_base = "{url}"\n'
             'api_key_env_var = "MISTRAL_API_KEY"\napi_style = "openai"\nbackend = "generic"\n[[models]]\n'
             'name = "{model}"\nprovider = "relay"\nalias = "relay"\n',
         },
@@ -173,7 +176,10 @@ VENDORS: Mapping[str, Vendor] = {
             "OPENAI_API_KEY": "{token}", "OPENAI_BASE_URL": "{url}", "OPENAI_MODEL": "{model}",
             "QWEN_CODE_DISABLE_UPDATE_CHECK": "1",
         },
-        files={".qwen/settings.json": '{"general":{"enableAutoUpdate":false},"privacy":{"usageStatisticsEnabled":false}}'},
+        files={
+            ".qwen/settings.json": '{"general":{"enableAutoUpdate":false},'
+            '"privacy":{"usageStatisticsEnabled":false}}',
+        },
         sign_in="a person must run `qwen` once and sign in, or set DASHSCOPE_API_KEY",
         login_files=(".qwen/oauth_creds.json",),
         hosts=("*.qwen.ai", "*.aliyuncs.com"),
@@ -185,18 +191,22 @@ VENDORS: Mapping[str, Vendor] = {
         resume=(*_COPILOT, "--resume", "{session}"),
         prompt="argument",
         env={
-            "COPILOT_OFFLINE": "true", "COPILOT_PROVIDER_BASE_URL": "{url}", "COPILOT_PROVIDER_API_KEY": "{token}",
-            "COPILOT_MODEL": "{model}", "COPILOT_HOME": "{home}/.copilot",
+            "COPILOT_OFFLINE": "true", "COPILOT_PROVIDER_BASE_URL": "{url}",
+            "COPILOT_PROVIDER_API_KEY": "{token}", "COPILOT_MODEL": "{model}",
+            "COPILOT_HOME": "{home}/.copilot",
         },
-        sign_in="a person must run `copilot` and then /login, or set providers.copilot.base_url, api_key and model",
+        sign_in="a person must run `copilot login`, or set base_url, api_key and model of providers.copilot",
         login_files=(".copilot/config.json",),
         hosts=("api.github.com", "*.githubcopilot.com"),
     ),
     "hermes": Vendor(
         PlainText,
-        fresh=("-z", "{prompt}", ("-m", "{model}")),
+        fresh=("-z", "{prompt}", "--yolo", ("-m", "{model}")),
         prompt="argument",
-        env={"HERMES_HOME": "{home}/.hermes", "OPENAI_API_KEY": "{token}", "OPENAI_BASE_URL": "{url}", "HERMES_YOLO_MODE": "1"},
+        env={
+            "HERMES_HOME": "{home}/.hermes", "OPENAI_API_KEY": "{token}", "OPENAI_BASE_URL": "{url}",
+            "HERMES_YOLO_MODE": "1",
+        },
         files={
             ".hermes/config.yaml": 'model:\n  default: "{model}"\n  provider: custom\n  base_url: "{url}"\n'
             '  api_key: "{token}"\n',
@@ -220,9 +230,11 @@ VENDORS: Mapping[str, Vendor] = {
         resume=(*_CLINE, "--id", "{session}", "{prompt}"),
         prompt="argument",
         files={
-            ".cline/data/settings/providers.json": '{"version":1,"lastUsedProvider":"openai-compatible","modes":{},'
-            '"providers":{"openai-compatible":{"settings":{"provider":"openai-compatible","apiKey":"{token}",'
-            '"model":"{model}","baseUrl":"{url}"},"updatedAt":"2026-01-01T00:00:00.000Z","tokenSource":"manual"}}}',
+            ".cline/data/settings/providers.json": '{"version":1,"modes":{},'
+            '"lastUsedProvider":"openai-compatible","providers":{"openai-compatible":{'
+            '"settings":{"provider":"openai-compatible","apiKey":"{token}",'
+            '"model":"{model}","baseUrl":"{url}"},"updatedAt":"2026-01-01T00:00:00.000Z",'
+            '"tokenSource":"manual"}}}',
         },
         sign_in="a person must run `cline auth`, or set providers.cline.base_url, api_key and model",
         login_files=(".cline/data/settings/providers.json",),
@@ -245,19 +257,24 @@ VENDORS: Mapping[str, Vendor] = {
         sign_in="a person must run `code login`",
         login_files=(".code/auth.json",),
         hosts=("api.openai.com", "auth.openai.com", "chatgpt.com"),
-        unchanged=("/plan", "/solve", "/code", "/auto"),
     ),
     "aider": Vendor(
         PlainText,
         fresh=(
             "--yes-always", "--no-git", "--no-check-update", "--no-analytics", "--no-pretty", "--no-stream",
             "--no-show-model-warnings", "--no-gitignore", "--chat-history-file", "{home}/history.md",
-            "--input-history-file", "{home}/input", "--llm-history-file", "{home}/llm", ("--model", "openai/{model}"),
+            "--input-history-file", "{home}/input", "--llm-history-file", "{home}/llm",
+            ("--model", "openai/{model}"),
             "--message-file", "/dev/stdin",
         ),
         env={"OPENAI_API_KEY": "{token}", "OPENAI_API_BASE": "{url}", "LITELLM_LOCAL_MODEL_COST_MAP": "True"},
         sign_in="set providers.aider.base_url, api_key and model",
     ),
-    "pi": Vendor(PlainText, fresh=("-p", "{prompt}"), prompt="argument", sign_in="a person must run `pi` and then /login"),
-    "cn": Vendor(PlainText, fresh=("-p", "{prompt}"), prompt="argument", sign_in="a person must run `cn login`"),
+    "pi": Vendor(
+        PlainText, fresh=("-p", "{prompt}"), prompt="argument",
+        sign_in="a person must run `pi` and then /login",
+    ),
+    "cn": Vendor(
+        PlainText, fresh=("-p", "{prompt}"), prompt="argument", sign_in="a person must run `cn login`"
+    ),
 }  # fmt: skip

@@ -11,6 +11,7 @@ from bowerbird.providers.programs.outcome import Outcome, joined
 from bowerbird.providers.programs.readers.lines import (
     Object,
     Whole,
+    as_list,
     cost_of,
     int_of,
     items,
@@ -81,14 +82,13 @@ class QwenArray(Whole):
         """See `Reader.outcome`."""
         reader = ClaudeLines()
         found = self.value()
-        for record in items(found if isinstance(found, list) else [found]):
+        for record in items(found) or items([found]):
             reader.take(record)
         return reader.outcome()
 
 
 def _error(result: Object, text: str) -> str:
-    listed = result.get("errors")
-    parts = [said(each) for each in listed[:5]] if isinstance(listed, list) else []
+    parts = [said(each) for each in as_list(result.get("errors"))[:5]]
     return text.strip() or said(result.get("error")) or "; ".join(p for p in parts if p) or "it says no more"
 
 

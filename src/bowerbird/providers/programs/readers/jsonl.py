@@ -127,32 +127,38 @@ class OpencodeLines:
 
 
 class VibeLines:
-    """`vibe -p --output streaming`: messages; the last one of the assistant is the answer."""
+    """`vibe -p --output streaming`: messages and effects; the last message of the assistant is the answer."""
 
     def __init__(self) -> None:
         self._session: str | None = None
         self._text = ""
         self._ended = False
+        self._denied: list[str] = []
 
     def feed(self, line: str) -> Sequence[AgentEvent]:
         """See `Reader.feed`."""
         record = object_of(line)
-        session = record.get("sessionId") or record.get("session_id")
-        self._session = text_of(session) or self._session
+        self._session = text_of(record.get("sessionId")) or self._session
+        if record.get("type") == "effect":
+            return self._effect(text_of(record.get("title")), sub(record, "detail"), sub(record, "state"))
         if record.get("role") != "assistant":
             return ()
         text = _content(record.get("content"))
-        calls = items(record.get("tool_calls"))
-        events = [AgentEvent("tool", text_of(sub(call, "function").get("name"))) for call in calls]
-        if text.strip():
-            self._text = text
-            events.insert(0, AgentEvent("text", text))
-        self._ended = bool(text.strip()) and not calls
-        return events
+        self._ended = bool(text.strip())
+        if not self._ended:
+            return ()
+        self._text = text
+        return (AgentEvent("text", text),)
+
+    def _effect(self, name: str, detail: Object, state: Object) -> Sequence[AgentEvent]:
+        self._ended = False  # it has yet to say what came of this
+        if state.get("decision") == "skip":
+            self._denied.append(name)
+        return (AgentEvent("tool", name, {"input": detail.get("input")}),)
 
     def outcome(self) -> Outcome:
         """See `Reader.outcome`."""
-        return Outcome(text=self._text, ended=self._ended, session=self._session)
+        return Outcome(self._text, self._ended, session=self._session, denied=tuple(self._denied))
 
 
 class CopilotLines:
@@ -162,14 +168,12 @@ class CopilotLines:
         self._texts: list[str] = []
         self._error: str | None = None
         self._result: Object | None = None
-        self._output: int | None = None
 
     def feed(self, line: str) -> Sequence[AgentEvent]:
         """See `Reader.feed`."""
         record = object_of(line)
         kind, data = record.get("type"), sub(record, "data")
         if kind == "assistant.message":
-            self._output = total(self._output, int_of(data.get("outputTokens")))
             if text := text_of(data.get("content")):
                 self._texts.append(text)
                 return (AgentEvent("text", text),)
@@ -190,7 +194,6 @@ class CopilotLines:
             ended=fine,
             error=self._error,
             session=text_of(result.get("sessionId")) or None,
-            output_tokens=self._output,
         )
 
 

@@ -6,7 +6,7 @@ Here: those helpers, the protocol of a reader, plain text, and one JSON value as
 import json
 import re
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from bowerbird.providers.contract.types import AgentEvent
 from bowerbird.providers.programs.outcome import Outcome
@@ -38,20 +38,30 @@ def value_of(text: str) -> Any:
 
 def object_of(line: str) -> Object:
     """Return the JSON object of a line; an empty one for anything else."""
-    found = value_of(line) if line.lstrip().startswith("{") else None
-    return found if isinstance(found, dict) else {}
+    return as_object(value_of(line)) if line.lstrip().startswith("{") else {}
+
+
+def as_object(value: Any) -> Object:
+    """Return a value if it is an object, else an empty one."""
+    return cast("Object", value) if isinstance(value, dict) else {}
 
 
 def sub(value: Any, *names: str) -> Object:
     """Return the object below `names`; an empty one where there is none."""
+    found = as_object(value)
     for name in names:
-        value = value.get(name) if isinstance(value, dict) else None
-    return value if isinstance(value, dict) else {}
+        found = as_object(found.get(name))
+    return found
 
 
 def items(value: Any) -> list[Object]:
     """Return the objects of a list; none for anything else."""
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+    return [cast("Object", each) for each in as_list(value) if isinstance(each, dict)]
+
+
+def as_list(value: Any) -> list[Any]:
+    """Return a value if it is a list, else an empty one."""
+    return cast("list[Any]", value) if isinstance(value, list) else []
 
 
 def text_of(value: Any) -> str:
@@ -81,12 +91,18 @@ def total(*values: int | None) -> int | None:
 
 def said(value: Any) -> str:
     """Return what an error field says: text, or the message of an object."""
-    if isinstance(value, dict):
-        for name in ("message", "error", "detail", "data"):
-            if found := said(value.get(name)):
-                return found
-        return json.dumps(value, ensure_ascii=False)[:500] if value else ""
-    return text_of(value).strip()
+    record, depth = as_object(value), 0
+    if not record:
+        return text_of(value).strip()
+    while depth < 5:
+        named = [record.get(name) for name in ("message", "error", "detail", "data")]
+        if text := next((text.strip() for text in map(text_of, named) if text.strip()), ""):
+            return text
+        inner = next((found for found in map(as_object, named) if found), None)
+        if inner is None:
+            break
+        record, depth = inner, depth + 1
+    return json.dumps(value, ensure_ascii=False)[:500]
 
 
 class PlainText:

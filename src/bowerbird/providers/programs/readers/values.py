@@ -4,7 +4,16 @@ Here: those. Not here: programs that print line by line (`jsonl`, `claude`).
 """
 
 from bowerbird.providers.programs.outcome import Outcome, joined
-from bowerbird.providers.programs.readers.lines import Object, Whole, int_of, items, said, sub, text_of, total
+from bowerbird.providers.programs.readers.lines import (
+    Whole,
+    as_object,
+    int_of,
+    items,
+    said,
+    sub,
+    text_of,
+    total,
+)
 
 
 class GeminiValue(Whole):
@@ -12,8 +21,7 @@ class GeminiValue(Whole):
 
     def outcome(self) -> Outcome:
         """See `Reader.outcome`."""
-        found = self.value()
-        record: Object = found if isinstance(found, dict) else {}
+        record = as_object(self.value())
         error, text = record.get("error"), text_of(record.get("response"))
         models = sub(record, "stats", "models")
         figures = [sub(each, "tokens") for each in models.values()]
@@ -32,8 +40,7 @@ class OpenclawValue(Whole):
 
     def outcome(self) -> Outcome:
         """See `Reader.outcome`."""
-        found = self.value()
-        record: Object = found if isinstance(found, dict) else {}
+        record = as_object(self.value())
         result = sub(record, "result") or record
         text = joined([text_of(each.get("text")) for each in items(result.get("payloads"))])
         text = text or text_of(result.get("reply")) or text_of(result.get("text"))

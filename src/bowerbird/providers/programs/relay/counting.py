@@ -5,12 +5,13 @@ Here: the figures of the wires of Anthropic, OpenAI (both) and Google. Not here:
 
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 _LONGEST_LINE = 1 << 20
 _LONGEST_BODY = 8 << 20
 _INPUT = (
-    "input_tokens", "prompt_tokens", "promptTokenCount", "cache_creation_input_tokens", "cache_read_input_tokens",
+    "input_tokens", "prompt_tokens", "promptTokenCount", "cache_creation_input_tokens",
+    "cache_read_input_tokens",
 )  # fmt: skip
 _OUTPUT = ("output_tokens", "completion_tokens", "candidatesTokenCount", "thoughtsTokenCount")
 
@@ -76,7 +77,7 @@ class TokenCount:
             value = json.loads(text)
         except (ValueError, RecursionError):
             return
-        for each in value if isinstance(value, list) else [value]:
+        for each in cast("list[Any]", value) if isinstance(value, list) else [value]:
             for holder in _holders(each):
                 for name in (*_INPUT, *_OUTPUT):
                     figure = holder.get(name)
@@ -87,10 +88,10 @@ class TokenCount:
 
 def _holders(value: Any) -> list[dict[str, Any]]:
     """Return the objects with usage figures: of the value, and of the message or answer in it."""
-    if not isinstance(value, dict):
-        return []
-    within = [value, value.get("message"), value.get("response")]
-    found = [
-        each.get(name) for each in within if isinstance(each, dict) for name in ("usage", "usageMetadata")
-    ]
-    return [each for each in found if isinstance(each, dict)]
+    top = _object(value)
+    within = [top, _object(top.get("message")), _object(top.get("response"))]
+    return [_object(each.get(name)) for each in within for name in ("usage", "usageMetadata")]
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}

