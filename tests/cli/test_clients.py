@@ -242,7 +242,7 @@ def test_the_stream_is_the_same(twins: Twins, written: Written) -> None:
 ABOUT_THIS_MACHINE = [
     "config show", "config check", "doctor", "serve", "model fetch", "mcp list", "sandbox run -- true",
     "state export out", "state import out", "token list", "backup out", "restore out", "disk", "trash list",
-    "skills", "agents", "completion bash",
+    "skills", "completion bash",
 ]  # fmt: skip
 
 

@@ -372,11 +372,12 @@ async def test_agents_are_listed_with_what_they_may_use(tmp_path: Path, fake: Fa
     """DE-14: custom types too."""
     types_ = {"writer": {"description": "writes", "tools": ["write_file"], "model": "claude-haiku-4-5"}}
     async with live_server(tmp_path, fake, delegation__types=types_) as live:
-        rows = {row["name"]: row for row in (await live.http.get("/api/agents")).json()}
+        every = (await live.http.get("/api/agents")).json()
+    rows = {row["name"]: row for row in every if row["type"] == "subagent"}
+    assert {row["type"] for row in every} == {"subagent", "api", "cli", "local"}
     assert list(rows) == ["code", "explore", "general", "plan", "research", "writer"]
     assert rows["writer"]["tools"] == ["write_file"] and rows["writer"]["model"] == "claude-haiku-4-5"
     assert rows["general"]["tools"] is None and "write_file" not in rows["explore"]["tools"]
-    assert {row["type"] for row in rows.values()} == {"subagent"}
 
 
 async def test_looking_at_a_board_takes_over_the_task_files_of_its_workspace(live: LiveServer) -> None:

@@ -101,7 +101,7 @@ def _words(entry: CatalogueEntry, text: str) -> tuple[str, ...]:
     except ValueError as error:
         raise AgentConfigError(
             f"the command of {entry.name} is {shown(text)!r}, which cannot be read: {error}; "
-            f"mend {named_by(entry)}"
+            f"correct {named_by(entry)}"
         ) from error
     if not words:
         raise AgentConfigError(f"the command of {entry.name} is blank; set {named_by(entry)}")

@@ -209,9 +209,8 @@ class Registry:
     ) -> AgentResponse:
         session = asked.session
         request = msgspec.structs.replace(
-            request, history=asked.history, native_session_id=session.native_session_id,
-            metadata={**request.metadata, "native_session_id": session.native_session_id},
-        )  # fmt: skip
+            request, history=asked.history, native_session_id=session.native_session_id
+        )
         thread_id: str | None = None
         agent = self._agent(entry)
         try:

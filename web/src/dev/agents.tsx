@@ -46,23 +46,21 @@ function Agents({ rows, onTried }: { rows: readonly AgentRow[]; onTried: () => v
   };
   return (
     <div className="card table-scroll" tabIndex={0} role="region" aria-label={t.agents}>
-      <table className="plain left">
-        <Head names={[t.agentHead, t.agentState, t.agentModel, t.agentCan]} last={t.options} />
+      <table className="plain left agents">
+        <Head names={[t.agentHead, t.agentState, t.agentCan]} last={t.options} />
         <tbody>
           {rows.map((row) => (
             <tr key={`${row.type} ${row.name}`}>
               <td>
-                <strong>{row.display_name || row.name}</strong> <code>{row.name}</code>
+                <strong>{row.display_name || row.name}</strong> {row.display_name && <code>{row.name}</code>}
                 <div className="muted">
-                  {t.agentTypes[row.type] ?? row.type}
-                  {row.version && `, ${t.agentVersionIs(row.version)}`}
+                  {[t.agentTypes[row.type] ?? row.type, row.version && t.agentVersionIs(row.version), row.model].filter(Boolean).join(", ")}
                 </div>
               </td>
               <td>
                 <Badge state={row.status} words={t.agentStates} />
                 <div className="muted">{row.detail || row.description}</div>
               </td>
-              <td className="mono">{row.model ?? "–"}</td>
               <td className="muted">{row.capabilities.map((name) => name.replaceAll("_", " ")).join(", ") || "–"}</td>
               <td>
                 {row.type !== "subagent" && (
@@ -90,7 +88,7 @@ function Changes({ run }: { run: AgentRun }) {
 function Runs({ rows }: { rows: readonly AgentRun[] }) {
   return (
     <div className="card table-scroll" tabIndex={0} role="region" aria-label={t.agentRuns}>
-      <table className="plain left">
+      <table className="plain left agents">
         <Head names={[t.agentHead, t.agentAsked, t.agentState, t.agentChanges, t.cost]} />
         <tbody>
           {rows.map((run) => (
@@ -134,7 +132,6 @@ export default function AgentsPage() {
   useEffect(load, [load]);
   return (
     <Page title={t.agents} about={t.agentsAbout} problem={problem} ready={agents !== null}>
-      {agents && <Agents rows={agents} onTried={load} />}
       <section>
         <h2 className="section-title">{t.agentRuns}</h2>
         {runs.length > 0 ? (
@@ -144,6 +141,10 @@ export default function AgentsPage() {
             <p>{t.noAgentRunsText}</p>
           </Empty>
         )}
+      </section>
+      <section>
+        <h2 className="section-title">{t.agents}</h2>
+        {agents && <Agents rows={agents} onTried={load} />}
       </section>
     </Page>
   );

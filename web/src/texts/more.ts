@@ -105,7 +105,6 @@ export const more = {
   agentsAbout: "Other vendors' agents and types of subagents. What an agent with files changes is on a branch of a session of its own, which you review and land.",
   agentHead: "Agent",
   agentState: "Now",
-  agentModel: "Model",
   agentCan: "Can",
   agentStates: { operative: "ready", key_missing: "no key", unreachable: "not reachable", unavailable: "not there" } as Readonly<Record<string, string>>,
   agentTypes: { subagent: "subagent", api: "over its API", cli: "program on a branch", local: "on this machine" } as Readonly<Record<string, string>>,

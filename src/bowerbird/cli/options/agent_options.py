@@ -69,8 +69,12 @@ def _add_run(group: typer.Typer, call: Callable[..., int]) -> None:
             str | None, Option("--session", metavar="SESSION", help="Go on in this session with the agent.")
         ] = None,
         model: Annotated[str | None, Option("-m", "--model", help="The vendor's name of a model.")] = None,
-        timeout: Annotated[float | None, Option("--timeout", metavar="SECONDS", min=0.1)] = None,
-        max_tokens: Annotated[int | None, Option("--max-tokens", metavar="N", min=1)] = None,
+        timeout: Annotated[
+            float | None, Option("--timeout", metavar="SECONDS", min=0.1, help="Longest run.")
+        ] = None,
+        max_tokens: Annotated[
+            int | None, Option("--max-tokens", metavar="N", min=1, help="Longest answer of a model.")
+        ] = None,
         fork: Annotated[
             str | None, Option("--fork", metavar="ID", help="Work on a fork of this session's branch.")
         ] = None,

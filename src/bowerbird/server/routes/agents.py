@@ -143,7 +143,7 @@ async def run(name: Name, body: AgentRunWanted, request: Request, context: Conte
     except InvalidArgument as error:
         raise invalid(("body", "prompt"), str(error)) from error
     part, lines = _part(context), NDJSON in request.headers.get("accept", "")
-    events = events_of(lambda told: part.run(name, wanted, owner=caller.user_id, on_event=told))
+    events = events_of(lambda told: part.run(name, wanted, owner=caller.user_id, on_event=told), wanted)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(
         _chunks(events, lines=lines), headers=headers, media_type=NDJSON if lines else SSE

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from bowerbird.core.errors import InvalidArgument
+from bowerbird.core.errors import BowerbirdError, InvalidArgument
 from bowerbird.providers.contract.types import (
     AgentCapabilities,
     AgentEvent,
@@ -18,6 +18,8 @@ from bowerbird.providers.contract.types import (
     AgentResponse,
     BranchRef,
 )
+from bowerbird.providers.outcomes import failed
+from bowerbird.providers.sessions import check_session_id
 from bowerbird.sessions.provider_agents.shown import response_row
 
 Run = Callable[[Callable[[AgentEvent], None]], Awaitable[AgentResponse]]
@@ -33,7 +35,7 @@ def request_of(wanted: Mapping[str, Any], *, workspace: str | None) -> AgentRequ
         workspace: directory of a new branch.
 
     Raises:
-        InvalidArgument: an unknown capability, or a snapshot without its branch.
+        InvalidArgument: an unknown capability, what is no id, or a snapshot without its branch.
     """
     names: list[str] = list(wanted.get("capabilities") or ())
     try:
@@ -41,6 +43,8 @@ def request_of(wanted: Mapping[str, Any], *, workspace: str | None) -> AgentRequ
     except ValueError as error:
         known = ", ".join(AgentCapabilities)
         raise InvalidArgument(f"{error}; capabilities are {known}") from error
+    if wanted.get("session_id") is not None:
+        check_session_id(str(wanted["session_id"]))
     branch, snapshot = wanted.get("branch_id"), wanted.get("snapshot_id")
     if snapshot and not branch:
         raise InvalidArgument("snapshot_id needs the branch_id that it is of")
@@ -69,7 +73,7 @@ def event_row(event: AgentEvent) -> dict[str, Any]:
     return row
 
 
-async def events_of(run: Run) -> AsyncGenerator[AgentEvent]:
+async def events_of(run: Run, request: AgentRequest) -> AsyncGenerator[AgentEvent]:
     """Yield a run's events, `done` with the answer last; closing the generator ends the run.
 
     What a slow reader has not taken is kept as one piece of text: it is never more than the answer.
@@ -95,7 +99,12 @@ async def events_of(run: Run) -> AsyncGenerator[AgentEvent]:
                 break
             there.clear()
             await there.wait()
-        yield AgentEvent("done", response=await task)
+        try:
+            response = await task
+        except BowerbirdError as error:  # the stream has begun: said in it
+            response = failed(request, error)
+            yield AgentEvent("error", str(error), {"error_type": type(error).__name__})
+        yield AgentEvent("done", response=response)
     finally:
         if not task.done():
             task.cancel()

@@ -21,13 +21,7 @@ from sqlalchemy import (
 from bowerbird.store.sql import channel_tables, provider_tables, push_tables, schedule_tables, team_tables
 from bowerbird.store.sql.schema import RowId, metadata
 
-BESIDE = (
-    channel_tables,
-    provider_tables,
-    push_tables,
-    schedule_tables,
-    team_tables,
-)  # declared there, known here
+BESIDE = (channel_tables, provider_tables, push_tables, schedule_tables, team_tables)  # known through this
 
 sessions = Table(
     "sessions",
