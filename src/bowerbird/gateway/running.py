@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bowerbird.core.kept_process import KeptProcess
+from bowerbird.core.processes.kept_process import KeptProcess
 from bowerbird.gateway.bridges import Bridge, Refused, is_within
 
 OUTPUT_BYTES = 1 << 20

@@ -1,7 +1,7 @@
 """From settings to MCP servers (PT-17, CF-50).
 
 Here: the map of `mcp_servers` to values, and what takes secrets out of their messages. Not here: starting
-or calling them (`protocols/mcp_client`), files of servers (`cli/admin/mcp.py` edits those).
+or calling them (`protocols/mcp_client`), files of servers (`cli/admin/mcp/servers.py` edits those).
 """
 
 import asyncio

@@ -28,7 +28,7 @@ def names_server(shell: Shell) -> bool:
 LOCAL = frozenset(
     {
         "admin.agents", "admin.config", "admin.config_reload", "admin.doctor", "admin.serve", "admin.models",
-        "admin.mcp", "admin.mcp_login", "admin.mcp_serve",
+        "admin.mcp.servers", "admin.mcp.login", "admin.mcp.serve",
         "admin.sandbox", "admin.state", "admin.token", "admin.backup", "admin.disk",
         "admin.gateway", "admin.init", "admin.service", "completing",
     }

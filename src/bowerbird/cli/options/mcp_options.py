@@ -23,12 +23,12 @@ def mcp_group(call: Callable[..., int]) -> typer.Typer:
     @group.command("serve")
     def serve(workspace: Where = None) -> int:  # pyright: ignore[reportUnusedFunction] - registered
         """Serve MCP on standard input and output: agents, sessions and branches as tools."""
-        return call("admin.mcp_serve", "serve", workspace=workspace)
+        return call("admin.mcp.serve", "serve", workspace=workspace)
 
     @group.command("list")
     def list_(json: Json = False) -> int:  # pyright: ignore[reportUnusedFunction] - registered
         """List the configured servers; none is started."""
-        return call("admin.mcp", "list_servers", json=json)
+        return call("admin.mcp.servers", "list_servers", json=json)
 
     @group.command("test")
     def test(  # pyright: ignore[reportUnusedFunction] - registered
@@ -36,7 +36,7 @@ def mcp_group(call: Callable[..., int]) -> typer.Typer:
         json: Json = False,
     ) -> int:
         """Start servers, list their tools and what they said on standard error, and end them."""
-        return call("admin.mcp", "test", name=name, json=json)
+        return call("admin.mcp.servers", "test", name=name, json=json)
 
     @group.command("add", context_settings={"allow_interspersed_args": False})
     def add(  # pyright: ignore[reportUnusedFunction] - registered
@@ -59,8 +59,8 @@ def mcp_group(call: Callable[..., int]) -> typer.Typer:
     ) -> int:
         """Add a server to the servers file. Options come before NAME."""
         return call(
-            "admin.mcp", "add", name=name, command=command or [], url=url, transport=transport, env=env or [],
-            header=header or [], cwd=cwd, trusted=trusted,
+            "admin.mcp.servers", "add", name=name, command=command or [], url=url, transport=transport,
+            env=env or [], header=header or [], cwd=cwd, trusted=trusted,
         )  # fmt: skip
 
     @group.command("login")
@@ -74,17 +74,17 @@ def mcp_group(call: Callable[..., int]) -> typer.Typer:
         ] = 0,
     ) -> int:
         """Sign in at a server in a browser; what it gives is kept encrypted and renewed by itself."""
-        return call("admin.mcp_login", "login", name=name, browser=browser, port=port)
+        return call("admin.mcp.login", "login", name=name, browser=browser, port=port)
 
     @group.command("logout")
     def logout(name: Name) -> int:  # pyright: ignore[reportUnusedFunction] - registered
         """Forget the sign-in at a server."""
-        return call("admin.mcp_login", "logout", name=name)
+        return call("admin.mcp.login", "logout", name=name)
 
     @group.command("remove")
     def remove(name: Name) -> int:  # pyright: ignore[reportUnusedFunction] - registered
         """Take a server out of the servers file."""
-        return call("admin.mcp", "remove", name=name)
+        return call("admin.mcp.servers", "remove", name=name)
 
     @group.command("import")
     def import_(  # pyright: ignore[reportUnusedFunction] - registered
@@ -92,6 +92,6 @@ def mcp_group(call: Callable[..., int]) -> typer.Typer:
         yes: Annotated[bool, Option("--yes", "-y", help="Copy without asking.")] = False,
     ) -> int:
         """Show the servers of another program's file and copy them into the servers file."""
-        return call("admin.mcp", "import_file", path=file, yes=yes)
+        return call("admin.mcp.servers", "import_file", path=file, yes=yes)
 
     return group

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from bowerbird.core.bounded_child import answer_of_child
+from bowerbird.core.processes.bounded_child import answer_of_child
 from bowerbird.models.answers import fitting
 from bowerbird.models.answers.fitting import Fitted, fit_to_schema, violations
 

@@ -7,7 +7,7 @@ Here: start under a keeper, the ring of its last words, the orderly end. Not her
 import asyncio
 import signal
 
-from bowerbird.core.kept_process import KeptProcess
+from bowerbird.core.processes.kept_process import KeptProcess
 from bowerbird.protocols.mcp_client.spec import ServerSpec
 
 RING_BYTES = 1 << 20

@@ -2,7 +2,7 @@
 
 Here: the SDK's provider (discovery, registration, authorization code with PKCE, refreshing) over kept
 sign-ins, and the person's part of it. Not here: where sign-ins are kept (`logins.py`), what the command says
-(`cli/admin/mcp_login.py`).
+(`cli/admin/mcp/login.py`).
 """
 
 import asyncio

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bowerbird.config.sections.agent import ProviderEntry
 from bowerbird.core.errors import BowerbirdError
-from bowerbird.core.kept_process import KeptProcess
+from bowerbird.core.processes.kept_process import KeptProcess
 from bowerbird.core.threads import to_thread
 from bowerbird.core.timestamps import now_iso
 from bowerbird.providers.catalogue import CatalogueEntry

@@ -11,8 +11,8 @@ import json
 import sys
 from typing import Any
 
-from bowerbird.core.bounded_child import answer_of_child
 from bowerbird.core.errors import ToolError
+from bowerbird.core.processes.bounded_child import answer_of_child
 from bowerbird.tools.web.html_text import SearchResult, search_results, to_markdown
 
 DEADLINE_S = 10.0

@@ -1,6 +1,6 @@
 """`bowerbird mcp list|test|add|remove|import` (PT-17, PT-24).
 
-Here: the commands' steps and what is shown. Not here: the servers file as data (`mcp_file.py`), the client.
+Here: the commands' steps and what is shown. Not here: the servers file as data (`file.py`), the client.
 """
 
 import json as json_text
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from bowerbird.cli.admin.mcp_file import Entry, read_entries, read_foreign, write_entries
+from bowerbird.cli.admin.mcp.file import Entry, read_entries, read_foreign, write_entries
 from bowerbird.cli.terminal.exits import DONE, FAILED, USAGE, CliExit
 from bowerbird.cli.terminal.shell import Shell
 from bowerbird.cli.terminal.shell import run as run_async
