@@ -285,7 +285,7 @@ async def test_commands_run_beside_what_the_user_closed_and_leave_it_as_it_is(ti
 
 @pytest.mark.parametrize("tier", TIERS)
 async def test_commands_see_what_the_user_puts_into_a_directory_that_the_branch_made(tier: str):
-    """WS-4, SB-10: the kernel makes each new directory one that hides what lies below."""
+    """WS-5, SB-10: the kernel makes each new directory one that hides what lies below."""
     with memory_place() as place:
         async with desk_of(place, tier, {"old/f": "f\n", "kept/f": "f\n"}) as desk:
             made = (

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from support.git_project import GitProject
 
+from bowerbird.cli.review.git_lines import history_lines
 from bowerbird.workspace import Branch, Workspace
 
 
@@ -235,3 +236,22 @@ def test_a_large_file_arrives_as_a_pack(project: GitProject, branch: Branch) -> 
     (ref,) = branch.land(commits="fetch").history[0].refs
     assert project.git("cat-file", "-s", f"{ref.kept_as}:large.bin") == str(17 * 1024**2)
     assert list((project.root / ".git/objects/pack").glob("*.pack"))
+
+
+def test_what_brings_in_commits_of_a_submodule_is_said_for_that_repository(project: GitProject) -> None:
+    """GI-3: `git merge refs/…` at the top brought in the ref of that name of the workspace's own repository."""
+    sub = project.base / "sub"
+    sub.mkdir()
+    for words in (["init", "-q", "-b", "main"], ["commit", "-q", "--allow-empty", "-m", "s"]):
+        project.git("-C", str(sub), *words)
+    project.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(sub), "lib/sub")
+    project.git("commit", "-qm", "with sub")
+    branch = project.workspace.branch()
+    project.agent(branch, ["-C", "lib/sub", "commit", "-q", "--allow-empty", "-m", "in sub"])
+    history = branch.land(session="s_1", partial=True).record()["history"]
+    [row] = [one for one in history if one["repository"] != "/.git"]
+    assert history_lines([row])[0].startswith("your main in .git/modules/lib/sub stays")
+    words = next(ref["commands"][0] for ref in row["refs"] if ref["ref"] == "refs/heads/main").split()[1:]
+    project.git(*words, "--ff-only")
+    assert project.git("-C", "lib/sub", "log", "-1", "--format=%s") == "in sub"
+    assert project.git("log", "-1", "--format=%s") == "with sub"

@@ -1,4 +1,4 @@
-"""A directory that the branch made and the user made too: it shows what either puts there (WS-4, WS-5)."""
+"""A directory that the branch made and the user made too: it shows what either puts there (WS-5)."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,7 +32,7 @@ async def files_of(branch: Branch) -> dict[str, bytes]:
 async def test_what_the_user_puts_into_a_directory_that_the_branch_made_shows_on_the_branch(
     workspace, tmp_path
 ):
-    """WS-4: it was hidden for good, also after the directory had landed."""
+    """WS-5: it was hidden for good, also after the directory had landed."""
     branch = workspace.branch()
     await branch.write_file("new/deep/a", "a\n")
     await branch.mkdir("empty")
@@ -53,7 +53,7 @@ async def test_what_the_user_puts_into_a_directory_that_the_branch_made_shows_on
 
 
 async def test_what_the_branch_replaced_by_a_directory_stays_replaced(workspace, tmp_path):
-    """WS-4: what stood there at the fork point stays deleted, and what the user adds to it goes with it."""
+    """WS-5: what stood there at the fork point stays deleted, and what the user adds to it goes with it."""
     branch = workspace.branch()
     await branch.delete("old", recursive=True)
     await branch.write_file("old/g", "g\n")
@@ -64,7 +64,7 @@ async def test_what_the_branch_replaced_by_a_directory_stays_replaced(workspace,
 
 
 async def test_a_file_or_link_of_the_user_in_the_place_of_that_directory_shows_nothing(workspace, tmp_path):
-    """WS-11: a link at that name leads no look outside."""
+    """WS-5: a link at that name leads no look outside."""
     write_tree(tmp_path / "elsewhere", {"secret": "s\n"})
     branch = workspace.branch()
     await branch.write_file("new/a", "a\n")
@@ -78,7 +78,7 @@ async def test_a_file_or_link_of_the_user_in_the_place_of_that_directory_shows_n
 
 
 async def test_a_call_that_is_taken_back_leaves_what_the_user_made(workspace, tmp_path):
-    """TU-30: the directory goes with the call, the user's stays."""
+    """WS-5: the directory goes with the call, the user's stays."""
     branch = workspace.branch()
     mark = branch.mark()
     await branch.write_file("new/a", "a\n")

@@ -66,13 +66,15 @@ def history_lines(repositories: Sequence[Row]) -> list[str]:
     """Return what a landing did with commits, and how what stands beside the user's own is brought in."""
     lines: list[str] = []
     for row in repositories:
+        place = harmless_path(str(row.get("repository") or "").strip("/"))
+        where = f" in {place.removesuffix('/.git')}" if place not in ("", ".git") else ""
         for ref in row["refs"]:
             if ref["state"] == "moved":
-                lines.append(f"{_short(ref['ref'])} is at {str(ref['id'] or 'nothing')[:12]} now")
+                lines.append(f"{_short(ref['ref'])}{where} is at {str(ref['id'] or 'nothing')[:12]} now")
                 continue
             said = f": {harmless(ref['said'])}" if ref["said"] else ""
             kept = f"; what came is {harmless(ref['kept_as'])}" if ref["kept_as"] else ""
-            lines.append(f"your {_short(ref['ref'])} stays{said}{kept}")
+            lines.append(f"your {_short(ref['ref'])}{where} stays{said}{kept}")
             lines += [f"  {harmless(command)}" for command in ref["commands"]]
         lines += [f"commits did not land: {harmless(trouble)}" for trouble in row["troubles"]]
         lines += [harmless(note) for note in row.get("notes", ())]

@@ -4,6 +4,7 @@ Here: frozen values and their file `history.json`, written before any ref of the
 moving refs (`moving.py`), making them (`arrival.py`).
 """
 
+import shlex
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,22 +97,36 @@ class LandedHistory(msgspec.Struct, frozen=True):
         """Return plain data, with the commands that bring in what stands beside the user's refs."""
         data: dict[str, Any] = msgspec.to_builtins(self)
         for row, ref in zip(data["refs"], self.refs, strict=True):
-            row["commands"] = commands(ref) if ref.state in ("arrived", "stays") and ref.kept_as else []
+            is_beside = ref.state in ("arrived", "stays") and bool(ref.kept_as)
+            row["commands"] = commands(ref, self.repository) if is_beside else []
         return data
 
 
-def commands(ref: LandedRef) -> list[str]:
-    """Return the three ways to bring in a ref that was left beside the user's own.
+def commands(ref: LandedRef, repository: str = "/.git") -> list[str]:
+    """Return the three ways to bring in a ref that was left beside the user's own, typed in the workspace.
 
     >>> commands(LandedRef("refs/heads/main", "1" * 40, "refs/bowerbird/s/heads/main", base="0" * 40))[1]
     'git cherry-pick 000000000000..refs/bowerbird/s/heads/main'
+    >>> commands(LandedRef("refs/heads/main", "1" * 40, "refs/bowerbird/s/heads/x"), "/.git/modules/sub")[0]
+    'git --git-dir=.git/modules/sub merge refs/bowerbird/s/heads/x'
     """
+    git = _git_in(repository)
     if ref.ref.startswith("stash/"):
-        return [f"git stash apply {ref.kept_as}"]
+        return [f"{git} stash apply {ref.kept_as}"]
     if not ref.ref.startswith(("refs/heads/", "HEAD")):
         return []
     picked = f"{ref.base[:12]}..{ref.kept_as}" if ref.base else ref.kept_as
-    return [f"git merge {ref.kept_as}", f"git cherry-pick {picked}", f"git rebase {ref.kept_as}"]
+    return [f"{git} merge {ref.kept_as}", f"{git} cherry-pick {picked}", f"{git} rebase {ref.kept_as}"]
+
+
+def _git_in(repository: str) -> str:
+    """Return git's name with what leads it to a repository that is not the workspace's own."""
+    place = repository.strip("/")
+    if place == ".git":
+        return "git"
+    if place.endswith("/.git"):
+        return f"git -C {shlex.quote(place.removesuffix('/.git'))}"
+    return f"git --git-dir={shlex.quote(place)}"  # of a submodule: it knows its working tree
 
 
 def read_history(folder: Path) -> tuple[LandedHistory, ...]:
