@@ -15,7 +15,7 @@ from types import ModuleType
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
+from playwright.async_api import Browser, BrowserContext, Page, Playwright, async_playwright, expect
 from pytest_asyncio import is_async_test
 from support.fake_models import FakeModels
 from support.live_server import LiveServer, live_server
@@ -114,19 +114,34 @@ async def server(
         yield running
 
 
+class Started:
+    """The browser of all tests; one that has died takes only the test with it that it died in."""
+
+    def __init__(self, playwright: Playwright, chromium: str) -> None:
+        self._playwright = playwright
+        self._chromium = chromium
+        self._browser: Browser | None = None
+
+    async def browser(self) -> Browser:
+        if self._browser is None or not self._browser.is_connected():
+            self._browser = await self._playwright.chromium.launch(
+                executable_path=self._chromium, args=["--no-sandbox"]
+            )
+        return self._browser
+
+
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def started_browser(chromium: str) -> AsyncIterator[Browser]:
-    async with async_playwright() as playwright:
-        started = await playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        yield started
-        await started.close()
+async def started(chromium: str) -> AsyncIterator[Started]:
+    async with async_playwright() as playwright:  # its end closes what it launched
+        yield Started(playwright, chromium)
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def browser(started_browser: Browser) -> AsyncIterator[Browser]:
+async def browser(started: Started) -> AsyncIterator[Browser]:
     """The browser of all tests; what one of them left open is closed after it."""
-    yield started_browser
-    for left in started_browser.contexts:
+    running = await started.browser()
+    yield running
+    for left in running.contexts:
         await left.close()
 
 

@@ -99,7 +99,10 @@ async def test_words_that_were_not_sent_survive_a_reload_and_a_cut_connection(
     await say(page, "Second")
     await expect(page.get_by_text("Will be sent when the connection is back.")).to_be_visible()
     sockets.is_up = True
-    await page.get_by_role("button", name="Try now").click()
+    # The page tries by itself, too, and may be quicker than a click that waits until the button stands still.
+    await page.evaluate(
+        "[...document.querySelectorAll('button')].find((one) => one.innerText.includes('Try now'))?.click()"
+    )
     await expect(log(page).get_by_text("Second answer.")).to_be_visible()
     await expect(page.get_by_test_id("connection")).to_have_count(0)
     assert (await log(page).inner_text()).count("Second answer.") == 1
