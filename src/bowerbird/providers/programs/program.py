@@ -33,7 +33,7 @@ _LIMITS = {
     "memory": "it used more memory than the sandbox allows (sandbox.memory)",
     "disk": "it wrote more than the sandbox allows (sandbox.disk)",
     "pids": "it started more processes than the sandbox allows (sandbox.pids)",
-    "cpu": "it used more processor time than the sandbox allows",
+    "cpu": "it used more CPU time than the sandbox allows",
 }
 
 
