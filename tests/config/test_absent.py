@@ -28,7 +28,7 @@ def test_a_variable_of_such_a_section_is_refused(errors):
         "BOWERBIRD_CLAUDE_CODE__TOKEN: not in this version (Claude Code through the gateway comes later)"
     )
     assert "planted" not in one
-    (two,) = errors(env={f"{PREFIX}PROTOCOLS": "{}"})
+    (two,) = errors(env={f"{PREFIX}PROTOCOLS__OPENAI": "{}"})
     assert "not in this version" in two
     (three,) = errors(env={f"{PREFIX}PROVIDERS__ALLOW_DIRECT": "false"})
     assert "not in this version" in three
