@@ -26,7 +26,7 @@ def test_a_variable_of_such_a_section_is_refused(errors):
     (one,) = errors(env={f"{PREFIX}ACP__TOKEN": "planted"})
     assert one.startswith("BOWERBIRD_ACP__TOKEN: not in this version (editors come later)")
     assert "planted" not in one
-    (two,) = errors(env={f"{PREFIX}PROTOCOLS": "{}"})
+    (two,) = errors(env={f"{PREFIX}PROTOCOLS__OPENAI": "{}"})
     assert "not in this version" in two
     (three,) = errors(env={f"{PREFIX}PROVIDERS__ALLOW_DIRECT": "false"})
     assert "not in this version" in three

@@ -46,6 +46,7 @@ class Registry:
         self.most_running = 0
         self.started = asyncio.Event()
         self.stopped = asyncio.Event()
+        self.four_run = asyncio.Event()
 
     def list_agents(self) -> Sequence[AgentInfo]:
         return [
@@ -75,6 +76,8 @@ class Registry:
         self.running += 1
         self.most_running = max(self.most_running, self.running)
         self.started.set()
+        if self.running == 4:
+            self.four_run.set()
         try:
             if on_event is not None:
                 on_event(AgentEvent("text", "thinking about it"))
