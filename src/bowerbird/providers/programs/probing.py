@@ -84,7 +84,7 @@ async def version_of(words: tuple[str, ...], path: str, name: str) -> tuple[str 
     if old := await _old_node(words[0], path):
         return None, old
     match = _VERSION.search(said)
-    return (match[0] if match else None), ""
+    return (match[0].rstrip(".") if match else None), ""
 
 
 async def _old_node(program: str, path: str) -> str:
