@@ -73,11 +73,11 @@ def _plain(one: Any) -> Any:
         return {"role": "user", "content": one}
     if isinstance(one, tuple):
         pair = cast("tuple[Any, ...]", one)
-        return {"role": _role(pair[0]), "content": pair[1]} if len(pair) == 2 else one
+        return {"role": _role(pair[0]), "content": pair[1]} if len(pair) == 2 else pair
     if isinstance(one, Mapping):
         given = cast("Mapping[str, Any]", one)
         kind = given.get("role", given.get("type"))
-        return {"role": _role(kind), "content": given["content"]} if "content" in given else one
+        return {"role": _role(kind), "content": given["content"]} if "content" in given else given
     kind, content = getattr(one, "type", None), getattr(one, "content", None)
     if isinstance(kind, str) and not isinstance(one, Message) and content is not None:
         return {"role": _role(kind), "content": content}

@@ -298,7 +298,7 @@ class Router:
             self._say(message, str(error))
 
     def _full(self, message: IncomingMessage, text: str) -> None:
-        """Say that nothing more is taken, once a minute: five hundred messages get no five hundred answers."""
+        """Say that nothing more is taken, once a minute, however many messages come."""
         now = asyncio.get_running_loop().time()
         self._told = {chat: at for chat, at in self._told.items() if now - at < FULL_S}
         if message.chat_id not in self._told:
