@@ -47,7 +47,8 @@ def test_values_of_the_environment_are_not_expanded(place):
 
 def test_variables_stand_at_every_depth_and_in_lists_but_never_in_keys(place):
     loaded = place.load(
-        "server: {origins: ['${A}', b]}\nproviders: {'${A}': {args: ['${A}']}}\nagent: {max_turns: '${N}'}",
+        "server: {origins: ['${A}', b]}\n"
+        "providers: {'${A}': {base_url: 'http://h', args: ['${A}']}}\nagent: {max_turns: '${N}'}",
         env={"A": "x", "N": "12"},
     )
     assert loaded.settings.server.origins == ("x", "b")

@@ -43,7 +43,7 @@ def test_show_works_with_invalid_settings_and_marks_them(place):
 def test_show_never_has_a_secret(place):
     """Acceptance 8."""
     loaded = place.load(
-        "providers: {x: {api_key: planted1, headers: {H: planted2}}}\n"
+        "providers: {x: {base_url: 'http://h/v1', api_key: planted1, headers: {H: planted2}}}\n"
         "mcp_servers: {a: {command: c, env: {E: planted3}}}\nsandbox: {env: {E: planted4}}",
         env={"ANTHROPIC_API_KEY": "planted5", "DATABASE_URL": "postgresql://u:planted6@h/x"},
     )

@@ -204,8 +204,10 @@ async def test_another_door_answers_and_a_late_viewer_is_asked(asking: LiveServe
             await asyncio.sleep(0.02)
     (question,) = waiting
     assert (question["conversation_id"], question["subagent_id"]) == (conversation, f"{conversation}.sub0")
-    (row,) = (await asking.http.get("/api/conversations")).json()
-    assert (row["id"], row["pending_approval"]) == (conversation, True)
+    async with asyncio.timeout(HANG_S):
+        while not (rows := (await asking.http.get("/api/conversations")).json())[0]["pending_approval"]:
+            await asyncio.sleep(0.02)
+    assert [row["id"] for row in rows] == [conversation]
     async with asking.socket(conversation) as socket:
         request = (await events(socket, "tool_approval_request"))[-1]
         assert (request["request_id"], request["replay"]) == (question["request_id"], True)

@@ -207,4 +207,5 @@ def key(
 
 def section(kind: type[Section], meaning: str = "") -> Any:
     """Declare a nested section of type `kind` with all its defaults."""
-    return Field(default_factory=kind, description=meaning or (kind.__doc__ or "").strip())
+    # Constructed: defaults need no validator, and building one for each section is most of what a load takes.
+    return Field(default_factory=kind.model_construct, description=meaning or (kind.__doc__ or "").strip())

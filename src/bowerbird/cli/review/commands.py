@@ -99,9 +99,6 @@ async def pick_with_paths(client: Client, given: str | None, paths: Sequence[str
     """Return the session and the paths of `diff [ID] [PATHS…]`, where the first word may be either.
 
     A word that names a session is one; otherwise it is a path of the newest session here.
-
-    Raises:
-        UnknownSession: it is neither: nothing stands there, and nothing is changed there.
     """
     words = list(paths)
     if given is not None and not client.is_path(given):
@@ -110,14 +107,14 @@ async def pick_with_paths(client: Client, given: str | None, paths: Sequence[str
         except UnknownSession as error:
             if "fits" in str(error):
                 raise
-    found = await client.find(None)
-    if given is None or client.is_path(given):
-        return found, client.paths([*([given] if given is not None else []), *words])
-    [path] = client.paths([given])
-    there = await client.diff(found, [path])
+    return await client.find(None), client.paths([*([given] if given is not None else []), *words])
+
+
+async def check_word(client: Client, thread_id: str, given: str) -> None:
+    """Raise UnknownSession where a word taken for a path is none: nothing stands or changed there."""
+    there = await client.diff(thread_id, client.paths([given]))
     if not any(there.get(part) for part in ("written", "deleted", "folded")):
-        raise UnknownSession(f"{given!r} is neither a session nor a path that session {found} changes")
-    return found, [path, *client.paths(words)]
+        raise UnknownSession(f"{given!r} is neither a session nor a path that session {thread_id} changes")
 
 
 # ---------------------------------------------------------------- diff, land
@@ -130,6 +127,8 @@ def diff(
 
     async def work(client: Client) -> int:
         thread_id, chosen = await pick_with_paths(client, session, paths)
+        if session is not None and len(chosen) > len(paths) and not client.is_path(session):
+            await check_word(client, thread_id, session)
         return await write_diff(shell, client, thread_id, chosen, stat=stat, json=json)
 
     return with_client(shell, workspace, work)

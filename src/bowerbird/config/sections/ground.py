@@ -199,7 +199,9 @@ class SandboxSection(Section):
     read_only: Names = key((), "Further directories readable in the sandbox.", allowed="absolute paths")
     env: dict[Text, Secret] = key({}, "Variables of every sandboxed process.")
     env_secrets: Names = key((), "Names of `env` that may look like secrets.")
-    copying: CopySection = Field(default_factory=CopySection, alias="copy", description="The copy tier.")
+    copying: CopySection = Field(
+        default_factory=CopySection.model_construct, alias="copy", description="The copy tier."
+    )
 
 
 class ApprovalRule(Section):
