@@ -13,6 +13,7 @@ from bowerbird.config.sections.agent import ProviderEntry
 from bowerbird.providers.catalogue import CatalogueEntry
 from bowerbird.providers.choosing import named_by, program_words
 from bowerbird.providers.contract.errors import AgentUnavailable
+from bowerbird.providers.programs.packages import PACKAGES
 from bowerbird.sandbox.host import PROGRAMS
 
 
@@ -48,7 +49,8 @@ def find_programs(entry: CatalogueEntry, settings: ProviderEntry, path: str) -> 
     candidates = program_words(entry, settings)
     headless = next((found for words in candidates if (found := _located(words, path))), None)
     names = " or ".join(words[0] for words in candidates)
-    missing = "" if headless else f"the program {names} is not there, or cannot be run; set {named_by(entry)}"
+    install = f"`bowerbird agents install {entry.name}`, or " if entry.name in PACKAGES else ""
+    missing = "" if headless else f"no program {names} that can be run; {install}set {named_by(entry)}"
     return Programs(headless, _acp(entry, candidates, headless, path), missing)
 
 
