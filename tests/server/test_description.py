@@ -10,6 +10,7 @@ from support.servers import TestServer, change
 FREE = {  # members whose form is somebody else's: tools, models, users
     ("CallRow", "input"), ("ToolShown", "input_schema"), ("CallShown", "input"), ("ToolAsked", "input"), ("TaskShown", "metadata"),
     ("SettingShown", "value"), ("SettingShown", "default"), ("NewSettings", "values"),
+    ("AgentRunWanted", "context"),
 }  # fmt: skip
 TEXTS = ("text/event-stream", "application/x-ndjson", "application/octet-stream", "text/x-diff", "text/plain",
          "text/html")  # fmt: skip

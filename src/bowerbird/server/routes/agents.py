@@ -28,7 +28,7 @@ router = APIRouter(prefix="/api/agents", tags=["agents"])
 SSE, NDJSON = "text/event-stream", "application/x-ndjson"
 Name = Annotated[str, Path(max_length=64, description="Name of an agent, as the list has it.")]
 SessionId = Annotated[
-    str, Path(max_length=200, description="Id of a session with an agent, or a conversation's.")
+    str, Path(max_length=200, description="Id that a run of an agent gave, or a conversation's.")
 ]
 
 
@@ -82,7 +82,7 @@ class AgentRunShown(Shown):
 
 
 class LogShown(Shown):
-    """One message of a session with an agent."""
+    """One message to an agent, or of one."""
 
     role: Literal["user", "assistant", "system"]
     content: str
@@ -109,9 +109,9 @@ async def runs(context: Context, caller: Viewer, limit: Limit = 50) -> Response:
     return answer(await _part(context).runs(hidden_owner(caller), limit))
 
 
-@router.get("/memory/{session_id}", response_model=MemoryShown, summary="What was said in a session")
+@router.get("/memory/{session_id}", response_model=MemoryShown, summary="What was said to an agent")
 async def memory(session_id: SessionId, context: Context, caller: Viewer) -> Response:
-    """Of the caller's sessions with agents, or of a conversation of theirs."""
+    """In the caller's runs that go on with each other, or in a conversation of theirs."""
     found = await _part(context).registry.memory(session_id, owner=caller.user_id)
     if found is None:
         raise problem("not_found", "there is no such session")
