@@ -2,7 +2,6 @@
 # Runs the conformance suite of the Model Context Protocol against this server and client, both protocol eras
 # (PT-14). Installs the suite once into $BOWERBIRD_CONFORMANCE (default: .conformance in the repository).
 #   tests/conformance/run.sh            everything that gates
-#   tests/conformance/run.sh quick      a few scenarios against the product
 # Ends with 1 where a scored check fails; with 0 and a line where Node or the suite cannot be installed.
 set -u
 here=$(cd "$(dirname "$0")/../.." && pwd)
@@ -60,12 +59,6 @@ product() { # VERSION SCENARIO…
 }
 
 serve product
-if [ "${1:-}" = quick ]; then
-    product 2025-11-25 server-initialize tools-list dns-rebinding-protection
-    product 2026-07-28 tools-list caching http-header-validation
-    end
-    exit $failed
-fi
 both="tools-list resources-list prompts-list dns-rebinding-protection server-sse-multiple-streams"
 product 2025-11-25 server-initialize ping server-session-lifecycle $both
 product 2026-07-28 $both caching http-header-validation sep-2164-resource-not-found
