@@ -15,7 +15,7 @@ from bowerbird.config.sections.agent import ProviderEntry, ProvidersSection
 from bowerbird.core.errors import BowerbirdError
 from bowerbird.core.timestamps import now_iso
 from bowerbird.providers.catalogue import CatalogueEntry
-from bowerbird.providers.choosing import offered, settings_of
+from bowerbird.providers.choosing import offered, settings_of, timeout_of
 from bowerbird.providers.contract.agent import OnEvent, ProviderAgent
 from bowerbird.providers.contract.errors import AgentError, AgentExecutionError, AgentNotFound, shown
 from bowerbird.providers.contract.types import (
@@ -111,6 +111,13 @@ class Registry:
         fresh.update({probe.name: probe for probe in await self._probed(missing, live=False)})
         return [fresh[entry.name] for entry in entries]
 
+    def timeout(self, name: str) -> float:
+        """Return the seconds that a run of an agent may take where the request says nothing."""
+        entry = self._known(name)
+        if entry is None:
+            raise _unknown(name)
+        return timeout_of(entry, settings_of(entry, self._settings()), AgentRequest("-"))
+
     async def get_operative(self) -> Sequence[AgentInfo]:
         """Return the agents that can be used now."""
         working = {probe.name for probe in await self.probe_all() if probe.status == "operative"}
@@ -131,7 +138,7 @@ class Registry:
         """
         entry = self._known(name)
         if entry is None:
-            raise AgentNotFound(f"no agent is called {shown(name)!r}; `bowerbird agents list` shows them")
+            raise _unknown(name)
         check_prompt(request.prompt)
         began = time.monotonic()
         try:
@@ -266,6 +273,10 @@ class Registry:
                 probe = AgentProbe(name, "unreachable", detail, None, None, now_iso())
             found.append(probe)
         return found
+
+
+def _unknown(name: str) -> AgentNotFound:
+    return AgentNotFound(f"no agent is called {shown(name)!r}; `bowerbird agents list` shows them")
 
 
 async def _probe(agent: ProviderAgent, *, live: bool) -> AgentProbe:
