@@ -25,10 +25,15 @@ _Object = dict[str, Any]
 
 @dataclass
 class Scripted:
-    """What was asked, and how to answer: `fine`, `reject` the key, or `hang`."""
+    """What was asked, and how to answer: `fine`, `reject` the key, or `hang`.
+
+    Attributes:
+        commands: what the shell is told, by wire (`anthropic`, `responses`, `chat`, `google`); else `COMMAND`.
+    """
 
     mode: str = "fine"
     edits: bool = False
+    commands: dict[str, str] = field(default_factory=dict[str, str])
     asked: list[tuple[str, _Object]] = field(default_factory=list)
     keys: set[str] = field(default_factory=set)
     url: str = ""
@@ -85,14 +90,16 @@ async def _answer(state: Scripted, request: web.Request) -> web.StreamResponse:
     return web.json_response({"input_tokens": 10, "totalTokens": 10})
 
 
-def _plan(state: Scripted, tools: Iterable[tuple[str, _Object]], done: bool) -> tuple[str, _Object] | str:
+def _plan(
+    state: Scripted, wire: str, tools: Iterable[tuple[str, _Object]], done: bool
+) -> tuple[str, _Object] | str:
     """Return the call to make, or the text to say."""
     if state.edits:
         return EDIT
     if not done:
         for name, schema in sorted(tools, key=lambda tool: _rank(tool[0])):
             if _rank(name) < len(_SHELLS):
-                return name, _arguments(schema)
+                return name, _arguments(schema, state.commands.get(wire, COMMAND))
     return ANSWER
 
 
@@ -103,15 +110,15 @@ def _rank(name: str) -> int:
     return next((at for at, word in enumerate(_SHELLS) if word in low), len(_SHELLS))
 
 
-def _arguments(schema: _Object) -> _Object:
+def _arguments(schema: _Object, command: str) -> _Object:
     fields: _Object = schema.get("properties", {})
     required = schema.get("required", list(fields))
     made: _Object = {}
     for name, about in fields.items():
         kind = about.get("type")
         if name in ("command", "cmd", "commands", "script"):
-            listed = ["bash", "-lc", COMMAND] if name == "command" else [COMMAND]
-            made[name] = listed if kind == "array" else COMMAND
+            listed = ["bash", "-lc", command] if name == "command" else [command]
+            made[name] = listed if kind == "array" else command
         elif name in required:
             made[name] = {
                 "string": "write a file",
@@ -141,7 +148,7 @@ async def _anthropic(request: web.Request, state: Scripted, body: _Object) -> we
     tools = [(tool["name"], tool.get("input_schema", {})) for tool in body.get("tools", [])]
     last = body["messages"][-1]["content"]
     done = isinstance(last, list) and any(block.get("type") == "tool_result" for block in last)
-    plan = _plan(state, tools, done)
+    plan = _plan(state, "anthropic", tools, done)
     usage = {"input_tokens": 100, "output_tokens": 20}
     block: _Object = (
         {"type": "text", "text": plan}
@@ -172,7 +179,7 @@ async def _anthropic(request: web.Request, state: Scripted, body: _Object) -> we
 
 async def _chat(request: web.Request, state: Scripted, body: _Object) -> web.StreamResponse:
     tools = [(t["function"]["name"], t["function"].get("parameters", {})) for t in body.get("tools") or []]
-    plan = _plan(state, tools, body["messages"][-1]["role"] == "tool")
+    plan = _plan(state, "chat", tools, body["messages"][-1]["role"] == "tool")
     usage = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
     base = {"id": "chatcmpl-1", "created": 1, "model": body.get("model")}
     call = None if isinstance(plan, str) else [{"index": 0, "id": f"call_{uuid.uuid4().hex[:12]}", "type": "function",
@@ -198,7 +205,7 @@ async def _responses(request: web.Request, state: Scripted, body: _Object) -> we
         (t["name"], t.get("parameters", {})) for t in body.get("tools", []) if t.get("type") == "function"
     ]
     last = body["input"][-1] if isinstance(body.get("input"), list) and body["input"] else {}
-    plan = _plan(state, tools, str(last.get("type", "")).endswith("_output"))
+    plan = _plan(state, "responses", tools, str(last.get("type", "")).endswith("_output"))
     number = len(state.asked)
     item: _Object = {"type": "message", "id": f"msg_{number}", "role": "assistant", "status": "completed",
             "content": [{"type": "output_text", "text": plan, "annotations": []}]} if isinstance(plan, str) else {
@@ -226,7 +233,7 @@ async def _google(request: web.Request, state: Scripted, body: _Object) -> web.S
     declared = [each for tool in body.get("tools", []) for each in tool.get("functionDeclarations", [])]
     tools = [(d["name"], d.get("parametersJsonSchema") or d.get("parameters", {})) for d in declared]
     parts = body["contents"][-1].get("parts", []) if body.get("contents") else []
-    plan = _plan(state, tools, any("functionResponse" in part for part in parts))
+    plan = _plan(state, "google", tools, any("functionResponse" in part for part in parts))
     part = {"text": plan} if isinstance(plan, str) else {"functionCall": {"name": plan[0], "args": plan[1]}}
     schema = body.get("generationConfig", {}).get("responseJsonSchema")
     if schema:  # it asks which model to take, say

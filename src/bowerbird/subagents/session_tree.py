@@ -160,14 +160,15 @@ class Tree:
 
 
 def _start(child: Child) -> SubagentStart:
-    return SubagentStart(child.session, child.task, child.agent_type, child.handle, child.parent)
+    kind = child.provider or child.agent_type
+    return SubagentStart(child.session, child.task, kind, child.handle, child.parent)
 
 
 def _end(child: Child) -> SubagentEnd:
     return SubagentEnd(
         subagent_id=child.session,
         summary=(child.result if child.result is not None else child.error or "")[:SUMMARY_CHARS],
-        agent_type=child.agent_type,
+        agent_type=child.provider or child.agent_type,
         usage=child.usage,
         handle=child.handle,
         parent_id=child.parent,

@@ -79,12 +79,16 @@ class Purse:
         return held
 
     def hold_part(self, parts: int) -> Part | BudgetRefusal:
-        """Reserve one of so many equal parts of what is left, or say which scope has nothing."""
+        """Reserve one of so many equal parts of what is not spent, or say which scope has nothing.
+
+        What others hold is theirs all the same; so parts are equal in whichever order they are taken.
+        """
         free: dict[str, float] = {}
         for scope in self.scopes():
-            if scope.free <= 0:
+            part = min(scope.free, (scope.limit - scope.spent) / max(parts, 1))
+            if part <= 0:
                 return BudgetRefusal(scope.name, scope.unit, scope.limit, scope.spent + scope.held, 0.0)
-            free[scope.unit] = scope.free / max(parts, 1)
+            free[scope.unit] = part
         tokens = max(1, int(free["tokens"])) if "tokens" in free else None
         part = Part(new_id("b"), tokens, free.get("usd"))
         self._held[part.id] = Grant(0, part.usd, part.tokens or 0)

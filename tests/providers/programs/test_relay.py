@@ -1,6 +1,7 @@
 """PR-22, acceptance 2 and 15: the real key stays outside, the relay leads to the vendor's host and no other."""
 
 import asyncio
+import gc
 import json
 import socket
 from collections.abc import AsyncIterator
@@ -157,6 +158,40 @@ async def test_a_budget_ends_further_calls(tmp_path: Path):
                     statuses.append(answer.status)
                     text = await answer.text()
         assert statuses == [200, 403] and "max_tokens" in text and len(far.seen) == 1
+
+
+@pytest.mark.parametrize(
+    ("usd", "price", "says"),
+    [(0.02, 0.015, "this run used its $0.02 (max_cost)"), (5.0, None, "the price of its model is unknown")],
+)
+async def test_a_limit_in_dollars_ends_the_run(tmp_path: Path, usd: float, price: float | None, says: str):
+    """PR-22, PR-40: the call that passes the limit is the last; without a price it cannot be kept, and that is said."""
+    async with vendor() as far:
+        relay = Relay(Upstream(far.url, KEY), Budget(usd=usd), lambda _model, _used: price)
+        right = {"authorization": f"Bearer {relay.token}"}
+        statuses: list[int] = []
+        async with served(relay, tmp_path) as near:
+            for _ in range(3):
+                async with near.get("/x", headers=right) as answer:
+                    statuses.append(answer.status)
+                    text = await answer.text()
+        assert statuses == ([200, 200, 403] if price else [200, 403, 403]) and says in text
+        assert relay.over.is_set() and says in str(relay.trouble)
+        assert relay.cost == (0.03 if price else None)
+
+
+async def test_a_relay_serves_a_program_that_is_started_again_and_leaves_nothing_open(tmp_path: Path):
+    """PR-24: a fallback, or a session that is gone, starts a second program on a socket of its own."""
+    async with vendor() as far:
+        relay = Relay(Upstream(far.url, KEY))
+        first = socket.socket(socket.AF_UNIX)
+        first.bind(str(tmp_path / "first"))
+        await relay.serve(first)
+        async with served(relay, tmp_path) as near:
+            async with near.get("/x", headers={"x-api-key": relay.token}) as answer:
+                assert answer.status == 200
+        gc.collect()  # an unclosed connection would be an error here
+        assert relay.calls == 1
 
 
 LOOKS = """

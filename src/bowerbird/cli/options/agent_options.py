@@ -75,6 +75,10 @@ def _add_run(group: typer.Typer, call: Callable[..., int]) -> None:
         max_tokens: Annotated[
             int | None, Option("--max-tokens", metavar="N", min=1, help="Longest answer of a model.")
         ] = None,
+        max_cost: Annotated[
+            float | None,
+            Option("--max-cost", metavar="USD", min=0.000001, help="Most that a program may spend."),
+        ] = None,
         fork: Annotated[
             str | None, Option("--fork", metavar="ID", help="Work on a fork of this session's branch.")
         ] = None,
@@ -84,7 +88,7 @@ def _add_run(group: typer.Typer, call: Callable[..., int]) -> None:
         """Give an agent work; what it changes is on a branch of a session, to review and land."""
         given = {
             "prompt": prompt, "session_id": session, "model": model, "timeout": timeout,
-            "max_tokens": max_tokens, "conversation_id": fork,
+            "max_tokens": max_tokens, "max_cost": max_cost, "conversation_id": fork,
         }  # fmt: skip
         wanted = {key: value for key, value in given.items() if value is not None}
         return call("run.agents", "run", name=name, wanted=wanted, workspace=workspace, json=json)

@@ -144,8 +144,12 @@ def joined(texts: Sequence[str]) -> str:
     return "\n\n".join(text.strip("\n") for text in texts if text.strip())
 
 
-def with_counted(outcome: Outcome, input_tokens: int, output_tokens: int) -> Outcome:
+def with_counted(outcome: Outcome, input_tokens: int, output_tokens: int, cost: float | None) -> Outcome:
     """Return an outcome whose figures are the relay's, where the program says none."""
-    if outcome.tokens is not None or not (input_tokens or output_tokens):
+    if not (input_tokens or output_tokens):
+        return outcome
+    if outcome.cost is None:
+        outcome = replace(outcome, cost=cost)
+    if outcome.tokens is not None:
         return outcome
     return replace(outcome, input_tokens=input_tokens, output_tokens=output_tokens)

@@ -4,6 +4,7 @@ Here: that order, and what becomes of it. Not here: each of its steps.
 """
 
 import asyncio
+import json
 import time
 import uuid
 from collections.abc import Callable, Mapping
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from bowerbird.config.sections.agent import ProviderEntry
 from bowerbird.core.threads import to_thread
+from bowerbird.core.usage import Usage
 from bowerbird.providers.catalogue import CatalogueEntry
 from bowerbird.providers.choosing import model_of
 from bowerbird.providers.contract.errors import (
@@ -31,7 +33,7 @@ from bowerbird.providers.programs.launching import base_environment
 from bowerbird.providers.programs.leftovers import RUN_VARIABLE
 from bowerbird.providers.programs.outcome import Outcome, failure, shown_text, with_counted
 from bowerbird.providers.programs.program import IDLE_S, STDOUT_BYTES, Ended, RunLimits
-from bowerbird.providers.programs.relay.relay import Budget, Relay, Upstream
+from bowerbird.providers.programs.relay.relay import Budget, PriceOf, Relay, Upstream
 from bowerbird.providers.programs.transports import Attempt, Fallback, over_acp, run_headless
 from bowerbird.providers.programs.vendors import Vendor
 from bowerbird.sandbox.run.doors import Door
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from bowerbird.sandbox.branch_sandbox import BranchSandbox
     from bowerbird.workspace import Branch
 
+_SOLD_BY = {"gemini": "google-genai"}  # whose prices hold for a program that shares no provider's key
 _AUTHS = ("relay", "home", "none")
 
 
@@ -128,8 +131,8 @@ async def _in_home(run: _Run, branch: "Branch", sandbox: "BranchSandbox", home: 
         if relay is not None:
             stack.push_async_callback(relay.close)
             doors.append(Door(ports[0], relay.serve))
-        elif run.request.max_tokens is not None:
-            run.progress.metadata["ignored"] = ["max_tokens"]
+        elif ignored := [n for n in ("max_tokens", "max_cost") if getattr(run.request, n) is not None]:
+            run.progress.metadata["ignored"] = ignored
         proxy: str | None = None
         if run.auth == "home":
             door, close = _way_out(run, sandbox, ports[0])
@@ -183,7 +186,7 @@ def _conclude(
     progress, metadata = run.progress, run.progress.metadata
     trouble = failure(run.entry.name, outcome, ended.code, ended.stderr, ended.stopped, run.vendor.sign_in)
     if relay is not None:
-        outcome = with_counted(outcome, relay.input_tokens, relay.output_tokens)
+        outcome = with_counted(outcome, relay.input_tokens, relay.output_tokens, relay.cost)
         metadata |= {"model_calls": relay.calls}
         if trouble is not None and relay.trouble is not None:
             seen = relay.trouble
@@ -240,7 +243,19 @@ def _relay(run: _Run) -> Relay:
     assert url is not None
     headers = {name: value.reveal() for name, value in settings.headers.items()}
     upstream = Upstream(url, key.reveal(), run.vendor.key_style, headers)
-    return Relay(upstream, Budget(run.request.max_tokens))
+    budget = Budget(run.request.max_tokens, run.request.max_cost)
+    return Relay(upstream, budget, _price_of(run.entry))
+
+
+def _price_of(entry: CatalogueEntry) -> PriceOf:
+    from bowerbird.models.prices import price
+
+    sold_by = entry.shares or _SOLD_BY.get(entry.name, entry.name)
+
+    def price_of(model: str, used: Usage) -> float | None:
+        return price(used, sold_by, model)
+
+    return price_of
 
 
 def _way_out(run: _Run, sandbox: "BranchSandbox", port: int) -> tuple[Door, Callable[[], Any]]:
@@ -264,8 +279,10 @@ def _values(
     run: _Run, sandbox: "BranchSandbox", home: str, relay: Relay | None, port: int, *, goes_on: bool
 ) -> dict[str, str | None]:
     origin = f"http://127.0.0.1:{port}" if relay is not None else None
+    model = model_of(run.entry, run.settings, run.request)
     return {
-        "model": model_of(run.entry, run.settings, run.request),
+        "model": model,
+        "model_line": f"model = {json.dumps(model)}\n" if model else "",  # of TOML
         "session": run.request.native_session_id if goes_on else None,
         "new_session": str(uuid.uuid4()),
         "url": origin and origin + (relay.path if relay is not None else ""),

@@ -107,7 +107,7 @@ VENDORS: Mapping[str, Vendor] = {
         env={"CODEX_HOME": "{home}/.codex", "RELAY_TOKEN": "{token}"},
         acp_env={"OPENAI_API_KEY": "{token}", "CODEX_API_KEY": "{token}", "OPENAI_BASE_URL": "{url}"},
         files={
-            ".codex/config.toml": 'model_provider = "relay"\n[model_providers.relay]\nname = "relay"\n'
+            ".codex/config.toml": '{model_line}model_provider = "relay"\n[model_providers.relay]\nname = "relay"\n'
             'base_url = "{url}"\nenv_key = "RELAY_TOKEN"\nwire_api = "responses"\n',
             ".codex/.keep": "",
         },

@@ -33,7 +33,10 @@ SessionId = Annotated[
 
 
 class AgentRunWanted(StrictBody):
-    """What an agent is asked. `conversation_id`: work on a fork of that conversation's branch."""
+    """What an agent is asked. `conversation_id`: work on a fork of that conversation's branch.
+
+    `max_cost`: US dollars that a program may spend on its model; one whose price is unknown is ended.
+    """
 
     prompt: Annotated[str, Field(min_length=1, max_length=MAX_PROMPT_CHARS)]
     session_id: Annotated[str, Field(min_length=1, max_length=128)] | None = None
@@ -41,6 +44,7 @@ class AgentRunWanted(StrictBody):
     capabilities: Annotated[list[AgentCapabilities], Field(max_length=20, default_factory=list)]
     timeout: Annotated[float, Field(gt=0, le=86_400)] | None = None
     max_tokens: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    max_cost: Annotated[float, Field(gt=0, le=100_000)] | None = None
     model: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     conversation_id: Annotated[str, Field(max_length=200)] | None = None
     branch_id: Annotated[str, Field(max_length=128)] | None = None

@@ -29,9 +29,9 @@ def request_of(wanted: Mapping[str, Any], *, workspace: str | None) -> AgentRequ
     """Return the request that a door's members make.
 
     Args:
-        wanted: `prompt`, and of `context, capabilities, timeout, session_id, max_tokens, model,
-            conversation_id, branch_id, snapshot_id` those that are there; `conversation_id` names the session
-            whose branch is forked.
+        wanted: `prompt`, and of `context, capabilities, timeout, session_id, max_tokens, max_cost,
+            model, conversation_id, branch_id, snapshot_id` those that are there; `conversation_id`
+            names the session whose branch is forked.
         workspace: directory of a new branch.
 
     Raises:
@@ -61,6 +61,7 @@ def request_of(wanted: Mapping[str, Any], *, workspace: str | None) -> AgentRequ
         metadata={name: value for name, value in told.items() if value is not None},
         session_id=wanted.get("session_id"),
         max_tokens=wanted.get("max_tokens"),
+        max_cost=wanted.get("max_cost"),
         branch=BranchRef(branch, snapshot) if branch else None,
     )
 

@@ -119,11 +119,10 @@ class ByOthers:
             job.purse.settle(part.id, used)
 
     async def _sharing(self, job: Job) -> int:
-        """Return among how many the rest of the money is divided: those of the same call, from here on."""
+        """Return among how many the money is divided: those of the same call."""
         child = job.child
         rows = await self.store.read(lambda c: subagents_of(c, child.parent))
-        siblings = (decode(row.body, Child) for row in rows if row.number >= child.number)
-        return sum(one.call == child.call for one in siblings)
+        return sum(decode(row.body, Child).call == child.call for row in rows)
 
     async def _recorded(
         self, job: Job, session: SessionRow, turn: TurnRow, epoch: int, ending: Ending, said: str

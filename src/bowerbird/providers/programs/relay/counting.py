@@ -18,10 +18,18 @@ _OUTPUT = ("output_tokens", "completion_tokens", "candidatesTokenCount", "though
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """Tokens of one answer."""
+    """Tokens of one answer.
+
+    Attributes:
+        input_tokens: all of them; `cache_read`, `cache_write` are those that a vendor counts apart.
+        model: who answered, as the vendor says; "" where it does not.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    model: str = ""
 
 
 class TokenCount:
@@ -36,6 +44,7 @@ class TokenCount:
         self._rest = bytearray()
         self._dropping = False
         self._figures: dict[str, int] = {}
+        self._model = ""
 
     def feed(self, chunk: bytes) -> None:
         """Take the next bytes."""
@@ -65,7 +74,11 @@ class TokenCount:
             self._rest.clear()
         found = self._figures
         return Counted(
-            sum(found.get(name, 0) for name in _INPUT), sum(found.get(name, 0) for name in _OUTPUT)
+            sum(found.get(name, 0) for name in _INPUT),
+            sum(found.get(name, 0) for name in _OUTPUT),
+            found.get("cache_read_input_tokens", 0),
+            found.get("cache_creation_input_tokens", 0),
+            self._model,
         )
 
     def _line(self, line: bytes) -> None:
@@ -78,6 +91,7 @@ class TokenCount:
         except (ValueError, RecursionError):
             return
         for each in cast("list[Any]", value) if isinstance(value, list) else [value]:
+            self._model = _model_of(each) or self._model
             for holder in _holders(each):
                 for name in (*_INPUT, *_OUTPUT):
                     figure = holder.get(name)
@@ -91,6 +105,15 @@ def _holders(value: Any) -> list[dict[str, Any]]:
     top = _object(value)
     within = [top, _object(top.get("message")), _object(top.get("response"))]
     return [_object(each.get(name)) for each in within for name in ("usage", "usageMetadata")]
+
+
+def _model_of(value: Any) -> str:
+    top = _object(value)
+    for each in (top, _object(top.get("message")), _object(top.get("response"))):
+        for name in ("model", "modelVersion"):
+            if isinstance(each.get(name), str):
+                return str(each[name])[:200]
+    return ""
 
 
 def _object(value: Any) -> dict[str, Any]:

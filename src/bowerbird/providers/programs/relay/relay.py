@@ -9,19 +9,20 @@ import contextlib
 import hmac
 import secrets
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from yarl import URL
 
+from bowerbird.core.usage import Usage
 from bowerbird.providers.contract.errors import (
     AgentAuthError,
     AgentError,
     AgentRateLimited,
     AgentUnavailable,
 )
-from bowerbird.providers.programs.relay.counting import TokenCount
+from bowerbird.providers.programs.relay.counting import Counted, TokenCount
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession, web
@@ -42,6 +43,14 @@ _MOST_CALLS = 2_000
 _CONNECT_S, _SILENCE_S = 10.0, 600.0
 _FATAL_IN_A_ROW = 3
 _CUT_S = 0.05  # zero would be for ever
+
+
+PriceOf = Callable[[str, Usage], float | None]
+"""US dollars of what a call to a model used, by the model's name; None = unknown."""
+
+
+def _unpriced(_model: str, _used: Usage) -> float | None:
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +76,14 @@ class Upstream:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What a run may use; None = no limit of this kind."""
+    """What a run may use; None = no limit of this kind.
+
+    Attributes:
+        usd: US dollars; the call that passes the limit is the last one.
+    """
 
     output_tokens: int | None = None
+    usd: float | None = None
 
 
 class Relay:
@@ -78,20 +92,23 @@ class Relay:
     Attributes:
         token: what the program gives in place of a key.
         input_tokens, output_tokens: counted so far. calls: answered by the vendor.
+        cost: US dollars so far; None where the price of some call is unknown.
         trouble: what the vendor's host said or did that no retry mends; None so far.
         over: set as soon as there is no sense in going on.
     """
 
-    def __init__(self, upstream: Upstream, budget: Budget | None = None) -> None:
+    def __init__(self, upstream: Upstream, budget: Budget | None = None, price: PriceOf = _unpriced) -> None:
         self.token = f"relay-{secrets.token_urlsafe(24)}"
         self.input_tokens = self.output_tokens = self.calls = 0
+        self.cost: float | None = 0.0
         self.trouble: AgentError | None = None
         self.over = asyncio.Event()
         self._upstream = upstream
         self._base = URL(upstream.base_url)
         self._budget = budget or Budget()
+        self._price = price
         self._asked = self._in_a_row = 0
-        self._runner: web.AppRunner | None = None
+        self._runners: list[web.AppRunner] = []
         self._session: ClientSession | None = None
         self._answering: set[asyncio.Task[Any]] = set()
 
@@ -106,26 +123,31 @@ class Relay:
         return self._base.raw_path.rstrip("/")
 
     async def serve(self, listener: socket.socket) -> None:
-        """Answer on a bound Unix socket, which is the relay's from then on."""
+        """Answer on a bound Unix socket, which is the relay's from then on.
+
+        Again on another one, where a program is started a second time.
+        """
         from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, web
 
         timeout = ClientTimeout(total=None, connect=_CONNECT_S, sock_connect=_CONNECT_S, sock_read=_SILENCE_S)
-        self._session = ClientSession(
-            timeout=timeout, trust_env=True, auto_decompress=False, cookie_jar=DummyCookieJar()
-        )
+        if self._session is None:
+            self._session = ClientSession(
+                timeout=timeout, trust_env=True, auto_decompress=False, cookie_jar=DummyCookieJar()
+            )
         app = web.Application(client_max_size=_MOST_BODY)
         app.router.add_route("*", "/{path:.*}", self._answer)
-        self._runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=_CUT_S)
-        await self._runner.setup()
-        await web.SockSite(self._runner, listener).start()
+        runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=_CUT_S)
+        self._runners.append(runner)
+        await runner.setup()
+        await web.SockSite(runner, listener).start()
 
     async def close(self) -> None:
         """Cut every connection."""
         for task in list(self._answering):  # of a program that went away, say: they would wait for the vendor
             task.cancel()
         await asyncio.gather(*self._answering, return_exceptions=True)
-        if self._runner is not None:
-            await self._runner.cleanup()
+        for runner in self._runners:
+            await runner.cleanup()
         if self._session is not None:
             await self._session.close()
 
@@ -164,6 +186,8 @@ class Relay:
             return 404, f"the relay leads to addresses below {self.path or '/'} only"
         if request.headers.get("upgrade"):
             return 426, "the relay passes plain HTTP on"
+        if self._budget.usd is not None and self.trouble is not None:
+            return 403, str(self.trouble)
         most = self._budget.output_tokens
         if most is not None and self.output_tokens >= most:
             return 403, f"this run used its {most:,} output tokens (max_tokens)"
@@ -204,11 +228,33 @@ class Relay:
                     await back.write(chunk)
         finally:
             found = count.counted()
-            self.input_tokens += found.input_tokens
-            self.output_tokens += found.output_tokens
+            self._count(found)
         with contextlib.suppress(ConnectionError):
             await back.write_eof()
         return back
+
+    def _count(self, found: Counted) -> None:
+        """Add what a call used, and see whether the run may go on."""
+        self.input_tokens += found.input_tokens
+        self.output_tokens += found.output_tokens
+        if not found.input_tokens and not found.output_tokens:
+            return  # a list of models, say
+        apart = found.cache_read + found.cache_write
+        used = Usage(
+            input_tokens=max(0, found.input_tokens - apart), output_tokens=found.output_tokens,
+            cache_read_tokens=found.cache_read, cache_write_tokens=found.cache_write,
+        )  # fmt: skip
+        cost = self._price(found.model, used)
+        self.cost = None if cost is None or self.cost is None else self.cost + cost
+        most = self._budget.usd
+        if most is None:
+            return
+        if self.cost is None:
+            named = found.model or "its model"
+            why = f"the price of {named} is unknown, so a limit of ${most:g} (max_cost) cannot be kept"
+            self._give_up(AgentError(why))
+        elif self.cost >= most:
+            self._give_up(AgentError(f"this run used its ${most:g} (max_cost): ${self.cost:.4g}"))
 
     def _note(self, status: int, retry_after: str | None) -> None:
         """Remember what the vendor says; a key that is rejected will be so again."""
