@@ -18,12 +18,12 @@ from bowerbird.providers.programs.launching import acp_launch
 from bowerbird.providers.programs.outcome import Outcome, Stopped
 from bowerbird.providers.programs.program import LINE_BYTES, Ended, Program
 from bowerbird.providers.programs.readers.lines import object_of, sub
-from bowerbird.providers.programs.transports import Fallback
+from bowerbird.providers.programs.transports import READS_ONLY, Fallback
 
 if TYPE_CHECKING:
     from bowerbird.providers.programs.transports import Attempt
 
-HANDSHAKE_S, SESSION_S, _LEAVE_S = 10.0, 60.0, 0.5
+SESSION_S, _LEAVE_S = 60.0, 0.5
 _MOST_STRAY = 1_000
 _AUTH_REQUIRED = -32000
 _UPDATES = frozenset((
@@ -32,7 +32,6 @@ _UPDATES = frozenset((
     "available_commands_update", "current_mode_update", "config_option_update", "session_info_update",
     "usage_update",
 ))  # fmt: skip
-_READS_ONLY = ("plan", "read_only", "read-only", "deny")
 
 
 async def run_acp(attempt: "Attempt", program: tuple[str, ...]) -> tuple[Outcome, Ended]:
@@ -48,7 +47,7 @@ async def run_acp(attempt: "Attempt", program: tuple[str, ...]) -> tuple[Outcome
     assert running.stdin is not None
     feed = asyncio.StreamReader(limit=2 * LINE_BYTES)
     pump = asyncio.create_task(_pump(running, feed), name="acp output")
-    client = BranchClient(attempt, allow=attempt.permission_mode not in _READS_ONLY)
+    client = BranchClient(attempt, allow=attempt.permission_mode not in READS_ONLY)
     connection: Any = ClientSideConnection(client, running.stdin, feed)
     asked = False
     outcome, failed = Outcome(), ""
@@ -72,7 +71,7 @@ async def run_acp(attempt: "Attempt", program: tuple[str, ...]) -> tuple[Outcome
 
 async def _begun(attempt: "Attempt", connection: Any) -> str:
     """Shake hands and open a session, the earlier one where it can; return its name."""
-    async with asyncio.timeout(HANDSHAKE_S):
+    async with asyncio.timeout(attempt.handshake_s):
         hello = await connection.initialize(
             protocol_version=PROTOCOL_VERSION,
             client_capabilities=schema.ClientCapabilities(

@@ -9,7 +9,7 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +34,15 @@ from bowerbird.providers.programs.leftovers import RUN_VARIABLE
 from bowerbird.providers.programs.outcome import Outcome, failure, shown_text, with_counted
 from bowerbird.providers.programs.program import IDLE_S, STDOUT_BYTES, Ended, RunLimits
 from bowerbird.providers.programs.relay.relay import Budget, PriceOf, Relay, Upstream
-from bowerbird.providers.programs.transports import Attempt, Fallback, over_acp, run_headless
+from bowerbird.providers.programs.transports import (
+    HANDSHAKE_S,
+    PATIENT_S,
+    READS_ONLY,
+    Attempt,
+    Fallback,
+    over_acp,
+    run_headless,
+)
 from bowerbird.providers.programs.vendors import Vendor
 from bowerbird.sandbox.run.doors import Door
 
@@ -166,7 +174,9 @@ async def _attempted(run: _Run, attempt: Attempt) -> tuple[Outcome, Ended]:
     if transport == "acp" and run.found.acp is not None and not run.ground.acp_failed(run.entry.name):
         try:
             run.progress.metadata["transport"] = "acp"
-            return await over_acp(attempt, run.found.acp)
+            alone = run.settings.transport == "acp" or run.found.headless is None
+            patience = PATIENT_S if alone else HANDSHAKE_S
+            return await over_acp(replace(attempt, handshake_s=patience), run.found.acp)
         except Fallback as failed:
             if attempt.relay is not None and attempt.relay.trouble is not None:
                 raise attempt.relay.trouble from failed
@@ -282,6 +292,7 @@ def _values(
     model = model_of(run.entry, run.settings, run.request)
     return {
         "model": model,
+        "codex_mode": "read-only" if run.settings.permission_mode in READS_ONLY else "agent-full-access",
         "model_line": f"model = {json.dumps(model)}\n" if model else "",  # of TOML
         "session": run.request.native_session_id if goes_on else None,
         "new_session": str(uuid.uuid4()),

@@ -23,6 +23,12 @@ if TYPE_CHECKING:
     from bowerbird.workspace import Branch
 
 
+HANDSHAKE_S, PATIENT_S = 10.0, 60.0
+"""Longest handshake over ACP: where headless takes its place then, and where nothing does."""
+READS_ONLY = ("plan", "read_only", "read-only", "deny")
+"""Values of `permission_mode` under which a program may look, and change nothing."""
+
+
 class Fallback(Exception):
     """ACP could not be begun; nothing was asked yet, so another transport may be."""
 
@@ -43,6 +49,7 @@ class Attempt:
     doors: tuple["Door", ...]
     emit: Callable[[AgentEvent], None]
     permission_mode: str | None = None
+    handshake_s: float = HANDSHAKE_S
 
 
 async def run_headless(attempt: Attempt, program: tuple[str, ...]) -> tuple[Outcome, Ended]:

@@ -105,9 +105,13 @@ VENDORS: Mapping[str, Vendor] = {
         fresh=("exec", *_CODEX, "-"),
         resume=("exec", "resume", *_CODEX, "{session}", "-"),
         env={"CODEX_HOME": "{home}/.codex", "RELAY_TOKEN": "{token}"},
-        acp_env={"OPENAI_API_KEY": "{token}", "CODEX_API_KEY": "{token}", "OPENAI_BASE_URL": "{url}"},
+        acp_env={
+            "OPENAI_API_KEY": "{token}", "CODEX_API_KEY": "{token}", "OPENAI_BASE_URL": "{url}",
+            "INITIAL_AGENT_MODE": "{codex_mode}",  # its own sandbox cannot nest; ours holds
+        },
         files={
-            ".codex/config.toml": '{model_line}model_provider = "relay"\n[model_providers.relay]\nname = "relay"\n'
+            ".codex/config.toml": '{model_line}model_provider = "relay"\n'
+            '[model_providers.relay]\nname = "relay"\n'
             'base_url = "{url}"\nenv_key = "RELAY_TOKEN"\nwire_api = "responses"\n',
             ".codex/.keep": "",
         },
