@@ -12,6 +12,13 @@ from support.live_server import LiveServer, live_server
 from support.mcp_clients import Era, http_client, token
 from support.patience import HANG_S
 
+from bowerbird.providers.programs.finding import installed_bin
+
+CLAUDE = """#!/bin/sh
+if [ "$1" = --version ]; then echo "2.1.0 (Claude Code)"; exit 0; fi
+cat > made.txt
+echo '{"type":"result","is_error":false,"result":"made","session_id":"s"}'
+"""
 WAIT = min(HANG_S, 600.0)
 
 
@@ -65,6 +72,22 @@ async def test_a_change_is_made_looked_at_landed_and_taken_back(server: LiveServ
         undone = await call(client, "landing_undo", landing_id=landed["landing_id"])
         assert undone["status"] == "success"
         assert not file.exists()
+
+
+async def test_the_session_of_an_agent_names_its_changes(server: LiveServer, tmp_path: Path) -> None:
+    """PT-6: `branch_diff` takes the `session_id` of `execute_agent`; another user's is not found."""
+    program = installed_bin(tmp_path / "data") / "claude"
+    program.parent.mkdir(parents=True)
+    program.write_text(CLAUDE)
+    program.chmod(0o755)
+    async with http_client(server, headers=await token(server, "a")) as client:
+        ran = await call(client, "execute_agent", agent_name="claude_code", prompt="write it")
+        assert ran["status"] == "success" and ran["session_id"].startswith("sess_"), ran
+        seen = await call(client, "branch_diff", thread_id=ran["session_id"])
+        assert [row["path"] for row in seen["summary"]] == ["/made.txt"] and "+write it" in seen["diff"]
+    async with http_client(server, headers=await token(server, "b")) as other:
+        refused = await call(other, "branch_diff", thread_id=ran["session_id"])
+        assert refused["status"] == "error" and "not found" in refused["message"]
 
 
 async def test_a_stale_snapshot_lands_and_discards_nothing(server: LiveServer, tmp_path: Path) -> None:

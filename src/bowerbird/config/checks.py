@@ -114,12 +114,14 @@ def _agents(settings: Settings) -> Iterator[Finding]:
     elsewhere = {settings.provider.name, *(tier.name for tier in settings.model_router.tiers.values())}
     known = sorted({*AGENT_NAMES, *PRESETS, *elsewhere})
     for name, entry in settings.providers.entries.items():
-        if name not in known and not entry.base_url:
+        if name not in known and not entry.base_url and not entry.command:
             yield _error(
                 f"providers.{name}",
-                f"is no provider and no agent{_meant(name, known)}; one of your own needs a base_url",
+                f"is no provider and no agent{_meant(name, known)}; "
+                "one of your own needs a base_url, or a command",
             )
-    own = [name for name, entry in settings.providers.entries.items() if entry.base_url and entry.model]
+    entries = settings.providers.entries.items()
+    own = [name for name, entry in entries if entry.command or (entry.base_url and entry.model)]
     for name in settings.providers.enabled or ():
         if name not in AGENT_NAMES and name not in own:
             yield _error(

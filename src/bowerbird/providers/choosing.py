@@ -38,9 +38,13 @@ def offered(providers: ProvidersSection) -> tuple[CatalogueEntry, ...]:
 
 
 def _added(providers: ProvidersSection) -> Iterator[CatalogueEntry]:
-    """Yield an agent for each OpenAI-compatible server of one's own with a model (PR-1)."""
+    """Yield an agent for each program of one's own, and each OpenAI-compatible server with a model (PR-1)."""
     for name, settings in providers.entries.items():
-        if name not in CATALOGUE and name not in PRESETS and settings.base_url and settings.model:
+        if name in CATALOGUE or name in PRESETS:
+            continue
+        if settings.command:
+            yield _program(name, settings)
+        elif settings.base_url and settings.model:
             yield CatalogueEntry(
                 name,
                 name,
@@ -51,6 +55,21 @@ def _added(providers: ProvidersSection) -> Iterator[CatalogueEntry]:
                 wire="chat",
                 core=False,
             )
+
+
+def _program(name: str, settings: ProviderEntry) -> CatalogueEntry:
+    """Return the entry of a program of one's own; with `transport: acp` it is spoken to over ACP."""
+    return CatalogueEntry(
+        name,
+        name,
+        "cli",
+        f"A program that settings name (providers.{name}), on a branch of the workspace.",
+        CATALOGUE["aider"].capabilities,
+        CATALOGUE["aider"].timeout_s,
+        programs=(name,),
+        acp=(name,) if settings.transport == "acp" else (),
+        core=False,
+    )
 
 
 def model_of(

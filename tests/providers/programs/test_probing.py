@@ -1,12 +1,15 @@
 """PR-6, PR-7, PR-28: what a probe of a program finds out without asking a model."""
 
+import asyncio
 import json
+import time
 from pathlib import Path
 
 import pytest
 from support.agent_programs import Stage
 from support.patience import patience
 
+from bowerbird.providers.catalogue import CATALOGUE
 from bowerbird.providers.programs import probing
 from bowerbird.providers.programs.probing import oldest_node
 
@@ -36,6 +39,36 @@ async def test_a_probe_names_what_is_missing(on_stage: Stage):
     directory.mkdir(exist_ok=True)
     gone = await on_stage.agent(command=str(directory)).probe()
     assert gone.status == "unavailable" and "CLAUDE_CODE_COMMAND" in gone.detail
+
+
+async def test_every_program_is_named_whatever_became_of_it(
+    on_stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """PR-8, acceptance 1, issue 16's must-show 7: missing, hanging at `--version`, printing rubbish, a directory."""
+    monkeypatch.setattr(probing, "VERSION_S", 1.0)
+    (tmp_path / "folder").mkdir()
+    commands = {
+        "missing": str(tmp_path / "nothing"),
+        "hangs": str(on_stage.program("hangs", "time.sleep(600)")),
+        "rubbish": str(on_stage.program("rubbish", "sys.stdout.buffer.write(os.urandom(1 << 16))")),
+        "folder": str(tmp_path / "folder"),
+    }
+    names = [name for name, entry in CATALOGUE.items() if entry.type == "cli"]
+    settings = {
+        f"{how} of {name}": on_stage.agent(name, command=command)
+        for name in names
+        for how, command in commands.items()
+    }
+    began = time.monotonic()
+    probes = dict(
+        zip(settings, await asyncio.gather(*(agent.probe() for agent in settings.values())), strict=True)
+    )
+    assert time.monotonic() - began < patience(12)
+    assert [probe.name for probe in probes.values()] == [name for name in names for _ in commands]
+    for case, probe in probes.items():
+        usable = case.split()[0] in ("hangs", "rubbish")
+        assert probe.status == ("operative" if usable else "unavailable"), (case, probe)
+        assert usable or "COMMAND" in probe.detail, (case, probe)
 
 
 async def test_the_editor_is_not_every_code(on_stage: Stage):

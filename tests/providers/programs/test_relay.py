@@ -187,9 +187,9 @@ async def test_a_relay_serves_a_program_that_is_started_again_and_leaves_nothing
         first = socket.socket(socket.AF_UNIX)
         first.bind(str(tmp_path / "first"))
         await relay.serve(first)
-        async with served(relay, tmp_path) as near:
-            async with near.get("/x", headers={"x-api-key": relay.token}) as answer:
-                assert answer.status == 200
+        key = {"x-api-key": relay.token}
+        async with served(relay, tmp_path) as near, near.get("/x", headers=key) as answer:
+            assert answer.status == 200
         gc.collect()  # an unclosed connection would be an error here
         assert relay.calls == 1
 

@@ -4,13 +4,16 @@ import asyncio
 import hashlib
 import json
 import time
+from pathlib import Path
 
 import pytest
 from support.abuse import pids_with
 from support.agent_programs import FILES, KEY, Stage, stage
 from support.patience import HANG_S, patience
 
+from bowerbird.config.sections.agent import ProvidersSection
 from bowerbird.core.errors import InvalidArgument
+from bowerbird.providers.choosing import offered, settings_of
 from bowerbird.providers.contract.types import (
     AgentCapabilities,
     AgentEvent,
@@ -18,6 +21,7 @@ from bowerbird.providers.contract.types import (
     BranchRef,
     MemoryLog,
 )
+from bowerbird.providers.programs.agent import program_agent
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -255,3 +259,53 @@ async def test_the_copy_tier_runs_what_needs_no_network_and_refuses_the_rest(tmp
         assert (answer.content, answer.error) == ("done", None)
         assert answer.changes is not None and answer.changes.written == ("a",)
         assert not pids_with(word)
+
+
+async def test_login_files_are_copied_into_a_new_home_and_that_is_said(
+    on_stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """PR-22: `auth: home` copies the named files and no other; probe and run say so; the user's stay as they are."""
+    mine = tmp_path / ".claude"
+    mine.mkdir()
+    (mine / ".credentials.json").write_text("a login")
+    (mine / "history.jsonl").write_text("private")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    looks = (
+        "h = os.environ['HOME']; f = h + '/.claude/.credentials.json'; said = open(f).read(); "
+        "open(f, 'w').write('renewed'); "
+        "result(json.dumps([said, oct(os.stat(f).st_mode & 0o777), sorted(os.listdir(h + '/.claude'))]))"
+    )
+    home = {"auth": "home", "api_key": None, "base_url": None}
+    on_stage.program("claude", looks)
+    agent = on_stage.agent(**home)
+    assert "login files" in (await agent.probe()).detail
+    answer = await agent.execute(AgentRequest("go", session_id="at-home", max_tokens=5, max_cost=1.0))
+    assert answer.success, answer.error
+    assert json.loads(answer.content) == ["a login", "0o600", [".credentials.json"]]
+    assert answer.metadata["login_files"] == [".claude/.credentials.json"]
+    assert answer.metadata["ignored"] == ["max_tokens", "max_cost"], "no relay holds them"
+    assert (mine / ".credentials.json").read_text() == "a login"
+    again = await agent.execute(AgentRequest("go", session_id="at-home"))
+    assert json.loads(again.content)[0] == "renewed", "the session's own home goes on"
+
+
+async def test_a_program_of_ones_own_is_an_agent(on_stage: Stage):
+    """PR-1: named by settings alone; its key stays outside, and what its variables name is put in."""
+    body = "t = sys.stdin.read(); open('own.txt', 'w').write(t); print('mine', os.environ['KEY'], os.environ['AT'])"
+    command = on_stage.program("my-agent", body)
+    section = ProvidersSection.model_validate({
+        "mine": {"command": f"{command} --quiet", "api_key": KEY, "base_url": "http://127.0.0.1:9/v1",
+                 "env": {"KEY": "{token}", "AT": "{url}"}},
+    })  # fmt: skip
+    (entry,) = [each for each in offered(section) if each.name == "mine"]
+    agent = program_agent(entry, settings_of(entry, section), on_stage.ground)
+    probe = await agent.probe()
+    assert (entry.type, probe.status) == ("cli", "operative"), probe
+    answer = await agent.execute(AgentRequest("do it"))
+    assert answer.success, answer.error
+    said = answer.content.split()
+    assert said[0] == "mine" and said[1].startswith("relay-") and said[2].startswith("http://127.0.0.1:")
+    assert answer.changes is not None and answer.changes.written == ("own.txt",)
+    gone = ProvidersSection.model_validate({"mine": {"command": "/nowhere/agent"}})
+    missing = await program_agent(entry, settings_of(entry, gone), on_stage.ground).probe()
+    assert missing.status == "unavailable" and "providers.mine.command" in missing.detail

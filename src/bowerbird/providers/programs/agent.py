@@ -29,7 +29,7 @@ from bowerbird.providers.outcomes import answered, failed, lacking
 from bowerbird.providers.programs.ground import ProgramGround
 from bowerbird.providers.programs.probing import probe_program
 from bowerbird.providers.programs.run import Progress, run_program
-from bowerbird.providers.programs.vendors import VENDORS, Vendor
+from bowerbird.providers.programs.vendors import VENDORS, Vendor, own_vendor
 from bowerbird.providers.secrecy import Masker
 
 Emit = Callable[[AgentEvent], None]
@@ -42,10 +42,11 @@ def program_agent(entry: CatalogueEntry, settings: ProviderEntry, ground: Progra
         settings: what settings say of it, with what it shares (`choosing.settings_of`).
         ground: shared by all program agents of a server.
 
-    Raises:
-        KeyError: nobody knows how this program is run.
+    One that is in no list of ours is run as `own_vendor` says.
     """
-    return ProgramAgent(entry, settings, ground, VENDORS[entry.name])
+    known = VENDORS.get(entry.name)
+    own = {name: value.reveal() for name, value in settings.env.items()} if known is None else {}
+    return ProgramAgent(entry, settings, ground, known or own_vendor(own))
 
 
 class ProgramAgent:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from bowerbird.config.sections.agent import ProviderEntry
 from bowerbird.core.threads import to_thread
 from bowerbird.core.usage import Usage
-from bowerbird.providers.catalogue import CatalogueEntry
+from bowerbird.providers.catalogue import CATALOGUE, CatalogueEntry
 from bowerbird.providers.choosing import model_of
 from bowerbird.providers.contract.errors import (
     AgentAuthError,
@@ -309,7 +309,8 @@ def _values(
 def _environment(
     run: _Run, sandbox: "BranchSandbox", home: str, name: str, proxy: str | None
 ) -> dict[str, str]:
-    own = {key: value.reveal() for key, value in run.settings.env.items()}
+    listed = run.entry.name in CATALOGUE  # another's are the vendor's: filled in by `launch`
+    own = {key: value.reveal() for key, value in run.settings.env.items()} if listed else {}
     base = base_environment(sandbox.request(["true"]).env, home, own)
     proxies = (
         dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), proxy) if proxy else {}

@@ -60,6 +60,16 @@ class Vendor:
     auth_method: str | None = None
 
 
+def own_vendor(env: Mapping[str, str]) -> Vendor:
+    """Return how a program of one's own is run: the prompt on standard input, what it prints is the answer.
+
+    Args:
+        env: its variables as settings have them; `{url}`, `{token}`, `{model}`, `{home}` are put in, so
+            that the key of `providers.NAME.api_key` stays outside its sandbox.
+    """
+    return Vendor(PlainText, fresh=(), env=env)
+
+
 _MODEL = ("--model", "{model}")
 _CLAUDE = (
     "--bare", "-p", "--output-format", "stream-json", "--verbose", "--permission-mode", "acceptEdits",
@@ -128,6 +138,7 @@ VENDORS: Mapping[str, Vendor] = {
             "GEMINI_API_KEY": "{token}", "GOOGLE_GEMINI_BASE_URL": "{origin}",
             "GEMINI_CLI_TRUST_WORKSPACE": "true",
         },
+        acp_env={"GEMINI_MODEL": "{model}"},
         files={
             ".gemini/settings.json": '{"security":{"auth":{"selectedType":"gemini-api-key"}},'
             '"general":{"disableAutoUpdate":true,"enableAutoUpdate":false},'
