@@ -10,7 +10,7 @@ from support.agent_programs import Stage
 from support.patience import patience
 
 from bowerbird.providers.catalogue import CATALOGUE
-from bowerbird.providers.programs import probing
+from bowerbird.providers.programs import greeting, probing
 from bowerbird.providers.programs.probing import oldest_node
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -69,6 +69,36 @@ async def test_every_program_is_named_whatever_became_of_it(
         usable = case.split()[0] in ("hangs", "rubbish")
         assert probe.status == ("operative" if usable else "unavailable"), (case, probe)
         assert usable or "COMMAND" in probe.detail, (case, probe)
+
+
+SPEAKS = """
+for line in sys.stdin:
+    print("a stray line")
+    print(json.dumps({"jsonrpc": "2.0", "id": json.loads(line)["id"], "result": {"protocolVersion": 1}}), flush=True)
+"""
+
+
+async def test_a_live_probe_greets_the_program_and_looks_for_its_login(
+    on_stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """PR-6: `initialize` over ACP, without a session; `auth: home` without a login file is `key_missing`."""
+    monkeypatch.setattr(greeting, "GREETING_S", patience(5.0))
+    on_stage.program("claude", "print('claude 9.8.7')")
+    on_stage.program("claude-agent-acp", SPEAKS)
+    either = on_stage.agent(transport="auto")
+    assert "answers over ACP" in (await either.probe(live=True)).detail
+    assert "answers over ACP" not in (await either.probe()).detail
+    on_stage.program("claude-agent-acp", "sys.exit(3)")
+    probe = await either.probe(live=True)
+    assert probe.status == "operative" and "headless is used" in probe.detail
+    only = await on_stage.agent(transport="acp").probe(live=True)
+    assert only.status == "unreachable" and "ended without an answer" in only.detail, only
+    monkeypatch.setenv("HOME", str(tmp_path))
+    home = on_stage.agent(auth="home", api_key=None, base_url=None)
+    assert (await home.probe()).status == "operative"
+    missing = await home.probe(live=True)
+    assert missing.status == "key_missing" and "not signed in" in missing.detail
+    (on_stage.place / "data/agents/bin/claude-agent-acp").unlink()
 
 
 async def test_the_editor_is_not_every_code(on_stage: Stage):

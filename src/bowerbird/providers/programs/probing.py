@@ -19,7 +19,8 @@ from bowerbird.core.timestamps import now_iso
 from bowerbird.providers.catalogue import CatalogueEntry
 from bowerbird.providers.contract.errors import AgentAuthError, AgentError
 from bowerbird.providers.contract.types import AgentProbe, ProbeStatus
-from bowerbird.providers.programs.finding import find_programs, search_path
+from bowerbird.providers.programs.finding import Programs, find_programs, search_path
+from bowerbird.providers.programs.greeting import greeted
 from bowerbird.providers.programs.ground import ProgramGround
 from bowerbird.providers.programs.readers.lines import sub, text_of, value_of
 from bowerbird.providers.programs.run import auth_of
@@ -57,12 +58,40 @@ async def probe_program(
                 detail = f"{words[0]}, {via}; {how.get(auth, 'no key of Bowerbird')}" + (
                     "" if version else "; version unknown"
                 )
+                if live:
+                    status, detail = await _lived(entry, settings, vendor, found, auth, path, detail)
     except AgentAuthError as error:
         status, detail = "key_missing", str(error)
     except (AgentError, BowerbirdError, OSError) as error:
         status, detail = "unavailable", f"{type(error).__name__}: {error}"
     took_ms = round((time.monotonic() - started) * 1000, 1)
     return AgentProbe(entry.name, status, detail, took_ms, version, now_iso())
+
+
+async def _lived(
+    entry: CatalogueEntry,
+    settings: ProviderEntry,
+    vendor: Vendor,
+    found: Programs,
+    auth: str,
+    path: str,
+    detail: str,
+) -> tuple[ProbeStatus, str]:
+    """Return status and detail once a login was looked for, and ACP was tried."""
+    if auth == "home" and not await to_thread(_is_signed_in, vendor):
+        return "key_missing", f"{entry.name} is not signed in; {vendor.sign_in}"
+    if found.acp is None:
+        return "operative", detail
+    trouble = await greeted(found.acp, path)
+    if not trouble:
+        return "operative", f"{detail}; it answers over ACP"
+    if found.headless is None or settings.transport == "acp":
+        return "unreachable", f"{found.acp[0]} cannot be used over ACP: {trouble}"
+    return "operative", f"{detail}; headless is used, since over ACP {trouble}"
+
+
+def _is_signed_in(vendor: Vendor) -> bool:
+    return any((Path.home() / name).is_file() for name in vendor.login_files)
 
 
 _versions: dict[tuple[str, int, int], tuple[float, str]] = {}
