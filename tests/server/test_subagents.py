@@ -51,7 +51,7 @@ async def test_subagents_are_listed_and_shown_with_patch_and_transcript(live: Li
     first, second = (await live.http.get(base)).json()
     assert list(first) == [
         "handle", "session", "parent_branch", "fork", "snapshot", "task", "agent_type", "state", "result",
-        "error", "usage", "depth", "created", "ended",
+        "error", "usage", "depth", "created", "ended", "agent",
     ]  # fmt: skip
     assert [first["handle"], second["handle"]] == ["subagent_0", "subagent_1"]
     assert (first["state"], first["result"]) == ("finished", "red is there")
@@ -299,7 +299,7 @@ async def test_a_tournament_is_begun_watched_and_its_winner_merged(judged: LiveS
     assert [row["handle"] for row in shown["ranking"]] == ["subagent_1", "subagent_0"]
     assert list(shown["ranking"][0]) == [
         "handle", "rank", "status", "passed", "failed", "checks", "files", "added", "removed", "touched_checks",
-        "cost", "tokens", "seconds", "error",
+        "cost", "tokens", "seconds", "error", "agent",
     ]  # fmt: skip
     assert shown["merged"]["written"] == ["/right.txt"]
     branch = await judged.sessions.branch(conversation)

@@ -60,13 +60,14 @@ def test_a_winner_completed_and_passed_everything(given: list[Attempt]) -> None:
 
 
 def test_a_row_has_what_people_judge_by() -> None:
-    """DE-24: the keys of `ranking`."""
+    """DE-24, PR-39: the keys of `ranking`."""
     made = row(Attempt(number=2, completed=True, checks=checked(0, 1), cost=0.5), 1)
     assert list(made) == [
         "handle", "rank", "status", "passed", "failed", "checks", "files", "added", "removed",
-        "touched_checks", "cost", "tokens", "seconds", "error",
+        "touched_checks", "cost", "tokens", "seconds", "error", "agent",
     ]  # fmt: skip
     assert (made["handle"], made["passed"], made["failed"]) == ("subagent_2", 1, 1)
+    assert made["agent"] == "self"
     assert list(made["checks"][0]) == ["command", "exit_code", "seconds", "output_tail", "baseline_failed"]
 
 

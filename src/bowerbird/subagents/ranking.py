@@ -77,7 +77,6 @@ def row(attempt: Attempt, rank: int) -> dict[str, Any]:
     """Return one row of the result's `ranking`; ranks count from 1."""
     return {
         "handle": handle_of(attempt.number),
-        "agent": attempt.agent,
         "rank": rank,
         "status": "completed" if attempt.completed else "failed",
         "passed": attempt.passed,
@@ -91,4 +90,5 @@ def row(attempt: Attempt, rank: int) -> dict[str, Any]:
         "tokens": attempt.tokens,
         "seconds": attempt.seconds,
         "error": attempt.error,
+        "agent": attempt.agent,
     }

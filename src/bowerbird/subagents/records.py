@@ -97,7 +97,6 @@ class Child:
             "snapshot": self.snapshot,
             "task": self.task,
             "agent_type": self.agent_type,
-            "agent": self.provider or SELF,
             "state": self.state,
             "result": self.result,
             "error": self.error,
@@ -105,6 +104,7 @@ class Child:
             "depth": self.depth,
             "created": self.created,
             "ended": self.ended,
+            "agent": self.provider or SELF,
         }
 
 
