@@ -1,6 +1,6 @@
 """Runs in one session take their turns, in this process and among all that share the records (PR-33).
 
-Here: waiting for a turn, keeping it while a run lasts. Not here: the row (`store/rows/provider_turns.py`).
+Here: waiting for a turn, keeping it while a run lasts. Not here: the row (`store/rows/providers.py`).
 """
 
 import asyncio
@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator
 
 from bowerbird.core.errors import StoreError
 from bowerbird.store.rows.leases import this_executor
-from bowerbird.store.rows.provider_turns import leave_turn, take_turn
+from bowerbird.store.rows.providers import leave_turn, take_turn
 from bowerbird.store.store import Store
 
 TERM_S = 30

@@ -1,6 +1,6 @@
 """Rows of `provider_sessions` and `provider_messages`: who talked with which agent (PR-30 … PR-33).
 
-Here: reading and writing those rows inside a given transaction. Not here: running an agent, who may ask
+Here: reading and writing those rows inside a given transaction, and who runs an agent in a session now. Not here: running an agent, who may ask
 (`providers/sessions.py`).
 """
 
@@ -12,9 +12,12 @@ from sqlalchemy import Connection, RowMapping, select
 
 from bowerbird.core.forms import decode
 from bowerbird.core.timestamps import now_iso
+from bowerbird.store.rows.leases import Executor, is_dead
+from bowerbird.store.sql.clock import DbNow
 from bowerbird.store.sql.provider_tables import provider_messages, provider_sessions
 
 INTERRUPTED = "interrupted"
+_TURN = "turn"  # in a session's metadata: who runs an agent in it
 
 
 class ProviderSessionRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -143,6 +146,48 @@ def forget_thread(connection: Connection, thread_id: str) -> None:
     connection.execute(
         table.update().where(table.c.thread_id == thread_id).values(thread_id=None, branch_id=None)
     )
+
+
+def take_turn(connection: Connection, session_id: str, who: Executor, ttl_s: int) -> bool:
+    """Take or lengthen the turn in a session; False while another living run has it (PR-33).
+
+    It ends by the database's clock: a process that died without leaving holds up nobody of this machine, and
+    others no longer than `ttl_s` seconds.
+    """
+    known = _held_metadata(connection, session_id)
+    now = str(connection.scalar(select(DbNow())))
+    if known is None or _is_anothers(known.get(_TURN), who, now):
+        return False
+    until = str(connection.scalar(select(DbNow(ttl_s))))
+    held = {"id": who.executor_id, "host": who.host, "pid": who.pid, "until": until}
+    _put(connection, session_id, {**known, _TURN: held})
+    return True
+
+
+def leave_turn(connection: Connection, session_id: str, who: Executor) -> None:
+    """Give the turn back, if it is still ours."""
+    known = _held_metadata(connection, session_id)
+    held: dict[str, Any] | None = known.get(_TURN) if known is not None else None
+    if known is not None and held is not None and held["id"] == who.executor_id:
+        _put(connection, session_id, {key: value for key, value in known.items() if key != _TURN})
+
+
+def _is_anothers(held: dict[str, Any] | None, who: Executor, now: str) -> bool:
+    if held is None or held["id"] == who.executor_id or held["until"] <= now:
+        return False
+    return not is_dead(Executor(held["id"], held["host"], held["pid"], "", ""))
+
+
+def _held_metadata(connection: Connection, session_id: str) -> dict[str, Any] | None:
+    query = select(provider_sessions.c.metadata).where(provider_sessions.c.session_id == session_id)
+    text = connection.scalar(query.with_for_update())
+    return None if text is None else decode(text or "{}")
+
+
+def _put(connection: Connection, session_id: str, known: dict[str, Any]) -> None:
+    here = provider_sessions.c.session_id == session_id
+    text = msgspec.json.encode(known).decode()
+    connection.execute(provider_sessions.update().where(here).values(metadata=text))
 
 
 def _read(row: RowMapping) -> dict[str, Any]:
