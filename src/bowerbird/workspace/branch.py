@@ -20,15 +20,14 @@ from bowerbird.workspace.git.arrival import Bringing, has_new_commits
 from bowerbird.workspace.git.committing import Committing
 from bowerbird.workspace.git.landed_history import Commits
 from bowerbird.workspace.git.repository import is_in_git
-from bowerbird.workspace.git.shown_repository import follow_git, show_git
 from bowerbird.workspace.history.branch_journal import step_to
 from bowerbird.workspace.history.history import Snapshot
-from bowerbird.workspace.landing.apply import said_plainly
 from bowerbird.workspace.landing.landed_paths import LandedPaths, follow
 from bowerbird.workspace.landing.landing import LandingContext, LandRequest, land, plan_landing
 from bowerbird.workspace.landing.landings import Landing
 from bowerbird.workspace.landing.plan import plan_id, shown_plan
 from bowerbird.workspace.landing.progress import Told
+from bowerbird.workspace.landing.refusals import said_plainly
 from bowerbird.workspace.policy import Policy, policy_of
 from bowerbird.workspace.process_view import ProcessView
 from bowerbird.workspace.registry.state import BranchState
@@ -163,6 +162,8 @@ class Branch(BranchFiles, ChangesOfBranch):
     def show_git(self) -> None:
         """Give the branch a git directory where the workspace's repository lies outside of it."""
         if not self._is_held():
+            from bowerbird.workspace.git.shown_repository import show_git
+
             show_git(self._state, self._history)
 
     def rollback(self, mark: str) -> None:
@@ -244,6 +245,8 @@ class Branch(BranchFiles, ChangesOfBranch):
         if root is None or self._is_held() or not (git or landed.read()):
             return []
         with state.writing() as stack, Beneath(root) as tree:
+            from bowerbird.workspace.git.shown_repository import follow_git
+
             followed = follow(stack, self._history(), landed, tree)
             followed += follow_git(state, self._history(), self._divided().changes, tree) if git else []
             return [shown(path) for path in followed]

@@ -6,11 +6,11 @@ Here: those calls. Not here: how they work (`tree/changes.py`, `compare/diff.py`
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bowerbird.core.errors import InvalidArgument
 from bowerbird.workspace.compare.diff import PathPatch, branch_diff, path_patches, unified_patch
 from bowerbird.workspace.compare.results import Changes, Diff, Exported, folded_rows
-from bowerbird.workspace.export import Format, export_branch
 from bowerbird.workspace.files.earlier import look
 from bowerbird.workspace.find.browsing import Browse
 from bowerbird.workspace.find.gitignored import GitIgnored
@@ -26,6 +26,9 @@ from bowerbird.workspace.registry.taint import tainted_paths
 from bowerbird.workspace.shared import Shared
 from bowerbird.workspace.tree.changes import Change, Divided, changes_since, divided, select
 from bowerbird.workspace.tree.paths import PathInput, chosen_path, shown
+
+if TYPE_CHECKING:
+    from bowerbird.workspace.export import Format
 
 
 class ChangesOfBranch:
@@ -92,12 +95,14 @@ class ChangesOfBranch:
         """Return `unified` path by path; each patch is made when it is asked for."""
         return path_patches(self._selected(paths, None), 3)
 
-    def export(self, to: str | Path, format: Format = "patch") -> Exported:  # noqa: A002 -- WS-39's name
+    def export(self, to: str | Path, format: "Format" = "patch") -> Exported:  # noqa: A002 -- WS-39's name
         """Write the changes (`patch`, `tar`) or the whole view (`dir`) to `to`.
 
         Raises:
             Exists: the directory is not empty.
         """
+        from bowerbird.workspace.export import export_branch
+
         return export_branch(self._state.reading(), files_of(pending(self._state)), Path(to), format)
 
     @property

@@ -7,8 +7,6 @@ Not here: decisions (`compare/merge.py`, `tree/threeway.py`), layers of one bran
 from collections.abc import Collection, Sequence
 
 from bowerbird.core.errors import NotFound, NotRelated
-from bowerbird.workspace.carry_pending import carry as carry_over
-from bowerbird.workspace.carry_pending import pending_at
 from bowerbird.workspace.compare.merge import (
     MergeMemory,
     MergeResult,
@@ -18,7 +16,6 @@ from bowerbird.workspace.compare.merge import (
     plan_merge,
     since_last_merge,
 )
-from bowerbird.workspace.git.merged_git import with_history
 from bowerbird.workspace.history.branch_journal import Step
 from bowerbird.workspace.history.history import History
 from bowerbird.workspace.registry.registry import BranchRegistry
@@ -89,6 +86,9 @@ def fork(
             root=state.workspace,
         )
         if carry:
+            from bowerbird.workspace.carry_pending import carry as carry_over
+            from bowerbird.workspace.carry_pending import pending_at
+
             changes = pending_at(state, point, below)
             carry_over(child, history_of(child, registry), changes, tainted_paths(state))
         return child
@@ -123,6 +123,8 @@ def merge(
         changes = pending(child)
         entry_at = _EntriesAt(child_history)
         with parent.writing() as stack:
+            from bowerbird.workspace.git.merged_git import with_history
+
             memory = MergeMemory(parent.directory, parent.manifest)
             theirs_of = ours_of(theirs.below_open_view)  # frozen a moment ago
             changes = since_last_merge(changes, memory.snapshots(child.id), entry_at, theirs_of)

@@ -13,10 +13,10 @@ from bowerbird.workspace.branch import Branch
 from bowerbird.workspace.find.browsing import Browse
 from bowerbird.workspace.fork_and_merge import forget_snapshots
 from bowerbird.workspace.git.landed_history import HistoryRules
-from bowerbird.workspace.landing.apply import said_plainly
 from bowerbird.workspace.landing.fix import Fix
 from bowerbird.workspace.landing.landings import Landing, Landings
 from bowerbird.workspace.landing.progress import Told
+from bowerbird.workspace.landing.refusals import said_plainly
 from bowerbird.workspace.marks.flags import FlagRules
 from bowerbird.workspace.policy import policy_of
 from bowerbird.workspace.registry.limits import WorkspaceLimits

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from bowerbird.core.errors import WorkspaceError
 from bowerbird.workspace.find.python_search import PythonSearch
 from bowerbird.workspace.find.ripgrep import Ripgrep, find_ripgrep
-from bowerbird.workspace.find.text import HEAD, is_binary
 from bowerbird.workspace.find.walk import Found
 from bowerbird.workspace.tree import presence
 from bowerbird.workspace.tree.merged_view import MergedView, open_regular
@@ -133,6 +132,8 @@ def _unsearchable(view: MergedView, path: str, entry: Entry | None) -> str | Non
     except (OSError, WorkspaceError):
         return "cannot be read"
     try:
+        from bowerbird.workspace.find.text import HEAD, is_binary
+
         return "binary" if is_binary(os.pread(fd, HEAD, 0)) else None
     except OSError:
         return "cannot be read"

@@ -11,7 +11,7 @@ import os
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -21,7 +21,7 @@ from bowerbird.workspace.compare.diff import diff_of
 from bowerbird.workspace.compare.results import Diff
 from bowerbird.workspace.git.committing import Committing
 from bowerbird.workspace.git.landed_history import LandedCommit, LandedHistory, note_commit, read_history
-from bowerbird.workspace.landing.apply import Checkpoint, no_checkpoint, said_plainly
+from bowerbird.workspace.landing.checkpoints import Checkpoint, no_checkpoint
 from bowerbird.workspace.landing.fix import Fix, fix
 from bowerbird.workspace.landing.lock import workspace_lock
 from bowerbird.workspace.landing.progress import Told
@@ -33,13 +33,16 @@ from bowerbird.workspace.landing.record import (
     Refused,
     State,
 )
-from bowerbird.workspace.landing.undo import UndoRequest, undo
+from bowerbird.workspace.landing.refusals import said_plainly
 from bowerbird.workspace.landing.unfinished import REMOVED, Unfinished, all_folders, held, settle_of
 from bowerbird.workspace.marks.flags import FlagRules
 from bowerbird.workspace.registry.registry import BranchRegistry
 from bowerbird.workspace.tree import presence
 from bowerbird.workspace.tree.changes import Change
 from bowerbird.workspace.tree.real_directory import Beneath
+
+if TYPE_CHECKING:
+    from bowerbird.workspace.landing.undo import UndoRequest
 
 KEPT_LANDINGS = 100
 KEPT_BYTES = 2 * 1024**3
@@ -269,14 +272,18 @@ class Landings:
         commit: Committing | None = None,
     ) -> Landing:
         """See `Landing.undo`; paths are virtual or relative."""
+        from bowerbird.workspace.landing.undo import UndoRequest
+
         given = None if paths is None else tuple("/" + path.strip("/").removeprefix("./") for path in paths)
         request = UndoRequest(given, None if hunks is None else tuple(hunks), force, actor, door, commit)
         with said_plainly():
             return self._undo(landing, request, told)
 
-    def _undo(self, landing: str, request: UndoRequest, told: Told | None) -> Landing:
+    def _undo(self, landing: str, request: "UndoRequest", told: Told | None) -> Landing:
         folder = self.find(landing).folder
         with self._registry.borrowed(folder.path.parent.parent) as state, state.writing() as stack:
+            from bowerbird.workspace.landing.undo import undo
+
             if state.workspace is None:
                 raise InvalidWorkspace("the branch of this landing has no workspace")
             record, target = undo(folder, state.workspace, request, stack, self.checkpoint, told)

@@ -16,7 +16,6 @@ from bowerbird.workspace.landing.landed_paths import LandedPaths
 from bowerbird.workspace.landing.landing import settler, with_history
 from bowerbird.workspace.landing.lock import workspace_lock
 from bowerbird.workspace.landing.record import LandingFolder, LandingRecord
-from bowerbird.workspace.landing.undo import undo_settler
 from bowerbird.workspace.registry.registry import BranchRegistry
 from bowerbird.workspace.tree import presence
 from bowerbird.workspace.tree.real_directory import Beneath
@@ -110,6 +109,8 @@ def settle_of(folder: LandingFolder, stack: Stack, tree: Beneath) -> Settle:
         return settle_nothing
     record = folder.record()
     if record.kind == "undo" and record.undoes is not None:
+        from bowerbird.workspace.landing.undo import undo_settler
+
         settle = undo_settler(stack, LandingFolder(folder.path.parent / record.undoes), folder, tree)
     else:
         settle = settler(stack, folder, LandedPaths(stack.directory), tree)
