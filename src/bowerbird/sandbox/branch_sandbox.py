@@ -18,7 +18,7 @@ from bowerbird.core.ids import new_id
 from bowerbird.core.threads import to_thread
 from bowerbird.sandbox.inside.bridge import PORT, PROXY_SOCKET
 from bowerbird.sandbox.network.network import BranchNetwork
-from bowerbird.sandbox.projection import OverlayProjection, Projection
+from bowerbird.sandbox.projection import Projection, projection_of
 from bowerbird.sandbox.run.command import (
     DEFAULT_TIMEOUT_S,
     CommandRequest,
@@ -28,6 +28,7 @@ from bowerbird.sandbox.run.command import (
     check_timeout,
 )
 from bowerbird.sandbox.run.doors import open_doors
+from bowerbird.sandbox.run.gauges import room_again
 from bowerbird.sandbox.run.profile import HostFacts, environment
 from bowerbird.sandbox.run.spill_files import prune_spills, spill_name
 from bowerbird.sandbox.run.status import Tier
@@ -60,7 +61,7 @@ class BranchSandbox:
         self._host = host
         self._view = view
         self._facts = facts
-        self._projection: Projection = _projection_of(tier)(host, view)
+        self._projection: Projection = projection_of(tier)(host, view)
         self.last_used = time.monotonic()
         self._preparing = asyncio.Lock()
         self._slots = asyncio.Semaphore(host.settings.commands)
@@ -148,15 +149,9 @@ class BranchSandbox:
                 f"network is {network!r}, the session has {self.network.mode!r}; only a person changes it"
             )
         request = self.request(
-            command,
-            cwd=cwd,
-            env=env,
-            stdin=stdin,
-            timeout=timeout,
-            configured_timeout=configured_timeout,
-            max_output_bytes=max_output_bytes,
-            separate=separate,
-        )
+            command, cwd=cwd, env=env, stdin=stdin, timeout=timeout, configured_timeout=configured_timeout,
+            max_output_bytes=max_output_bytes, separate=separate,
+        )  # fmt: skip
         async with self._slots:
             from bowerbird.sandbox.run.running import stop_when
 
@@ -253,11 +248,9 @@ class BranchSandbox:
             from bowerbird.sandbox.background import BackgroundRuns
 
             self._background = BackgroundRuns(
-                self,
-                self._view.directory / BACKGROUND_FILE,
-                most=self._host.settings.background,
-                on_end=self._tell_background,
-            )
+                self, self._view.directory / BACKGROUND_FILE,
+                most=self._host.settings.background, on_end=self._tell_background,
+            )  # fmt: skip
         return self._background
 
     def _inside(self, cwd: str) -> str:
@@ -344,8 +337,6 @@ class BranchSandbox:
                 to_thread(self._finish, started_ns, turn, call, last=last, spilled=running.spilled)
             )
             if captured is NOTHING_KEPT:
-                from bowerbird.sandbox.run.gauges import room_again
-
                 self._projection.close()  # its mount would keep the bytes of files that are deleted
                 await room_again(self._view.directory)
             return captured
@@ -376,22 +367,14 @@ class BranchSandbox:
             self._host.on_background(self._view.directory.name, run)
 
     def _record(self, request: CommandRequest, finished: "Finished", captured: "Captured") -> CommandResult:
-        from bowerbird.sandbox.run.branch_record import (
-            disk_note,
-            original_note,
-            record_of,
-            shared_memory_note,
-            stragglers_note,
-        )
+        from bowerbird.sandbox.run.branch_record import told_record
 
-        background = self._background.running if self._background is not None else ()
-        tier = self._projection.tier
-        notes = [stragglers_note(finished.ending, background), disk_note(finished, captured)]
-        if tier == "copy":
-            original = original_note(request, finished, self._view.workspace, self.root)
-            notes += [original, shared_memory_note(finished)]
-        notes += self._causes.notes(finished, tier, self.network.mode)
-        return record_of(request, finished, captured, tier=tier, network=self.network.mode, notes=notes)
+        return told_record(
+            request, finished, captured, tier=self._projection.tier, network=self.network.mode,
+            background=self._background.running if self._background is not None else (),
+            places=(self._view.workspace, self.root),
+            causes=self._causes,
+        )  # fmt: skip
 
     async def new_turn(self) -> None:
         """Show the next command what the user edited meanwhile; a view in use stays as it is."""
@@ -416,11 +399,3 @@ class BranchSandbox:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._idle.wait(), _SLOW_CLOSE_S)
         await self.cool_down()
-
-
-def _projection_of(tier: Tier) -> "Callable[[SandboxHost, ProcessView], Projection]":
-    if tier == "overlay":
-        return OverlayProjection
-    from bowerbird.sandbox.copy_projection import CopyProjection
-
-    return CopyProjection

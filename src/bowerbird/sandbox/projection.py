@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -272,3 +272,12 @@ class OverlayProjection:
             asyncio.get_running_loop().run_in_executor(None, self._view.remove_tmp, self._tmp)
         self._warm = self._tmp = None
         self._drop_mount()
+
+
+def projection_of(tier: Tier) -> "Callable[[SandboxHost, ProcessView], Projection]":
+    """Return what makes the projection of a tier."""
+    if tier == "overlay":
+        return OverlayProjection
+    from bowerbird.sandbox.copy_projection import CopyProjection
+
+    return CopyProjection

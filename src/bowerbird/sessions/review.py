@@ -16,8 +16,11 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from bowerbird.core.errors import InvalidArgument, LandingRefused, WorkspaceError
 from bowerbird.core.events import Notice
 from bowerbird.core.threads import in_thread, to_thread
+from bowerbird.sessions.branches.discard import discard_changes
 from bowerbird.sessions.branches.landing_checks import Finding, LandingChecks
+from bowerbird.sessions.inbox.comments import Remark, comment_text
 from bowerbird.sessions.live.hub import Live, Published
+from bowerbird.sessions.live.landing_watch import Told, watched
 from bowerbird.sessions.settings import SessionSettings
 from bowerbird.store.rows.owners import sessions_of_branches
 from bowerbird.store.rows.sessions import find_session, get_session
@@ -25,8 +28,6 @@ from bowerbird.store.rows.sessions import find_session, get_session
 if TYPE_CHECKING:
     from bowerbird.sessions.branches.branches import Branches
     from bowerbird.sessions.branches.landing_checks import Checking
-    from bowerbird.sessions.inbox.comments import Remark
-    from bowerbird.sessions.live.landing_watch import Told
     from bowerbird.sessions.parts import SessionPart
     from bowerbird.store.store import Store
     from bowerbird.workspace import Branch, Committing, Conflict, GitStory, Landing, LandingPlan
@@ -156,7 +157,7 @@ class Review:
         *,
         actor: str,
         door: str,
-        told: "Told | None" = None,
+        told: Told | None = None,
     ) -> "Landing":
         """Bring changes of a session into its directory, all or nothing; see `Branch.land`.
 
@@ -166,8 +167,6 @@ class Review:
         Raises:
             LandingRefused, Stale, InvalidWorkspace …: nothing changed. BranchBusy: a command writes them.
         """
-        from bowerbird.sessions.live.landing_watch import watched
-
         branch = await self._sessions.branch(thread_id)
         await self._branches.require_quiet(branch.id)
         row = await self._sessions.store.read(lambda c: get_session(c, thread_id))
@@ -242,7 +241,7 @@ class Review:
         force: bool = False,
         actor: str,
         door: str,
-        told: "Told | None" = None,
+        told: Told | None = None,
         commit: CommitWish | None = None,
     ) -> "Landing":
         """Take a landing back; see `Landing.undo`.
@@ -253,8 +252,6 @@ class Review:
         Raises:
             NotFound: there is no such landing. LandingRefused: files were edited since; nothing changed.
         """
-        from bowerbird.sessions.live.landing_watch import watched
-
         workspace = await self._branches.workspace(directory)
         some = None if paths is None else list(paths)
         parts = None if hunks is None else list(hunks)
@@ -310,8 +307,6 @@ class Review:
         if paths is not None:
             gone = Discarded(tuple(await in_thread(branch.revert, list(paths))))
         else:
-            from bowerbird.sessions.branches.discard import discard_changes
-
             changes = await in_thread(branch.changes)
             old = await discard_changes(self._sessions.store, self._branches, thread_id)
             gone = Discarded(changes.paths, old)
@@ -350,10 +345,8 @@ class Review:
         if self._checks is not None:
             await self._checks.stop(branch_id)
 
-    async def comment(self, thread_id: str, remarks: "Sequence[Remark]") -> str:
+    async def comment(self, thread_id: str, remarks: Sequence[Remark]) -> str:
         """Return the message that says remarks about changed lines; a door submits it as any other."""
-        from bowerbird.sessions.inbox.comments import comment_text
-
         return await comment_text(await self._sessions.branch(thread_id), remarks)
 
     async def aclose(self) -> None:
@@ -375,7 +368,7 @@ class Review:
         self._sessions.live.publish(Published(thread_id, None, None, Notice("landing", text)))
 
 
-def land_by_policy(branch: "Branch", told: "Told", thread_id: str) -> str | None:
+def land_by_policy(branch: "Branch", told: Told, thread_id: str) -> str | None:
     """Land everything that needs nobody's word; return what to tell people, None for nothing. Blocks."""
     if not branch.changes(ignored=False).paths and not branch.has_new_commits:
         return None

@@ -24,6 +24,7 @@ from bowerbird.sessions.inbox.answers import answer_body, check_decision, find_r
 from bowerbird.sessions.journal.audit_log import AuditLog
 from bowerbird.sessions.journal.history_cache import Recall
 from bowerbird.sessions.live.hub import InputMark, Live, Published, TurnMark
+from bowerbird.sessions.live.relay import Relay
 from bowerbird.sessions.lookup import Lookup
 from bowerbird.sessions.money_limits import Authority, permit_raise
 from bowerbird.sessions.parts import SessionPart
@@ -127,8 +128,6 @@ class SessionService(Reader):
         await self.keepers.start(self._context.audit, self._context.branches.look_after)
         await finish_deletions(self._context)
         if self.store.notices is not None and not self._relayed:
-            from bowerbird.sessions.live.relay import Relay
-
             self._relayed = True
             await Relay(self.store.notices, self.live).start()
         await self._dispatcher.start(self._drive)

@@ -11,12 +11,9 @@ from typing import TYPE_CHECKING
 from bowerbird.core.errors import InvalidArgument
 from bowerbird.workspace.compare.diff import PathPatch, branch_diff, path_patches, unified_patch
 from bowerbird.workspace.compare.results import Changes, Diff, Exported, folded_rows
-from bowerbird.workspace.files.earlier import look
-from bowerbird.workspace.find.browsing import Browse
 from bowerbird.workspace.find.gitignored import GitIgnored
 from bowerbird.workspace.fork_and_merge import history_of, pending
 from bowerbird.workspace.git.apart import comparable, files_of, in_git
-from bowerbird.workspace.git.arrival import has_new_commits
 from bowerbird.workspace.git.landed_refs import LandedRefs
 from bowerbird.workspace.git.story import GitStory, story_of
 from bowerbird.workspace.history.history import History
@@ -29,6 +26,7 @@ from bowerbird.workspace.tree.paths import PathInput, chosen_path, shown
 
 if TYPE_CHECKING:
     from bowerbird.workspace.export import Format
+    from bowerbird.workspace.find.browsing import Browse
 
 
 class ChangesOfBranch:
@@ -49,11 +47,13 @@ class ChangesOfBranch:
             tuple(shown(c.path) for c in found if c.new is None),
         )
 
-    def browse(self, at: str | None = None) -> Browse:
+    def browse(self, at: str | None = None) -> "Browse":
         """Return a look for people, at the present state or a snapshot's; its calls block.
 
         What stays on the branch by itself is listed, but not as changed.
         """
+        from bowerbird.workspace.files.earlier import look
+
         return look(self._state, at, lambda: self._divided().changes)
 
     def diff(
@@ -108,6 +108,8 @@ class ChangesOfBranch:
     @property
     def has_new_commits(self) -> bool:
         """Whether a landing would bring commits into the user's repository; no git is asked."""
+        from bowerbird.workspace.git.arrival import has_new_commits
+
         changes = self._divided().changes
         return has_new_commits(self._state.stack, changes, self._state.directory)
 

@@ -5,17 +5,9 @@ Not here: decisions (`compare/merge.py`, `tree/threeway.py`), layers of one bran
 """
 
 from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
 
 from bowerbird.core.errors import NotFound, NotRelated
-from bowerbird.workspace.compare.merge import (
-    MergeMemory,
-    MergeResult,
-    names_of,
-    ours_of,
-    outcome,
-    plan_merge,
-    since_last_merge,
-)
 from bowerbird.workspace.history.branch_journal import Step
 from bowerbird.workspace.history.history import History
 from bowerbird.workspace.registry.registry import BranchRegistry
@@ -26,6 +18,9 @@ from bowerbird.workspace.tree.manifest import ManifestFile
 from bowerbird.workspace.tree.merged_view import MergedView
 from bowerbird.workspace.tree.nodes import Entry
 from bowerbird.workspace.tree.threeway import Side
+
+if TYPE_CHECKING:
+    from bowerbird.workspace.compare.merge import MergeResult
 
 
 def history_of(state: BranchState, registry: BranchRegistry) -> History:
@@ -104,7 +99,7 @@ def merge(
     whole: bool = False,
     turn: str | None = None,
     call: str | None = None,
-) -> MergeResult:
+) -> "MergeResult":
     """Merge a descendant's changes into a branch, all or nothing.
 
     Args:
@@ -123,6 +118,14 @@ def merge(
         changes = pending(child)
         entry_at = _EntriesAt(child_history)
         with parent.writing() as stack:
+            from bowerbird.workspace.compare.merge import (
+                MergeMemory,
+                names_of,
+                ours_of,
+                outcome,
+                plan_merge,
+                since_last_merge,
+            )
             from bowerbird.workspace.git.merged_git import with_history
 
             memory = MergeMemory(parent.directory, parent.manifest)
@@ -202,6 +205,8 @@ def forget_snapshots(
         BranchBusy: another process writes the branch.
     """
     with state.writing():
+        from bowerbird.workspace.compare.merge import MergeMemory
+
         history = history_of(state, registry)
         above = [registry.directory(branch) for branch in registry.ancestors(state.id)]
         merged = {name for d in above for name in MergeMemory(d, ManifestFile(d)).named(state.id)}

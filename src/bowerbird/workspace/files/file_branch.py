@@ -17,9 +17,7 @@ from bowerbird.core.errors import InvalidArgument
 from bowerbird.core.ids import new_id
 from bowerbird.core.threads import waking
 from bowerbird.workspace.files import file_reads
-from bowerbird.workspace.files.earlier import open_base
 from bowerbird.workspace.files.file_ops import FileOps, os_errors
-from bowerbird.workspace.find.browsing import OpenFile
 from bowerbird.workspace.find.spills import is_about_spills, search_spills
 from bowerbird.workspace.history.branch_journal import JournalRecords
 from bowerbird.workspace.registry.lock import WriterLock
@@ -30,6 +28,8 @@ from bowerbird.workspace.tree.paths import PathInput, lexical
 from bowerbird.workspace.tree.stack import Stack
 
 if TYPE_CHECKING:
+    from bowerbird.workspace.find.browsing import OpenFile
+
     pass
 
 _T = TypeVar("_T")
@@ -229,8 +229,10 @@ class BranchFiles:
                 search.cancel()
             raise
 
-    def open_base(self, path: PathInput) -> OpenFile:
+    def open_base(self, path: PathInput) -> "OpenFile":
         """Open a file as it was before this branch changed it; raises NotFound. The caller closes it."""
+        from bowerbird.workspace.files.earlier import open_base
+
         return open_base(self._state, lexical(path, self._state.workspace))
 
     def journal(self) -> JournalRecords:

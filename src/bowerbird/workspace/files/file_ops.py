@@ -26,7 +26,6 @@ from bowerbird.core.errors import (
     Stale,
     WorkspaceError,
 )
-from bowerbird.workspace.files.copy_subtree import stage_tree
 from bowerbird.workspace.files.file_reads import read_all
 from bowerbird.workspace.history.branch_journal import Step
 from bowerbird.workspace.registry.state import BranchState
@@ -154,6 +153,8 @@ class FileOps:
     def move(self, src: PathInput, dst: PathInput, overwrite: bool) -> dict[str, Any]:
         """`move`: see WS-24 and WS-30."""
         with self._state.writing() as stack:
+            from bowerbird.workspace.files.copy_subtree import stage_tree
+
             source = self._existing(stack, src)
             target = resolve(stack.view, dst, follow=False)
             self._check_move(stack, source, target, overwrite)

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bowerbird.core.errors import SearchTimeout
-from bowerbird.workspace.find.python_search import PythonSearch
-from bowerbird.workspace.find.ripgrep import Query, Ripgrep, Running, parse_counts, parse_numbers
 from bowerbird.workspace.tree import presence
 from bowerbird.workspace.tree.glob import Glob
 from bowerbird.workspace.tree.handles import FILE
 from bowerbird.workspace.tree.paths import PathInput
 
 if TYPE_CHECKING:
+    from bowerbird.workspace.find.python_search import PythonSearch
+    from bowerbird.workspace.find.ripgrep import Query, Ripgrep, Running
     from bowerbird.workspace.find.search import SearchMemory, Wanted
 
 _PLACE = ("run", "bowerbird", "out")
@@ -70,6 +70,7 @@ def search_spills(branch: Path, wanted: "Wanted", memory: "SearchMemory") -> dic
     Raises:
         InvalidPattern: the pattern cannot be used. SearchTimeout: out of time.
     """
+    from bowerbird.workspace.find.ripgrep import parse_counts, parse_numbers
     from bowerbird.workspace.find.search import MOST_COUNTED, MOST_SHOWN, TIMEOUT_S
 
     deadline = time.monotonic() + TIMEOUT_S
@@ -104,7 +105,7 @@ def search_spills(branch: Path, wanted: "Wanted", memory: "SearchMemory") -> dic
 
 
 def _output(
-    engine: Ripgrep | PythonSearch, query: Query, start: Callable[[], Running], deadline: float
+    engine: "Ripgrep | PythonSearch", query: "Query", start: "Callable[[], Running]", deadline: float
 ) -> bytes:
     from bowerbird.workspace.find.search import TIMEOUT_S
 

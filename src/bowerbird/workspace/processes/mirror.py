@@ -13,21 +13,27 @@ import stat
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from bowerbird.core.atomic import replace_file
 from bowerbird.core.errors import LimitExceeded, NotFound, SpecialFile, WorkspaceError
 from bowerbird.core.forms import unpack
+from bowerbird.workspace.processes.adopt_directory import adopt
+from bowerbird.workspace.processes.copy_row import (
+    UNKNOWN,
+    Row,
+    Sign,
+    branch_sign_of,
+    digest_at,
+    is_unchanged,
+    sign_of,
+)
 from bowerbird.workspace.tree import handles, owned, presence
 from bowerbird.workspace.tree.merged_view import open_regular
 from bowerbird.workspace.tree.nodes import Entry, kind_of
 from bowerbird.workspace.tree.open_layer import discard
 from bowerbird.workspace.tree.stack import Stack
-
-if TYPE_CHECKING:
-    from bowerbird.workspace.processes.copy_row import Row, Sign
 
 _BELOW = "below"
 
@@ -63,8 +69,6 @@ class Mirror:
         """Read what another process noted of the copy since this one last did."""
         sign = self._sign_of_manifest()
         if sign != self._read:
-            from bowerbird.workspace.processes.copy_row import Row
-
             stored: dict[bytes, Row] = {}
             if sign is not None:
                 stored = unpack(self._manifest.read_bytes(), dict[bytes, Row])
@@ -108,15 +112,11 @@ class Mirror:
         self._unsure.unlink(missing_ok=True)
 
     def _differs(self, path: str, entry: Entry) -> bool:
-        from bowerbird.workspace.processes.copy_row import branch_sign_of
-
         row, sign = self._rows.get(path), branch_sign_of(entry)
         return self._closed.get(path) != sign if row is None else row.branch != sign
 
     def _put(self, stack: Stack, root: int, path: str, entry: Entry) -> None:
         """Put one entry in; the row says what the copy then has, `UNKNOWN` where a process was faster."""
-        from bowerbird.workspace.processes.copy_row import UNKNOWN, Row, branch_sign_of
-
         sign = branch_sign_of(entry)
         try:
             with _parent(root, path) as (above, name):
@@ -133,9 +133,7 @@ class Mirror:
                 raise
             self._rows[path] = Row(UNKNOWN, sign)  # a process swapped something; `take_back` will say so
 
-    def _switch(self, stack: Stack, above: int, name: str, path: str, entry: Entry) -> "Row":
-        from bowerbird.workspace.processes.copy_row import UNKNOWN, Row, branch_sign_of, sign_of
-
+    def _switch(self, stack: Stack, above: int, name: str, path: str, entry: Entry) -> Row:
         self._staging.mkdir(mode=0o700, exist_ok=True)
         staged = self._staging / str(os.getpid())
         discard(staged)
@@ -194,8 +192,6 @@ class Mirror:
         self._catch_up()
         unsure = self._read_unsure()
         with self._root() as root:
-            from bowerbird.workspace.processes.copy_row import is_unchanged
-
             for path, above, name, status in owned.every(root):
                 seen.add(path)
                 if path[: -len(name) - 1] in adopted:
@@ -236,8 +232,6 @@ class Mirror:
         self, stack: Stack, path: str, above: int, name: str, status: os.stat_result, adopted: set[str]
     ) -> set[str]:
         """Take one entry of the copy; return what it changed in the branch."""
-        from bowerbird.workspace.processes.copy_row import Row, branch_sign_of, digest_at, sign_of
-
         if path not in self._rows and stat.S_ISDIR(status.st_mode) and stack.lookup(path) is None:
             taken = self._adopt(stack, path, above, name)
             adopted.add(path)
@@ -251,9 +245,6 @@ class Mirror:
 
     def _adopt(self, stack: Stack, path: str, above: int, name: str) -> set[str]:
         """Take a directory that the branch does not have, with all that is in it; return the paths."""
-        from bowerbird.workspace.processes.adopt_directory import adopt
-        from bowerbird.workspace.processes.copy_row import Row, branch_sign_of, sign_of
-
         taken = adopt(stack, path, above, name)
         self._special.update(taken.special)
         for inner, entry in taken.entries.items():
@@ -265,8 +256,6 @@ class Mirror:
 
     def _take(self, stack: Stack, path: str, above: int, name: str, status: os.stat_result) -> bool:
         """Put one entry of the copy into the branch; False when it says the same."""
-        from bowerbird.workspace.processes.copy_row import branch_sign_of
-
         old, mode = stack.lookup(path), stat.S_IMODE(status.st_mode)
         row = self._rows.get(path)
         if row is not None and old is not None and old.layer is None and branch_sign_of(old) != row.branch:
@@ -309,8 +298,6 @@ class Mirror:
 
     def _read_unsure(self) -> set[str]:
         """Return what a killed server was putting in; what the branch says there counts."""
-        from bowerbird.workspace.processes.copy_row import UNKNOWN
-
         try:
             paths = unpack(self._unsure.read_bytes(), list[bytes])
         except FileNotFoundError:
@@ -366,7 +353,7 @@ def _is_closed(stack: Stack, path: str) -> bool:
     return False
 
 
-def _make_directory(above: int, name: str, mode: int) -> "Sign":
+def _make_directory(above: int, name: str, mode: int) -> Sign:
     try:
         fd = owned.open_directory(above, name)
     except OSError as error:
@@ -374,8 +361,6 @@ def _make_directory(above: int, name: str, mode: int) -> "Sign":
             raise  # a directory that cannot be opened now is not to be removed
         fd = owned.replaced_by_directory(above, name)
     try:
-        from bowerbird.workspace.processes.copy_row import sign_of
-
         os.fchmod(fd, mode)
         return sign_of(os.fstat(fd))
     finally:
