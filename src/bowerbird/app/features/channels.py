@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bowerbird.app.features.claude_code import claude_rules
+from bowerbird.app.features.claude_code import claude_rules, on_branches
 from bowerbird.app.features.mcp import masking
 from bowerbird.channels.commands import Command
 from bowerbird.channels.contract import Channel
@@ -17,6 +17,7 @@ from bowerbird.channels.make import make_channels
 from bowerbird.channels.schedule_commands import schedule_commands
 from bowerbird.core.threads import to_thread
 from bowerbird.scheduler.schedules import Schedules
+from bowerbird.sessions.provider_agents.part import ProviderAgents
 from bowerbird.sessions.values import NewSession
 from bowerbird.skills.library import SkillLibrary
 
@@ -75,7 +76,7 @@ def session_channels(ground: "Ground", service: "SessionService") -> Channels:
             return schedule_commands(channel, service.part(Schedules))
 
         file = ground.loaded.settings.claude_code.state_file
-        claude = claude_rules(settings)
+        claude = claude_rules(settings, on_branches(service.part(ProviderAgents), ground.store))
         return Surroundings(
             service, SettingsFacts(maker), defaults, extra, claude=claude, claude_file=Path(file)
         )
