@@ -187,6 +187,21 @@ class LocalRest:
         found = await self._memory.versions("", str(self._directory))
         return [shown.memory_version(each, current=index == 0) for index, each in enumerate(found)]
 
+    async def file_versions(self, path: str) -> list[Row]:
+        """See `Client`."""
+        from bowerbird.sessions.kept_files import KeptFiles, version_row
+
+        found = await self._sessions.part(KeptFiles).versions(str(self._directory), path)
+        return [version_row(version) for version in found]
+
+    async def restore_file(self, path: str, landing: str) -> Row:
+        """See `Client`."""
+        from bowerbird.sessions.kept_files import KeptFiles
+
+        kept = self._sessions.part(KeptFiles)
+        made = await kept.restore(str(self._directory), landing, path, actor="", door="cli")
+        return {"landing": made.id, "paths": [entry.path.lstrip("/") for entry in made.entries]}
+
     async def restore_memory(self, version: int) -> Row:
         """See `Client`."""
         made = await self._memory.restore("", str(self._directory), version)
