@@ -13,7 +13,7 @@ from bowerbird.app.features.boards import SessionRecords
 from bowerbird.app.features.channels import session_channels
 from bowerbird.app.features.gateway import HostCommands
 from bowerbird.app.features.mcp import SessionMcp
-from bowerbird.app.features.memory import session_memory
+from bowerbird.app.features.memory import kept_files, session_memory
 from bowerbird.app.features.own_commands import own_commands
 from bowerbird.app.features.providers import provider_agents
 from bowerbird.app.features.schedules import session_schedules
@@ -78,6 +78,7 @@ def session_parts(ground: Ground, service: SessionService) -> Sequence[SessionPa
         door_tournaments(ground, service, children),
         session_teams(ground, service, records.boards),
         session_memory(ground, service),
+        kept_files(ground, service),
         session_schedules(ground, service),
         PermissionRules(store),
         SessionSearch(store),

@@ -38,7 +38,6 @@ from bowerbird.sessions.turn_maker import TurnContext
 from bowerbird.store.rows.sessions import SessionRow, get_session
 from bowerbird.store.rows.turns import TurnRow, turns_of, update_turn
 from bowerbird.store.store import Store
-from bowerbird.subagents.calls import Calls
 from bowerbird.subagents.entries import Wanted
 from bowerbird.subagents.forking import checks_like, forks_of
 from bowerbird.subagents.offers import Delegation
@@ -50,6 +49,7 @@ from bowerbird.subagents.shared_budget import PurseBudget, of_a_child, price_of
 from bowerbird.tools.together.subagents import subagent_tools
 
 if TYPE_CHECKING:
+    from bowerbird.subagents.calls import Calls
     from bowerbird.tools import Tool
     from bowerbird.workspace import Branch
 
@@ -162,7 +162,7 @@ class Children(SessionPart):
         again: tuple[str, str] | None = None,
         lasts: bool = False,
         emit: Callable[[SubagentStart | SubagentEnd], None] = untold,
-    ) -> Calls:
+    ) -> "Calls":
         """Return what a door uses for a session's subagents, beside its turns.
 
         Args:

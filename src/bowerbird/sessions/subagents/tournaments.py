@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bowerbird.agent.limits import Limits
 from bowerbird.agent.policy import Policy
@@ -20,15 +20,16 @@ from bowerbird.core.events import SubagentEnd, SubagentStart
 from bowerbird.core.forms import decode
 from bowerbird.sessions.live.hub import Live, Published
 from bowerbird.sessions.parts import SessionPart
-from bowerbird.sessions.subagents.for_doors import require_quiet
 from bowerbird.sessions.subagents.runner import Children
 from bowerbird.store.rows.leases import lease_is_free
 from bowerbird.store.rows.sessions import SessionRow, get_session
 from bowerbird.store.rows.subagents import subagents_in_contests
 from bowerbird.store.store import Store
-from bowerbird.subagents.calls import Calls
 from bowerbird.subagents.records import Child, Contest
-from bowerbird.subagents.tournament import Wish, held, wish
+
+if TYPE_CHECKING:
+    from bowerbird.subagents.calls import Calls
+    from bowerbird.subagents.tournament import Wish
 
 _log = logging.getLogger(__name__)
 
@@ -66,7 +67,7 @@ class Tournament:
 
 @dataclass(slots=True)
 class _Running:
-    calls: Calls
+    calls: "Calls"
     task: "asyncio.Task[dict[str, Any]]"
     begun: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -103,6 +104,9 @@ class Tournaments(SessionPart):
             InvalidArgument: what is asked for is no tournament. SessionError: it cannot start now.
             TurnRunning: a turn works on the branch. UnknownSession: there is no such session.
         """
+        from bowerbird.sessions.subagents.for_doors import require_quiet
+        from bowerbird.subagents.tournament import wish
+
         rules = self._children.tree.rules
         asked = wish(task, attempts, checks or rules.checks, models, merge, agents)
         problem = asked.problem()
@@ -140,6 +144,8 @@ class Tournaments(SessionPart):
         """Go on with those that a process that died, or was stopped, left, when a server starts."""
         if not drives_all:
             return
+        from bowerbird.subagents.tournament import Wish
+
         rows = await self._store.read(subagents_in_contests)
         groups: dict[tuple[str, str], list[Child]] = {}
         for child in (decode(row.body, Child) for row in rows):
@@ -177,7 +183,7 @@ class Tournaments(SessionPart):
 
     # ------------------------------------------------------------ inside
 
-    async def _calls(self, thread_id: str, again: tuple[str, str] | None = None) -> Calls:
+    async def _calls(self, thread_id: str, again: tuple[str, str] | None = None) -> "Calls":
         row = await self._store.read(lambda c: get_session(c, thread_id))
         policy, limits = self._terms(row)
         turn = again[0] if again is not None else None
@@ -187,7 +193,7 @@ class Tournaments(SessionPart):
 
         return await self._children.on_behalf(thread_id, policy, limits, again=again, lasts=True, emit=emit)
 
-    def _start(self, calls: Calls, asked: Wish) -> _Running:
+    def _start(self, calls: "Calls", asked: "Wish") -> _Running:
         caller = calls.caller
         name = f"tournament {caller.call}"
         begun = asyncio.Event()
@@ -196,8 +202,10 @@ class Tournaments(SessionPart):
         task.add_done_callback(lambda _: self._running.pop(caller.call, None))
         return running
 
-    async def _run(self, calls: Calls, asked: Wish, begun: asyncio.Event) -> dict[str, Any]:
+    async def _run(self, calls: "Calls", asked: "Wish", begun: asyncio.Event) -> dict[str, Any]:
         try:
+            from bowerbird.subagents.tournament import held
+
             apart = replace(asked, merge="none")
             result = await held(calls, apart, contest=asked.contest, admitted=lambda _: begun.set())
             if asked.merge == "best" and result.get("winner"):
@@ -208,7 +216,7 @@ class Tournaments(SessionPart):
         await self._note(calls, result)
         return result
 
-    async def _merged(self, calls: Calls, winner: str) -> dict[str, Any]:
+    async def _merged(self, calls: "Calls", winner: str) -> dict[str, Any]:
         """Merge when no turn works on the branch: what it sees must not change under it."""
         thread_id = calls.caller.session
         while True:
@@ -216,7 +224,7 @@ class Tournaments(SessionPart):
                 return await calls.merge(winner)
             await asyncio.sleep(LOOK_AGAIN_S)  # another process may hold the lease: nothing tells of its end
 
-    async def _note(self, calls: Calls, result: dict[str, Any]) -> None:
+    async def _note(self, calls: "Calls", result: dict[str, Any]) -> None:
         """Keep the result on the first attempt's record, as that stands by now."""
         records, caller = self._children.records, calls.caller
         for child in await records.of(caller.session):
