@@ -1,7 +1,7 @@
 """Rows of `provider_sessions` and `provider_messages`: who talked with which agent (PR-30 … PR-33).
 
-Here: reading and writing those rows inside a given transaction, and who runs an agent in a session now. Not here: running an agent, who may ask
-(`providers/sessions.py`).
+Here: reading and writing those rows inside a given transaction, and who runs an agent in a session now. Not
+here: running an agent, who may ask (`providers/sessions.py`).
 """
 
 from collections.abc import Sequence
