@@ -40,7 +40,9 @@ def main() -> int:
         nobody = Unprivileged(Path(place))
         for name, (files, cases) in SELECTED.items():
             ran = run_corpus(nobody, files.split(), cases)
-            print(f"{name}: {ran.stdout.strip().splitlines()[-1] if ran.stdout.strip() else 'nothing was said'}")
+            print(
+                f"{name}: {ran.stdout.strip().splitlines()[-1] if ran.stdout.strip() else 'nothing was said'}"
+            )
             if ran.returncode != 0:
                 failed += 1
                 print(ran.stdout[-4000:], ran.stderr[-2000:])

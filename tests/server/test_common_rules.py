@@ -13,11 +13,9 @@ from typing import Any
 
 import httpx
 import pytest
-import schemathesis
 from fastapi.openapi.models import OpenAPI
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.errors import Unsatisfiable
-from schemathesis import GenerationMode
 from support.patience import HANG_S
 from support.servers import TestServer, begin, free_port, serve, until
 
@@ -321,6 +319,8 @@ def test_a_server_that_was_given_no_version_says_its_own(tmp_path: Path) -> None
 @pytest.mark.parametrize("auth", ["none", "token"])
 def test_generated_requests_meet_the_description(tmp_path: Path, auth: str) -> None:
     """Acceptance 14, bounded: requests that fit and such that do not; the whole run: scripts/check_api.py."""
+    import schemathesis  # takes seconds, and every worker imports every file
+
     # Addresses as long as those that are generated are refused before any route hears of them.
     flags = {"server.auth": auth, "sandbox.tier": "none", "server.header_kb": 1024}
     with serve(tmp_path, flags=flags) as server:
@@ -345,6 +345,8 @@ NO_SCHEMA_SAYS = ("/api/skills/archive", "/api/push")
 
 def _failures(operation: Any, headers: dict[str, str]) -> list[str]:
     """What is wrong with the answers to a few generated requests; every operation is tried."""
+    from schemathesis import GenerationMode
+
     found: list[str] = []
     for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
         if mode is GenerationMode.POSITIVE and operation.path.startswith(NO_SCHEMA_SAYS):
