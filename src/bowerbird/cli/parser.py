@@ -67,7 +67,7 @@ def parse_and_run(arguments: Sequence[str], shell: Shell) -> int:
 
 
 def _leave_out_others(application: typer.Typer, name: str) -> None:
-    """Keep one command or group, where there is one of that name: typer would look at the options of eighty."""
+    """Keep one command or group, where one has that name: typer would look at the options of eighty."""
     commands = [each for each in application.registered_commands if each.name == name]
     groups = [each for each in application.registered_groups if each.name == name]
     if commands or groups:

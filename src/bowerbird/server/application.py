@@ -79,7 +79,7 @@ def create_server(context: "ServerContext", mounts: "Mapping[str, ASGIApp] | Non
 def own_routes() -> "tuple[BaseRoute, ...]":
     """Return what Bowerbird itself serves, the same for every application.
 
-    FastAPI works the parameters of a hundred routes out anew for each application that includes their routers.
+    FastAPI works out the parameters of a hundred routes anew for each application that includes them.
     """
     whole = APIRouter(generate_unique_id_function=operation_id)
     for router in _every_router():
