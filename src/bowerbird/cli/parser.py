@@ -71,7 +71,7 @@ def _leave_out_others(application: typer.Typer, name: str) -> None:
     commands = [each for each in application.registered_commands if each.name == name]
     groups = [each for each in application.registered_groups if each.name == name]
     if commands or groups:
-        application.registered_commands, application.registered_groups = commands, groups
+        application.registered_commands[:], application.registered_groups[:] = commands, groups
 
 
 def application_of(shell: Shell, *, only_run: bool = False) -> typer.Typer:
