@@ -69,6 +69,7 @@ DRILLS: dict[str, tuple[str, ...]] = {
     "web_cuts": (),
     "web_reviews": (),
     "mcp_conformance": (),
+    "as_nobody": (),
 }
 
 

@@ -5,6 +5,7 @@ A worker takes whole files; a long one that is taken last would keep the others 
 """
 
 import faulthandler
+import gc
 import os
 import signal
 import sys
@@ -27,10 +28,24 @@ hypothesis.settings.register_profile("patient", deadline=None)
 hypothesis.settings.load_profile("patient")
 
 LONGEST = (
-    "test_serve_kills.py", "test_kill_drill.py", "test_serve_takeover.py", "test_quality.py", "test_developer_story.py",
-    "test_teams_killed.py", "test_further_pages.py", "test_abuse_kernel.py", "test_unprivileged.py", "test_chat.py",
-    "test_teams.py", "test_teams_work.py", "test_full_disk.py", "test_stopping.py", "test_crashes.py", "test_walks.py",
+    "test_serve_kills.py", "test_as_nobody.py", "test_kill_drill.py", "test_review.py", "test_chat.py", "test_walks.py",
+    "test_capture.py", "test_settings_page.py", "test_oneshot.py", "test_abuse_exhaustion.py", "test_review_trust.py",
+    "test_common_rules.py", "test_further_pages.py", "test_recipes.py", "test_clients.py", "test_user_story.py",
+    "test_app_on_the_phone.py", "test_markdown.py", "test_project_work.py", "test_bombs.py", "test_quality.py",
+    "test_chat_flags.py", "test_errors.py", "test_keyboard.py", "test_backup.py", "test_pages.py", "test_every_door.py",
+    "test_served.py", "test_examples.py", "test_serve_takeover.py", "test_sessions.py", "test_crashes.py",
+    "test_teams_killed.py", "test_large_reviews.py", "test_developer_story.py", "test_abuse_processes.py",
 )  # fmt: skip
+
+
+# What collecting makes stays until the end: the collector of garbage has nothing to find in it, then or later.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """All test modules are imported."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -182,7 +182,7 @@ async def test_an_interrupt_stops_what_runs_and_its_text_is_the_next_turn(
             took = time.monotonic() - began
             ended = await opened.sessions.wait(second.turn_id)
             stopped = await opened.sessions.wait(first.turn_id)
-    assert took < patience(0.9) and (stopped.state, ended.state) == ("interrupted", "done")
+    assert took < patience(2) and (stopped.state, ended.state) == ("interrupted", "done")
     if busy == "stream":
         await fake.wait_closed(1)
     else:

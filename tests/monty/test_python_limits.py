@@ -183,7 +183,7 @@ async def test_cancel_stops_a_snippet_within_100_ms(code: str) -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert time.monotonic() - started < patience(0.5)
+    assert time.monotonic() - started < patience(2)
     assert cancelled.is_set() == ("hang" in code)
     assert (await sessions.run("b", "1")).state == "lost"
     await sessions.aclose()

@@ -150,12 +150,12 @@ async def test_a_call_out_of_time_is_cancelled_at_the_server_while_others_go_on(
 ) -> None:
     """PT-22, TO-52."""
     notes = tmp_path / "notes"
-    tools = await tools_of(await connect(raw_spec(notes, call_timeout_s=0.5)))
+    tools = await tools_of(await connect(raw_spec(notes, call_timeout_s=2)))
     waiting = asyncio.create_task(call(tools["wait"]))
     await until_noted(notes, "called")
     assert said(await call(tools["echo"], text="meanwhile")) == "meanwhile"
     result = await waiting
-    assert result.is_error and "did not finish within 0.5 s" in result.text
+    assert result.is_error and "did not finish within 2 s" in result.text
     assert "notifications/cancelled" in await until_noted(notes, "heard", 2)
     assert len(noted(notes, "started")) == 1
 
@@ -169,7 +169,7 @@ async def test_a_cancelled_call_ends_at_once_and_tells_the_server(connect: Any, 
     began = time.monotonic()
     waiting.cancel()
     await asyncio.wait({waiting})
-    assert time.monotonic() - began < patience(0.5) and waiting.cancelled()
+    assert time.monotonic() - began < patience(2) and waiting.cancelled()
     assert "notifications/cancelled" in await until_noted(notes, "heard", 2)
 
 
@@ -266,11 +266,11 @@ async def test_the_clock_of_a_call_stands_still_while_a_person_thinks(connect: A
     thinking = asyncio.Event()
 
     async def slow(_text: str, _options: tuple[str, ...]) -> str:
-        asyncio.get_running_loop().call_later(0.6, thinking.set)
+        asyncio.get_running_loop().call_later(2.1, thinking.set)
         await thinking.wait()
         return "red"
 
-    tools = await tools_of(await connect(raw_spec(tmp_path / "notes", call_timeout_s=0.5)))
+    tools = await tools_of(await connect(raw_spec(tmp_path / "notes", call_timeout_s=2)))
     result = await call(tools["ask"], ToolContext(ask=slow), schema=CHOICE)
     assert json.loads(said(result))["action"] == "accept"
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from support.mcp_servers import http_server, is_running, noted, raw_spec, sdk_server, until
-from support.patience import HANG_S
+from support.patience import HANG_S, patience
 
 from bowerbird.core.errors import ConfigError
 from bowerbird.protocols.mcp_client import ServerSpec
@@ -77,7 +77,7 @@ async def test_a_server_that_hangs_delays_the_first_turn_only_and_no_other_serve
 async def test_a_failed_server_is_tried_again_in_the_background(connect: Any, tmp_path: Path) -> None:
     """PT-18: after 1 s, then ever later; a later turn has its tools."""
     notes = tmp_path / "notes"
-    client = await connect(raw_spec(notes, "hang-once", start_timeout_s=1.0))
+    client = await connect(raw_spec(notes, "hang-once", start_timeout_s=patience(1)))
     assert (await client.gather()).tools == ()
     async with asyncio.timeout(HANG_S):
         while not (found := await client.gather()).tools:

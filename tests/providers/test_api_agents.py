@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 from genai_prices.data_snapshot import get_snapshot
 from support.agent_wires import AgentWires
-from support.patience import patience
+from support.patience import HANG_S, patience
 
 from bowerbird.config.sections.agent import ProviderEntry
 from bowerbird.core.errors import InvalidArgument
@@ -80,10 +80,10 @@ async def test_an_address_where_nobody_answers_is_an_error_in_time(name: str) ->
     """Acceptance 15: a server that accepts and says nothing, and one that is not there."""
     with socket.create_server(("127.0.0.1", 0)) as silent, socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
-        for listener, kind in ((silent, "AgentTimeout"), (closed, "AgentUnavailable")):
+        for listener, within, kind in ((silent, 0.3, "AgentTimeout"), (closed, HANG_S, "AgentUnavailable")):
             asked = agent(name, f"http://127.0.0.1:{listener.getsockname()[1]}", model="m")
             began = time.monotonic()
-            answer = await asked.execute(AgentRequest("hi", timeout=0.3))
+            answer = await asked.execute(AgentRequest("hi", timeout=within))
             assert answer.error and answer.metadata["error_type"] == kind, answer
             assert time.monotonic() - began < patience(3.3)
             await asked.close()

@@ -265,7 +265,7 @@ async def test_all_probes_come_in_time_whatever_hangs(tmp_path: Path, wires: Age
         closing.clear()
         began = time.monotonic()
         probes = {probe.name: probe for probe in await registry.probe_all()}
-        assert time.monotonic() - began < patience(1)
+        assert time.monotonic() - began < patience(2)
         assert [*probes] == [*CATALOGUE] and len([e for e in CATALOGUE.values() if e.core]) == 12
         assert "did not end" in probes["jules"].detail and probes["jules"].status == "unreachable"
         assert probes["ollama"].detail == "its probe failed: RuntimeError"

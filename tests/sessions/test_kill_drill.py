@@ -61,17 +61,17 @@ def drill_turns(drill: Drill, children: Forks, points: list[str]) -> None:
 
 
 @pytest.mark.parametrize("policy", ["review", "turn"])
-@pytest.mark.parametrize("part", range(3))
+@pytest.mark.parametrize("part", range(2))
 def test_each_write_point_of_a_turn_survives_a_kill(
     tmp_path: Path, children: Forks, models: str, policy: str, part: int
 ) -> None:
-    """SE-50 … SE-55."""
+    """SE-50 … SE-55: each point once, the policies in turns; the drill takes all of them under both."""
     drill = Drill(tmp_path / "drill", models, policy)
-    drill_turns(drill, children, TURN[part::3])
+    drill_turns(drill, children, TURN[part::2][policy == "turn" :: 2])
     assert check_drill(drill) == [], drill.log
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_turn_whose_processes_die_at_random_write_points_still_ends_once(
     tmp_path: Path, children: Forks, models: str, seed: int
 ) -> None:

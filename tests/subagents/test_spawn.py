@@ -290,7 +290,7 @@ async def test_cancelling_the_caller_cancels_its_children_within_100_ms(
     run.cancel()
     with pytest.raises(asyncio.CancelledError):
         await run
-    assert loop.time() - started < patience(0.5)
+    assert loop.time() - started < patience(2)
     await fake.wait_closed(2)
     assert (await agent.merge_subagent("subagent_0")).record()["written"] == ["/early.txt"]
     assert agent.subagents["subagent_1"].read_overlay("early.txt") == b"x\n"

@@ -27,6 +27,7 @@ if not __package__:
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from support.patience import HANG_S
+from support.prepared import prepare
 
 IMPORTED = (
     "bowerbird.cli.main", "bowerbird.cli.parser", "bowerbird.cli.admin.serve", "bowerbird.app.serving",
@@ -127,6 +128,7 @@ def main() -> None:
     """Fork a server for each line of the input; at its end, end those that are left."""
     for name in IMPORTED:
         importlib.import_module(name)
+    prepare()
     gc.collect()
     gc.freeze()
     started: list[int] = []

@@ -30,6 +30,7 @@ if not __package__:
 
 from support.crash_child import Killer, arm, point_landings
 from support.drill_child import Door, arm_more
+from support.prepared import prepare
 
 from bowerbird.cli.main import YOUNG_OBJECTS, run_command
 from bowerbird.sessions import SessionService
@@ -91,6 +92,7 @@ def serve() -> None:
         if number == 0:
             for name in Path(config["modules"]).read_text().splitlines():
                 _import(name)
+            prepare()
             gc.freeze()  # what a fork shares stays shared
         print(status, flush=True)
 

@@ -21,6 +21,11 @@ TURN = [
     "leased:2", "before assistant:5", "after assistant:6", "before tool_intent:4", "after tool_intent:5", "tool:4",
     "before tool_outcome:4", "after tool_outcome:5", "model call:5", "after turn_ended:2", "sending:2", "delivered:2",
 ]  # fmt: skip
+LATER = [
+    "model call:3", "after assistant:4", "after tool_intent:3", "tool:2", "external call:2", "settled:2", "submit:2",
+    "leased:2", "delivered:2",
+]  # fmt: skip
+ONCE = [point for point in TURN if ":" not in point or point in LATER]  # each name, and some once more
 COMPACTION = ["summarised", "before compaction", "after compaction"]
 LANDING = [
     "landing steps", "landing prepared", "landing applying", "landing place", "landing place:2", "landing sync",

@@ -8,13 +8,13 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 NOBODY = 65534
 _PROJECT = Path(__file__).parents[2]
 _UNNEEDED = shutil.ignore_patterns(
-    "__pycache__", "test", "tests", "idlelib", "tkinter", "lib2to3", "ensurepip", "turtledemo", "config-*",
+    "test", "tests", "idlelib", "tkinter", "lib2to3", "ensurepip", "turtledemo", "config-*",
     "site-packages", "*.a",
 )  # fmt: skip
 _LARGE = (
@@ -41,9 +41,9 @@ class Unprivileged:
         self._place = place
         place.chmod(0o755)
         self._project = place / "project"
+        # Compiled modules come along: dozens of interpreters start, and each would compile what it imports.
         for name in ("src", "tests"):
-            ignored = shutil.ignore_patterns("__pycache__")
-            shutil.copytree(_PROJECT / name, self._project / name, ignore=ignored)
+            shutil.copytree(_PROJECT / name, self._project / name, copy_function=_linked)
         shutil.copy(_PROJECT / "pyproject.toml", self._project)
         self.work = place / "work"
         self.work.mkdir(mode=0o700)
@@ -65,7 +65,8 @@ class Unprivileged:
     def _copy_interpreter(self) -> None:
         base = self._place / "python"
         version = f"python{sys.version_info.major}.{sys.version_info.minor}"
-        shutil.copytree(Path(sys.base_prefix) / "lib" / version, base / "lib" / version, ignore=_UNNEEDED)
+        library = Path(sys.base_prefix) / "lib" / version
+        shutil.copytree(library, base / "lib" / version, ignore=_UNNEEDED, copy_function=_linked)
         (base / "bin").mkdir()
         for library in (Path(sys.base_prefix) / "lib").glob("libpython*.so*"):
             shutil.copy(library, base / "lib")
@@ -74,7 +75,8 @@ class Unprivileged:
         shutil.copytree(
             _site_packages(),
             packages,
-            ignore=shutil.ignore_patterns("__pycache__", *_LARGE),
+            ignore=shutil.ignore_patterns(*_LARGE),
+            copy_function=_linked,
         )
         self._python = str(base / "bin" / version)
         self._libraries = str(base / "lib")  # an interpreter remembers where its library was
@@ -114,7 +116,26 @@ class Unprivileged:
         }  # fmt: skip
 
 
+def _linked(source: str, target: str) -> None:
+    """Give a file a second name where that is possible: nobody here writes to it, and there are thousands."""
+    try:
+        os.link(source, target)
+    except OSError:  # another file system
+        shutil.copy2(source, target)
+
+
 def _site_packages() -> Path:
     import msgspec
 
     return Path(msgspec.__file__).parents[1]
+
+
+def run_corpus(nobody: Unprivileged, files: Sequence[str], cases: str) -> subprocess.CompletedProcess[str]:
+    """Run `test_<file>.py` of the sandbox as that user, up to the first failure.
+
+    Args:
+        cases: pytest's `-k`; all when empty.
+    """
+    words = ["-m", "pytest", "-p", "no:cacheprovider", "-x", "-rs"]
+    words += [str(path) for file in files for path in sorted(Path("tests/sandbox").rglob(f"test_{file}.py"))]
+    return nobody.run([*words, "-k", cases] if cases else words, timeout=1400)

@@ -42,7 +42,9 @@ def parse_and_run(arguments: Sequence[str], shell: Shell) -> int:
     Raises:
         CliExit: code 2 for wrong usage, with the nearest name of an unknown option.
     """
-    command = typer.main.get_command(application_of(shell, only_run=arguments[0] == "run"))
+    application = application_of(shell, only_run=arguments[0] == "run")
+    _leave_out_others(application, arguments[0])
+    command = typer.main.get_command(application)
     try:
         code = command.main(join_optional_values(arguments), prog_name="bowerbird", standalone_mode=False)
     except click_errors.UsageError as error:
@@ -51,6 +53,14 @@ def parse_and_run(arguments: Sequence[str], shell: Shell) -> int:
     except typer.Abort:
         raise KeyboardInterrupt from None
     return code if isinstance(code, int) else 0
+
+
+def _leave_out_others(application: typer.Typer, name: str) -> None:
+    """Keep one command or group, where one has that name: typer would look at the options of eighty."""
+    commands = [each for each in application.registered_commands if each.name == name]
+    groups = [each for each in application.registered_groups if each.name == name]
+    if commands or groups:
+        application.registered_commands[:], application.registered_groups[:] = commands, groups
 
 
 def application_of(shell: Shell, *, only_run: bool = False) -> typer.Typer:

@@ -5,9 +5,10 @@ the context and listening (`app/serving.py`).
 """
 
 from collections.abc import Mapping
+from functools import cache
 from typing import TYPE_CHECKING
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.routing import APIRoute
 from starlette.middleware import Middleware
 from starlette.routing import Route
@@ -26,6 +27,7 @@ from bowerbird.server.routes.openapi import describe, operation_id
 from bowerbird.server.socket import router as socket_router
 
 if TYPE_CHECKING:
+    from starlette.routing import BaseRoute
     from starlette.types import ASGIApp
 
     from bowerbird.server.common.context import ServerContext
@@ -60,16 +62,30 @@ def create_server(context: "ServerContext", mounts: "Mapping[str, ASGIApp] | Non
     )
     app.state.context = context
     handle_errors(app, lost_page)
-    every = (*routers(), access_router, socket_router, docs_router, pages_router)
     app.router.routes.extend(Route(path, door) for path, door in (mounts or {}).items())
-    for router in every:
-        app.include_router(router)
+    app.router.routes.extend(own_routes())
     # For the Allow of a 405: one path may have routes in several places.
     app.state.patterns = [
         (route.path_regex, frozenset(route.methods or ()))
-        for router in every
+        for router in _every_router()
         for route in router.routes
         if isinstance(route, APIRoute)
     ]
     describe(app)
     return app
+
+
+@cache
+def own_routes() -> "tuple[BaseRoute, ...]":
+    """Return what Bowerbird itself serves, the same for every application.
+
+    FastAPI works out the parameters of a hundred routes anew for each application that includes them.
+    """
+    whole = APIRouter(generate_unique_id_function=operation_id)
+    for router in _every_router():
+        whole.include_router(router)
+    return tuple(whole.routes)
+
+
+def _every_router() -> tuple[APIRouter, ...]:
+    return (*routers(), access_router, socket_router, docs_router, pages_router)

@@ -178,7 +178,7 @@ async def test_cancelling_kills_the_whole_tree_and_keeps_what_it_changed(on_stag
     started = time.monotonic()
     while pids_with(word):
         await asyncio.sleep(0.005)
-        assert time.monotonic() - started < patience(0.1)
+        assert time.monotonic() - started < patience(2)
     await asyncio.wait({task}, timeout=HANG_S)
     assert branch.changes().written == ("/half.txt",)
 

@@ -152,7 +152,7 @@ async def test_a_stop_kills_the_command_and_its_output_so_far_is_returned(desk: 
     desk.cancel.set()
     task.cancel()
     done = await task
-    assert time.monotonic() - started < patience(0.5)
+    assert time.monotonic() - started < patience(2)
     assert done.is_error and done.text.startswith("begun\n[cancelled")
     assert await desk.bench.branch.read_bytes("kept") == b"x\n"
 

@@ -60,7 +60,7 @@ def test_no_glob_takes_long():
     started = time.monotonic()
     assert not compile_glob("*a" * 20 + "*b").match("a" * 250)
     assert not compile_glob("**/a/" * 12 + "b").match("a/" * 120 + "c")
-    assert time.monotonic() - started < patience(0.5)
+    assert time.monotonic() - started < patience(2)
 
 
 _SEGMENT = st.sampled_from(["a", "b", "ab", "*", "?", "a*", "*b", "*a*", "[ab]", "[!a]", "**"])
