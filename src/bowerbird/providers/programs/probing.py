@@ -9,6 +9,7 @@ import re
 import shutil
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from bowerbird.config.sections.agent import ProviderEntry
@@ -21,6 +22,7 @@ from bowerbird.providers.contract.errors import AgentAuthError, AgentError
 from bowerbird.providers.contract.types import AgentProbe, ProbeStatus
 from bowerbird.providers.programs.finding import find_programs, search_path
 from bowerbird.providers.programs.ground import ProgramGround
+from bowerbird.providers.programs.packages import PACKAGES
 from bowerbird.providers.programs.readers.lines import sub, text_of, value_of
 from bowerbird.providers.programs.run import auth_of
 from bowerbird.providers.programs.vendors import Vendor
@@ -50,6 +52,8 @@ async def probe_program(
             version, detail = await version_of(words, path, entry.name)
             if version is None and detail:
                 status = "unavailable"
+            elif hidden := await ground.sandboxes.hidden(words[0]):
+                status, detail = "unavailable", _unseen(entry, hidden)
             else:
                 auth = auth_of(entry, settings, vendor)
                 how = {"relay": "its key stays outside the sandbox", "home": "it gets copies of login files"}
@@ -63,6 +67,13 @@ async def probe_program(
         status, detail = "unavailable", f"{type(error).__name__}: {error}"
     took_ms = round((time.monotonic() - started) * 1000, 1)
     return AgentProbe(entry.name, status, detail, took_ms, version, now_iso())
+
+
+def _unseen(entry: CatalogueEntry, places: Sequence[str]) -> str:
+    install = f"`bowerbird agents install {entry.name}`, or " if entry.name in PACKAGES else ""
+    directories = " and ".join(dict.fromkeys(str(Path(place).parent) for place in places))
+    what = " and ".join(places)
+    return f"{what} cannot be seen in the sandbox; {install}list {directories} in sandbox.read_only"
 
 
 _versions: dict[tuple[str, int, int], tuple[float, str]] = {}
