@@ -8,15 +8,12 @@ import re
 from collections.abc import Sequence
 from typing import Any, Protocol, cast
 
+from bowerbird.core.json_text import whole_escapes
 from bowerbird.providers.contract.types import AgentEvent
 from bowerbird.providers.programs.outcome import Outcome
 
 Object = dict[str, Any]
 _LINK = re.compile(r"https://[^\s\"'<>)\]]+")
-_ESCAPED = re.compile(
-    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
-    re.DOTALL,
-)
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 
 
@@ -33,18 +30,11 @@ class Reader(Protocol):
 
 
 def value_of(text: str) -> Any:
-    """Return the JSON value of a text, None for what is none.
-
-    JSON can name one half of a surrogate pair, which no store, page or terminal takes: it becomes U+FFFD.
-    """
+    """Return the JSON value of a text, None for what is none."""
     try:
-        return json.loads(_ESCAPED.sub(_whole, text))
+        return json.loads(whole_escapes(text))
     except (ValueError, RecursionError):
         return None
-
-
-def _whole(escape: re.Match[str]) -> str:
-    return escape[0] if escape["half"] is None else "\\ufffd"
 
 
 def object_of(line: str) -> Object:
