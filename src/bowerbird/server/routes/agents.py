@@ -149,9 +149,12 @@ async def run(name: Name, body: AgentRunWanted, request: Request, context: Conte
         await owned_session(context, caller, body.conversation_id)
     try:
         check_prompt(body.prompt)
-        wanted = request_of(body.model_dump(), workspace=workspace_of(context, body.workspace))
     except InvalidArgument as error:
         raise invalid(("body", "prompt"), str(error)) from error
+    try:
+        wanted = request_of(body.model_dump(), workspace=workspace_of(context, body.workspace))
+    except InvalidArgument as error:  # its text names what is wrong: a session id, a snapshot
+        raise invalid(("body",), str(error)) from error
     part, lines = _part(context), NDJSON in request.headers.get("accept", "")
     events = _while_admitted(
         events_of(lambda told: part.run(name, wanted, owner=caller.user_id, on_event=told), wanted),
