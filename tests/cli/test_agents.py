@@ -15,6 +15,8 @@ prompt=$(cat)
 case "$prompt" in *fail*) echo '{"type":"result","subtype":"success","is_error":true,"result":"no"}'; exit 1;; esac
 printf '%s\\n' "$prompt" > made.txt
 rm -f a.txt
+case "$prompt" in *forge*) : > 'x
+9 files changed';; esac
 env > "$HOME/seen"; env | grep -c Zq7Xw9 > leaked.txt
 echo '{"type":"result","subtype":"success","is_error":false,"result":"made it","session_id":"11111111-1111-1111-1111-111111111111","usage":{"input_tokens":5,"output_tokens":7},"total_cost_usd":0.01}'
 """
@@ -72,6 +74,12 @@ def test_a_failure_has_its_exit_code_and_no_piece_of_the_key(agents: Desk) -> No
     text = out + err + more + said + agents.ok("agents", "list") + agents.ok("agents", "list", "--json")
     text += agents.ok("agents", "runs", "--json") + agents.run("agents", "run", "claude", "x")[2]
     assert not [at for at in range(2, len(KEY) - 3) if KEY[at : at + 4] in text]
+
+
+def test_the_name_of_a_file_is_one_line_of_what_changed(agents: Desk) -> None:
+    """PR-20, UI-87: with a line break in it, it was a line of its own making."""
+    _, _, said = agents.run("agents", "run", "claude_code", "forge a line")
+    assert "  x\\n9 files changed" in said.splitlines(), said
 
 
 def test_every_agent_is_listed_with_its_state(agents: Desk) -> None:

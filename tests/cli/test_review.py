@@ -51,9 +51,10 @@ def test_diff_of_paths_counts_and_json(changed):
     assert {row["path"] for row in data["written"]} >= {"/long.txt", "/dir/new.txt"}
     (session,) = json.loads(changed.ok("sessions", "--json"))
     assert changed.ok("diff", session["id"][:5], "dir") == changed.ok("diff", "dir")
-    for words in (["diff", "9999"], ["diff", "9999", "--stat"], ["diff", "9999", "--json"]):
+    for words in (["diff", "9999"], ["diff", "9999", "--stat"], ["diff", "9999", "--json"],
+                  ["land", "9999", "--yes"], ["land", "9999", "--yes", "--json"]):  # fmt: skip
         code, out, err = changed.run(*words)
-        assert code != 0 and out == "" and "'9999' is neither a session nor a path" in err, (words, code, err)
+        assert code == 2 and out == "" and "'9999' is neither a session nor a path" in err, (words, code, err)
 
 
 def test_a_renamed_file_with_an_edit_is_one_line_of_the_counts(desk):

@@ -188,3 +188,23 @@ async def test_white_space_behind_a_header_counts_for_nothing(server: LiveServer
         answer = await reader.read()
     writer.close()
     assert answer.startswith(b"HTTP/1.1 200"), answer
+
+
+FAULTY: list[bytes] = [
+    b"", b"[]", b"null", b"\xff", b"[" * 100_000, b'{"a":' * 100_000, b'{"jsonrpc":"2.0","id":3}',
+    b'{"jsonrpc":"1.0","id":3,"method":"ping"}', b'{"jsonrpc":"2.0","id":3,"method":"ping","params":[]}',
+    *(b'{"jsonrpc":"2.0","id":%b,"method":"ping"}' % n for n in (b"null", b"1.5", b"true", b"{}", b"NaN")),
+]  # fmt: skip
+
+
+async def test_what_is_no_message_is_refused_in_a_sentence(server: LiveServer) -> None:
+    """PT-9, PT-16: with 400, its id where it has one, and no session; a request without an id was never answered."""
+    session = await begun(server, await token(server, "a"))
+    for body in FAULTY:
+        for headers in (session, {k: v for k, v in session.items() if k != "Mcp-Session-Id"}):
+            answer = await server.http.post("/mcp", content=body, headers=headers)
+            assert answer.status_code == 400, (body[:60], answer.text)
+            said = answer.json()
+            assert len(said["error"]["message"]) < 120 and "pydantic" not in answer.text
+            assert said["id"] == (3 if b'"id":3' in body else None) and "mcp-session-id" not in answer.headers
+    assert (await server.http.post("/mcp", json=PING, headers=session)).status_code == 200

@@ -1,11 +1,15 @@
 """What of the MCP server is a function of values: limits of runs, addresses, paths, exposure."""
 
+import json
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bowerbird.core.errors import InvalidArgument
 from bowerbird.protocols.mcp_server.branch_tools import virtual
+from bowerbird.protocols.mcp_server.framing import fault_of
 from bowerbird.protocols.mcp_server.ground import McpCaller, McpRules
 from bowerbird.protocols.mcp_server.limits import MOST_CALLERS, WINDOW_S, CallLimits
 from bowerbird.protocols.mcp_server.resources import address_of, session_uri
@@ -92,3 +96,21 @@ def test_roles_and_exposure() -> None:
     assert McpCaller("", "admin").owner is None
     assert McpRules(("branch_*",)).exposes("branch_diff")
     assert not McpRules(("branch_*",)).exposes("session_send")
+
+
+NO_ID: list[Any] = [None, 1.5, True, {"a": 1}, [1], float("nan")]
+
+
+@given(
+    st.one_of(st.text(max_size=5), st.integers(-(10**30), 10**30), st.sampled_from(NO_ID)),
+    st.sampled_from(["ping", None, 5]),
+    st.sampled_from([{}, {"a": "\ud83d\ude00"}, [1], "x", None]),
+)
+def test_what_is_no_message_is_told_apart_from_one(number: Any, method: Any, params: Any) -> None:
+    """PT-8, PT-16: a request whose id is none was taken for a notification, which nobody answers."""
+    message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+    fault = fault_of(json.dumps(message).encode())
+    is_id = isinstance(number, str | int) and not isinstance(number, bool)
+    assert (fault is None) == (is_id and method == "ping" and isinstance(params, dict))
+    assert fault is None or fault.id == (number if is_id else None)
+    assert fault_of(json.dumps({"jsonrpc": "2.0", "id": None, "error": {"code": 1}}).encode()) is None

@@ -161,9 +161,9 @@ def test_calls_run_beside_each_other(lasting: Served) -> None:
     "line",
     [
         b"garbage", b'{"jsonrpc":"2.0","id":1,"meth', b"[]", b"\xff\xfe\x00", b"[" * 200_000, b"{}", b"null",
-        b'"' + b"x" * 10_000_000 + b'"',
+        b'"' + b"x" * 10_000_000 + b'"', b'{"jsonrpc":"2.0","id":null,"method":"ping"}',
     ],
-    ids=["words", "truncated", "batch", "bytes", "nested", "empty", "null", "10 MB"],
+    ids=["words", "truncated", "batch", "bytes", "nested", "empty", "null", "10 MB", "no id"],
 )  # fmt: skip
 def test_a_line_that_is_no_message_is_answered_and_nothing_else_happens(lasting: Served, line: bytes) -> None:
     """PT-16, acceptance 14."""
@@ -171,6 +171,19 @@ def test_a_line_that_is_no_message_is_answered_and_nothing_else_happens(lasting:
     assert lasting.next()["error"]["code"] in (-32700, -32600)
     lasting.ask(8, "list_agents")
     assert lasting.next()["result"]["structuredContent"]["count"] == 2
+
+
+def test_half_a_character_loses_no_answer(lasting: Served) -> None:
+    """PT-16: JSON can name half of a surrogate pair; its caller was told of a message without an id, and waited."""
+    lasting.send(
+        b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":'
+        b'{"name":"session_status","arguments":{"thread_id":"a\\ud800"}}}'
+    )
+    answer = lasting.next()
+    assert (answer["id"], answer["result"]["structuredContent"]["message"]) == (
+        7,
+        "Session a\ufffd not found.",
+    )
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -82,6 +82,8 @@ async def test_what_cannot_be_run_is_refused_before_anything_starts(live: LiveSe
     for path, body, status in REFUSED:
         answer = await live.http.post(f"/api/agents/{path}", json=body)
         assert answer.status_code == status, (path, body, answer.text)
+        if status == 422 and "session_id" in (body or {}):
+            assert answer.json()["detail"][0]["loc"] == ["body"], "the prompt is not what is wrong"
     assert not live.fake.requests and (await live.http.get("/api/agents/runs")).json() == []
     assert (await live.http.get("/api/agents/memory/..%2Fx")).status_code == 404
 

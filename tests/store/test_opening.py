@@ -13,7 +13,7 @@ from sqlalchemy import Connection, create_engine, inspect, text
 from sqlalchemy.ext.asyncio import create_async_engine
 from support.stores import THREAD, URL, opened
 
-from bowerbird.core.errors import ConfigError, StoreCorrupt, StoreTooNew
+from bowerbird.core.errors import ConfigError, StoreCorrupt, StoreError, StoreTooNew
 from bowerbird.store import Store, StoreOptions
 from bowerbird.store.migrate import run_revisions, upgrade
 from bowerbird.store.migrations import HEAD, REVISIONS
@@ -146,6 +146,13 @@ async def test_foreign_tables_are_refused_unless_adopted(tmp_path: Path) -> None
         await open_and_close(tmp_path)
     await open_and_close(tmp_path, adopt=True)
     await open_and_close(tmp_path)
+
+
+async def test_a_file_that_cannot_be_opened_says_what_to_look_at(tmp_path: Path) -> None:
+    """SE-60, law 7: in a directory that is not there, or is not ours: the driver's class was all that was said."""
+    (tmp_path / "agent.db").symlink_to(tmp_path / "gone/agent.db")
+    with pytest.raises(StoreError, match=r"cannot be opened or written.*permissions"):
+        await open_and_close(tmp_path)
 
 
 async def test_a_database_without_its_table_of_revisions_is_named_and_unchanged(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from bowerbird.sandbox.probe import Bubblewrap, find_bubblewrap, probe_copy, pro
 from bowerbird.sandbox.remembered import Remembered
 from bowerbird.sandbox.run.caches import BranchCaches, find_caches
 from bowerbird.sandbox.run.profile import HostFacts, host_facts
-from bowerbird.sandbox.run.shown_trees import Workspaces
+from bowerbird.sandbox.run.shown_trees import Workspaces, is_below
 from bowerbird.sandbox.run.status import (
     COPY_ISOLATION,
     COPY_REST,
@@ -111,6 +111,20 @@ class SandboxHost:
             return facts.with_tree(str(programs)) if programs.is_dir() else facts
 
         return await to_thread(apart)
+
+    async def hidden(self, program: str) -> Sequence[str]:
+        """Return the places of a program that no command sees: its own, or that of what it links to."""
+        facts = await self.facts_for(None)
+
+        def find() -> list[str]:
+            shown = (*map(str, self._workspaces.all()), *(link for link, _ in facts.tree_links))
+            places = dict.fromkeys((program, os.path.realpath(program)))
+            return [
+                place for place in places
+                if not (facts.shows(place) or any(is_below(place, top) for top in shown))
+            ]  # fmt: skip
+
+        return await to_thread(find)
 
     async def caches_of(self, view: "ProcessView") -> BranchCaches:
         """Return a branch's caches: those of this user, less what would show what no command may see."""

@@ -93,7 +93,7 @@ def interval_of(value: str) -> timedelta:
     except ValueError:
         raise BadValue(f"an interval is a number of seconds, not {value[:60]!r}") from None
     if not math.isfinite(seconds) or not 0 < seconds <= MOST_SECONDS:
-        raise BadValue(f"an interval is between 0 and {MOST_SECONDS} seconds, not {value[:60]!r}")
+        raise BadValue(f"an interval is more than 0 and at most {MOST_SECONDS} seconds, not {value[:60]!r}")
     return timedelta(seconds=seconds)
 
 

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from support.agent_programs import Stage
 from support.patience import patience
+from support.trees import write_tree
 
 from bowerbird.providers.catalogue import CATALOGUE
+from bowerbird.providers.contract.types import AgentRequest
 from bowerbird.providers.programs import greeting, probing
 from bowerbird.providers.programs.probing import oldest_node
 
@@ -99,6 +101,26 @@ async def test_a_live_probe_greets_the_program_and_looks_for_its_login(
     missing = await home.probe(live=True)
     assert missing.status == "key_missing" and "not signed in" in missing.detail
     (on_stage.place / "data/agents/bin/claude-agent-acp").unlink()
+
+
+async def test_a_program_that_commands_cannot_see_is_named(on_stage: Stage):
+    """PR-3, PR-6, PR-20: a link and what it leads to, as vendors install them at home; an interpreter that is not there."""
+    home = on_stage.place / "home"
+    write_tree(home, {"share/2.1/claude": "#!/bin/sh\necho 2.1.0\n", "bin/.kept": ""})
+    (home / "share/2.1/claude").chmod(0o755)
+    link = home / "bin/claude"
+    link.symlink_to("../share/2.1/claude")
+    agent = on_stage.agent(command=str(link))
+    probe = await agent.probe()
+    assert probe.status == "unavailable", probe
+    for said in (str(link), str(home / "share/2.1"), "sandbox.read_only", "agents install claude_code"):
+        assert said in probe.detail
+    answer = await agent.execute(AgentRequest("go"))
+    assert answer.metadata["error_type"] == "AgentUnavailable", answer.error
+    assert str(link) in (answer.error or "") and "sandbox.read_only" in (answer.error or "")
+    on_stage.program("claude", "result('x')").write_text("#!/usr/bin/nothing-here\n")
+    answer = await on_stage.agent().execute(AgentRequest("go"))
+    assert answer.metadata["error_type"] == "AgentUnavailable", answer.error
 
 
 async def test_the_editor_is_not_every_code(on_stage: Stage):

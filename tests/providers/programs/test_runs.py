@@ -6,6 +6,7 @@ import json
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 from support.abuse import pids_with
 from support.agent_programs import FILES, KEY, Stage, stage
@@ -22,6 +23,7 @@ from bowerbird.providers.contract.types import (
     MemoryLog,
 )
 from bowerbird.providers.programs.agent import program_agent
+from bowerbird.sessions.provider_agents.asking import event_row
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -54,6 +56,19 @@ async def test_what_it_changes_is_on_the_branch_lands_and_is_undone(on_stage: St
     assert (on_stage.root / "made.txt").read_text() == "a\nb\n" and not (on_stage.root / "old.txt").exists()
     landing.undo()
     assert {p.name: p.read_text() for p in on_stage.root.iterdir()} == FILES
+
+
+async def test_half_a_character_is_said_as_a_whole_one(on_stage: Stage):
+    """PR-19, PR-26: JSON can name half of a surrogate pair, a file name can be no UTF-8; both can be shown and kept."""
+    halves = r"""
+open(b"b\xff.txt", "w").write("x")
+print(r'{"type": "assistant", "message": {"content": [{"type": "text", "text": "a\ud800b"}]}}')
+print(r'{"type": "result", "is_error": false, "result": "x\ud800 \ud83d\ude00 \\ud800", "session_id": "s\udfff"}')
+"""
+    on_stage.program("claude", halves)
+    rows = [event_row(event) async for event in on_stage.agent().stream(AgentRequest("go"))]
+    assert b"\\xff" in msgspec.json.encode(rows), "every door can send them"
+    assert rows[-1]["response"]["content"] == "x\ufffd \U0001f600 \\ud800"
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Tokens, roles, tickets, owners (SV-54 … SV-56, acceptance 8)."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -139,6 +140,22 @@ async def test_a_revoked_token_closes_its_sockets_after_a_defect_in_looking_afte
         await server.context.store.write(lambda c: revoke(c, "gone"))
         assert await close_code(socket) == 4001
     assert "viewers are not looked after" in caplog.text
+
+
+async def test_a_revoked_token_ends_a_run_of_an_agent(server: LiveServer) -> None:
+    """SV-55, PR-8: the run of another vendor's agent may take hours, and its answer is nobody's any more."""
+    headers = await token(server, "gone")
+    server.fake.script({"deltas": 1000, "hang_after": 3})
+    asked = {"prompt": "hi", "session_id": "left"}
+    async with server.http.stream("POST", "/api/agents/claude/run", json=asked, headers=headers) as answer:
+        await server.fake.wait_requests(1)
+        await server.context.store.write(lambda c: revoke(c, "gone"))
+        async with asyncio.timeout(HANG_S):
+            rows = [json.loads(line[6:]) async for line in answer.aiter_lines() if line]
+    await server.fake.wait_closed(1)
+    assert [row["kind"] for row in rows][-2:] == ["error", "done"] and "revoked" in rows[-1]["response"][
+        "error"
+    ]
 
 
 async def test_an_expired_token_admits_nobody(server: LiveServer) -> None:

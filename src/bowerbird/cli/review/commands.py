@@ -175,6 +175,9 @@ def land(
         )  # fmt: skip
         asked = await choose(screen, client, thread_id, wanted, patch=patch, yes=yes)
         if asked is None:
+            # Nothing landed by a person's choice, or by a slip: a word for a session that is not there.
+            if session is not None and len(chosen) > len(paths) and not client.is_path(session):
+                await check_word(client, thread_id, session)
             return shell.json(NOTHING) if json else DONE
         if check:
             show = shell.json if json else None

@@ -11,7 +11,7 @@ from bowerbird.cli.client.opening import with_client
 from bowerbird.cli.client.protocol import Client, Row
 from bowerbird.cli.terminal.exits import DONE, FAILED, USAGE, CliExit
 from bowerbird.cli.terminal.shell import Shell
-from bowerbird.cli.terminal.text import harmless, money, one_line, table
+from bowerbird.cli.terminal.text import harmless, harmless_path, money, one_line, table
 
 PROMPT_SHOWN = 50
 DETAIL_SHOWN = 100
@@ -131,7 +131,7 @@ def _show(shell: Shell, name: str, answer: Row, *, streamed: bool) -> None:
     thread = answer["metadata"].get("thread_id")
     if paths:
         for path in paths[:PATHS_SHOWN]:
-            terminal.note(f"  {harmless(path)}")
+            terminal.note(f"  {harmless_path(path)}")
         if len(paths) > PATHS_SHOWN:
             terminal.note(f"  … and {len(paths) - PATHS_SHOWN} more")
         terminal.note(

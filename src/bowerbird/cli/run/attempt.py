@@ -14,7 +14,7 @@ from bowerbird.cli.client.protocol import Client, Contest
 from bowerbird.cli.terminal.exits import DONE, FAILED, PARTLY, USAGE, CliExit
 from bowerbird.cli.terminal.shell import Shell, directory_of
 from bowerbird.cli.terminal.shell import run as run_async
-from bowerbird.cli.terminal.text import harmless, money, one_line, plural, table
+from bowerbird.cli.terminal.text import harmless, harmless_path, money, one_line, plural, table
 
 if TYPE_CHECKING:
     from bowerbird.sessions.live.hub import Published
@@ -203,7 +203,7 @@ def merge_subagent(
         else:
             for word in ("written", "deleted", "merged", "conflicts", "skipped", "unknown"):
                 for path in found[word]:
-                    shell.terminal.line(f"{word}: {harmless(path)}")
+                    shell.terminal.line(f"{word}: {harmless_path(path)}")
             if not any(found.values()):
                 shell.terminal.note("nothing to merge")
         return PARTLY if found["skipped"] else DONE

@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import itertools
 import time
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,8 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.responses import Response
+
+from bowerbird.protocols.mcp_server.framing import fault_of
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http import EventStore
@@ -149,11 +151,18 @@ class HttpDoor:
         gone = scope.setdefault("state", {})["mcp_gone"] = asyncio.Event()
         self._follow(scope)
         asked = _header(scope, _SESSION)
+        read: deque[Message] = deque()
+        if scope["method"] == "POST" and not _is_modern(scope):
+            body, read = await _read_ahead(receive)
+            if body is not None and len(body) <= MOST_BYTES and (fault := fault_of(body)):
+                said = fault.model_dump_json(by_alias=True)
+                await Response(said, 400, media_type="application/json")(scope, receive, send)
+                return
         if asked is None and not _is_modern(scope):
             await self._make_room()
 
         async def watched() -> "Message":
-            message = await receive()
+            message = read.popleft() if read else await receive()
             if message["type"] == "http.disconnect":
                 gone.set()
             return message
@@ -262,6 +271,24 @@ class HttpDoor:
             for visit, stays in zip(visits, await self._stay([v.scope for v in visits]), strict=True):
                 if not stays:
                     visit.cancel.cancel()
+
+
+async def _read_ahead(receive: "Receive") -> "tuple[bytes | None, deque[Message]]":
+    """Return the body of a request, and the messages that it came in.
+
+    None instead of one whose sender is gone, and of one that is too long: that is the SDK's to refuse.
+    """
+    read: deque[Message] = deque()
+    size = 0
+    while size <= MOST_BYTES:
+        message = await receive()
+        read.append(message)
+        if message["type"] != "http.request":
+            return None, read
+        size += len(message.get("body", b""))
+        if not message.get("more_body", False):
+            return b"".join(one.get("body", b"") for one in read), read
+    return None, read
 
 
 def _header(scope: "Scope", name: bytes) -> str | None:

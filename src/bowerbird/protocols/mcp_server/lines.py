@@ -15,32 +15,27 @@ from queue import SimpleQueue
 from typing import Any
 
 from mcp.shared.message import SessionMessage
-from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
+from mcp_types import INVALID_REQUEST, ErrorData, JSONRPCError, jsonrpc_message_adapter
 
+from bowerbird.core.json_text import whole_escapes
 from bowerbird.core.threads import to_thread
+from bowerbird.protocols.mcp_server.framing import fault_of
 
 MOST_BYTES = 4 << 20  # of one message, as over HTTP
 _CHUNK = 1 << 16
 _AHEAD = 64  # messages read and not yet taken
 
 
-def bad_line(data: bytes) -> JSONRPCError:
-    """Return the answer to a line that is no message."""
-    import json
-
-    try:
-        json.loads(data)
-    except (ValueError, RecursionError):
-        error = ErrorData(code=PARSE_ERROR, message="this line is not JSON")
-    else:
-        error = ErrorData(code=INVALID_REQUEST, message="this line is not a JSON-RPC message")
-    return JSONRPCError(jsonrpc="2.0", id=None, error=error)
-
-
 TOO_LONG = JSONRPCError(
     jsonrpc="2.0",
     id=None,
     error=ErrorData(code=INVALID_REQUEST, message=f"a message has at most {MOST_BYTES >> 20} MiB"),
+)
+
+NO_MESSAGE = JSONRPCError(
+    jsonrpc="2.0",
+    id=None,
+    error=ErrorData(code=INVALID_REQUEST, message="this is not a JSON-RPC message"),
 )
 
 
@@ -95,11 +90,15 @@ class LineReader:
         if len(line) > MOST_BYTES:
             self._answer(TOO_LONG)
             return
+        # What is no UTF-8 inside a text is shown as such, and its message answered like any other.
+        text = whole_escapes(line.decode("utf-8", "replace"))
+        if fault := fault_of(text.encode()):
+            self._answer(fault)
+            return
         try:
-            # What is no UTF-8 inside a text is shown as such, and its message answered like any other.
-            message = jsonrpc_message_adapter.validate_json(line.decode("utf-8", "replace"), by_name=False)
-        except (ValueError, RecursionError):
-            self._answer(bad_line(line))
+            message = jsonrpc_message_adapter.validate_json(text, by_name=False)
+        except (ValueError, RecursionError):  # an error without a message, a nesting without an end
+            self._answer(NO_MESSAGE)
             return
         self._hand_over(SessionMessage(message))
 

@@ -31,6 +31,9 @@ _NO_SESSION = re.compile(
     re.IGNORECASE,
 )
 _RATE = re.compile(r"(rate.?limit|too many requests|\b429\b|quota exceeded|overloaded)", re.IGNORECASE)
+# Of the sandbox's own, or of the shell that becomes the program (`launching.SCRIPT`); the first line says it.
+_NOT_RUN = re.compile(r"bowerbird: cannot run|\Aagent: (line )?\d+: ")
+WHAT_IS_SEEN = "commands there see the system, toolchains and what sandbox.read_only lists"
 _CONTEXT = re.compile(r"(context (length|window)|prompt is too long|maximum context)", re.IGNORECASE)
 
 
@@ -121,11 +124,8 @@ def _typed(name: str, said: str, how: str, code: int, sign_in: str) -> AgentErro
         return AgentRateLimited(text)
     if _CONTEXT.search(said):
         return AgentContextError(text)
-    if code in (126, 127) and "bowerbird: cannot run" in said:
-        return AgentUnavailable(
-            f"{name} cannot be run in the sandbox{_quoted(said)}; commands there see the system, "
-            "toolchains and what sandbox.read_only lists"
-        )
+    if code in (126, 127) and _NOT_RUN.search(said):
+        return AgentUnavailable(f"{name} cannot be run in the sandbox{_quoted(said)}; {WHAT_IS_SEEN}")
     return AgentExecutionError(text, exit_code=code)
 
 

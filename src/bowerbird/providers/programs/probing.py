@@ -9,6 +9,7 @@ import re
 import shutil
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from bowerbird.config.sections.agent import ProviderEntry
@@ -22,6 +23,7 @@ from bowerbird.providers.contract.types import AgentProbe, ProbeStatus
 from bowerbird.providers.programs.finding import Programs, find_programs, search_path
 from bowerbird.providers.programs.greeting import greeted
 from bowerbird.providers.programs.ground import ProgramGround
+from bowerbird.providers.programs.packages import PACKAGES
 from bowerbird.providers.programs.readers.lines import sub, text_of, value_of
 from bowerbird.providers.programs.run import auth_of
 from bowerbird.providers.programs.vendors import Vendor
@@ -51,6 +53,8 @@ async def probe_program(
             version, detail = await version_of(words, path, entry.name)
             if version is None and detail:
                 status = "unavailable"
+            elif hidden := await ground.sandboxes.hidden(words[0]):
+                status, detail = "unavailable", _unseen(entry, hidden)
             else:
                 auth = auth_of(entry, settings, vendor)
                 how = {"relay": "its key stays outside the sandbox", "home": "it gets copies of login files"}
@@ -92,6 +96,13 @@ async def _lived(
 
 def _is_signed_in(vendor: Vendor) -> bool:
     return any((Path.home() / name).is_file() for name in vendor.login_files)
+
+
+def _unseen(entry: CatalogueEntry, places: Sequence[str]) -> str:
+    install = f"`bowerbird agents install {entry.name}`, or " if entry.name in PACKAGES else ""
+    directories = " and ".join(dict.fromkeys(str(Path(place).parent) for place in places))
+    what = " and ".join(places)
+    return f"{what} cannot be seen in the sandbox; {install}list {directories} in sandbox.read_only"
 
 
 _versions: dict[tuple[str, int, int], tuple[float, str]] = {}

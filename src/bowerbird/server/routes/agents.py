@@ -4,7 +4,8 @@ Here: the routes. Not here: any agent (`providers/`), whose branch a run's chang
 (`sessions/provider_agents`).
 """
 
-from collections.abc import AsyncGenerator
+import asyncio
+from collections.abc import AsyncGenerator, Coroutine
 from contextlib import aclosing
 from typing import Annotated, Any, Literal
 
@@ -14,7 +15,16 @@ from pydantic import Field
 from starlette.responses import Response, StreamingResponse
 
 from bowerbird.core.errors import InvalidArgument
-from bowerbird.providers.contract.types import MAX_PROMPT_CHARS, AgentCapabilities, AgentEvent, check_prompt
+from bowerbird.providers.contract.errors import AgentAuthError
+from bowerbird.providers.contract.types import (
+    MAX_PROMPT_CHARS,
+    AgentCapabilities,
+    AgentEvent,
+    AgentRequest,
+    check_prompt,
+)
+from bowerbird.providers.outcomes import failed
+from bowerbird.server.access.staying import GONE, until_away
 from bowerbird.server.common.errors import invalid, problem
 from bowerbird.server.common.json_answers import answer
 from bowerbird.server.common.ownership import owned_session
@@ -143,15 +153,48 @@ async def run(name: Name, body: AgentRunWanted, request: Request, context: Conte
         await owned_session(context, caller, body.conversation_id)
     try:
         check_prompt(body.prompt)
-        wanted = request_of(body.model_dump(), workspace=workspace_of(context, body.workspace))
     except InvalidArgument as error:
         raise invalid(("body", "prompt"), str(error)) from error
+    try:
+        wanted = request_of(body.model_dump(), workspace=workspace_of(context, body.workspace))
+    except InvalidArgument as error:  # its text names what is wrong: a session id, a snapshot
+        raise invalid(("body",), str(error)) from error
     part, lines = _part(context), NDJSON in request.headers.get("accept", "")
-    events = events_of(lambda told: part.run(name, wanted, owner=caller.user_id, on_event=told), wanted)
+    events = _while_admitted(
+        events_of(lambda told: part.run(name, wanted, owner=caller.user_id, on_event=told), wanted),
+        until_away(context, caller, request.scope["state"].get("expires_at")),
+        wanted,
+    )
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(
         _chunks(events, lines=lines), headers=headers, media_type=NDJSON if lines else SSE
     )
+
+
+async def _while_admitted(
+    events: AsyncGenerator[AgentEvent], away: Coroutine[Any, Any, None], wanted: AgentRequest
+) -> AsyncGenerator[AgentEvent]:
+    """Yield a run's events; it ends with an error when its caller may not be here any more (SV-55)."""
+    gone = asyncio.create_task(away, name="credential of a run")
+    try:
+        async with aclosing(events):
+            while True:
+                step = asyncio.ensure_future(anext(events, None))
+                try:
+                    await asyncio.wait((step, gone), return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    if not step.done():  # cancelled before the events are closed: that ends the run
+                        step.cancel()
+                        await asyncio.wait((step,))
+                if step.cancelled():
+                    break
+                if (event := step.result()) is None:
+                    return
+                yield event
+        yield AgentEvent("error", GONE, {"error_type": AgentAuthError.__name__})
+        yield AgentEvent("done", response=failed(wanted, AgentAuthError(GONE)))
+    finally:
+        gone.cancel()
 
 
 async def _chunks(events: AsyncGenerator[AgentEvent], *, lines: bool) -> AsyncGenerator[bytes]:

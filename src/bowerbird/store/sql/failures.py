@@ -15,6 +15,8 @@ _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _CORRUPT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 # A full disk shows as one of these when the write-ahead index cannot grow.
 _NO_ROOM = {sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_TRUNCATE, sqlite3.SQLITE_IOERR_WRITE}
+# A directory in which the write-ahead log cannot be made shows as the second.
+_CLOSED = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
 _PRIMARY = 0xFF  # extended result codes carry the primary one in their low byte
 
 
@@ -73,8 +75,10 @@ def store_error(error: BaseException, where: str) -> StoreError:
         return StorageFull(f"{where}: the disk is full; free some space and try again")
     if primary in _CORRUPT:
         return corrupt(where)
-    if primary == sqlite3.SQLITE_READONLY:
-        return StoreError(f"{where} cannot be written: check the permissions of the file and its directory")
+    if primary in _CLOSED:
+        return StoreError(
+            f"{where} cannot be opened or written: check the permissions of the file and its directory"
+        )
     return StoreError(f"{where} refused the operation ({type(original).__name__})")
 
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Protocol, cast
 
+from bowerbird.core.json_text import whole_escapes
 from bowerbird.providers.contract.types import AgentEvent
 from bowerbird.providers.programs.outcome import Outcome
 
@@ -31,7 +32,7 @@ class Reader(Protocol):
 def value_of(text: str) -> Any:
     """Return the JSON value of a text, None for what is none."""
     try:
-        return json.loads(text)
+        return json.loads(whole_escapes(text))
     except (ValueError, RecursionError):
         return None
 
