@@ -116,7 +116,12 @@ def test_a_thousand_files_of_the_same_lines_take_no_square() -> None:
 
 async def test_a_moved_file_counts_once_as_in_the_review(tmp_path) -> None:
     """UI-87: the figure that sessions and turns name is the number of rows that the review has."""
-    before = {"old/a.py": FIFTY, "same.txt": "same\n", "tests/conftest.py": FIFTY + "more\n", "stays.txt": "x"}
+    before = {
+        "old/a.py": FIFTY,
+        "same.txt": "same\n",
+        "tests/conftest.py": FIFTY + "more\n",
+        "stays.txt": "x",
+    }
     with branch_of(tmp_path, before) as branch:
         await branch.move("same.txt", "moved.txt")
         await branch.write_file("new/a.py", EDITED)

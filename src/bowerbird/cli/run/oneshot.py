@@ -322,9 +322,7 @@ class OneShot:
         if turn["state"] in ("failed", "waiting"):
             terminal.warn(f"continue with: bowerbird resume {thread_id}")
         context = self._story.context_tokens or int((self._usage or {}).get("last_input_tokens") or 0)
-        terminal.note(
-            cost_line(self._story.usage, context=context, window=window, changed=changed), "dim"
-        )
+        terminal.note(cost_line(self._story.usage, context=context, window=window, changed=changed), "dim")
         if changed:
             terminal.note(
                 f"{plural(changed, 'file')} changed on the branch: bowerbird diff {thread_id} · "
