@@ -48,7 +48,7 @@ class ChangesOfBranch:
         )
 
     def count(self) -> int:
-        """Return how many files a review shows as changed; what stays on the branch by itself is none of them.
+        """Return how many files a review shows as changed; files that stay there by themselves are none.
 
         Every door names this figure, so that a list of sessions and the review it leads to agree.
         """
