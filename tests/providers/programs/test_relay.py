@@ -1,5 +1,6 @@
 """PR-22, acceptance 2 and 15: the real key stays outside, the relay leads to the vendor's host and no other."""
 
+import asyncio
 import json
 import socket
 from collections.abc import AsyncIterator
@@ -111,6 +112,24 @@ async def test_wrong_tokens_other_paths_and_redirects_lead_nowhere(tmp_path: Pat
                     assert answer.status == status, path
                     assert "location" not in answer.headers
         assert [path for path, _ in far.seen] == ["/v1/away"]
+
+
+async def test_a_token_of_broken_bytes_is_a_wrong_token(tmp_path: Path):
+    """PR-22: whatever bytes a program sends in its place, it is told 401, and nothing is asked."""
+    async with vendor() as far:
+        relay = Relay(Upstream(f"{far.url}/v1", KEY))
+        async with served(relay, tmp_path):
+            for header in (
+                b"authorization: Bearer \xff\xfe",
+                b"x-api-key: \xc3\x28",
+                b"x-goog-api-key: \xed\xa0\x80",
+            ):
+                reader, writer = await asyncio.open_unix_connection(str(tmp_path / "s"))
+                writer.write(b"GET /v1/chat HTTP/1.1\r\nhost: x\r\n" + header + b"\r\n\r\n")
+                async with asyncio.timeout(HANG_S):
+                    assert b" 401 " in await reader.readline()
+                writer.close()
+        assert far.seen == []
 
 
 async def test_a_rejected_key_is_told_without_a_piece_of_it(tmp_path: Path):

@@ -98,7 +98,7 @@ class LocalRest:
         calls = await self._calls(thread_id, emit)
         checks = wanted.checks or calls.tree.rules.checks
         found = await calls.tournament(
-            wanted.task, wanted.attempts, wanted.checks, wanted.models, wanted.merge
+            wanted.task, wanted.attempts, wanted.checks, wanted.models, wanted.merge, wanted.agents
         )
         if "error" in found:
             raise CliExit(USAGE, str(found["error"]))
