@@ -60,7 +60,7 @@ def test_a_users_commit_survives_force(committed):
     project.write("f.txt", "f\n")
     project.git("add", ".")
     project.git("commit", "-qm", "mine")
-    _, out, err = desk.run("land", "--yes", "--force", "--commits", "fast-forward")
+    _, out, err = desk.run("land", "--yes", "--force", "--commits", "fast_forward")
     assert "landed 2 changes" in out and "your main stays: it has moved on in your repository" in err
     assert project.git("log", "-1", "--format=%s") == "mine"
 

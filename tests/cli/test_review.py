@@ -117,6 +117,9 @@ def test_a_conflict_lands_nothing_and_lists_it(changed):
     (changed.project / "end.txt").write_text("mine\n")
     code, out, err = changed.run("land", "--yes")
     assert code == 3 and out == "" and "end.txt: both_modified" in err
+    assert "--partial lands the rest, --force the agent's version" in err, (
+        "what to do is said, as for marked paths"
+    )
     assert (changed.project / "gone.txt").exists()
     code, _, err = changed.run("land", "--yes", "--partial")
     assert code == 3 and "end.txt" in err and not (changed.project / "gone.txt").exists()

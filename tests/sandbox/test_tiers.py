@@ -16,6 +16,7 @@ from bowerbird.core.errors import SandboxUnavailable
 from bowerbird.sandbox.host import SandboxHost
 from bowerbird.sandbox.probe import Bubblewrap
 from bowerbird.sandbox.run.limits import RunLimits
+from bowerbird.sandbox.run.status import OVERDUE
 from bowerbird.sandbox.run.toolchains import TOLD
 from bowerbird.sandbox.settings import SandboxSettings
 from bowerbird.workspace import Workspace
@@ -221,6 +222,25 @@ async def test_what_one_process_found_out_the_next_one_knows_until_a_start_fails
     (tmp_path / "sandbox/status.json").write_text("{")
     await host.close()
     assert await found(settings) != second, "a broken record is no record"
+
+
+async def test_a_probe_that_did_not_end_in_time_says_nothing_of_the_host(tmp_path, monkeypatch):
+    """SB-4: a busy machine at the start of a server took commands away from all of its sessions."""
+    settings = SandboxSettings()
+    host = SandboxHost(tmp_path, settings, remember=True)
+    with monkeypatch.context() as busy:
+        busy.setattr("bowerbird.sandbox.probe._STEP_S", 0.001)
+        status = await host.status()
+        assert (status.tier, set(status.reasons.values())) == ("none", {OVERDUE})
+        assert not (tmp_path / "sandbox/status.json").exists(), "no other process is told"
+    monkeypatch.setattr("bowerbird.sandbox.host.REPEAT_S", float("inf"))
+    assert await host.status() is status, "not each who asks pays for a probe"
+    monkeypatch.setattr("bowerbird.sandbox.host.REPEAT_S", 0.0)
+    assert (await host.status()).tier in ("overlay", "copy")
+    await host.close()
+    host = SandboxHost(tmp_path, settings, remember=True)
+    assert (await host.status()).tier in ("overlay", "copy")
+    await host.close()
 
 
 async def test_after_a_failed_start_the_host_is_looked_at_anew(tmp_path, monkeypatch):

@@ -39,7 +39,7 @@ export const EXAMPLES: readonly ServerFrame[] = [
   {"type": "teams_changed", "enabled": true, "cursor": 2, "turn_id": null},
   {"type": "approval_changed", "enabled": true, "cursor": 2, "turn_id": null},
   {"type": "settings", "changes": {"title": "Tests"}, "cursor": 2, "turn_id": null},
-  {"type": "branch_update", "files": [{"name": "a.txt", "path": "a.txt", "size": 3}], "cursor": 4, "turn_id": "t_01J"},
+  {"type": "branch_update", "files": [{"name": "a.txt", "path": "a.txt", "size": 3}], "changed": 1, "cursor": 4, "turn_id": "t_01J"},
   {"type": "landing", "message": "2 paths landed", "cursor": 8, "turn_id": "t_01J"},
   {"type": "landing_progress", "kind": "land", "phase": "writing", "done": 1200, "total": 100000, "undoes": null, "cursor": 8, "turn_id": null},
   {"type": "notice", "kind": "budget", "message": "0.4 of 0.5 USD of this run are spent", "cursor": 4, "turn_id": "t_01J"},

@@ -480,6 +480,7 @@ export interface Settings {
 export interface BranchUpdate {
   type: "branch_update";
   files: FileRow[];
+  changed: number;
   replay?: boolean;
   cursor: number;
   turn_id: string | null;

@@ -209,8 +209,12 @@ def _add_review(application: typer.Typer, call: Call) -> None:
         partial: Annotated[bool, Option("--partial", help="Land what can land, report the rest.")] = False,
         check: Annotated[bool, Option("--check", help="Land only if landing.check passes.")] = False,
         commits: Annotated[
-            Literal["fetch", "fast-forward", "never"] | None,
-            Option("--commits", help="What becomes of commits; default: git.land."),
+            Literal["fetch", "fast-forward", "fast_forward", "never"] | None,
+            Option(
+                "--commits",
+                metavar="VALUE",
+                help="What becomes of commits: fetch, fast-forward or never; default: git.land.",
+            ),
         ] = None,
         commit: Annotated[bool, Option("--commit", help="Commit what lands, with your own git.")] = False,
         message: Annotated[

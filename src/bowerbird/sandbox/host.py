@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from bowerbird.workspace import Branch, ProcessView
 
 _SWEEP_S = 5.0
+REPEAT_S = 20.0
 PROGRAMS = "agents"
 """Below the data directory: programs that Bowerbird installed; commands see them, read-only."""
 
@@ -84,6 +85,7 @@ class SandboxHost:
         self._status = status
         self._remembered = Remembered(data_dir, self.settings) if remember else None
         self._probing = asyncio.Lock()
+        self._probed_at = float("-inf")
         self._sandboxes: OrderedDict[str, BranchSandbox] = OrderedDict()
         self._sweeper: asyncio.Task[None] | None = None
 
@@ -151,14 +153,22 @@ class SandboxHost:
         return self.data_dir / "sandbox" / "accounts"
 
     async def status(self, *, again: bool = False) -> SandboxStatus:
-        """Return what this host gives, probed once; `again` probes anew."""
+        """Return what this host gives, probed once; `again` probes anew.
+
+        A probe that did not end in time is repeated when somebody asks later, and is not remembered: else
+        a machine that was busy for a minute would refuse commands for as long as the server runs.
+        """
         async with self._probing:
-            if self._status is None or again:
+            if self._status is None or again or self._is_due():
                 before, self._status = self._status, await self._found_out(again=again)
                 if before is not None and before.tier != self._status.tier:
                     now = self._status
                     self._tell("", SandboxTier(now.tier, now.minimum, now.reasons))
             return self._status
+
+    def _is_due(self) -> bool:
+        undecided = self._status is not None and self._status.is_undecided(self.settings.tier)
+        return undecided and time.monotonic() >= self._probed_at + REPEAT_S
 
     async def start_failed(self) -> None:
         """Find out anew at the next `status`: what worked before does not work now."""
@@ -175,7 +185,8 @@ class SandboxHost:
         known = None if again else await to_thread(self._remembered.load, self._bwrap)
         if known is None:
             known = await self._probe(self._bwrap)
-            await to_thread(self._remembered.save, known, self._bwrap)
+            if not known.is_undecided(self.settings.tier):
+                await to_thread(self._remembered.save, known, self._bwrap)
         return known
 
     async def _probe(self, bwrap: Bubblewrap) -> SandboxStatus:
@@ -186,6 +197,7 @@ class SandboxHost:
             probe_copy(facts, self.data_dir, closed),
         )
         reasons: dict[str, str | None] = {"overlay": overlay, "copy": copy}
+        self._probed_at = time.monotonic()
         tier = choose_tier(self.settings.tier, reasons)
         return self._describe(tier, reasons, facts.left_out)
 

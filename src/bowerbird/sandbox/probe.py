@@ -21,6 +21,7 @@ from bowerbird.core.threads import in_thread
 from bowerbird.sandbox.run.command import check_command
 from bowerbird.sandbox.run.profile import HOST_NAME, HostFacts, Places, Standing, bubblewrap, environment
 from bowerbird.sandbox.run.shown_trees import is_below
+from bowerbird.sandbox.run.status import OVERDUE
 from bowerbird.sandbox.run.warden import PACKAGE, Overlay, Warden
 from bowerbird.workspace.tree.temporary import probe_place
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from bowerbird.sandbox.run.warm_sandbox import WarmSandbox
 
 OLDEST_BUBBLEWRAP = (0, 8)
-_STEP_S = 5.0
+_STEP_S = 15.0  # a probe takes 0.1 s; on a machine with 30 processes to a core, above 5
 _HOSTS = f"127.0.0.1 localhost {HOST_NAME}\n::1 localhost ip6-localhost ip6-loopback {HOST_NAME}\n"
 # Names go through the proxy if at all: a question to a server is answered at once, by nobody.
 _RESOLVER = "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n"
@@ -66,6 +67,8 @@ def find_bubblewrap() -> Bubblewrap:
         return Bubblewrap(None, "bubblewrap is not installed; install bubblewrap ≥ 0.8")
     try:
         ran = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=_STEP_S, check=True)
+    except subprocess.TimeoutExpired:
+        return Bubblewrap(None, OVERDUE)
     except (OSError, subprocess.SubprocessError) as error:
         return Bubblewrap(None, f"bubblewrap does not run: {error}")
     version = tuple(int(part) for part in re.findall(r"\d+", ran.stdout)[:2])
@@ -109,7 +112,7 @@ async def probe_overlay(
     except SandboxUnavailable as error:
         return f"{error}{_remedy(str(error))}"
     except TimeoutError:
-        return f"the probe did not end within {_STEP_S:g} s"
+        return OVERDUE
     except OSError as error:
         return f"the probe failed: {error}"
 
@@ -232,7 +235,7 @@ async def probe_copy(facts: HostFacts, data_dir: Path, closed: Sequence[str] = (
     except SandboxUnavailable as error:
         return str(error)
     except TimeoutError:
-        return f"the probe did not end within {_STEP_S:g} s"
+        return OVERDUE
     except OSError as error:
         return f"the probe failed: {error}"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bowerbird.core.errors import InvalidArgument
-from bowerbird.workspace.compare.diff import PathPatch, branch_diff, path_patches, unified_patch
+from bowerbird.workspace.compare.diff import PathPatch, branch_diff, count_rows, path_patches, unified_patch
 from bowerbird.workspace.compare.results import Changes, Diff, Exported, folded_rows
 from bowerbird.workspace.find.gitignored import GitIgnored
 from bowerbird.workspace.fork_and_merge import history_of, pending
@@ -46,6 +46,13 @@ class ChangesOfBranch:
             tuple(shown(c.path) for c in found if c.new is not None),
             tuple(shown(c.path) for c in found if c.new is None),
         )
+
+    def count(self) -> int:
+        """Return how many files a review shows as changed; files that stay there by themselves are none.
+
+        Every door names this figure, so that a list of sessions and the review it leads to agree.
+        """
+        return count_rows(self._state, files_of(self._divided().changes), self._shared.rules)
 
     def browse(self, at: str | None = None) -> "Browse":
         """Return a look for people, at the present state or a snapshot's; its calls block.

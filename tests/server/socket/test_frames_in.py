@@ -29,6 +29,8 @@ BAD: list[str] = [
     '{"type":"cancel","request_id":[]}', '{"type":"message","content":"x","id":{}}',
     '{"type":"llm_request"}', '{"type":"done"}', '{"type":"__proto__","content":"x"}', DEEP,
     '{"type":"message","content":"x","id":"' + "y" * 5000 + '"}', "   ", "\n",
+    '{"type":"message","content":"half \\ud83d of one"}', '{"type":"ping","n":NaN}', '{"type":"cancel"',
+    ' { "type" : "message", "content": "cut', '{"type":"ping","n":' + "9" * 5000 + "}",
 ]  # fmt: skip
 
 

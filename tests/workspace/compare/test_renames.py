@@ -112,3 +112,23 @@ def test_a_thousand_files_of_the_same_lines_take_no_square() -> None:
 
     seconds(100)
     assert seconds(1600) < 8 * max(seconds(400), 0.005)
+
+
+async def test_a_moved_file_counts_once_as_in_the_review(tmp_path) -> None:
+    """UI-87: the figure that sessions and turns name is the number of rows that the review has."""
+    before = {
+        "old/a.py": FIFTY,
+        "same.txt": "same\n",
+        "tests/conftest.py": FIFTY + "more\n",
+        "stays.txt": "x",
+    }
+    with branch_of(tmp_path, before) as branch:
+        await branch.move("same.txt", "moved.txt")
+        await branch.write_file("new/a.py", EDITED)
+        await branch.delete("old/a.py")
+        await branch.write_file("fresh.txt", "fresh\n")
+        assert (branch.count(), len(branch.changes().paths)) == (3, 5)
+        # A path that is marked when it goes keeps a row of its own.
+        await branch.move("tests/conftest.py", "tests/other.py")
+        assert "/tests/conftest.py" in branch.diff().marks
+        assert (branch.count(), len(branch.changes().paths)) == (5, 7)

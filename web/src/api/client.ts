@@ -1,6 +1,7 @@
 /** REST of the server, one function per route that the faces use. Not here: the socket, any state of the view. */
 
 import { t } from "../text.ts";
+import { asJson } from "./json.ts";
 import { base, origin } from "./place.ts";
 import type { CallAnswer } from "./frames.ts";
 import type {
@@ -102,7 +103,7 @@ export async function send(method: string, path: string, body?: unknown, more: R
     response = await fetch(address(path), {
       method,
       headers: { ...headers(body !== undefined), ...more },
-      body: body === undefined ? null : JSON.stringify(body),
+      body: body === undefined ? null : asJson(body),
     });
   } catch {
     throw new ApiError(0, "unreachable", t.unreachable);

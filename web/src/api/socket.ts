@@ -7,6 +7,7 @@
 import { api, ApiError, token } from "./client.ts";
 import type { ClientFrame, ServerFrame } from "./frames.ts";
 import { parseFrame } from "./frames.ts";
+import { asJson } from "./json.ts";
 import { socketAddress } from "./place.ts";
 
 export type Connection = "connecting" | "open" | "waiting" | "gone" | "signed-out";
@@ -89,7 +90,7 @@ export class ConversationSocket {
   /** Send a frame; false when there is no connection. */
   send(frame: ClientFrame): boolean {
     if (this.#socket?.readyState !== WebSocket.OPEN) return false;
-    this.#socket.send(JSON.stringify(frame));
+    this.#socket.send(asJson(frame));
     this.#listener.sent(frame);
     return true;
   }

@@ -145,7 +145,7 @@ function other(draft: Draft, frame: ServerFrame, turn: string | null): void {
       return;
     case "branch_update":
       draft.changedFiles = frame.files;
-      draft.changedCount = frame.files.length;
+      draft.changedCount = frame.changed ?? frame.files.length;
       draft.filesVersion += 1;
       return;
     case "landing_progress":

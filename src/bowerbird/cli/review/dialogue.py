@@ -22,6 +22,7 @@ from bowerbird.sessions.review import ToLand
 
 MOST_LISTED = 20
 MARKS = {"create": "A", "mkdir": "A", "symlink": "L", "delete": "D", "rmdir": "D", "chmod": "m"}
+_CONFLICTS = frozenset({"both_modified", "both_created", "delete_modify", "modify_delete"})
 _DRIFT = {"mergeable": "edited since: will be merged", "conflict": "CONFLICT", "same": "already there"}
 _WHOLE = {
     "create": "this new file", "delete": "this deletion", "chmod": "these permissions",
@@ -218,6 +219,22 @@ async def _answer(screen: Screen, question: Question) -> Answer:
 # ---------------------------------------------------------------- what is said
 
 
+def _way_on(reasons: Sequence[str]) -> str:
+    """Return what lands all the same, and how.
+
+    Example:
+        >>> _way_on(["changed while landing"])
+        'land again; --partial lands the rest'
+    """
+    if any(reason.startswith("flagged") for reason in reasons):
+        return "land such a path with --accept PATH, or the others without it with --partial"
+    if _CONFLICTS.issuperset(reasons):
+        return "--partial lands the rest, --force the agent's version of these, whole; undo gives yours back"
+    if set(reasons) == {"changed while landing"}:
+        return "land again; --partial lands the rest"
+    return "--partial lands the rest"
+
+
 def say_landed(screen: Screen, outcome: Outcome) -> None:
     """Say what landed, or why nothing did; of nothing, `choose` has said why."""
     if outcome is None:
@@ -225,8 +242,8 @@ def say_landed(screen: Screen, outcome: Outcome) -> None:
     if isinstance(outcome, LandingRefused):
         screen.warn("nothing landed:", "red")
         _say_refused(screen, outcome.refused)
-        if screen.prefix != "/" and any(row["reason"].startswith("flagged") for row in outcome.refused):
-            screen.note("land such a path with --accept PATH, or the others without it with --partial")
+        if screen.prefix != "/":
+            screen.note(_way_on([row["reason"] for row in outcome.refused]))
         return
     landed = plural(files_of(outcome["entries"]), "change")
     made = commit_of(outcome)

@@ -18,7 +18,7 @@ from bowerbird.cli.run.mentions import BranchNames, attached
 from bowerbird.cli.run.models import ChoosableModels
 from bowerbird.cli.run.own_commands import TypedCommands, remember, run_typed
 from bowerbird.cli.run.prompt_screen import ChatScreen, Leave
-from bowerbird.cli.run.sessions import show_past, status_line
+from bowerbird.cli.run.sessions import changed_files, show_past, status_line
 from bowerbird.cli.run.slash_lines import Command, Fact, Refused, Said, Slash, read_line
 from bowerbird.cli.run.watching import Watch
 from bowerbird.cli.terminal.drawing import MarkdownPainter
@@ -293,9 +293,8 @@ class Chat:
         elif turn["stop_reason"] not in ("end_turn", "plan", "cancelled", None):
             self.screen.line(f"stopped: {turn['stop_reason']}", "yellow")
         window = int(self.session["context_window"])
-        line = cost_line(
-            self.story.usage, context=self.context_tokens, window=window, changed=len(self.changed)
-        )
+        count = changed_files(self.session)
+        line = cost_line(self.story.usage, context=self.context_tokens, window=window, changed=count)
         self.screen.line(line, "dim")
         self.say_changed()
         self.screen.notifier.tell(f"{self.session['title'] or 'the turn'}: {turn['stop_reason'] or 'failed'}")
@@ -305,8 +304,8 @@ class Chat:
 
     def say_changed(self) -> None:
         """Say how many files the branch has changed."""
-        if self.changed:
-            self.screen.line(f"{plural(len(self.changed), 'file')} changed: /diff · /land · /discard")
+        if count := changed_files(self.session):
+            self.screen.line(f"{plural(count, 'file')} changed: /diff · /land · /discard")
 
     def _worker_ended(self, worker: "asyncio.Task[None]") -> None:
         if not worker.cancelled() and worker.exception() is not None:
@@ -397,4 +396,4 @@ class Chat:
         return self.model if self.session is None else str(self.session["model"] or self.model)
 
     def _status(self) -> str:
-        return status_line(self.session, self.model, len(self.changed))
+        return status_line(self.session, self.model, changed_files(self.session))

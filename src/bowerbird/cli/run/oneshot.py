@@ -266,7 +266,7 @@ class OneShot:
             self._terminal.json(result, indent=None)
         elif form == "text" and not self._terminal.out.is_terminal and text:
             self._terminal.write(text if text.endswith("\n") else text + "\n")
-        self._sum_up(thread_id, turn, changed, int(after["context_window"]))
+        self._sum_up(thread_id, turn, int(after["changed_files"]), int(after["context_window"]))
         denied = bool(self._story.denied or self._denied) and not self._is_attended
         return code_of_turn(turn["state"], turn["stop_reason"], denied_last=denied)
 
@@ -308,7 +308,7 @@ class OneShot:
                 return str(row["id"]) if row["at"] >= (turn["started_at"] or "") else None
         return None
 
-    def _sum_up(self, thread_id: str, turn: Row, changed: list[dict[str, str]], window: int) -> None:
+    def _sum_up(self, thread_id: str, turn: Row, changed: int, window: int) -> None:
         terminal = self._terminal
         if turn["error"]:
             terminal.warn(f"the turn failed: {turn['error'].get('message')}", "red")
@@ -322,12 +322,10 @@ class OneShot:
         if turn["state"] in ("failed", "waiting"):
             terminal.warn(f"continue with: bowerbird resume {thread_id}")
         context = self._story.context_tokens or int((self._usage or {}).get("last_input_tokens") or 0)
-        terminal.note(
-            cost_line(self._story.usage, context=context, window=window, changed=len(changed)), "dim"
-        )
+        terminal.note(cost_line(self._story.usage, context=context, window=window, changed=changed), "dim")
         if changed:
             terminal.note(
-                f"{plural(len(changed), 'file')} changed on the branch: bowerbird diff {thread_id} · "
+                f"{plural(changed, 'file')} changed on the branch: bowerbird diff {thread_id} · "
                 f"bowerbird land {thread_id} · bowerbird discard {thread_id}"
             )
 

@@ -98,8 +98,7 @@ def show(shell: Shell, *, session: str | None, json: bool, workspace: str | None
         terminal.line(f"{found['status']} · {turns} · {money(found['cost'])}{model} · {where}")
         for line in history_lines(await client.messages(thread_id), width=terminal.width):
             terminal.line(line)
-        count = len(await client.changed(thread_id)) if found["branch"] else 0
-        terminal.line(f"{plural(count, 'file')} changed on the branch")
+        terminal.line(f"{plural(changed_files(found), 'file')} changed on the branch")
         return DONE
 
     return with_client(shell, workspace, work)
@@ -199,6 +198,11 @@ async def turn_id_of(client: Client, thread_id: str, number: int | None) -> str 
         numbers = ", ".join(str(turn["n"]) for turn in turns) or "none"
         raise CliExit(USAGE, f"session {thread_id} has no turn {number}; there are: {numbers}")
     return str(found["turn_id"])
+
+
+def changed_files(session: Row | None) -> int:
+    """Return how many files a session's branch changes, as its review shows them."""
+    return 0 if session is None else int(session["changed_files"])
 
 
 def status_line(session: Row | None, model: str, changed: int) -> str:

@@ -85,12 +85,14 @@ class BranchUpdate(ServerFrame, frozen=True, tag="branch_update"):
     """A tool changed files of the branch.
 
     Attributes:
-        files: those that differ from the workspace now.
+        files: those that differ from the workspace now, without deleted ones, at most 1,000.
+        changed: how many changes a review shows, deleted files and new directories too.
     Example:
-        {"type": "branch_update", "files": [{"name": "a.txt", "path": "a.txt", "size": 3}], "cursor": 4, "turn_id": "t_01J"}
+        {"type": "branch_update", "files": [{"name": "a.txt", "path": "a.txt", "size": 3}], "changed": 1, "cursor": 4, "turn_id": "t_01J"}
     """
 
     files: list[FileRow]
+    changed: int = 0
 
 
 class Landing(ServerFrame, frozen=True, tag="landing"):

@@ -98,7 +98,7 @@ class Done(ServerFrame, frozen=True, tag="done"):
         files_truncated: there are more files.
         stop_reason: why, for example `end_turn`; the manual lists them.
         waiting_for: `plan`, `approval`, `user`, `budget` or `effect`; null = the turn is over.
-        snapshot_id: the branch as it is now. changed: how many files differ from the workspace.
+        snapshot_id: the branch as it is now. changed: how many changes a review shows.
     Example:
         {"type": "done", "usage": {"input_tokens": 9, "output_tokens": 1, "last_input_tokens": 9, "plan_mode": false, "cache_read_tokens": 0, "cache_write_tokens": 0, "reasoning_tokens": 0, "cost": null, "subagents": {}}, "files": [{"name": "a.txt", "path": "a.txt", "size": 3}], "stop_reason": "end_turn", "waiting_for": null, "snapshot_id": "s_01J", "changed": 1, "cursor": 7, "turn_id": "t_01J"}
     """

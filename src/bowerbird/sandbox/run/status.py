@@ -23,6 +23,9 @@ NO_ALLOW_LIST = (
 )
 
 
+OVERDUE = "the probe did not end in time, the machine is busy; it is repeated"
+
+
 class SandboxStatus(msgspec.Struct, frozen=True):
     """What `status()` returns; `reasons` says why a better tier is not there, None where it works;
     for the copy tier in use, what it cannot hide.
@@ -45,6 +48,16 @@ class SandboxStatus(msgspec.Struct, frozen=True):
     search: str
     probed_at: str
     left_out: tuple[str, ...] = ()
+
+    def is_undecided(self, wanted: str) -> bool:
+        """Whether a better tier may be there all the same: its probe did not end in time.
+
+        >>> reasons = {"overlay": OVERDUE, "copy": None}
+        >>> SandboxStatus("copy", "copy", reasons, (), "closed", None, {}, {}, "", "").is_undecided("auto")
+        True
+        """
+        better = [tier for tier in ("overlay", "copy") if _STRENGTH[tier] > _STRENGTH[self.tier]]
+        return any(self.reasons.get(tier) == OVERDUE for tier in better if wanted in ("auto", tier))
 
     def require(self) -> None:
         """Raise SandboxUnavailable unless the tier meets the minimum; law 6."""

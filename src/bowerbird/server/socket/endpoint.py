@@ -6,6 +6,7 @@ it is none. Not here: who may connect (`access/`), the commands' form (`core/wir
 """
 
 import asyncio
+import re
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Union, cast
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 
 _COMMAND: Any = Union[tuple(CLIENT_FRAMES.values())]  # noqa: UP007 - made of the table
 
+_FRAME = re.compile(rf'\s*\{{\s*"type"\s*:\s*"(?:{"|".join(CLIENT_FRAMES)})"')
 MAX_FRAME = 1 << 20
 MOST_BAD, BAD_S = 50, 10.0
 GOODBYE_S = 40.0  # a peer that takes nothing for so long is dead
@@ -57,7 +59,9 @@ class BadFrame:
 def parse(raw: str) -> ClientFrame | BadFrame:
     """Return the command in a text frame.
 
-    Text that is not JSON is a message; an object without `type` but with text as `content` too.
+    Text that is not JSON is a message; an object without `type` but with text as `content` too. What begins
+    as a frame of a type and is no JSON (cut off, half a character, NaN) is refused: as a message, the model
+    would read the frame itself.
 
     Example:
         >>> parse("hello").content, parse('{"type": "ping"}')
@@ -65,7 +69,9 @@ def parse(raw: str) -> ClientFrame | BadFrame:
     """
     try:
         value = decode(raw)
-    except (msgspec.DecodeError, UnicodeError):
+    except (msgspec.DecodeError, UnicodeError) as error:
+        if _FRAME.match(raw):
+            return BadFrame(f"the frame is no valid JSON: {error}")
         value = {"type": "message", "content": raw}
     except RecursionError:
         return BadFrame("nested too deeply")

@@ -45,7 +45,7 @@ class BranchFiles:
         self._walk: asyncio.Task[None] | None = None
         self._stamp: tuple[int, ...] | None = None
         self._closing = Closing()
-        self._changed: dict[str, FileFacts | None] = {}
+        self._changed: Mapping[str, FileFacts | None] = {}
 
     @property
     def is_current(self) -> bool:
@@ -72,18 +72,23 @@ class BranchFiles:
             await asyncio.wait([self._walk], timeout=PATIENCE_S)
         stamp: tuple[int, ...] | None = self._branch.stamp
         try:
-            self._changed = await to_thread(lambda: self._branch.browse().changes())
+            self._changed, count = await to_thread(self._look)
         except Exception as error:  # noqa: BLE001  a turn must be shown to end, whatever its files are
             _log.warning("the changes of branch %s cannot be listed: %r", self._branch.id, error)
             stamp = None
-        self._closing = closing_of(self._changed, self._base, more=self._more)
+            count = self._closing.changed
+        self._closing = closing_of(self._changed, self._base, more=self._more, count=count)
         # A walk still under way ends later: then the list is made again.
         self._stamp = stamp if self._walk is None else None
         return self._closing
 
-    async def changed(self) -> list[FileRow]:
-        """Return the changed files alone."""
-        return list((await self.closing()).files)[: self._closing.changed]
+    async def changed(self) -> tuple[list[FileRow], int]:
+        """Return the changed files alone, of which deleted ones are none, and how many a review shows."""
+        closing = await self.closing()
+        return changed_rows(self._changed)[:MOST_FILES], closing.changed
+
+    def _look(self) -> "tuple[Mapping[str, FileFacts | None], int]":
+        return self._branch.browse().changes(), self._branch.count()
 
     async def aclose(self) -> None:
         """Wait for a walk under way."""
@@ -105,26 +110,32 @@ class BranchFiles:
 
 
 def closing_of(
-    changed: "Mapping[str, FileFacts | None]", base: list[tuple[str, int]], *, more: bool
+    changed: "Mapping[str, FileFacts | None]", base: list[tuple[str, int]], *, more: bool, count: int
 ) -> Closing:
     """Return the list: changed files by path, then the others. Pure.
 
     Args:
         changed: the branch's own files by path, None = deleted; a deleted directory stands for all in it.
         base: path and size of other files, by path. more: there are further ones.
+        count: changes as a review shows them.
 
     Example:
-        >>> closing_of({"/b": None}, [("/a", 1), ("/b", 2)], more=False).files
+        >>> closing_of({"/b": None}, [("/a", 1), ("/b", 2)], more=False, count=1).files
         [{'name': 'a', 'path': 'a', 'size': 1}]
     """
     gone = {path for path, facts in changed.items() if facts is None}
-    rows = [_row(path, facts.size) for path, facts in sorted(changed.items()) if facts is not None]
+    rows = changed_rows(changed)
     for path, size in base:
         if len(rows) > MOST_FILES:
             break
         if path not in changed and not (gone and _is_below(path, gone)):
             rows.append(_row(path, size))
-    return Closing(rows[:MOST_FILES], more or len(rows) > MOST_FILES, len(changed))
+    return Closing(rows[:MOST_FILES], more or len(rows) > MOST_FILES, count)
+
+
+def changed_rows(changed: "Mapping[str, FileFacts | None]") -> list[FileRow]:
+    """Return the files that the branch has its own version of, by path. Pure."""
+    return [_row(path, facts.size) for path, facts in sorted(changed.items()) if facts is not None]
 
 
 def _row(path: str, size: int) -> FileRow:

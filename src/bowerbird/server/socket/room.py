@@ -225,7 +225,8 @@ class Room:
                 self._tasks.spawn(self._update(files))
 
     async def _update(self, files: BranchFiles) -> None:
-        self.tell(BranchUpdate(await files.changed()))
+        rows, count = await files.changed()
+        self.tell(BranchUpdate(rows, changed=count))
 
     # ------------------------------------------------------------ the journal
 

@@ -114,13 +114,13 @@ class Trash:
     async def _put_changes_back(self, entry: Trashed) -> None:
         store = self.service.store
         row = await store.read(lambda c: get_session(c, entry.session))
-        if row.branch_id is not None and await _changed(await self.branches.of(row)):
+        if row.branch_id is not None and await _is_changed(await self.branches.of(row)):
             raise WorkspaceError(
                 f"session {row.thread_id} has other changes by now; land or discard those first"
             )
         old = msgspec.structs.replace(row, branch_id=entry.id)
         await self.branches.restore(old)
-        changed = await _changed(await self.branches.of(old), ignored=False)
+        changed = await in_thread((await self.branches.of(old)).count)
 
         def swap(connection: Connection) -> None:
             present = lock_session(connection, row.thread_id)
@@ -136,8 +136,8 @@ class Trash:
         await self.branches.discard(row)
 
 
-async def _changed(branch: "Branch", *, ignored: bool = True) -> int:
-    return len((await in_thread(lambda: branch.changes(ignored=ignored))).paths)
+async def _is_changed(branch: "Branch") -> bool:
+    return bool((await in_thread(branch.changes)).paths)
 
 
 def _trashed(row: SessionRow, id_: str, kind: Literal["session", "changes"], at: str, days: float) -> Trashed:

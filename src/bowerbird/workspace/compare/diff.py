@@ -75,6 +75,19 @@ def branch_diff(state: BranchState, changes: Sequence[Change], rules: FlagRules)
     return diff_of(changes, rules, around_changes(state.stack, changes), tainted_paths(state))
 
 
+def count_rows(state: BranchState, changes: Sequence[Change], rules: FlagRules) -> int:
+    """Return how many rows a review of the changes has: a file that only moved is one, not two.
+
+    Where the old path is marked by itself it has a row of its own.
+    """
+    moved = {rename.source.path: rename.source for rename in renames_of(changes).values()}
+    if not moved:
+        return len(changes)
+    around, tainted = around_changes(state.stack, changes), tainted_paths(state)
+    apart = sum(1 for source in moved.values() if _marks(source, rules, around, tainted).flags)
+    return len(changes) - len(moved) + apart
+
+
 def _marks(
     change: Change, rules: FlagRules, around: Surroundings, tainted: Mapping[str, tuple[str, ...]]
 ) -> PathMarks:

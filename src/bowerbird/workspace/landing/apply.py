@@ -30,7 +30,7 @@ from bowerbird.workspace.landing.refusals import file_refusal
 from bowerbird.workspace.landing.staging import Staging
 from bowerbird.workspace.tree import presence
 from bowerbird.workspace.tree.paths import shown
-from bowerbird.workspace.tree.real_directory import Beneath
+from bowerbird.workspace.tree.real_directory import Beneath, Gone
 
 Settle = Callable[[LandingRecord, Sequence[Step]], None]
 SOMEBODY_ELSE = "somebody else changed it meanwhile; their version was left"
@@ -97,7 +97,7 @@ class Applier:
                 self._folder.write_record(record)
             except BaseException as error:  # also a cancelled run leaves nothing behind
                 discard(self._tree, self._folder, steps)
-                if isinstance(error, OSError):
+                if isinstance(error, OSError) and not isinstance(error, Gone):
                     raise file_refusal(error) from error
                 raise
             try:

@@ -50,7 +50,7 @@ from bowerbird.workspace.tree import presence
 from bowerbird.workspace.tree.changes import Change, base_side, covers, side_of
 from bowerbird.workspace.tree.nodes import Entry
 from bowerbird.workspace.tree.paths import path_b64, shown
-from bowerbird.workspace.tree.real_directory import Beneath, Version, landed_form, version_of
+from bowerbird.workspace.tree.real_directory import Beneath, Gone, Version, landed_form, version_of
 from bowerbird.workspace.tree.regions import Take
 from bowerbird.workspace.tree.stack import Stack
 from bowerbird.workspace.tree.threeway import Side, same_side
@@ -237,6 +237,9 @@ def refusals(folder: LandingFolder) -> Generator[None]:
     except Changed as error:
         rows = [{"path": path, "reason": "changed while landing"} for path in error.paths]
         raise refusal(rows) from error
+    except Gone as error:  # deleted, perhaps to be written anew: a change like any other
+        path = shown("/" + os.fsdecode(error.filename))
+        raise refusal([{"path": path, "reason": "changed while landing"}]) from error
     except OSError as error:
         raise file_refusal(error) from error
     finally:

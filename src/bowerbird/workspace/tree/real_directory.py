@@ -74,6 +74,10 @@ def landed_form(version: Version | None) -> Version | None:
     return msgspec.structs.replace(version, mode=version.mode & 0o777)
 
 
+class Gone(FileNotFoundError):
+    """A file went after the look that found it; `filename` is its whole path below the tree."""
+
+
 class Beneath:
     """One open directory tree; close it after use.
 
@@ -159,9 +163,16 @@ class Beneath:
             return None
 
     def open(self, path: bytes) -> int:
-        """Open a file for reading, following nothing and waiting for nothing."""
-        fd, name = self.parent(path)
-        return os.open(name, FILE, dir_fd=fd)
+        """Open a file for reading, following nothing and waiting for nothing.
+
+        Raises:
+            Gone: nothing is there, or no directory above it.
+        """
+        try:
+            fd, name = self.parent(path)
+            return os.open(name, FILE, dir_fd=fd)
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise Gone(error.errno, error.strerror, os.fsdecode(path)) from error
 
     def side(self, path: bytes) -> Side | None:
         """Return what stands at `path` as one side of a merge; bytes are read when needed."""
@@ -198,7 +209,10 @@ class Beneath:
         if known is not None and known[0] == sign:
             return known[1]
         looked_ns = time.time_ns()
-        version = version_of(self.side(path))
+        try:
+            version = version_of(self.side(path))
+        except Gone:
+            return None  # an editor that deletes and writes anew was between the two
         if version is not None and looked_ns - found.st_ctime_ns > _RACY_NS:
             self._known[path] = (sign, version)
         return version
