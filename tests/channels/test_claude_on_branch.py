@@ -41,7 +41,9 @@ async def assistant(tmp_path: Path) -> AsyncIterator[Assistant]:
     program.chmod(0o755)
     more = {
         "claude_code": {"enabled": True, "projects_dir": str(claude.projects), "timeout": 2},
-        "providers": {"claude_code": {"transport": "headless", "api_key": "k", "base_url": "http://127.0.0.1:9"}},
+        "providers": {
+            "claude_code": {"transport": "headless", "api_key": "k", "base_url": "http://127.0.0.1:9"}
+        },
     }
     with FakeModels() as fake:
         async with fake_telegram() as bot:
