@@ -1,7 +1,7 @@
 """The manual's pictures of chats, taken of a real server's messages on a fake Telegram.
 
-Here: the day that is played (`tests/support/chat_story.py`) drawn as a chat, and the pictures taken of it. Not
-here: pictures of pages (`docs_pictures.py`).
+Here: the day that is played (`tests/support/chat_story.py`) drawn as a chat, and the pictures taken of it.
+Not here: pictures of pages (`docs_pictures.py`).
 
     .venv/bin/python scripts/chat_pictures.py            # writes docs/images/chat-*.png
 
@@ -40,10 +40,13 @@ main { padding: 12px; display: flex; flex-direction: column; gap: 8px; }
 .note { align-self: center; background: #0003; color: #fff; font-size: 13px; }
 .buttons { display: flex; flex-direction: column; gap: 4px; margin-top: 4px; max-width: 92%; width: 92%; }
 .row { display: flex; gap: 4px; }
-.button { flex: 1; text-align: center; background: #7d97a8; color: #fff; border-radius: 8px; padding: 6px; font-size: 14px; }
-blockquote { margin: 0 0 4px; padding: 2px 8px; border-left: 3px solid #4c9be8; background: #4c9be822; white-space: normal; }
+.button { flex: 1; text-align: center; background: #7d97a8; color: #fff; border-radius: 8px; padding: 6px;
+  font-size: 14px; }
+blockquote { margin: 0; padding: 2px 8px; border-left: 3px solid #4c9be8; background: #4c9be822;
+  white-space: normal; }
 code, pre { font: 13px "DejaVu Sans Mono", monospace; background: #0000000d; border-radius: 3px; margin: 0; }
-.photo { display: block; width: 170px; height: 100px; border-radius: 8px; background: linear-gradient(135deg, #d8c49a, #8c6f4a); margin-bottom: 4px; }
+.photo { display: block; width: 170px; height: 100px; border-radius: 8px; margin-bottom: 4px;
+  background: linear-gradient(135deg, #d8c49a, #8c6f4a); }
 .voice::before { content: "▶ ▁▃▅▇▅▃▁▃▅▃▁ 0:03"; color: #2f7d32; letter-spacing: 1px; }
 """
 
@@ -72,7 +75,7 @@ async def main() -> None:
         browser = await playwright.chromium.launch(
             executable_path=shutil.which("chromium"), args=["--no-sandbox", "--force-color-profile=srgb"]
         )
-        page = await browser.new_page(viewport={"width": 420, "height": 100})
+        page = await browser.new_page(viewport={"width": 420, "height": 100}, device_scale_factor=1.5)
 
         async def pause(name: str, lines: list[Line]) -> None:
             if name in SHOWN:
