@@ -273,7 +273,7 @@ class ChannelDeliverer:
             return await self._cards.show(address, plain, card, reply_to=reply_to, silent=silent, same=same)
 
     async def _asked_by(self, turn_id: str) -> dict[str, str]:
-        """Return the `message` that a turn answers, where it is this channel's, and what was `heard` in it."""
+        """Return the `message` that a turn answers, if it came from this channel, and what was `heard`."""
         rows = await self._store.read(lambda c: inputs_of(c, turn_id=turn_id, kinds=MESSAGE_KINDS))
         for row in rows:
             if row.door == self.door:
