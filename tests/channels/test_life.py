@@ -7,7 +7,8 @@ from support.chats import ChatService, PlainFacts, chatting
 from support.sessions import place
 
 from bowerbird.channels.contract import ChannelError, NotInstalled
-from bowerbird.channels.house import Channels, Surroundings
+from bowerbird.channels.house import Surroundings
+from bowerbird.channels.part import Channels
 from bowerbird.channels.receiving import state_of
 from bowerbird.sessions.values import NewSession
 

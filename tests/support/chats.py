@@ -27,7 +27,8 @@ from bowerbird.channels.contract import (
     SendResult,
 )
 from bowerbird.channels.facts import SkillFact
-from bowerbird.channels.house import Channels, House, Rules, Surroundings
+from bowerbird.channels.house import House, Rules, Surroundings
+from bowerbird.channels.part import Channels
 from bowerbird.sessions.values import NewSession
 from bowerbird.store.rows.sessions import SessionRow
 

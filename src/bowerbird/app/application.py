@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bowerbird.app.features.memory import stored_memory
 from bowerbird.app.maker import SettingsTurnMaker
@@ -30,9 +31,11 @@ from bowerbird.sessions.branches.branches import Branches
 from bowerbird.sessions.branches.open_work import has_open_work
 from bowerbird.sessions.live.hub import Live
 from bowerbird.sessions.service import SessionService
-from bowerbird.sessions.upkeep.trash import Trash
 from bowerbird.store.store import Store
 from bowerbird.subagents.forking import checks_like
+
+if TYPE_CHECKING:
+    from bowerbird.sessions.upkeep.trash import Trash
 
 
 @dataclass(slots=True)
@@ -81,8 +84,10 @@ class Application:
             await part.adopt()
 
     @property
-    def trash(self) -> Trash:
+    def trash(self) -> "Trash":
         """What was thrown away and can still be had back."""
+        from bowerbird.sessions.upkeep.trash import Trash
+
         return Trash(self.sessions, self.branches)
 
     async def aclose(self) -> None:

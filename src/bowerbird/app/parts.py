@@ -30,6 +30,7 @@ from bowerbird.sessions.branches.branches import Branches
 from bowerbird.sessions.hooks import Hooks
 from bowerbird.sessions.parts import SessionPart
 from bowerbird.sessions.permission_rules import PermissionRules
+from bowerbird.sessions.provider_agents.attempts import Attempts
 from bowerbird.sessions.push.part import Push
 from bowerbird.sessions.searching import SessionSearch
 from bowerbird.sessions.service import SessionService
@@ -62,7 +63,8 @@ def session_parts(ground: Ground, service: SessionService) -> Sequence[SessionPa
     store, live, host = ground.store, service.live, ground.sandboxes
     records = SessionRecords(store, live, own_workspace(ground.loaded))
     desk = CommandNotices(store, live, lambda turn: service.resume(turn.turn_id))
-    children = session_children(ground, service)
+    agents = provider_agents(ground, service)
+    children = session_children(ground, service, Attempts(agents))
     return (
         ground.runtimes,
         Traces(store, live, model_settings(ground.loaded)),
@@ -71,7 +73,7 @@ def session_parts(ground: Ground, service: SessionService) -> Sequence[SessionPa
         own_commands(ground, service.note_changes),
         SessionMcp(ground.loaded.settings, host),
         HostCommands(lambda: ground.maker.settings),
-        provider_agents(ground, service),
+        agents,
         children,
         door_tournaments(ground, service, children),
         session_teams(ground, service, records.boards),

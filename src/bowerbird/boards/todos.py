@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from bowerbird.boards.words import active_form
 from bowerbird.core.errors import InvalidArgument
 from bowerbird.store.rows.todos import TodoItem, put_todos, session_todos
 from bowerbird.tools.result import ToolResult
@@ -54,6 +53,8 @@ def written(given: Sequence[Mapping[str, Any]]) -> list[TodoItem]:
 
 def added(items: Items, content: str, form: str) -> list[TodoItem]:
     """Return the list with one more pending item; raises InvalidArgument."""
+    from bowerbird.boards.words import active_form
+
     return checked([*items, TodoItem(content, "pending", form or active_form(content))])
 
 
@@ -122,6 +123,8 @@ class Todos:
 
 
 def _item(row: Mapping[str, Any]) -> TodoItem:
+    from bowerbird.boards.words import active_form
+
     content = str(row.get("content") or "")
     form = str(row.get("activeForm") or "") or active_form(content)
     return TodoItem(content, str(row.get("status") or "pending"), form)

@@ -13,17 +13,6 @@ from typer import Argument, Option
 from typer._click import exceptions as click_errors  # typer carries its parser's errors here
 
 from bowerbird.cli.client.opening import require_place
-from bowerbird.cli.options.attempt_options import add_attempt
-from bowerbird.cli.options.completion_options import add_completion
-from bowerbird.cli.options.config_options import add_config_rest
-from bowerbird.cli.options.landing_options import add_landings
-from bowerbird.cli.options.live_options import add_live_commands
-from bowerbird.cli.options.mcp_options import mcp_group
-from bowerbird.cli.options.memory_options import memory_group
-from bowerbird.cli.options.more_options import add_more_commands
-from bowerbird.cli.options.serving_options import add_serving, sandbox_group
-from bowerbird.cli.options.state_options import state_group
-from bowerbird.cli.options.token_options import token_group
 from bowerbird.cli.terminal.command_line import join_optional_values
 from bowerbird.cli.terminal.exits import PIPE, USAGE, CliExit
 from bowerbird.cli.terminal.shell import Shell
@@ -96,6 +85,25 @@ def application_of(shell: Shell, *, only_run: bool = False) -> typer.Typer:
     _add_run(application, call)
     if only_run:
         return application
+    _add_others(application, call)
+    return application
+
+
+Call = Callable[..., int]
+
+
+def _add_others(application: typer.Typer, call: Call) -> None:
+    from bowerbird.cli.options.attempt_options import add_attempt
+    from bowerbird.cli.options.completion_options import add_completion
+    from bowerbird.cli.options.landing_options import add_landings
+    from bowerbird.cli.options.live_options import add_live_commands
+    from bowerbird.cli.options.mcp_options import mcp_group
+    from bowerbird.cli.options.memory_options import memory_group
+    from bowerbird.cli.options.more_options import add_more_commands
+    from bowerbird.cli.options.serving_options import add_serving, sandbox_group
+    from bowerbird.cli.options.state_options import state_group
+    from bowerbird.cli.options.token_options import token_group
+
     _add_review(application, call)
     add_landings(application, call)
     _add_discard(application, call)
@@ -117,10 +125,6 @@ def application_of(shell: Shell, *, only_run: bool = False) -> typer.Typer:
     }
     for name, group in groups.items():
         application.add_typer(group(call), name=name)
-    return application
-
-
-Call = Callable[..., int]
 
 
 def _add_run(application: typer.Typer, call: Call) -> None:
@@ -324,6 +328,8 @@ def _config(call: Call) -> typer.Typer:
     def explain(key: Annotated[str, Argument(metavar="KEY")], json: Json = False) -> int:  # pyright: ignore[reportUnusedFunction] - registered
         """Explain one key: meaning, type, default, range, variables."""
         return call("admin.config", "explain", key=key, json=json)
+
+    from bowerbird.cli.options.config_options import add_config_rest
 
     add_config_rest(group, call)
     return group

@@ -9,11 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from bowerbird.config.keys import Path as KeyPath
 from bowerbird.config.layers import Finding, Leaf, Origin, flatten
-from bowerbird.config.yaml_text import LARGEST_FILE_BYTES, Document, YamlProblem, parse
+
+if TYPE_CHECKING:
+    from bowerbird.config.yaml_text import Document
 
 FILE_NAME = "config.yaml"
 LOCAL_NAME = "config.local.yaml"
@@ -123,8 +125,10 @@ def _read_yaml(file: Path, result: FileLayers) -> None:
     result.read.append(file)
 
 
-def load_document(file: Path, findings: list[Finding]) -> Document | None:
+def load_document(file: Path, findings: list[Finding]) -> "Document | None":
     """Return the YAML or JSON mapping in `file`; problems go to `findings`."""
+    from bowerbird.config.yaml_text import LARGEST_FILE_BYTES, YamlProblem, parse
+
     try:
         with file.open("rb") as stream:
             content = stream.read(LARGEST_FILE_BYTES + 1)
@@ -189,6 +193,8 @@ def read_dotenv(file: Path, findings: list[Finding], *, named: bool) -> tuple[di
     if not named and not os.path.lexists(file):
         return {}, {}
     try:
+        from bowerbird.config.yaml_text import LARGEST_FILE_BYTES
+
         text = file.read_bytes()[: LARGEST_FILE_BYTES + 1].decode("utf-8-sig")
     except OSError as error:
         findings.append(Finding("error", (), f"{file} cannot be read: {error.strerror}"))

@@ -14,7 +14,7 @@ from bowerbird.models.failures import Asked
 from bowerbird.models.keys import base_url_of, missing_key_of, provider_of
 from bowerbird.models.names import ModelName, preset_of
 from bowerbird.models.prices import is_priced, pricer
-from bowerbird.models.providers import anthropic_model, ollama_model, openai_model, responses_model
+from bowerbird.models.providers import anthropic_model
 from bowerbird.models.providers.adapter import Wire, WireModel
 from bowerbird.models.providers.connection import Connection, Endpoint
 from bowerbird.models.providers.content import BlobReader
@@ -71,10 +71,16 @@ def _wire(
         case "anthropic":
             return anthropic_model.AnthropicWire(), anthropic_model.connect(endpoint, redactor)
         case "responses":
+            from bowerbird.models.providers import responses_model
+
             return responses_model.ResponsesWire(), responses_model.connect(endpoint, redactor)
         case "ollama":
+            from bowerbird.models.providers import ollama_model
+
             return ollama_model.OllamaWire(), ollama_model.connect(endpoint, redactor)
         case "openai" | "local":
+            from bowerbird.models.providers import openai_model
+
             wire = openai_model.OpenAIWire(preset, own_host=own_host)
             return wire, openai_model.connect(endpoint, redactor)
 

@@ -5,6 +5,7 @@ wire. No HTTP library is imported before the first call.
 """
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from bowerbird.core.errors import BowerbirdError, ConfigError, NoModel
 from bowerbird.models.names import ModelName, parse_model_name, refuse_foreign
@@ -12,9 +13,10 @@ from bowerbird.models.protocol import Model
 from bowerbird.models.providers.content import BlobReader
 from bowerbird.models.redact import redactor_of
 from bowerbird.models.settings import ModelSettings, ProviderSettings, TierSettings
-from bowerbird.models.wrappers.fallback import FallbackModel
 from bowerbird.models.wrappers.retry import RetryingModel
-from bowerbird.models.wrappers.router import RoutingChatModel, TierModel, check_router
+
+if TYPE_CHECKING:
+    from bowerbird.models.wrappers.router import RoutingChatModel
 
 _NO_MODEL = (
     "no model is configured: set MODEL=provider:model and that provider's key (such as ANTHROPIC_API_KEY), "
@@ -62,15 +64,19 @@ def open_model(name: str | None, settings: ModelSettings, *, blobs: BlobReader |
     if not names:
         return first
     others = [_with_retries(resolve_name(other, settings), settings, blobs) for other in names]
+    from bowerbird.models.wrappers.fallback import FallbackModel
+
     return FallbackModel([first, *others])
 
 
-def open_router(settings: ModelSettings, *, blobs: BlobReader | None = None) -> RoutingChatModel:
+def open_router(settings: ModelSettings, *, blobs: BlobReader | None = None) -> "RoutingChatModel":
     """Return the router that settings describe; `unavailable` names tiers that could not be built.
 
     Raises:
         ConfigError: no tiers, no such default, or a default tier that cannot be built.
     """
+    from bowerbird.models.wrappers.router import RoutingChatModel, check_router
+
     router = settings.router
     check_router(replace(router, enabled=True))
     tiers: dict[str, Model] = {}
@@ -114,7 +120,7 @@ class ModelPool:
         return self._open[key]
 
     @property
-    def router(self) -> RoutingChatModel | None:
+    def router(self) -> "RoutingChatModel | None":
         """The router, None when it is turned off; raises what `open_router` raises."""
         if self._router is None and self.settings.router.enabled:
             self._router = open_router(self.settings, blobs=self._blobs)
@@ -146,6 +152,7 @@ def _with_retries(name: ModelName, settings: ModelSettings, blobs: BlobReader | 
 def _open_tier(tier: TierSettings, settings: ModelSettings, blobs: BlobReader | None) -> Model:
     """Open a tier; one without its key cannot be built, so that a switch never leads to an error."""
     from bowerbird.models.keys import missing_key_of
+    from bowerbird.models.wrappers.router import TierModel
 
     name = resolve_name(f"{tier.name}:{tier.model}", settings)
     provider = settings.providers.get(name.provider, ProviderSettings())

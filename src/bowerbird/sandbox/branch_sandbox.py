@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,22 +16,9 @@ from bowerbird.core import descriptors
 from bowerbird.core.errors import InvalidArgument, PathEscape, SandboxUnavailable
 from bowerbird.core.ids import new_id
 from bowerbird.core.threads import to_thread
-from bowerbird.sandbox.background import BackgroundRuns
-from bowerbird.sandbox.background_record import BackgroundRun
-from bowerbird.sandbox.copy_projection import CopyProjection
 from bowerbird.sandbox.inside.bridge import PORT, PROXY_SOCKET
 from bowerbird.sandbox.network.network import BranchNetwork
-from bowerbird.sandbox.persistent_python import PersistentPython
-from bowerbird.sandbox.projection import OverlayProjection, Projection
-from bowerbird.sandbox.run.branch_record import (
-    NOTHING_KEPT,
-    disk_note,
-    original_note,
-    record_of,
-    shared_memory_note,
-    stragglers_note,
-)
-from bowerbird.sandbox.run.causes import Causes
+from bowerbird.sandbox.projection import Projection, projection_of
 from bowerbird.sandbox.run.command import (
     DEFAULT_TIMEOUT_S,
     CommandRequest,
@@ -42,14 +30,18 @@ from bowerbird.sandbox.run.command import (
 from bowerbird.sandbox.run.doors import open_doors
 from bowerbird.sandbox.run.gauges import room_again
 from bowerbird.sandbox.run.profile import HostFacts, environment
-from bowerbird.sandbox.run.running import Finished, RunningCommand, stop_when
 from bowerbird.sandbox.run.spill_files import prune_spills, spill_name
 from bowerbird.sandbox.run.status import Tier
-from bowerbird.sandbox.run.watch import DiskPlace
-from bowerbird.workspace import BeforeCall, Captured, ProcessView
+from bowerbird.workspace import BeforeCall, ProcessView
 
 if TYPE_CHECKING:
+    from bowerbird.sandbox.background import BackgroundRuns
+    from bowerbird.sandbox.background_record import BackgroundRun
     from bowerbird.sandbox.host import SandboxHost
+    from bowerbird.sandbox.persistent_python import PersistentPython
+    from bowerbird.sandbox.run.causes import Causes
+    from bowerbird.sandbox.run.running import Finished, RunningCommand
+    from bowerbird.workspace import Captured
 
 _SLOW_CLOSE_S = 1.0
 BACKGROUND_FILE = "background.json"
@@ -69,9 +61,7 @@ class BranchSandbox:
         self._host = host
         self._view = view
         self._facts = facts
-        self._causes = Causes(host.settings.limits, facts.shows, view.git_not_shown)
-        kind = OverlayProjection if tier == "overlay" else CopyProjection
-        self._projection: Projection = kind(host, view)
+        self._projection: Projection = projection_of(tier)(host, view)
         self.last_used = time.monotonic()
         self._preparing = asyncio.Lock()
         self._slots = asyncio.Semaphore(host.settings.commands)
@@ -82,6 +72,12 @@ class BranchSandbox:
         self._before: BeforeCall | None = None  # while all commands that ended were over the disk limit
         self._idle = asyncio.Event()
         self._idle.set()
+
+    @cached_property
+    def _causes(self) -> "Causes":
+        from bowerbird.sandbox.run.causes import Causes
+
+        return Causes(self._host.settings.limits, self._facts.shows, self._view.git_not_shown)
 
     @property
     def root(self) -> str:
@@ -153,16 +149,12 @@ class BranchSandbox:
                 f"network is {network!r}, the session has {self.network.mode!r}; only a person changes it"
             )
         request = self.request(
-            command,
-            cwd=cwd,
-            env=env,
-            stdin=stdin,
-            timeout=timeout,
-            configured_timeout=configured_timeout,
-            max_output_bytes=max_output_bytes,
-            separate=separate,
-        )
+            command, cwd=cwd, env=env, stdin=stdin, timeout=timeout, configured_timeout=configured_timeout,
+            max_output_bytes=max_output_bytes, separate=separate,
+        )  # fmt: skip
         async with self._slots:
+            from bowerbird.sandbox.run.running import stop_when
+
             started_ns = self._view.now()
             running = await self.begin(request, call=call, on_output=on_output)
             stopping = asyncio.create_task(stop_when(cancel, running)) if cancel is not None else None
@@ -232,9 +224,11 @@ class BranchSandbox:
             file.unlink(missing_ok=True)
 
     @property
-    def python(self) -> PersistentPython:
+    def python(self) -> "PersistentPython":
         """The branch's CPython whose names persist; only for hosts without Monty."""
         if self._python is None:
+            from bowerbird.sandbox.persistent_python import PersistentPython
+
             self._python = PersistentPython(self)
         return self._python
 
@@ -248,15 +242,15 @@ class BranchSandbox:
             await self._python.close()
 
     @property
-    def background(self) -> BackgroundRuns:
+    def background(self) -> "BackgroundRuns":
         """The branch's background commands."""
         if self._background is None:
+            from bowerbird.sandbox.background import BackgroundRuns
+
             self._background = BackgroundRuns(
-                self,
-                self._view.directory / BACKGROUND_FILE,
-                most=self._host.settings.background,
-                on_end=self._tell_background,
-            )
+                self, self._view.directory / BACKGROUND_FILE,
+                most=self._host.settings.background, on_end=self._tell_background,
+            )  # fmt: skip
         return self._background
 
     def _inside(self, cwd: str) -> str:
@@ -291,10 +285,13 @@ class BranchSandbox:
         *,
         call: str | None = None,
         on_output: Callable[[bytes], None] | None = None,
-    ) -> RunningCommand:
+    ) -> "RunningCommand":
         """Start a command; what it is given back to is `end`."""
         name = spill_name(call or new_id("c"))
         async with self._preparing:
+            from bowerbird.sandbox.run.running import RunningCommand
+            from bowerbird.sandbox.run.watch import DiskPlace
+
             first = not self._running
             mark = await to_thread(self._view.mark) if first else None
             try:
@@ -322,8 +319,8 @@ class BranchSandbox:
         return running
 
     async def end(
-        self, running: RunningCommand, started_ns: int, *, turn: str | None = None, call: str | None = None
-    ) -> Captured:
+        self, running: "RunningCommand", started_ns: int, *, turn: str | None = None, call: str | None = None
+    ) -> "Captured":
         """Capture what was changed; the last command to end lets file tools write directly again."""
         self._running.discard(running)
         self.last_used = time.monotonic()
@@ -332,6 +329,8 @@ class BranchSandbox:
         if running.stopped_by != "disk":
             self._before = None  # what this one changed is kept, so nothing can be taken back any more
         async with self._preparing:
+            from bowerbird.sandbox.run.branch_record import NOTHING_KEPT
+
             # Shielded: what a cancelled command changed is in the branch all the same.
             last = not self._running
             captured = await asyncio.shield(
@@ -342,7 +341,9 @@ class BranchSandbox:
                 await room_again(self._view.directory)
             return captured
 
-    async def capture(self, started_ns: int, *, turn: str | None = None, call: str | None = None) -> Captured:
+    async def capture(
+        self, started_ns: int, *, turn: str | None = None, call: str | None = None
+    ) -> "Captured":
         """Take what a command that goes on has changed so far into the branch's records."""
         self._before = None
         async with self._preparing:
@@ -351,27 +352,29 @@ class BranchSandbox:
 
     def _finish(
         self, started_ns: int, turn: str | None, call: str | None, *, last: bool, spilled: bool
-    ) -> Captured:
+    ) -> "Captured":
         if spilled:
             prune_spills(self._projection.spills, keep=[running.spill_name for running in self._running])
         before, self._before = self._before, self._before if not last else None
         if last and before is not None and self._projection.undo(before):
+            from bowerbird.sandbox.run.branch_record import NOTHING_KEPT
+
             return NOTHING_KEPT
         return self._projection.capture(started_ns, turn, call, last=last)
 
-    def _tell_background(self, run: BackgroundRun) -> None:
+    def _tell_background(self, run: "BackgroundRun") -> None:
         if self._host.on_background is not None:
             self._host.on_background(self._view.directory.name, run)
 
-    def _record(self, request: CommandRequest, finished: Finished, captured: Captured) -> CommandResult:
-        background = self._background.running if self._background is not None else ()
-        tier = self._projection.tier
-        notes = [stragglers_note(finished.ending, background), disk_note(finished, captured)]
-        if tier == "copy":
-            original = original_note(request, finished, self._view.workspace, self.root)
-            notes += [original, shared_memory_note(finished)]
-        notes += self._causes.notes(finished, tier, self.network.mode)
-        return record_of(request, finished, captured, tier=tier, network=self.network.mode, notes=notes)
+    def _record(self, request: CommandRequest, finished: "Finished", captured: "Captured") -> CommandResult:
+        from bowerbird.sandbox.run.branch_record import told_record
+
+        return told_record(
+            request, finished, captured, tier=self._projection.tier, network=self.network.mode,
+            background=self._background.running if self._background is not None else (),
+            places=(self._view.workspace, self.root),
+            causes=self._causes,
+        )  # fmt: skip
 
     async def new_turn(self) -> None:
         """Show the next command what the user edited meanwhile; a view in use stays as it is."""

@@ -15,10 +15,8 @@ from bowerbird.core.errors import BranchBusy, NotFound, SandboxUnavailable
 from bowerbird.core.events import Egress, Notice, SandboxTier
 from bowerbird.core.threads import to_thread
 from bowerbird.core.timestamps import now_iso
-from bowerbird.sandbox.background_record import BackgroundFile, BackgroundRun
 from bowerbird.sandbox.branch_sandbox import BACKGROUND_FILE, BranchSandbox
 from bowerbird.sandbox.network.network import BranchNetwork, NetworkRules, rules_of
-from bowerbird.sandbox.network.registries import package_hosts
 from bowerbird.sandbox.network.resolving import Resolver, system_resolver
 from bowerbird.sandbox.probe import Bubblewrap, find_bubblewrap, probe_copy, probe_overlay, write_accounts
 from bowerbird.sandbox.remembered import Remembered
@@ -38,6 +36,7 @@ from bowerbird.sandbox.run.warden import Warden
 from bowerbird.sandbox.settings import SandboxSettings
 
 if TYPE_CHECKING:
+    from bowerbird.sandbox.background_record import BackgroundRun
     from bowerbird.workspace import Branch, ProcessView
 
 _SWEEP_S = 5.0
@@ -67,7 +66,7 @@ class SandboxHost:
         settings: SandboxSettings | None = None,
         *,
         on_event: Callable[[str, Egress | Notice | SandboxTier], None] | None = None,
-        on_background: Callable[[str, BackgroundRun], None] | None = None,
+        on_background: "Callable[[str, BackgroundRun], None] | None" = None,
         resolve: Resolver = system_resolver,
         status: SandboxStatus | None = None,
         remember: bool = False,
@@ -240,6 +239,8 @@ class SandboxHost:
         packages = chosen.packages
         if "packages" in allow and not packages:
             if self._packages is None:
+                from bowerbird.sandbox.network.registries import package_hosts
+
                 self._packages = await to_thread(package_hosts)
             packages = self._packages
         return rules_of(
@@ -302,6 +303,8 @@ class SandboxHost:
 
     def background_runs(self, branch_id: str) -> list[dict[str, Any]]:
         """Return every background command of a branch on record, oldest first; starts nothing. Blocks."""
+        from bowerbird.sandbox.background_record import BackgroundFile
+
         sandbox = self._sandboxes.get(branch_id)
         if sandbox is not None:
             return sandbox.background.poll_all()

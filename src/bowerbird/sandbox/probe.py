@@ -14,18 +14,18 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bowerbird.core.errors import SandboxUnavailable
 from bowerbird.core.threads import in_thread
-from bowerbird.sandbox.copy_projection import landlock_rules
-from bowerbird.sandbox.inside import confined
 from bowerbird.sandbox.run.command import check_command
 from bowerbird.sandbox.run.profile import HOST_NAME, HostFacts, Places, Standing, bubblewrap, environment
-from bowerbird.sandbox.run.seccomp import filter_program
 from bowerbird.sandbox.run.shown_trees import is_below
 from bowerbird.sandbox.run.warden import PACKAGE, Overlay, Warden
-from bowerbird.sandbox.run.warm_sandbox import WarmSandbox
 from bowerbird.workspace.tree.temporary import probe_place
+
+if TYPE_CHECKING:
+    from bowerbird.sandbox.run.warm_sandbox import WarmSandbox
 
 OLDEST_BUBBLEWRAP = (0, 8)
 _STEP_S = 5.0
@@ -100,6 +100,8 @@ async def probe_overlay(
     if bwrap.path is None:
         return bwrap.reason
     try:
+        from bowerbird.sandbox.run.seccomp import filter_program
+
         program = filter_program()
         with probe_place(data_dir) as folder:
             async with asyncio.timeout(_STEP_S):
@@ -137,6 +139,8 @@ async def _try_all(
     places = Places(root, f"{folder}/home", f"{folder}/out", f"{folder}/accounts", inside)
     [mounted] = await in_thread(warden.mount, [Overlay((root,), f"{folder}/upper", f"{folder}/work")])
     try:
+        from bowerbird.sandbox.run.warm_sandbox import WarmSandbox
+
         sandbox = await WarmSandbox.start(
             warden, bubblewrap(bwrap, facts, places), facts.interpreter, program
         )
@@ -150,7 +154,7 @@ async def _try_all(
 
 
 async def _try_inside(
-    sandbox: WarmSandbox, facts: HostFacts, root: str, folder: Path, closed: Sequence[str]
+    sandbox: "WarmSandbox", facts: HostFacts, root: str, folder: Path, closed: Sequence[str]
 ) -> str | None:
     listener = await asyncio.start_server(lambda _r, w: w.close(), "127.0.0.1", 0)
     async with listener:
@@ -206,6 +210,8 @@ _COPY_MEANING = {
 
 async def probe_copy(facts: HostFacts, data_dir: Path, closed: Sequence[str] = ()) -> str | None:
     """Try the copy tier on the data directory's file system; see `probe_overlay` for the result."""
+    from bowerbird.sandbox.inside import confined
+
     if sys.platform != "linux":
         return "the copy tier needs Linux"
     try:
@@ -217,6 +223,8 @@ async def probe_copy(facts: HostFacts, data_dir: Path, closed: Sequence[str] = (
             f"the kernel's Landlock has ABI {abi}; the copy tier needs {confined.OLDEST_ABI} (kernel ≥ 6.12)"
         )
     try:
+        from bowerbird.sandbox.run.seccomp import filter_program
+
         program = filter_program(copy_tier=True)
         with probe_place(data_dir) as folder:
             async with asyncio.timeout(_STEP_S):
@@ -230,6 +238,9 @@ async def probe_copy(facts: HostFacts, data_dir: Path, closed: Sequence[str] = (
 
 
 async def _try_copy(facts: HostFacts, program: bytes, folder: Path, closed: Sequence[str]) -> str | None:
+    from bowerbird.sandbox.copy_projection import landlock_rules
+    from bowerbird.sandbox.run.warm_sandbox import WarmSandbox
+
     (folder / "branch").mkdir()
     (folder / "branch/kept").write_text("below\n")
     (folder / "branch/gone").write_text("x")
@@ -254,7 +265,7 @@ async def _try_copy(facts: HostFacts, program: bytes, folder: Path, closed: Sequ
 
 
 def _launch(
-    sandbox: WarmSandbox, script: str, facts: HostFacts, root: str
+    sandbox: "WarmSandbox", script: str, facts: HostFacts, root: str
 ) -> tuple[str, "asyncio.Future[dict[str, object]]"]:
     null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     env: Mapping[str, str] = environment(facts, Standing(root), extra={})
@@ -266,7 +277,7 @@ def _launch(
         os.close(null)
 
 
-async def _run(sandbox: WarmSandbox, script: str, facts: HostFacts, root: str) -> int:
+async def _run(sandbox: "WarmSandbox", script: str, facts: HostFacts, root: str) -> int:
     answer = await _launch(sandbox, script, facts, root)[1]
     code = answer.get("code")
     return code if isinstance(code, int) else 99

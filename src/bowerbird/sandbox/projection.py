@@ -8,14 +8,13 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from bowerbird.core.errors import SandboxUnavailable
 from bowerbird.core.threads import in_thread, to_thread
 from bowerbird.sandbox.run.caches import BranchCaches
-from bowerbird.sandbox.run.git_config import write_git_config
 from bowerbird.sandbox.run.profile import (
     BRANCH_OF_NOTHING,
     GIT,
@@ -25,14 +24,14 @@ from bowerbird.sandbox.run.profile import (
     Standing,
     bubblewrap,
 )
-from bowerbird.sandbox.run.seccomp import filter_program
 from bowerbird.sandbox.run.status import Tier
 from bowerbird.sandbox.run.warden import PACKAGE, Mounted, Overlay
-from bowerbird.sandbox.run.warm_sandbox import WarmSandbox
-from bowerbird.workspace import BeforeCall, Captured, OverlayDirs, ProcessView, ViewChanged
+from bowerbird.workspace import BeforeCall, OverlayDirs, ProcessView, ViewChanged
 
 if TYPE_CHECKING:
     from bowerbird.sandbox.host import SandboxHost
+    from bowerbird.sandbox.run.warm_sandbox import WarmSandbox
+    from bowerbird.workspace import Captured
 
 
 _log = logging.getLogger(__name__)
@@ -67,7 +66,7 @@ class Projection(Protocol):
         """Where whole outputs are stored, as a host path."""
         ...
 
-    async def ready(self, *, first: bool) -> WarmSandbox:
+    async def ready(self, *, first: bool) -> "WarmSandbox":
         """Return a running sandbox that shows the branch as it is now.
 
         Args:
@@ -75,7 +74,7 @@ class Projection(Protocol):
         """
         ...
 
-    def capture(self, started_ns: int, turn: str | None, call: str | None, *, last: bool) -> Captured:
+    def capture(self, started_ns: int, turn: str | None, call: str | None, *, last: bool) -> "Captured":
         """Take what processes changed into the branch; `last`: none runs any more. Blocks."""
         ...
 
@@ -132,7 +131,7 @@ class OverlayProjection:
         """Where whole outputs are stored."""
         return self._view.directory / "out"
 
-    async def ready(self, *, first: bool) -> WarmSandbox:
+    async def ready(self, *, first: bool) -> "WarmSandbox":
         """See `Projection.ready`; mounts anew when the branch's layers are others than before."""
         if self._warm is None or not self._warm.alive:
             self._drop_mount()
@@ -165,7 +164,11 @@ class OverlayProjection:
             self._live.close()
             raise
 
-    async def _start(self) -> WarmSandbox:
+    async def _start(self) -> "WarmSandbox":
+        from bowerbird.sandbox.run.git_config import write_git_config
+        from bowerbird.sandbox.run.seccomp import filter_program
+        from bowerbird.sandbox.run.warm_sandbox import WarmSandbox
+
         host = self._host
         if self._view.unavailable is not None:
             raise SandboxUnavailable(f"this branch cannot be mounted: {self._view.unavailable}")
@@ -195,7 +198,7 @@ class OverlayProjection:
             raise
         return warm
 
-    async def _show(self, warm: WarmSandbox, caches: BranchCaches) -> None:
+    async def _show(self, warm: "WarmSandbox", caches: BranchCaches) -> None:
         """Mount the caches, for as long as the sandbox lives."""
         wanted = await to_thread(caches.overlays, self._view.own_place("masks"))
         mounted = await in_thread(lambda: list(self._mounted_caches([cache for _, cache in wanted])))
@@ -221,7 +224,7 @@ class OverlayProjection:
             _log.warning("the cache %s is not shown to commands: %s", overlays[0].lower[-1], error)
             yield None
 
-    async def _mount(self, warm: WarmSandbox, dirs: OverlayDirs) -> Mounted:
+    async def _mount(self, warm: "WarmSandbox", dirs: OverlayDirs) -> Mounted:
         lower, ground = tuple(str(path) for path in dirs.lower), str(dirs.ground or "")
         self._drop_mount()
         overlay = Overlay(lower, str(dirs.upper), str(dirs.work), ground, str(dirs.scratch))
@@ -235,7 +238,7 @@ class OverlayProjection:
             raise
         return made[0]
 
-    def capture(self, started_ns: int, turn: str | None, call: str | None, *, last: bool) -> Captured:
+    def capture(self, started_ns: int, turn: str | None, call: str | None, *, last: bool) -> "Captured":
         """See `Projection.capture`; reads the upper directory only."""
         try:
             return self._view.capture(started_ns, turn=turn, call=call)
@@ -269,3 +272,12 @@ class OverlayProjection:
             asyncio.get_running_loop().run_in_executor(None, self._view.remove_tmp, self._tmp)
         self._warm = self._tmp = None
         self._drop_mount()
+
+
+def projection_of(tier: Tier) -> "Callable[[SandboxHost, ProcessView], Projection]":
+    """Return what makes the projection of a tier."""
+    if tier == "overlay":
+        return OverlayProjection
+    from bowerbird.sandbox.copy_projection import CopyProjection
+
+    return CopyProjection

@@ -16,7 +16,6 @@ from sqlalchemy import Connection
 from bowerbird.core.threads import to_thread
 from bowerbird.scheduler.changes import Sees, add_task, cancel_task, change_task, get_task
 from bowerbird.scheduler.clock import Clock
-from bowerbird.scheduler.data_file import import_file
 from bowerbird.scheduler.endings import NO_REPLY, settle
 from bowerbird.scheduler.firing import KIND, fire_now
 from bowerbird.scheduler.shown import run_data, shown_task
@@ -184,6 +183,8 @@ class Schedules(SessionPart):
         if not drives_all or not self._rules().enabled:
             return
         if self._data_file is not None:
+            from bowerbird.scheduler.data_file import import_file
+
             await import_file(self._store, self._data_file)
         self._service.live.relay(self._heard)
         self.clock.start()

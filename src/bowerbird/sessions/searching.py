@@ -12,7 +12,7 @@ import asyncio
 import logging
 import unicodedata
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 from sqlalchemy import Connection, func, select
@@ -24,18 +24,12 @@ from bowerbird.sessions.parts import SessionPart
 from bowerbird.sessions.values import SessionInfo
 from bowerbird.sessions.views import session_infos
 from bowerbird.store.journal.journal import CORRUPT, Record
-from bowerbird.store.journal.session_texts import (
-    PART_CHARS,
-    Behind,
-    add_texts,
-    matches,
-    records_with,
-    said_after,
-    sessions_behind,
-)
 from bowerbird.store.rows.sessions import session_titles, sessions_of
 from bowerbird.store.sql.tables import sessions
 from bowerbird.store.store import Store
+
+if TYPE_CHECKING:
+    from bowerbird.store.journal.session_texts import Behind
 
 MOST_WORDS = 10
 MOST_FOUND = 100
@@ -111,6 +105,8 @@ class SessionSearch(SessionPart):
         await self.refresh()
 
         def look(connection: Connection) -> list[tuple[SessionInfo, list[Record], list[str]]]:
+            from bowerbird.store.journal.session_texts import matches, records_with
+
             titles = session_titles(connection, workspace=workspace, kinds=LISTED, before=before, owner=owner)
             said = matches(connection, words)
             none = (False,) * len(words)
@@ -143,6 +139,8 @@ class SessionSearch(SessionPart):
     async def refresh(self) -> None:
         """Bring the rows up to date with the journal, in small transactions; one call at a time does it."""
         async with self._lock:
+            from bowerbird.store.journal.session_texts import said_after, sessions_behind
+
             while behind := await self._store.read(lambda c: sessions_behind(c, LISTED, _BATCH)):
                 batch = behind
                 said = await self._store.read(lambda c: [(b, *said_after(c, b)) for b in batch])  # noqa: B023
@@ -151,6 +149,8 @@ class SessionSearch(SessionPart):
 
     def _texts(self, records: Sequence[Record], upto: int) -> list[tuple[int, str]]:
         """Return the folded texts of records in pieces, each with the record that it reaches to."""
+        from bowerbird.store.journal.session_texts import PART_CHARS
+
         made: list[tuple[int, str]] = []
         gathered: list[str] = []
         size = 0
@@ -178,7 +178,9 @@ class SessionSearch(SessionPart):
             await asyncio.sleep(_EVERY_S)
 
 
-def _add_all(connection: Connection, made: Sequence[tuple[Behind, list[tuple[int, str]]]]) -> None:
+def _add_all(connection: Connection, made: "Sequence[tuple[Behind, list[tuple[int, str]]]]") -> None:
+    from bowerbird.store.journal.session_texts import add_texts
+
     for behind, texts in made:
         add_texts(connection, behind, texts)
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bowerbird.agent.delegates import Caller, Delegate
-from bowerbird.subagents.calls import Above, Calls
 from bowerbird.subagents.records import Child, MemoryRecords
 from bowerbird.subagents.roles import guidance
 from bowerbird.subagents.runner import ChildRunner
@@ -15,6 +14,7 @@ from bowerbird.subagents.session_tree import Rules, Tree
 from bowerbird.tools.together.subagents import SUBAGENT_TOOLS
 
 if TYPE_CHECKING:
+    from bowerbird.subagents.calls import Above, Calls
     from bowerbird.workspace import Branch
 
 
@@ -25,7 +25,7 @@ class Delegation:
         tree: shared with everything above and below. above: None for a session that is nobody's child.
     """
 
-    def __init__(self, tree: Tree, above: Above | None = None) -> None:
+    def __init__(self, tree: Tree, above: "Above | None" = None) -> None:
         self.tree = tree
         self._above = above
 
@@ -44,16 +44,20 @@ class Delegation:
         """See `Delegate`."""
         return guidance(self.tree.types)
 
-    def calls(self, caller: Caller) -> Calls:
+    def calls(self, caller: Caller) -> "Calls":
         """See `Delegate`."""
+        from bowerbird.subagents.calls import Above, Calls
+
         above = self._above
         if above is None:
             purse = self.tree.group(caller.session).purse(caller)
             above = Above(root=caller.session, turn=caller.turn, purse=purse, depth=0)
         return Calls(self.tree, caller, above, self.below)
 
-    def below(self, child: Child, above: Above) -> Delegate | None:
+    def below(self, child: Child, above: "Above") -> Delegate | None:
         """Return what runs a subagent's own subagents, None where depth ends."""
+        from bowerbird.subagents.calls import Above
+
         if child.depth >= self.tree.rules.max_depth:
             return None
         here = Above(root=above.root, turn=above.turn, purse=above.purse, depth=child.depth)

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from bowerbird.workspace.landing.landings import Landing
     from bowerbird.workspace.landing.record import LandingEntry, Refused
     from bowerbird.workspace.marks.flags import FlagRules
-    from bowerbird.workspace.process_view import BeforeCall, Captured, OverlayDirs, ProcessView, ViewChanged
+    from bowerbird.workspace.process_view import BeforeCall, OverlayDirs, ProcessView, ViewChanged
+    from bowerbird.workspace.processes.capture import Captured
     from bowerbird.workspace.registry.limits import WorkspaceLimits
     from bowerbird.workspace.registry.registry import BranchInfo
     from bowerbird.workspace.tree.hunks import Hunk
@@ -60,7 +61,8 @@ __getattr__, __dir__ = lazy(
         "landing.landings": "Landing",
         "landing.record": "LandingEntry Refused",
         "marks.flags": "FlagRules",
-        "process_view": "BeforeCall Captured OverlayDirs ProcessView ViewChanged",
+        "process_view": "BeforeCall OverlayDirs ProcessView ViewChanged",
+        "processes.capture": "Captured",
         "registry.limits": "WorkspaceLimits",
         "registry.registry": "BranchInfo",
         "tree.hunks": "Hunk",

@@ -5,44 +5,35 @@ and passes on. Not here: how a call works: `tree/changes.py`, `compare/diff.py`,
 merge), `history/history.py`, `landing/landing.py`, `export.py`.
 """
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from bowerbird.core.errors import InvalidArgument, InvalidWorkspace, NotFound
-from bowerbird.workspace.changes_of_branch import ChangesOfBranch
-from bowerbird.workspace.compare.conflicts import Conflict
-from bowerbird.workspace.compare.results import LandingPlan, MergeResult
+from bowerbird.core.errors import InvalidArgument
+from bowerbird.workspace.compare.results import MergeResult
 from bowerbird.workspace.files.file_branch import BranchFiles
 from bowerbird.workspace.fork_and_merge import fork, merge
-from bowerbird.workspace.git.arrival import Bringing, has_new_commits
-from bowerbird.workspace.git.committing import Committing
-from bowerbird.workspace.git.landed_history import Commits
-from bowerbird.workspace.git.repository import is_in_git
-from bowerbird.workspace.git.shown_repository import follow_git, show_git
 from bowerbird.workspace.history.branch_journal import step_to
 from bowerbird.workspace.history.history import Snapshot
-from bowerbird.workspace.landing.apply import said_plainly
 from bowerbird.workspace.landing.landed_paths import LandedPaths, follow
-from bowerbird.workspace.landing.landing import LandingContext, LandRequest, land, plan_landing
-from bowerbird.workspace.landing.landings import Landing
-from bowerbird.workspace.landing.plan import plan_id, shown_plan
-from bowerbird.workspace.landing.progress import Told
+from bowerbird.workspace.landing_of_branch import LandingOfBranch
 from bowerbird.workspace.policy import Policy, policy_of
 from bowerbird.workspace.process_view import ProcessView
 from bowerbird.workspace.registry.state import BranchState
-from bowerbird.workspace.registry.taint import taint, tainted_paths
-from bowerbird.workspace.shared import Held, Shared
+from bowerbird.workspace.registry.taint import taint
+from bowerbird.workspace.shared import Shared
 from bowerbird.workspace.tree import presence
-from bowerbird.workspace.tree.paths import PathInput, chosen_path, shown
+from bowerbird.workspace.tree.paths import PathInput, shown
 from bowerbird.workspace.tree.real_directory import Beneath
-from bowerbird.workspace.tree.regions import Take
+
+if TYPE_CHECKING:
+    pass
 
 STEP_MARK = "step:"
 
 
-class Branch(BranchFiles, ChangesOfBranch):
+class Branch(BranchFiles, LandingOfBranch):
     """A copy-on-write view of a workspace, of another branch's frozen state, or of nothing.
 
     File tools are coroutines (`read_file`, `write_file`, `edit_file`, …); the calls below are
@@ -163,6 +154,8 @@ class Branch(BranchFiles, ChangesOfBranch):
     def show_git(self) -> None:
         """Give the branch a git directory where the workspace's repository lies outside of it."""
         if not self._is_held():
+            from bowerbird.workspace.git.shown_repository import show_git
+
             show_git(self._state, self._history)
 
     def rollback(self, mark: str) -> None:
@@ -228,12 +221,6 @@ class Branch(BranchFiles, ChangesOfBranch):
             self._state.account.forget()
             return [shown(path) for path in paths]
 
-    def _held(self) -> Held:
-        return self._shared.held.get(self.id) or Held()
-
-    def _is_held(self) -> bool:
-        return self._held().count > 0
-
     # ------------------------------------------------------------ landing
 
     def begin_turn(self) -> list[str]:
@@ -244,142 +231,17 @@ class Branch(BranchFiles, ChangesOfBranch):
         if root is None or self._is_held() or not (git or landed.read()):
             return []
         with state.writing() as stack, Beneath(root) as tree:
+            from bowerbird.workspace.git.shown_repository import follow_git
+
             followed = follow(stack, self._history(), landed, tree)
             followed += follow_git(state, self._history(), self._divided().changes, tree) if git else []
             return [shown(path) for path in followed]
-
-    def plan_landing(
-        self,
-        paths: Sequence[PathInput] | None = None,
-        hunks: Sequence[str] | None = None,
-        include: Sequence[PathInput] = (),
-    ) -> LandingPlan:
-        """Return what `land` would do, and the plan's name; changes nothing.
-
-        Raises:
-            Stale: a hunk is not a present one. InvalidWorkspace: there is no workspace.
-        """
-        chosen = None if hunks is None else tuple(hunks)
-        request = LandRequest(self._paths(paths), chosen, include=self._paths(include) or ())
-        ground = self._ground(None, request)
-        with Beneath(self._root()) as tree:
-            plan = shown_plan(plan_landing(ground, tree, request)[0], ground.staying)
-        commits = paths is None and self.has_commits()
-        return replace(plan, commits=commits, in_git=is_in_git(self._root()))
-
-    def has_commits(self) -> bool:
-        """Return whether a landing would bring commits along; no git is asked."""
-        return has_new_commits(self._state.stack, self._divided().changes, self._state.directory)
-
-    def conflict(self, path: PathInput) -> Conflict:
-        """Return where a file that the user changed, too, conflicts; `land(resolved=…)` takes the decisions.
-
-        Raises:
-            NotFound: it does not conflict. InvalidWorkspace: there is no workspace.
-        """
-        named = chosen_path(path, self._state.workspace)
-        request = LandRequest((named,))
-        with Beneath(self._root()) as tree:
-            entries = plan_landing(self._ground(None, request), tree, request)[0]
-            for entry in entries:
-                if entry.path == named and entry.drift == "conflict":
-                    return Conflict(shown(named), entry.refused or "", plan_id(entries), entry.places())
-        raise NotFound(
-            f"{shown(named).lstrip('/')} does not conflict with what is in the directory", shown(named)
-        )
-
-    @said_plainly()
-    def land(
-        self,
-        paths: Sequence[PathInput] | None = None,
-        hunks: Sequence[str] | None = None,
-        accept: Sequence[PathInput] = (),
-        force: bool = False,
-        partial: bool = False,
-        plan: str | None = None,
-        *,
-        include: Sequence[PathInput] = (),
-        resolved: Mapping[str, Sequence[Take]] | None = None,
-        automatic: bool = False,
-        commits: Commits | None = None,
-        commit: Committing | None = None,
-        own_git: bool = False,
-        session: str = "",
-        actor: str = "",
-        door: str = "",
-        told: Told | None = None,
-    ) -> Landing:
-        """Bring changes into the workspace, all or nothing.
-
-        Args:
-            paths: files or directories, None = all. hunks: ids from `diff`, None = whole files.
-            accept: flagged paths that a person accepts, `"*"` = all.
-            force: take the branch's version of whole files where the user's edits conflict.
-            partial: land the rest of what is refused. plan: the plan that the person saw.
-            include: what stays by itself (caches, ignored files) and lands with the rest; a directory takes
-                all that it holds.
-            resolved: by path, what becomes of each place of `conflict(path)`, in order: `"ours"` the user's
-                lines, `"theirs"` the branch's, `"both"`, or bytes; the rest is merged. Needs `plan`.
-            automatic: nobody looks: what is `held` stays. actor, door: for the record.
-            commits: `fetch` brings them to `refs/bowerbird/SESSION/`, `fast_forward` moves branches of the
-                user, too, where they can follow; None = as the workspace was opened. session: names it.
-            commit: makes what lands one commit of the user's, too; then no branch of theirs moves. One that
-                is `aside` is all that happens: nothing lands, and the changes stay on this branch.
-            own_git: the user sits here: their own git signs the agent's commits, where they sign theirs.
-            told: called after each file of each phase, for a progress bar; of this thread.
-
-        Raises:
-            LandingRefused: a path is refused; nothing changed.
-            Stale: the plan or a hunk is no longer what it was.
-            InvalidWorkspace, ReadOnly, LimitExceeded: the workspace cannot be written.
-        """
-        root, named = self._root(), self._paths(paths)
-        accepted = tuple("*" if path == "*" else chosen_path(path, self._state.workspace) for path in accept)
-        if resolved and plan is None:
-            raise InvalidArgument("decisions of conflicts need the plan they were made for")
-        rules = self._shared.git
-        if commit is not None and commits == "fast_forward":
-            raise InvalidArgument("either --commit or --commits fast-forward: both would move your branch")
-        wish = commits or ("fetch" if commit is not None and rules.land == "fast_forward" else rules.land)
-        history = Bringing(wish, session or self.id, rules, own_git)
-        request = LandRequest(
-            named, None if hunks is None else tuple(hunks), accepted, force, partial, plan, actor, door,
-            automatic, history, include=self._paths(include) or (), commit=commit,
-            resolved={chosen_path(p, self._state.workspace): takes for p, takes in (resolved or {}).items()},
-        )  # fmt: skip
-        self._shared.landings.recover(self.id)
-        with self._state.writing():
-            point = self._history().freeze_live() if self._is_held() else self._history().freeze()
-            record, folder = land(self._ground(point.id, request, told), root, request)
-            self._state.account.forget()
-        return self._shared.landings.made_one(folder, record, commit)
 
     def taint(self, turn: str | None = None, source: str = "") -> None:
         """Say that text from outside (`source`) is in the context of a turn: what it writes is tainted."""
         given = turn if turn is not None else self._turn
         if given:
             taint(self._state, given, [source] if source else [])
-
-    def _root(self) -> Path:
-        if self._state.workspace is None:
-            raise InvalidWorkspace("this branch has no workspace to land in; export it, or rebind it")
-        return self._state.workspace
-
-    def _ground(self, snapshot: str | None, request: LandRequest, told: Told | None = None) -> LandingContext:
-        found = self._divided(request.paths or (), request.include)
-        stack = self._state.stack
-        return LandingContext(
-            branch=self.id,
-            stack=stack,
-            history=self._history(),
-            changes=found.changes,
-            staying=found.staying,
-            snapshot=snapshot,
-            rules=self._shared.rules,
-            tainted=tainted_paths(self._state),
-            checkpoint=self._shared.landings.checkpoint,
-            told=told,
-        )
 
     # ------------------------------------------------------------ end
 

@@ -6,17 +6,14 @@ Here: those calls. Not here: how they work (`tree/changes.py`, `compare/diff.py`
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bowerbird.core.errors import InvalidArgument
 from bowerbird.workspace.compare.diff import PathPatch, branch_diff, path_patches, unified_patch
 from bowerbird.workspace.compare.results import Changes, Diff, Exported, folded_rows
-from bowerbird.workspace.export import Format, export_branch
-from bowerbird.workspace.files.earlier import look
-from bowerbird.workspace.find.browsing import Browse
 from bowerbird.workspace.find.gitignored import GitIgnored
 from bowerbird.workspace.fork_and_merge import history_of, pending
 from bowerbird.workspace.git.apart import comparable, files_of, in_git
-from bowerbird.workspace.git.arrival import has_new_commits
 from bowerbird.workspace.git.landed_refs import LandedRefs
 from bowerbird.workspace.git.story import GitStory, story_of
 from bowerbird.workspace.history.history import History
@@ -26,6 +23,10 @@ from bowerbird.workspace.registry.taint import tainted_paths
 from bowerbird.workspace.shared import Shared
 from bowerbird.workspace.tree.changes import Change, Divided, changes_since, divided, select
 from bowerbird.workspace.tree.paths import PathInput, chosen_path, shown
+
+if TYPE_CHECKING:
+    from bowerbird.workspace.export import Format
+    from bowerbird.workspace.find.browsing import Browse
 
 
 class ChangesOfBranch:
@@ -46,11 +47,13 @@ class ChangesOfBranch:
             tuple(shown(c.path) for c in found if c.new is None),
         )
 
-    def browse(self, at: str | None = None) -> Browse:
+    def browse(self, at: str | None = None) -> "Browse":
         """Return a look for people, at the present state or a snapshot's; its calls block.
 
         What stays on the branch by itself is listed, but not as changed.
         """
+        from bowerbird.workspace.files.earlier import look
+
         return look(self._state, at, lambda: self._divided().changes)
 
     def diff(
@@ -92,17 +95,21 @@ class ChangesOfBranch:
         """Return `unified` path by path; each patch is made when it is asked for."""
         return path_patches(self._selected(paths, None), 3)
 
-    def export(self, to: str | Path, format: Format = "patch") -> Exported:  # noqa: A002 -- WS-39's name
+    def export(self, to: str | Path, format: "Format" = "patch") -> Exported:  # noqa: A002 -- WS-39's name
         """Write the changes (`patch`, `tar`) or the whole view (`dir`) to `to`.
 
         Raises:
             Exists: the directory is not empty.
         """
+        from bowerbird.workspace.export import export_branch
+
         return export_branch(self._state.reading(), files_of(pending(self._state)), Path(to), format)
 
     @property
     def has_new_commits(self) -> bool:
         """Whether a landing would bring commits into the user's repository; no git is asked."""
+        from bowerbird.workspace.git.arrival import has_new_commits
+
         changes = self._divided().changes
         return has_new_commits(self._state.stack, changes, self._state.directory)
 

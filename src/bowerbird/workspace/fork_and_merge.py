@@ -5,20 +5,9 @@ Not here: decisions (`compare/merge.py`, `tree/threeway.py`), layers of one bran
 """
 
 from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
 
 from bowerbird.core.errors import NotFound, NotRelated
-from bowerbird.workspace.carry_pending import carry as carry_over
-from bowerbird.workspace.carry_pending import pending_at
-from bowerbird.workspace.compare.merge import (
-    MergeMemory,
-    MergeResult,
-    names_of,
-    ours_of,
-    outcome,
-    plan_merge,
-    since_last_merge,
-)
-from bowerbird.workspace.git.merged_git import with_history
 from bowerbird.workspace.history.branch_journal import Step
 from bowerbird.workspace.history.history import History
 from bowerbird.workspace.registry.registry import BranchRegistry
@@ -29,6 +18,9 @@ from bowerbird.workspace.tree.manifest import ManifestFile
 from bowerbird.workspace.tree.merged_view import MergedView
 from bowerbird.workspace.tree.nodes import Entry
 from bowerbird.workspace.tree.threeway import Side
+
+if TYPE_CHECKING:
+    from bowerbird.workspace.compare.merge import MergeResult
 
 
 def history_of(state: BranchState, registry: BranchRegistry) -> History:
@@ -89,6 +81,9 @@ def fork(
             root=state.workspace,
         )
         if carry:
+            from bowerbird.workspace.carry_pending import carry as carry_over
+            from bowerbird.workspace.carry_pending import pending_at
+
             changes = pending_at(state, point, below)
             carry_over(child, history_of(child, registry), changes, tainted_paths(state))
         return child
@@ -104,7 +99,7 @@ def merge(
     whole: bool = False,
     turn: str | None = None,
     call: str | None = None,
-) -> MergeResult:
+) -> "MergeResult":
     """Merge a descendant's changes into a branch, all or nothing.
 
     Args:
@@ -123,6 +118,16 @@ def merge(
         changes = pending(child)
         entry_at = _EntriesAt(child_history)
         with parent.writing() as stack:
+            from bowerbird.workspace.compare.merge import (
+                MergeMemory,
+                names_of,
+                ours_of,
+                outcome,
+                plan_merge,
+                since_last_merge,
+            )
+            from bowerbird.workspace.git.merged_git import with_history
+
             memory = MergeMemory(parent.directory, parent.manifest)
             theirs_of = ours_of(theirs.below_open_view)  # frozen a moment ago
             changes = since_last_merge(changes, memory.snapshots(child.id), entry_at, theirs_of)
@@ -200,6 +205,8 @@ def forget_snapshots(
         BranchBusy: another process writes the branch.
     """
     with state.writing():
+        from bowerbird.workspace.compare.merge import MergeMemory
+
         history = history_of(state, registry)
         above = [registry.directory(branch) for branch in registry.ancestors(state.id)]
         merged = {name for d in above for name in MergeMemory(d, ManifestFile(d)).named(state.id)}

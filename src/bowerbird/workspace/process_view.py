@@ -11,14 +11,12 @@ from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from bowerbird.core.errors import Stale
 from bowerbird.core.ids import new_id
 from bowerbird.workspace.marks.git_elsewhere import git_elsewhere, not_shown
-from bowerbird.workspace.processes.capture import Capture, Captured, Told
 from bowerbird.workspace.processes.copy_use import CopyUse, taken_back
-from bowerbird.workspace.processes.live_layer import LiveLayer
 from bowerbird.workspace.processes.mask import Mask
 from bowerbird.workspace.processes.mirror import Mirror
 from bowerbird.workspace.processes.mounts import submounts
@@ -26,6 +24,9 @@ from bowerbird.workspace.registry.state import BranchState
 from bowerbird.workspace.tree import owned, presence
 from bowerbird.workspace.tree.open_layer import discard
 from bowerbird.workspace.tree.stack import Stack
+
+if TYPE_CHECKING:
+    from bowerbird.workspace.processes.capture import Captured, Told
 
 _AT_WORK = "runs commands on it"
 _WRITTEN = ("copy", "home", "tmp", "caches")
@@ -171,6 +172,8 @@ class ProcessView:
         state = self._state
         with state.lock.pin(_AT_WORK), self._hold():
             with state.writing() as stack:
+                from bowerbird.workspace.processes.live_layer import LiveLayer
+
                 if stack.direct_writes != self._writes:
                     raise ViewChanged
                 self._look_before(stack)
@@ -229,7 +232,7 @@ class ProcessView:
                 self._state.mirror = None
                 use.end()
 
-    def take_back(self, mirror: Mirror, *, turn: str | None = None, call: str | None = None) -> Captured:
+    def take_back(self, mirror: Mirror, *, turn: str | None = None, call: str | None = None) -> "Captured":
         """Take what processes changed in the copy into the branch, and say what it was."""
         state = self._state
         with state.writing() as stack:
@@ -328,7 +331,7 @@ class ProcessView:
             owned.remove_newer(self.directory / name, before.at_ns)
         return True
 
-    def capture(self, started_ns: int, *, turn: str | None = None, call: str | None = None) -> Captured:
+    def capture(self, started_ns: int, *, turn: str | None = None, call: str | None = None) -> "Captured":
         """Take bases of what processes changed in the open layer, and say what they changed since last time.
 
         Args:
@@ -336,6 +339,9 @@ class ProcessView:
         """
         state = self._state
         with state.writing() as stack:
+            from bowerbird.workspace.processes.capture import Capture
+            from bowerbird.workspace.processes.live_layer import LiveLayer
+
             layer = stack.open_layer
             if isinstance(layer, LiveLayer):
                 layer.drop_staged()
@@ -352,13 +358,15 @@ class ProcessView:
                     self._told = (_identity(stack), again.told)
             return captured
 
-    def _told_of(self, stack: Stack) -> Told:
+    def _told_of(self, stack: Stack) -> "Told":
         """Return what was told of this layer; what file tools wrote before is not a process's change."""
         known, told = self._told
         return told if known == _identity(stack) else {}
 
     def _look_before(self, stack: Stack) -> None:
         """Know what the open layer holds before the first command runs on it."""
+        from bowerbird.workspace.processes.capture import Capture
+
         layer = stack.open_layer
         if self._told[0] == _identity(stack) or layer.is_empty():
             return

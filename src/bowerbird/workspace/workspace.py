@@ -7,16 +7,15 @@ lie (`registry/registry.py`).
 import logging
 from collections.abc import Collection
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bowerbird.core.errors import InvalidWorkspace, NotFound, WorkspaceError
 from bowerbird.workspace.branch import Branch
-from bowerbird.workspace.find.browsing import Browse
 from bowerbird.workspace.fork_and_merge import forget_snapshots
 from bowerbird.workspace.git.landed_history import HistoryRules
-from bowerbird.workspace.landing.apply import said_plainly
-from bowerbird.workspace.landing.fix import Fix
 from bowerbird.workspace.landing.landings import Landing, Landings
 from bowerbird.workspace.landing.progress import Told
+from bowerbird.workspace.landing.refusals import said_plainly
 from bowerbird.workspace.marks.flags import FlagRules
 from bowerbird.workspace.policy import policy_of
 from bowerbird.workspace.registry.limits import WorkspaceLimits
@@ -28,6 +27,10 @@ from bowerbird.workspace.tree.ground import Ground
 from bowerbird.workspace.tree.hiding import hidden_by
 from bowerbird.workspace.tree.merged_view import MergedView
 from bowerbird.workspace.tree.nodes import EMPTY
+
+if TYPE_CHECKING:
+    from bowerbird.workspace.find.browsing import Browse
+    from bowerbird.workspace.landing.fix import Fix
 
 _log = logging.getLogger(__name__)
 
@@ -180,12 +183,14 @@ class Workspace:
         with registry.borrowed(directory) as state:
             return forget_snapshots(state, registry, turns, keep)
 
-    def browse(self) -> Browse:
+    def browse(self) -> "Browse":
         """Return a look at the directory itself, as branches see it; its calls block.
 
         Raises:
             InvalidWorkspace: there is no directory.
         """
+        from bowerbird.workspace.find.browsing import Browse
+
         registry = self._shared.registry
         if registry.root is None:
             raise InvalidWorkspace("this workspace has no directory")
@@ -215,7 +220,7 @@ class Workspace:
         """Take a landing back; see `Landing.undo`. Raises NotFound for an unknown id."""
         return self.landing(landing_id).undo(paths, force, hunks, actor=actor, door=door, told=told)
 
-    def fix_landing(self, landing_id: str, how: Fix) -> Landing:
+    def fix_landing(self, landing_id: str, how: "Fix") -> Landing:
         """Lead a landing that needs attention out of it: `retry`, `take_back` or `give_up`.
 
         Raises:

@@ -21,10 +21,7 @@ from bowerbird.agent.turn_loop.flow import Flow, flatten
 from bowerbird.agent.turn_loop.model_call import call_model, make_room
 from bowerbird.agent.turn_loop.model_step import Ask
 from bowerbird.agent.turn_loop.state import Reply, Turn, with_totals
-from bowerbird.agent.turn_loop.structured import structured_answer
 from bowerbird.agent.turn_loop.stuck import judge
-from bowerbird.agent.turn_loop.summarise import compact
-from bowerbird.agent.turn_loop.tool_batch import run_batch
 from bowerbird.core.events import Injected, ModeChange, Notice, RunError, RunEvent, UserStep
 from bowerbird.core.messages import user_text
 
@@ -144,6 +141,8 @@ async def _room(turn: Turn) -> Flow:
     """Summarise old messages when someone asked for it or the window fills."""
     focus, turn.compact_focus = turn.compact_focus, None
     if focus is not None:
+        from bowerbird.agent.turn_loop.summarise import compact
+
         before = len(turn.history.compactions)
         yield compact(turn, turn.compact_by, focus)
         if turn.compact_by == "user" and len(turn.history.compactions) == before:
@@ -153,6 +152,8 @@ async def _room(turn: Turn) -> Flow:
         return
     threshold = turn.run.limits.compact_threshold * turn.window
     if turn.history.last_context > threshold or sent_tokens(turn.view()) > threshold:
+        from bowerbird.agent.turn_loop.summarise import compact
+
         yield compact(turn, "auto")
 
 
@@ -187,6 +188,8 @@ async def _answer(turn: Turn, text: str) -> Flow:
     if turn.mode == "plan":
         turn.finish("plan_ready", text)
     elif turn.run.output is not None:
+        from bowerbird.agent.turn_loop.structured import structured_answer
+
         yield structured_answer(turn, turn.run.output, text)
     else:
         turn.finish("completed", text)
@@ -194,6 +197,8 @@ async def _answer(turn: Turn, text: str) -> Flow:
 
 async def _tools(turn: Turn) -> Flow:
     """Run the calls that have no result yet, then decide whether the run can go on."""
+    from bowerbird.agent.turn_loop.tool_batch import run_batch
+
     turn.pieces.clear()
     yield run_batch(turn, turn.history.pending_calls)
     if turn.waiting is not None:

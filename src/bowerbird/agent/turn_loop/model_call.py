@@ -12,7 +12,6 @@ import msgspec
 from bowerbird.agent.turn_loop.flow import Flow
 from bowerbird.agent.turn_loop.model_step import Ask, build_request, expected_usage, stream_reply
 from bowerbird.agent.turn_loop.state import Turn
-from bowerbird.agent.turn_loop.summarise import compact, too_large
 from bowerbird.core.errors import ConfigError, ModelError
 from bowerbird.core.events import ApprovalRequest, Notice, RunError
 from bowerbird.core.ids import new_id
@@ -47,6 +46,8 @@ async def call_model(turn: Turn, ask: Ask) -> Flow:
 
 async def make_room(turn: Turn, message: str) -> Flow:
     """Summarise after the provider said that the context is too long; end the run if that cannot help."""
+    from bowerbird.agent.turn_loop.summarise import compact, too_large
+
     turn.reply = None
     turn.iterations -= 1
     turn.overflows += 1

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from bowerbird.core.errors import BowerbirdError, SandboxUnavailable
 from bowerbird.core.tasks import Tasks
 from bowerbird.core.threads import to_thread
-from bowerbird.sandbox.background_record import BackgroundFile
 from bowerbird.sandbox.branch_sandbox import BACKGROUND_FILE
 from bowerbird.sessions.parts import SessionPart
 from bowerbird.sessions.turn.background_notices import CommandEnd, CommandNotices, StoredNotices
@@ -138,6 +137,8 @@ class BackgroundEnds(SessionPart):
 
 def _unrecorded(data_dir: Path) -> list[str]:
     """Return the branches on which commands ran or ended without a record of their end."""
+    from bowerbird.sandbox.background_record import BackgroundFile
+
     paths = sorted((data_dir / "branches").glob(f"*/{BACKGROUND_FILE}"))
     return [
         path.parent.name

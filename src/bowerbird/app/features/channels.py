@@ -7,25 +7,21 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bowerbird.app.features.claude_code import claude_rules, on_branches
 from bowerbird.app.features.mcp import masking
-from bowerbird.channels.commands import Command
-from bowerbird.channels.contract import Channel
-from bowerbird.channels.facts import SkillFact
-from bowerbird.channels.house import Channels, Rules, Surroundings
-from bowerbird.channels.make import make_channels
-from bowerbird.channels.schedule_commands import schedule_commands
+from bowerbird.channels.part import Channels
 from bowerbird.core.threads import to_thread
 from bowerbird.scheduler.schedules import Schedules
-from bowerbird.sessions.provider_agents.part import ProviderAgents
-from bowerbird.sessions.values import NewSession
-from bowerbird.skills.library import SkillLibrary
 
 if TYPE_CHECKING:
     from bowerbird.app.maker import SettingsTurnMaker
     from bowerbird.app.parts import Ground
+    from bowerbird.channels.commands import Command
+    from bowerbird.channels.contract import Channel
+    from bowerbird.channels.facts import SkillFact
+    from bowerbird.channels.house import Rules, Surroundings
     from bowerbird.config import Settings
     from bowerbird.sessions.service import SessionService
+    from bowerbird.sessions.values import NewSession
     from bowerbird.store.rows.sessions import SessionRow
 
 
@@ -44,8 +40,11 @@ class SettingsFacts:
         router = self._maker.pool.router
         return router.tiers if router is not None else ()
 
-    async def skills(self, session: "SessionRow | None") -> Sequence[SkillFact]:
+    async def skills(self, session: "SessionRow | None") -> "Sequence[SkillFact]":
         """See `Facts`."""
+        from bowerbird.channels.facts import SkillFact
+        from bowerbird.skills.library import SkillLibrary
+
         settings = self._maker.settings
         if not settings.skills.enabled:
             return ()
@@ -62,7 +61,9 @@ def session_channels(ground: "Ground", service: "SessionService") -> Channels:
     def settings() -> "Settings":
         return maker.settings
 
-    def defaults() -> NewSession:
+    def defaults() -> "NewSession":
+        from bowerbird.sessions.values import NewSession
+
         now = settings()
         return NewSession(
             kind="chat",
@@ -71,8 +72,13 @@ def session_channels(ground: "Ground", service: "SessionService") -> Channels:
             hide=now.workspace.hidden,
         )
 
-    def around() -> Surroundings:
-        def extra(channel: str) -> Iterable[Command]:
+    def around() -> "Surroundings":
+        from bowerbird.app.features.claude_code import claude_rules, on_branches
+        from bowerbird.channels.house import Surroundings
+        from bowerbird.channels.schedule_commands import schedule_commands
+        from bowerbird.sessions.provider_agents.part import ProviderAgents
+
+        def extra(channel: str) -> "Iterable[Command]":
             return schedule_commands(channel, service.part(Schedules))
 
         file = ground.loaded.settings.claude_code.state_file
@@ -81,7 +87,9 @@ def session_channels(ground: "Ground", service: "SessionService") -> Channels:
             service, SettingsFacts(maker), defaults, extra, claude=claude, claude_file=Path(file)
         )
 
-    def made() -> Sequence[tuple[Channel, Rules]]:
+    def made() -> "Sequence[tuple[Channel, Rules]]":
+        from bowerbird.channels.make import make_channels
+
         hide = masking(settings())
         return make_channels(settings, ground.store, ground.data_dir, service.executor_id, hide)
 

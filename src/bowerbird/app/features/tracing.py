@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from bowerbird.core.errors import BowerbirdError
 from bowerbird.core.events import Trace
 from bowerbird.models.redact import redactor_of
-from bowerbird.models.wrappers.tracing import TracingModel
 from bowerbird.sessions.live.hub import Published
 from bowerbird.sessions.parts import SessionPart
 from bowerbird.sessions.thread_ids import root_of
@@ -96,6 +95,8 @@ class Traces(SessionPart):
             task.add_done_callback(lambda done: self._forget(thread_id, done))
 
         def traced(model: "Model") -> "Model":
+            from bowerbird.models.wrappers.tracing import TracingModel
+
             return TracingModel(model, take, numbers.__next__, agent=agent, redactor=self._redactor)
 
         return traced

@@ -18,9 +18,7 @@ from bowerbird.cli.terminal.text import one_line
 from bowerbird.core.threads import to_thread
 from bowerbird.core.timestamps import to_iso
 from bowerbird.sessions import shown
-from bowerbird.sessions.file_text import shown_file
 from bowerbird.sessions.live.hub import Published
-from bowerbird.skills.commands import custom_commands
 
 if TYPE_CHECKING:
     from bowerbird.app.application import Application
@@ -100,7 +98,7 @@ class LocalRest:
         calls = await self._calls(thread_id, emit)
         checks = wanted.checks or calls.tree.rules.checks
         found = await calls.tournament(
-            wanted.task, wanted.attempts, wanted.checks, wanted.models, wanted.merge
+            wanted.task, wanted.attempts, wanted.checks, wanted.models, wanted.merge, wanted.agents
         )
         if "error" in found:
             raise CliExit(USAGE, str(found["error"]))
@@ -153,11 +151,15 @@ class LocalRest:
 
     async def file(self, thread_id: str, path: str) -> Row:
         """See `Client`."""
+        from bowerbird.sessions.file_text import shown_file
+
         browse = (await self._sessions.branch(thread_id)).browse()
         return await to_thread(lambda: shown_file(browse.open(f"/{path}")))
 
     async def custom_commands(self, thread_id: str | None) -> list[Row]:
         """See `Client`."""
+        from bowerbird.skills.commands import custom_commands
+
         found = await to_thread(custom_commands, self._directory, Path.home())
         return [command.record() for command in found]
 

@@ -391,7 +391,8 @@ class Contest:
     """A tournament to run: several attempts at one task, judged by commands."""
 
     task: str
-    attempts: int
+    attempts: int | None = None
     checks: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
+    agents: tuple[str, ...] = ()
     merge: Literal["none", "best"] = "none"

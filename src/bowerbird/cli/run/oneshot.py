@@ -17,8 +17,6 @@ from bowerbird.cli.terminal.shell import Shell
 from bowerbird.cli.terminal.terminal import Spinner, Terminal
 from bowerbird.cli.terminal.text import cost_line, cut, harmless_json, plural
 from bowerbird.cli.turn.answer import Answer
-from bowerbird.cli.turn.asking import approve_within_policy
-from bowerbird.cli.turn.dialogue import ask_person
 from bowerbird.cli.turn.painter import TurnPainter
 from bowerbird.cli.turn.story import Story
 from bowerbird.core.events import ApprovalRequest
@@ -29,6 +27,8 @@ _FRAME_S = 0.1
 def who_answers(options: RunOptions) -> Ask | None:
     """Return who answers questions of a one-shot run: the person at the terminal, `--yes`, or nobody."""
     if options.yes:
+        from bowerbird.cli.turn.asking import approve_within_policy
+
         return approve_within_policy
     if sys.stdin.isatty() and sys.stderr.isatty() and options.form == "text":
         return _ask_at_terminal
@@ -38,6 +38,8 @@ def who_answers(options: RunOptions) -> Ask | None:
 async def _ask_at_terminal(request: ApprovalRequest) -> Answer | None:
     from prompt_toolkit import PromptSession
     from prompt_toolkit.output.defaults import create_output
+
+    from bowerbird.cli.turn.dialogue import ask_person
 
     prompt: PromptSession[str] = PromptSession(output=create_output(stdout=sys.stderr))
 

@@ -20,8 +20,6 @@ from bowerbird.core.messages import (
 )
 from bowerbird.core.requests import End, ModelRequest, StopReason
 from bowerbird.core.usage import Usage
-from bowerbird.models.answers.fitting import expected_parameters
-from bowerbird.models.answers.repair import repair_arguments
 from bowerbird.models.tokens import estimate_request, estimate_text
 
 MOST_TOKENS = 1_000_000_000  # of one call; what exceeds it is no count, and no database holds every number
@@ -119,6 +117,8 @@ class Answer:
         last = self._parts[-1] if self._parts else None
         for part in self._parts:
             if isinstance(part, Call):
+                from bowerbird.models.answers.repair import repair_arguments
+
                 # Cut by the output limit, no arguments may mean "none yet": not run as `{}`.
                 repaired = repair_arguments("".join(part.pieces), complete=not (cut and part is last))
                 blocks.append(ToolUseBlock(part.id, part.name, repaired.input))
@@ -175,6 +175,8 @@ class Answer:
         return [] if isinstance(part, RedactedThinkingBlock) else part.pieces
 
     def _why_invalid(self, name: str, error: str) -> str:
+        from bowerbird.models.answers.fitting import expected_parameters
+
         schemas: Mapping[str, dict[str, object]] = {t.name: t.input_schema for t in self._request.tools}
         if name not in schemas:
             return error

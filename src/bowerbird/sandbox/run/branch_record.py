@@ -6,6 +6,7 @@ Here: pure composition. Not here: running (`running`), capture.
 from collections.abc import Sequence
 from pathlib import Path
 
+from bowerbird.sandbox.run.causes import Causes
 from bowerbird.sandbox.run.command import CommandRequest, CommandResult, Ending, exit_code
 from bowerbird.sandbox.run.running import Finished
 from bowerbird.sandbox.run.status import Tier
@@ -13,6 +14,30 @@ from bowerbird.workspace import Captured
 
 NOTHING_KEPT = Captured((), (), ())
 """What a command changed that was taken back as a whole."""
+
+
+def told_record(
+    request: CommandRequest,
+    finished: Finished,
+    captured: Captured,
+    *,
+    tier: Tier,
+    network: str,
+    background: Sequence[str],
+    places: tuple[Path | None, str],
+    causes: Causes,
+) -> CommandResult:
+    """Return the record of a command, with what its reader should be told.
+
+    Args:
+        background: what goes on running. places: the user's directory, and where the command saw it.
+        causes: of this branch's sandbox; each is told once.
+    """
+    notes = [stragglers_note(finished.ending, background), disk_note(finished, captured)]
+    if tier == "copy":
+        notes += [original_note(request, finished, *places), shared_memory_note(finished)]
+    notes += causes.notes(finished, tier, network)
+    return record_of(request, finished, captured, tier=tier, network=network, notes=notes)
 
 
 def record_of(

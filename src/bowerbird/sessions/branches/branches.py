@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from bowerbird.core import descriptors
 from bowerbird.core.errors import BowerbirdError, BranchBusy, InvalidWorkspace, NotFound
 from bowerbird.core.threads import in_thread, to_thread
-from bowerbird.sessions.branches.takeover import take_over
 
 if TYPE_CHECKING:
     from bowerbird.store.rows.sessions import SessionRow
@@ -347,6 +346,8 @@ def _fork_of_discarded(
 
 
 def _take_over(workspace: "Workspace", branch_id: str) -> bool:
+    from bowerbird.sessions.branches.takeover import take_over
+
     return take_over(workspace.lock_of(branch_id))
 
 

@@ -11,16 +11,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from bowerbird.core.errors import UnknownSession
-from bowerbird.providers.contract.types import AgentRequest, AgentResponse, MemoryLog
 from bowerbird.sessions.parts import SessionPart
-from bowerbird.sessions.provider_agents.shown import agent_row, memory_log, response_row, run_row
-from bowerbird.store.rows.providers import forget_thread
 from bowerbird.store.rows.sessions import find_session
 from bowerbird.tools.toolset import Toolset
 
 if TYPE_CHECKING:
     from bowerbird.agent.turn import TurnRun
     from bowerbird.providers.contract.agent import OnEvent
+    from bowerbird.providers.contract.types import AgentRequest, AgentResponse, MemoryLog
     from bowerbird.providers.registry import Registry, ThreadMemory
     from bowerbird.sessions.service import SessionService
     from bowerbird.sessions.turn_maker import TurnContext
@@ -56,7 +54,7 @@ class ProviderAgents(SessionPart):
     ) -> None:
         self._service = service
         self._make = make
-        self._offers_tools = offers_tools
+        self.offers_tools = offers_tools
         self._registry: Registry | None = None
         self._closers: Sequence[Closes] = ()
 
@@ -71,21 +69,25 @@ class ProviderAgents(SessionPart):
 
     async def listed(self) -> list[dict[str, Any]]:
         """Return every agent with how it was within the last minute, as doors show it."""
+        from bowerbird.sessions.provider_agents.shown import agent_row
+
         probes = {probe.name: probe for probe in await self.registry.probe_all(max_age_s=PROBE_AGE_S)}
         return [agent_row(info, probes.get(info.name)) for info in self.registry.list_agents()]
 
     async def runs(self, owner: str | None, most: int) -> list[dict[str, Any]]:
         """Return the newest runs of a person, or of all for None, as doors show them."""
+        from bowerbird.sessions.provider_agents.shown import run_row
+
         running = self.registry.active
         return [run_row(run, running) for run in await self.registry.past_runs(owner, most)]
 
     async def run(
-        self, name: str, request: AgentRequest, *, owner: str, on_event: "OnEvent | None" = None
-    ) -> AgentResponse:
+        self, name: str, request: "AgentRequest", *, owner: str, on_event: "OnEvent | None" = None
+    ) -> "AgentResponse":
         """See `AgentRegistry.run`."""
         return await self.registry.run(name, request, owner=owner, on_event=on_event)
 
-    async def memory(self, session_id: str, owner: str) -> Sequence[MemoryLog]:
+    async def memory(self, session_id: str, owner: str) -> "Sequence[MemoryLog]":
         """Return what was said in a session; raises UnknownSession."""
         found = await self.registry.memory(session_id, owner=owner)
         if found is None:
@@ -96,7 +98,7 @@ class ProviderAgents(SessionPart):
 
     def tools(self, session: "SessionRow | None") -> "Sequence[Tool]":
         """Return the tools where settings list the agents that it may call: a run costs money."""
-        if not self._offers_tools():
+        if not self.offers_tools():
             return ()
         from bowerbird.tools.provider_agents import provider_agent_tools
 
@@ -112,6 +114,8 @@ class ProviderAgents(SessionPart):
 
     async def deleting(self, session: "SessionRow") -> None:
         """Let go of the branch of a deleted session; what was said stays in the agent's memory."""
+        from bowerbird.store.rows.providers import forget_thread
+
         await self._service.store.write(lambda c: forget_thread(c, session.thread_id))
 
     async def stop(self, grace_s: float) -> None:
@@ -137,6 +141,9 @@ class _Calls:
         self._owner = (session.owner or "") if session is not None else ""
 
     async def run(self, name: str, prompt: str) -> dict[str, Any]:
+        from bowerbird.providers.contract.types import AgentRequest
+        from bowerbird.sessions.provider_agents.shown import response_row
+
         caller = {"caller_thread": self._thread} if self._thread is not None else {}
         response = await self._agents.run(name, AgentRequest(prompt, metadata=caller), owner=self._owner)
         return response_row(response)
@@ -151,7 +158,9 @@ class _Calls:
 def thread_memory(service: "SessionService") -> "ThreadMemory":
     """Return what gives the newest 50 messages of a session of Bowerbird's to its owner (PR-32)."""
 
-    async def said(thread_id: str, owner: str) -> Sequence[MemoryLog] | None:
+    async def said(thread_id: str, owner: str) -> "Sequence[MemoryLog] | None":
+        from bowerbird.sessions.provider_agents.shown import memory_log
+
         row = await service.store.read(lambda c: find_session(c, thread_id))
         if row is None or (row.owner or "") != owner:
             return None

@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bowerbird.agent.limits import Limits
 from bowerbird.agent.policy import Policy
@@ -20,15 +20,16 @@ from bowerbird.core.events import SubagentEnd, SubagentStart
 from bowerbird.core.forms import decode
 from bowerbird.sessions.live.hub import Live, Published
 from bowerbird.sessions.parts import SessionPart
-from bowerbird.sessions.subagents.for_doors import require_quiet
 from bowerbird.sessions.subagents.runner import Children
 from bowerbird.store.rows.leases import lease_is_free
 from bowerbird.store.rows.sessions import SessionRow, get_session
 from bowerbird.store.rows.subagents import subagents_in_contests
 from bowerbird.store.store import Store
-from bowerbird.subagents.calls import Calls
 from bowerbird.subagents.records import Child, Contest
-from bowerbird.subagents.tournament import Wish, held
+
+if TYPE_CHECKING:
+    from bowerbird.subagents.calls import Calls
+    from bowerbird.subagents.tournament import Wish
 
 _log = logging.getLogger(__name__)
 
@@ -66,7 +67,7 @@ class Tournament:
 
 @dataclass(slots=True)
 class _Running:
-    calls: Calls
+    calls: "Calls"
     task: "asyncio.Task[dict[str, Any]]"
     begun: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -91,10 +92,11 @@ class Tournaments(SessionPart):
         thread_id: str,
         task: str,
         *,
-        attempts: int = 3,
+        attempts: int | None = None,
         checks: Sequence[str] = (),
         models: Sequence[str] = (),
         merge: str = "none",
+        agents: Sequence[str] = (),
     ) -> Tournament:
         """Start one and return it once its attempts are on record.
 
@@ -102,14 +104,17 @@ class Tournaments(SessionPart):
             InvalidArgument: what is asked for is no tournament. SessionError: it cannot start now.
             TurnRunning: a turn works on the branch. UnknownSession: there is no such session.
         """
+        from bowerbird.sessions.subagents.for_doors import require_quiet
+        from bowerbird.subagents.tournament import wish
+
         rules = self._children.tree.rules
-        wish = Wish(task, attempts, tuple(checks) or rules.checks, tuple(models), merge)
-        problem = wish.problem()
+        asked = wish(task, attempts, checks or rules.checks, models, merge, agents)
+        problem = asked.problem()
         if problem is not None:
             raise InvalidArgument(problem)
         await require_quiet(self._store, thread_id)
         calls = await self._calls(thread_id)
-        running = self._start(calls, wish)
+        running = self._start(calls, asked)
         waiting = asyncio.ensure_future(running.begun.wait())
         try:
             await asyncio.wait((waiting, running.task), return_when=asyncio.FIRST_COMPLETED)
@@ -139,6 +144,8 @@ class Tournaments(SessionPart):
         """Go on with those that a process that died, or was stopped, left, when a server starts."""
         if not drives_all:
             return
+        from bowerbird.subagents.tournament import Wish
+
         rows = await self._store.read(subagents_in_contests)
         groups: dict[tuple[str, str], list[Child]] = {}
         for child in (decode(row.body, Child) for row in rows):
@@ -154,8 +161,10 @@ class Tournaments(SessionPart):
             except BowerbirdError as error:  # say the session was deleted
                 _log.warning("tournament %s of %s is not resumed: %s", call, thread_id, error)
                 continue
-            wish = Wish(contest.task, contest.attempts, contest.checks, contest.models, contest.merge)
-            self._start(calls, wish)
+            asked = Wish(
+                contest.task, contest.attempts, contest.checks, contest.models, contest.merge, contest.agents
+            )
+            self._start(calls, asked)
 
     async def deleting(self, session: SessionRow) -> None:
         """End the tournaments of a session, which is about to be deleted."""
@@ -174,7 +183,7 @@ class Tournaments(SessionPart):
 
     # ------------------------------------------------------------ inside
 
-    async def _calls(self, thread_id: str, again: tuple[str, str] | None = None) -> Calls:
+    async def _calls(self, thread_id: str, again: tuple[str, str] | None = None) -> "Calls":
         row = await self._store.read(lambda c: get_session(c, thread_id))
         policy, limits = self._terms(row)
         turn = again[0] if again is not None else None
@@ -184,20 +193,22 @@ class Tournaments(SessionPart):
 
         return await self._children.on_behalf(thread_id, policy, limits, again=again, lasts=True, emit=emit)
 
-    def _start(self, calls: Calls, wish: Wish) -> _Running:
+    def _start(self, calls: "Calls", asked: "Wish") -> _Running:
         caller = calls.caller
         name = f"tournament {caller.call}"
         begun = asyncio.Event()
-        task = asyncio.get_running_loop().create_task(self._run(calls, wish, begun), name=name)
+        task = asyncio.get_running_loop().create_task(self._run(calls, asked, begun), name=name)
         running = self._running[caller.call] = _Running(calls, task, begun)
         task.add_done_callback(lambda _: self._running.pop(caller.call, None))
         return running
 
-    async def _run(self, calls: Calls, wish: Wish, begun: asyncio.Event) -> dict[str, Any]:
+    async def _run(self, calls: "Calls", asked: "Wish", begun: asyncio.Event) -> dict[str, Any]:
         try:
-            apart = replace(wish, merge="none")
-            result = await held(calls, apart, contest=wish.contest, admitted=lambda _: begun.set())
-            if wish.merge == "best" and result.get("winner"):
+            from bowerbird.subagents.tournament import held
+
+            apart = replace(asked, merge="none")
+            result = await held(calls, apart, contest=asked.contest, admitted=lambda _: begun.set())
+            if asked.merge == "best" and result.get("winner"):
                 result["merge"] = await self._merged(calls, str(result["winner"]))
         except Exception as error:  # noqa: BLE001  nobody waits for it: its failure is its result
             _log.warning("tournament %s failed: %s", calls.caller.call, error, exc_info=error)
@@ -205,7 +216,7 @@ class Tournaments(SessionPart):
         await self._note(calls, result)
         return result
 
-    async def _merged(self, calls: Calls, winner: str) -> dict[str, Any]:
+    async def _merged(self, calls: "Calls", winner: str) -> dict[str, Any]:
         """Merge when no turn works on the branch: what it sees must not change under it."""
         thread_id = calls.caller.session
         while True:
@@ -213,7 +224,7 @@ class Tournaments(SessionPart):
                 return await calls.merge(winner)
             await asyncio.sleep(LOOK_AGAIN_S)  # another process may hold the lease: nothing tells of its end
 
-    async def _note(self, calls: Calls, result: dict[str, Any]) -> None:
+    async def _note(self, calls: "Calls", result: dict[str, Any]) -> None:
         """Keep the result on the first attempt's record, as that stands by now."""
         records, caller = self._children.records, calls.caller
         for child in await records.of(caller.session):

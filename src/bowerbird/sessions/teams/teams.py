@@ -27,7 +27,6 @@ from bowerbird.sessions.dispatch.dispatcher import Signal, TurnRef
 from bowerbird.sessions.live.hub import Published, TurnMark
 from bowerbird.sessions.parts import Delete, SessionPart
 from bowerbird.sessions.teams.hub import TeamHub
-from bowerbird.sessions.teams.teammate import Life
 from bowerbird.sessions.teams.tool_calls import TeamToolCalls
 from bowerbird.sessions.teams.wake_lead import KIND as WOKEN
 from bowerbird.sessions.turn_maker import TurnContext
@@ -38,12 +37,12 @@ from bowerbird.store.rows.teams import MemberRow, living_members, member_at, mem
 from bowerbird.store.rows.turns import OPEN, TurnRow, turns_of
 from bowerbird.teams.changes import KIND, count_usage, living, set_status
 from bowerbird.teams.readable_copies import team_name
-from bowerbird.teams.requests import expire, waits_for_plan
 from bowerbird.teams.rules import LOOKING, TOOLS, Ended, TeamRules, identity, mail_text, wire
 from bowerbird.tools.together.team import lead_tools, teammate_tools
 from bowerbird.tools.toolset import Toolset
 
 if TYPE_CHECKING:
+    from bowerbird.sessions.teams.teammate import Life
     from bowerbird.tools.tool import Tool
 
 SWEEP_S = 5.0
@@ -79,6 +78,8 @@ class TeamInbox:
         return rows
 
     def _look(self, connection: Connection) -> tuple[list[MessageRow], bool]:
+        from bowerbird.teams.requests import waits_for_plan
+
         member = member_at(connection, self._thread_id)
         waits = member is not None and waits_for_plan(connection, member)
         return unread(connection, self._thread_id), waits
@@ -209,6 +210,8 @@ class Teams(SessionPart):
                     await self.hub.asked.wait()
 
     async def _expire(self) -> None:
+        from bowerbird.teams.requests import expire
+
         now = now_iso()
         for request in await self.hub.store.read(lambda c: due_requests(c, now)):
             try:
@@ -219,6 +222,8 @@ class Teams(SessionPart):
                 await self.hub.announce(request.lead)
 
     def _start(self, row: MemberRow) -> None:
+        from bowerbird.sessions.teams.teammate import Life
+
         if row.thread_id in self._lives or self.hub.stopping:
             return
         life = Life(self.hub, row)

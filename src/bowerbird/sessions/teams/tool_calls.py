@@ -17,8 +17,6 @@ from bowerbird.store.rows.team_mail import mark_read, requests_of, unread, unrea
 from bowerbird.store.rows.teams import MemberRow, members_of
 from bowerbird.teams.changes import NewMember, Person, living, person_of, post, recipient, spawn
 from bowerbird.teams.readable_copies import newest_by_name
-from bowerbird.teams.request_rules import find, record
-from bowerbird.teams.requests import answer_shutdown, ask_plan, ask_shutdown, force_shutdown, review_plan
 from bowerbird.teams.rules import (
     BY_LEAD,
     BY_TEAMMATE,
@@ -154,6 +152,8 @@ class TeamToolCalls:
         approve: bool | None, reason: str,
     ) -> Body:  # fmt: skip
         """Open or answer a request; returns it."""
+        from bowerbird.teams.requests import answer_shutdown, ask_plan, ask_shutdown, review_plan
+
         rules = self._hub.rules
         if msg_type == "shutdown_request":
             return _pending(ask_shutdown(c, rules, sender, to.name, reason or content).request_id)
@@ -203,6 +203,8 @@ class TeamToolCalls:
         stopped: list[MemberRow] = []
 
         def change(c: Connection, lead: Person) -> Body:
+            from bowerbird.teams.requests import ask_shutdown, force_shutdown
+
             if force:
                 stopped[:] = [force_shutdown(c, lead, teammate)]
                 return {"teammate": stopped[0].name, "status": "interrupted"}
@@ -218,6 +220,8 @@ class TeamToolCalls:
         """See `Team`."""
 
         def look(c: Connection) -> list[Body]:
+            from bowerbird.teams.request_rules import find, record
+
             names = {row.number: row.name for row in members_of(c, call.session)}
             known = requests_of(c, call.session)
             wanted = [find(known, request_id)] if request_id.strip() else _open(known)
@@ -229,6 +233,8 @@ class TeamToolCalls:
         """See `Team`."""
 
         def change(c: Connection, lead: Person) -> Body:
+            from bowerbird.teams.requests import review_plan
+
             found = review_plan(c, lead, request_id, approve=approve, feedback=feedback)
             return {"request_id": found.request_id, "status": found.status}
 

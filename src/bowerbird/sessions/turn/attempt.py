@@ -52,7 +52,6 @@ from bowerbird.sessions.turn.money import StoreBudget, money_scopes
 from bowerbird.sessions.turn.prepare import Ready, expires_at, opened
 from bowerbird.sessions.turn.step_records import Writer, append_of
 from bowerbird.sessions.turn.step_side_effects import Change, OutcomeChanges, beside, together
-from bowerbird.sessions.turn.unrecorded import without_unrecorded
 from bowerbird.sessions.turn_maker import TurnContext
 from bowerbird.sessions.values import DISCONNECTED
 from bowerbird.store.journal.journal import Append, Record, append_one
@@ -123,6 +122,8 @@ class Attempt:
                 await self._record_kept()
                 return await self.closer.pause(verdict)
             if self.open_calls and verdict.state == "failed":
+                from bowerbird.sessions.turn.unrecorded import without_unrecorded
+
                 await self.lease.confirm()
                 verdict = await without_unrecorded(verdict, self.batch, self.closer.branch, self.context)
             last = None if self.kept is None else await self._last_step(self.kept)

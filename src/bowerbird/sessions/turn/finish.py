@@ -28,7 +28,6 @@ from bowerbird.sessions.dispatch.lease import Lease
 from bowerbird.sessions.journal.audit_log import AuditLine
 from bowerbird.sessions.journal.events_as_records import events_of
 from bowerbird.sessions.live.hub import Published, SessionEvent, TurnMark
-from bowerbird.sessions.live.landing_watch import watched
 from bowerbird.sessions.review import land_by_policy
 from bowerbird.sessions.turn.driver_context import DriverContext
 from bowerbird.sessions.turn.end_transaction import (
@@ -206,6 +205,8 @@ class Closer:
         if branch is None or branch.policy not in policies or branch.root is None:
             return
         try:
+            from bowerbird.sessions.live.landing_watch import watched
+
             changed, commits = await in_thread(
                 lambda: (branch.changes(ignored=False).paths, branch.has_commits())
             )

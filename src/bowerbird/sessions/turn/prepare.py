@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from bowerbird.agent.turn_loop.arguments import edited_arguments
 from bowerbird.core.events import ApprovalAnswer, ApprovalRequest, StepEvent, ToolOutcome
 from bowerbird.core.forms import decode
 from bowerbird.core.ids import new_id
@@ -181,6 +180,8 @@ def _ask_what_happened(
 
 
 def _shown(loaded: Loaded, call: LedgerCall) -> dict[str, Any]:
+    from bowerbird.agent.turn_loop.arguments import edited_arguments
+
     uses = {use.id: use for message in loaded.history.messages for use in message.tool_uses}
     use, said = uses.get(call.call), loaded.turn.answers.get(call.call)
     arguments = {} if use is None else dict(use.input)

@@ -9,7 +9,6 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
-from bowerbird.sessions.upkeep.held_turns import BY, keep_waking, wake_held
 from bowerbird.sessions.upkeep.retention import keep_tidy
 from bowerbird.sessions.upkeep.startup import late_logs, mend_audit_logs
 
@@ -45,6 +44,8 @@ class Keepers:
             ("audit", self._mend(audit, await late_logs(self._service.store, audit))),
         ]
         if self._drives_all:
+            from bowerbird.sessions.upkeep.held_turns import keep_waking
+
             works.append(("limits", keep_waking(self.limits_lifted)))
         self._tasks = [asyncio.create_task(work, name=f"bowerbird-{name}") for name, work in works]
 
@@ -57,6 +58,8 @@ class Keepers:
 
     async def limits_lifted(self) -> int:
         """Continue the turns that waited for money and have room now; returns how many."""
+        from bowerbird.sessions.upkeep.held_turns import BY, wake_held
+
         service = self._service
 
         async def go_on(request_id: str, thread_id: str) -> None:

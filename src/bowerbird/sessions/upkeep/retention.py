@@ -18,17 +18,6 @@ from bowerbird.core.timestamps import to_iso
 from bowerbird.sessions.branches.branches import Branches
 from bowerbird.sessions.journal.audit_log import AuditLog
 from bowerbird.sessions.settings import SessionSettings
-from bowerbird.sessions.upkeep.forgetting import BREATH_S, forget, free_blobs
-from bowerbird.store.rows.retention import (
-    branches_of_sessions,
-    finished_before,
-    forgettable_sessions,
-    idle_sessions,
-    long_sessions,
-    roll_up_usage,
-    thin_snapshots,
-    thinned_turns,
-)
 from bowerbird.store.rows.sessions import get_session
 from bowerbird.store.store import Store
 
@@ -71,6 +60,16 @@ async def tidy(
         branches: whose trash is emptied of what no session can be restored with any more.
         now: the clock's when None.
     """
+    from bowerbird.sessions.upkeep.forgetting import forget, free_blobs
+    from bowerbird.store.rows.retention import (
+        branches_of_sessions,
+        finished_before,
+        forgettable_sessions,
+        idle_sessions,
+        long_sessions,
+        roll_up_usage,
+    )
+
     at = now or datetime.now(UTC)
 
     def ago(days: float) -> str:
@@ -105,6 +104,8 @@ async def _thin(store: Store, branches: Branches | None, thread_id: str) -> int:
 
     Killed in between, the next pass finds from what is left in the database which layers nobody needs.
     """
+    from bowerbird.store.rows.retention import thin_snapshots, thinned_turns
+
     gone = await store.write(lambda c: thin_snapshots(c, thread_id, NEWEST_SNAPSHOTS, EVERY_TENTH))
     branch_id = (await store.read(lambda c: get_session(c, thread_id))).branch_id
     if branches is not None and branch_id is not None:
@@ -115,6 +116,8 @@ async def _thin(store: Store, branches: Branches | None, thread_id: str) -> int:
 
 async def _in_batches(store: Store, batch: Callable[[Connection], int]) -> int:
     """Do `batch` until it finds nothing more; turns are written between two of them."""
+    from bowerbird.sessions.upkeep.forgetting import BREATH_S
+
     total = 0
     while done := await store.write(batch, flush=False):
         total += done

@@ -11,14 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from bowerbird.core.errors import BowerbirdError, SandboxUnavailable, ToolError
 from bowerbird.core.events import EffectClass
-from bowerbird.sandbox.cpython import run_python as run_in_cpython
 from bowerbird.sandbox.run.command import CommandResult
 from bowerbird.sandbox.run.status import SandboxStatus
-from bowerbird.sandbox.shell.allowed import Refused, check_allowed
-from bowerbird.sandbox.shell.shell_backend import find_program, same_file
 from bowerbird.tools.context import ToolContext
 from bowerbird.tools.files import reads
-from bowerbird.tools.processes.destructive import refusal
 from bowerbird.tools.processes.hidden_words import hidden_note
 from bowerbird.tools.processes.terminal_text import plain
 from bowerbird.tools.result import ToolResult
@@ -167,6 +163,8 @@ class _Processes:
                 stdin: What it reads from standard input.
                 timeout: Seconds after which it is killed.
             """
+            from bowerbird.sandbox.cpython import run_python as run_in_cpython
+
             sandbox = await self._sandbox(context)
             work = run_in_cpython(
                 sandbox,
@@ -262,6 +260,10 @@ def checked_command(
     Raises:
         ToolError: it is refused, with the reason.
     """
+    from bowerbird.sandbox.shell.allowed import Refused, check_allowed
+    from bowerbird.sandbox.shell.shell_backend import find_program, same_file
+    from bowerbird.tools.processes.destructive import refusal
+
     reason = refusal(command)
     if reason is not None:
         raise ToolError(f"refused: {reason}")

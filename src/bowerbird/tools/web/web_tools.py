@@ -6,6 +6,7 @@ addresses (`net_guard.py`), HTML (`html_text.py`).
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from urllib.parse import quote_plus
 
 import msgspec
@@ -14,9 +15,10 @@ from bowerbird.core.errors import ToolError
 from bowerbird.core.forms import decode
 from bowerbird.tools.result import ToolResult
 from bowerbird.tools.tool import Tool
-from bowerbird.tools.web.html_bounded import markdown_within, results_within
-from bowerbird.tools.web.html_text import SearchResult
 from bowerbird.tools.web.net_guard import AddressRefused, Guard, Resolver
+
+if TYPE_CHECKING:
+    from bowerbird.tools.web.html_text import SearchResult
 
 FETCH_CHARS = 15_000
 SEARCH_TIMEOUT_S = 15.0
@@ -112,6 +114,8 @@ async def _fetch(url: str, settings: WebSettings) -> ToolResult:
     kind = got.media_type or "text/plain"
     if kind in _HTML_TYPES:
         try:
+            from bowerbird.tools.web.html_bounded import markdown_within
+
             text = await markdown_within(got.body, got.charset, got.url)
         except ToolError as error:
             return ToolResult.error(f"cannot show {url}: {error}")
@@ -158,7 +162,8 @@ def _decode(body: bytes, charset: str | None) -> str:
         return body.decode("utf-8", "replace")
 
 
-async def _search(query: str, count: int, settings: WebSettings) -> list[SearchResult]:
+async def _search(query: str, count: int, settings: WebSettings) -> "list[SearchResult]":
+    from bowerbird.tools.web.html_bounded import results_within
     from bowerbird.tools.web.pinned_http import fetch
 
     key = settings.brave_api_key
@@ -178,7 +183,9 @@ async def _search(query: str, count: int, settings: WebSettings) -> list[SearchR
     return found
 
 
-def _brave_results(body: bytes) -> list[SearchResult] | None:
+def _brave_results(body: bytes) -> "list[SearchResult] | None":
+    from bowerbird.tools.web.html_text import SearchResult
+
     try:
         page = decode(body, _BravePage)
     except msgspec.DecodeError:
@@ -207,5 +214,5 @@ def _plain(text: str) -> str:
     return BeautifulSoup(text, "html.parser").get_text() if "<" in text or "&" in text else text
 
 
-def _shown(results: list[SearchResult]) -> str:
+def _shown(results: "list[SearchResult]") -> str:
     return "\n\n---\n\n".join(f"**{r.title}**\n{r.url}\n{r.snippet}".rstrip() for r in results)

@@ -7,7 +7,6 @@ changes (`tree/changes.py`), which files were renamed (`renames.py`), patch synt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from bowerbird.workspace.compare.patch import patch_sections
 from bowerbird.workspace.compare.renames import Rename, renames_of
 from bowerbird.workspace.compare.results import Diff, FileDiff, PathMarks
 from bowerbird.workspace.marks.flags import ALONE, FlagRules
@@ -186,6 +185,8 @@ class PathPatch:
 
     def sections(self) -> list[str]:
         """Return the patch in parts with a header each, two when the type changed; raises LimitExceeded."""
+        from bowerbird.workspace.compare.patch import patch_sections
+
         return patch_sections(self.change.path, self.change.base, self.change.new, self.context)
 
 

@@ -11,19 +11,13 @@ does nothing; one that has begun is completed, whole.
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bowerbird.core.errors import InvalidArgument
 from bowerbird.core.ids import new_id
 from bowerbird.core.threads import waking
 from bowerbird.workspace.files import file_reads
-from bowerbird.workspace.files.earlier import open_base
 from bowerbird.workspace.files.file_ops import FileOps, os_errors
-from bowerbird.workspace.files.private_files import sync_private
-from bowerbird.workspace.files.revert import revert
-from bowerbird.workspace.find.browsing import OpenFile
-from bowerbird.workspace.find.listing import list_files
-from bowerbird.workspace.find.search import Search, wanted_of
 from bowerbird.workspace.find.spills import is_about_spills, search_spills
 from bowerbird.workspace.history.branch_journal import JournalRecords
 from bowerbird.workspace.registry.lock import WriterLock
@@ -32,6 +26,11 @@ from bowerbird.workspace.registry.state import BranchState
 from bowerbird.workspace.tree.ground import Ground
 from bowerbird.workspace.tree.paths import PathInput, lexical
 from bowerbird.workspace.tree.stack import Stack
+
+if TYPE_CHECKING:
+    from bowerbird.workspace.find.browsing import OpenFile
+
+    pass
 
 _T = TypeVar("_T")
 
@@ -173,6 +172,8 @@ class BranchFiles:
         """
 
         def work() -> dict[str, Any]:
+            from bowerbird.workspace.find.listing import list_files
+
             view = self._state.reading().view
             return list_files(view, pattern, offset=offset, limit=limit, include_ignored=include_ignored)
 
@@ -200,6 +201,8 @@ class BranchFiles:
             InvalidPattern: the pattern or glob cannot be used; the construct is named.
             SearchTimeout: 10 s passed; `partial` is the record of what was found.
         """
+        from bowerbird.workspace.find.search import Search, wanted_of
+
         wanted = wanted_of(
             pattern,
             glob,
@@ -226,8 +229,10 @@ class BranchFiles:
                 search.cancel()
             raise
 
-    def open_base(self, path: PathInput) -> OpenFile:
+    def open_base(self, path: PathInput) -> "OpenFile":
         """Open a file as it was before this branch changed it; raises NotFound. The caller closes it."""
+        from bowerbird.workspace.files.earlier import open_base
+
         return open_base(self._state, lexical(path, self._state.workspace))
 
     def journal(self) -> JournalRecords:
@@ -329,6 +334,8 @@ class BranchFiles:
         Raises:
             NotFound: nothing is changed at one of them; nothing was done. BranchBusy.
         """
+        from bowerbird.workspace.files.revert import revert
+
         return revert(self._state, [lexical(path, self._state.workspace) for path in paths])
 
     def write_private(self, path: PathInput, content: str | bytes) -> None:
@@ -340,6 +347,8 @@ class BranchFiles:
         self, directory: str, files: Mapping[str, bytes | None], *, complete: bool = True
     ) -> None:
         """Make a private directory hold these files; see `private_files.sync_private`. Blocks."""
+        from bowerbird.workspace.files.private_files import sync_private
+
         sync_private(self._state, directory, files, complete=complete)
 
     # ------------------------------------------------------------ threads and order

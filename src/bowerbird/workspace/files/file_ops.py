@@ -26,10 +26,7 @@ from bowerbird.core.errors import (
     Stale,
     WorkspaceError,
 )
-from bowerbird.workspace.files.copy_subtree import stage_tree
-from bowerbird.workspace.files.editing import edit
 from bowerbird.workspace.files.file_reads import read_all
-from bowerbird.workspace.find.text import encoded, hash_of
 from bowerbird.workspace.history.branch_journal import Step
 from bowerbird.workspace.registry.state import BranchState
 from bowerbird.workspace.tree.nodes import Entry
@@ -85,6 +82,8 @@ class FileOps:
         self, path: PathInput, content: str | bytes, encoding: str, if_hash: str | None
     ) -> dict[str, Any]:
         """`write_file`: see WS-21 and WS-30."""
+        from bowerbird.workspace.find.text import encoded, hash_of
+
         data = encoded(content, encoding)
         with self._state.writing() as stack:
             target = self._target(stack, path)
@@ -107,6 +106,9 @@ class FileOps:
     ) -> dict[str, Any]:
         """`edit_file`: see WS-22, WS-28 and WS-29."""
         with self._state.writing() as stack:
+            from bowerbird.workspace.files.editing import edit
+            from bowerbird.workspace.find.text import hash_of
+
             target = self._target(stack, path, must_exist=True)
             entry = target.entry
             if entry is None:
@@ -151,6 +153,8 @@ class FileOps:
     def move(self, src: PathInput, dst: PathInput, overwrite: bool) -> dict[str, Any]:
         """`move`: see WS-24 and WS-30."""
         with self._state.writing() as stack:
+            from bowerbird.workspace.files.copy_subtree import stage_tree
+
             source = self._existing(stack, src)
             target = resolve(stack.view, dst, follow=False)
             self._check_move(stack, source, target, overwrite)
@@ -255,6 +259,8 @@ class FileOps:
 
     def write_private(self, path: PathInput, content: str | bytes) -> None:
         """Put a file that every tool reads but no change, diff, merge or landing shows."""
+        from bowerbird.workspace.find.text import encoded
+
         data = encoded(content, "utf-8")
         with self._state.writing() as stack:
             target = self._target(stack, path, own=True)
@@ -304,6 +310,8 @@ class FileOps:
             return
         present = None
         if target.entry is not None:
+            from bowerbird.workspace.find.text import hash_of
+
             present = hash_of(data if data is not None else read_all(stack, target.path, target.entry))
         if present != if_hash:
             raise Stale(

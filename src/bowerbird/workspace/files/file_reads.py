@@ -9,9 +9,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from bowerbird.core.errors import InvalidArgument, IsDirectory, LimitExceeded, NotFound, SpecialFile
-from bowerbird.workspace.find.listing import ls
 from bowerbird.workspace.find.spills import is_spill, open_spill
-from bowerbird.workspace.find.text import read_lines
 from bowerbird.workspace.tree.merged_view import MergedView, open_regular
 from bowerbird.workspace.tree.nodes import Entry
 from bowerbird.workspace.tree.paths import PathInput, add_path, missing, resolve, shown_path
@@ -26,6 +24,8 @@ _TRIES = 5  # a link swapped in between resolving and opening makes one try fail
 
 def list_directory(stack: Stack, path: PathInput, offset: int, limit: int) -> dict[str, Any]:
     """`ls`: see WS-17; a link is listed itself."""
+    from bowerbird.workspace.find.listing import ls
+
     found = resolve(stack.view, path, follow=False)
     is_dir = found.entry is not None and found.entry.kind == "dir"
     own = stack.own_children(found.path if is_dir else found.path.rpartition("/")[0] or "/")
@@ -46,6 +46,8 @@ def read_text(stack: Stack, path: PathInput, offset: int, limit: int, encoding: 
     """`read_file`: see WS-18 and WS-26 … WS-28."""
 
     def read(found: str, fd: int) -> dict[str, Any]:
+        from bowerbird.workspace.find.text import read_lines
+
         # A command's output is text whatever bytes are in it; reading it as such shows the rest.
         record = read_lines(fd, offset, limit, encoding, as_text=is_spill(found))
         return add_path({}, "path", found) | record

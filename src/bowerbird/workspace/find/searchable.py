@@ -9,15 +9,17 @@ import stat
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from bowerbird.core.errors import WorkspaceError
-from bowerbird.workspace.find.python_search import PythonSearch
-from bowerbird.workspace.find.ripgrep import Ripgrep, find_ripgrep
-from bowerbird.workspace.find.text import HEAD, is_binary
-from bowerbird.workspace.find.walk import Found
 from bowerbird.workspace.tree import presence
 from bowerbird.workspace.tree.merged_view import MergedView, open_regular
 from bowerbird.workspace.tree.nodes import Entry
+
+if TYPE_CHECKING:
+    from bowerbird.workspace.find.python_search import PythonSearch
+    from bowerbird.workspace.find.ripgrep import Ripgrep
+    from bowerbird.workspace.find.walk import Found
 
 LARGEST = 16 * 1024 * 1024
 """Files over this are skipped, in bytes."""
@@ -42,15 +44,18 @@ class SearchMemory:
         self._engine: Ripgrep | PythonSearch | None = None
         self._lock = threading.Lock()
 
-    def use(self, engine: Ripgrep | PythonSearch) -> None:
+    def use(self, engine: "Ripgrep | PythonSearch") -> None:
         """Search with `engine` from now on."""
         with self._lock:
             self._engine = engine
 
-    def engine(self) -> Ripgrep | PythonSearch:
+    def engine(self) -> "Ripgrep | PythonSearch":
         """Return the engine in use: ripgrep if it starts, else Python (shown in status)."""
         with self._lock:
             if self._engine is None:
+                from bowerbird.workspace.find.python_search import PythonSearch
+                from bowerbird.workspace.find.ripgrep import Ripgrep, find_ripgrep
+
                 program = find_ripgrep()
                 ripgrep = Ripgrep(program) if program is not None else None
                 self._engine = ripgrep if ripgrep is not None and ripgrep.works() else PythonSearch()
@@ -86,7 +91,9 @@ class SortedFiles:
     has_large: bool = False
 
 
-def sort_files(view: MergedView, found: Found, memory: SearchMemory, over: Callable[[], bool]) -> SortedFiles:
+def sort_files(
+    view: MergedView, found: "Found", memory: SearchMemory, over: Callable[[], bool]
+) -> SortedFiles:
     """Sort the files of a walk.
 
     Args:
@@ -133,6 +140,8 @@ def _unsearchable(view: MergedView, path: str, entry: Entry | None) -> str | Non
     except (OSError, WorkspaceError):
         return "cannot be read"
     try:
+        from bowerbird.workspace.find.text import HEAD, is_binary
+
         return "binary" if is_binary(os.pread(fd, HEAD, 0)) else None
     except OSError:
         return "cannot be read"

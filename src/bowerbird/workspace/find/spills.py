@@ -9,23 +9,18 @@ import stat
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bowerbird.core.errors import SearchTimeout
-from bowerbird.workspace.find.python_search import PythonSearch
-from bowerbird.workspace.find.ripgrep import Query, Ripgrep, Running, parse_counts, parse_numbers
-from bowerbird.workspace.find.search import (
-    LONGEST_TEXT,
-    MOST_COUNTED,
-    MOST_SHOWN,
-    TIMEOUT_S,
-    SearchMemory,
-    Wanted,
-)
 from bowerbird.workspace.tree import presence
 from bowerbird.workspace.tree.glob import Glob
 from bowerbird.workspace.tree.handles import FILE
 from bowerbird.workspace.tree.paths import PathInput
+
+if TYPE_CHECKING:
+    from bowerbird.workspace.find.python_search import PythonSearch
+    from bowerbird.workspace.find.ripgrep import Query, Ripgrep, Running
+    from bowerbird.workspace.find.search import SearchMemory, Wanted
 
 _PLACE = ("run", "bowerbird", "out")
 _PREFIX = "/".join(("", *_PLACE, ""))
@@ -69,12 +64,15 @@ def is_about_spills(glob: Glob) -> bool:
     return all(segments[:3] == _PLACE for segments in glob.alternatives)
 
 
-def search_spills(branch: Path, wanted: Wanted, memory: SearchMemory) -> dict[str, Any]:
+def search_spills(branch: Path, wanted: "Wanted", memory: "SearchMemory") -> dict[str, Any]:
     """Search stored outputs; the record of WS-20. Memory holds the wanted page only, whatever their size.
 
     Raises:
         InvalidPattern: the pattern cannot be used. SearchTimeout: out of time.
     """
+    from bowerbird.workspace.find.ripgrep import parse_counts, parse_numbers
+    from bowerbird.workspace.find.search import MOST_COUNTED, MOST_SHOWN, TIMEOUT_S
+
     deadline = time.monotonic() + TIMEOUT_S
     hosts = {
         os.fsencode(file): f"{_PREFIX}{file.name}"
@@ -107,8 +105,10 @@ def search_spills(branch: Path, wanted: Wanted, memory: SearchMemory) -> dict[st
 
 
 def _output(
-    engine: Ripgrep | PythonSearch, query: Query, start: Callable[[], Running], deadline: float
+    engine: "Ripgrep | PythonSearch", query: "Query", start: "Callable[[], Running]", deadline: float
 ) -> bytes:
+    from bowerbird.workspace.find.search import TIMEOUT_S
+
     while True:
         output, complaints, ended = start().wait(deadline)
         if not ended:
@@ -140,6 +140,8 @@ def _lines(host: bytes, last: int) -> Iterator[tuple[int, str]]:
     except FileNotFoundError:
         return  # its time was over
     with os.fdopen(handle, "rb") as file:
+        from bowerbird.workspace.find.search import LONGEST_TEXT
+
         while number <= last and (piece := file.readline(_LONGEST_PIECE)):
             if begins:
                 yield number, piece.rstrip(b"\r\n").decode("utf-8", "replace")[:LONGEST_TEXT]

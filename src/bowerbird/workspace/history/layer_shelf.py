@@ -14,11 +14,10 @@ import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bowerbird.core.atomic import replace_file
 from bowerbird.core.timestamps import now_iso
-from bowerbird.workspace.history.layer_builder import LayerBuilder
 from bowerbird.workspace.tree import handles, presence
 from bowerbird.workspace.tree.changes import Change, parents_of
 from bowerbird.workspace.tree.fork_point import Base
@@ -28,6 +27,9 @@ from bowerbird.workspace.tree.nodes import EMPTY, Entry, Node, find, overlay
 from bowerbird.workspace.tree.open_layer import discard
 from bowerbird.workspace.tree.stack import Stack
 from bowerbird.workspace.tree.threeway import Side
+
+if TYPE_CHECKING:
+    from bowerbird.workspace.history.layer_builder import LayerBuilder
 
 MOST_LAYERS = 64
 LAYERS_AFTER = 8
@@ -154,7 +156,7 @@ class LayerShelf:
         stack.orig.link_many(linked)
 
     def _adopt(
-        self, builder: LayerBuilder, number: int, merged: Callable[[int], dict[str, Any]] | None
+        self, builder: "LayerBuilder", number: int, merged: Callable[[int], dict[str, Any]] | None
     ) -> None:
         # The number is given away first: a directory `layers/<n>` below `open` that the
         # manifest does not name is a leftover, never taken for a finished seal.
@@ -183,7 +185,9 @@ class LayerShelf:
             Marks(marks.deleted, marks.opaque).save(self.directory / f"{number + 1}.json")
         self._adopt(builder, number, None)
 
-    def _builder(self, number: int) -> LayerBuilder:
+    def _builder(self, number: int) -> "LayerBuilder":
+        from bowerbird.workspace.history.layer_builder import LayerBuilder
+
         marks = None if self._storage.kernel_form else self.directory / f"{number}.json"
         return LayerBuilder(self._stack.open_layer.stage_name(), marks)
 

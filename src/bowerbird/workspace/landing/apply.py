@@ -13,33 +13,29 @@ even that meets an error, the record says `needs_attention`, with path and reaso
 """
 
 import contextlib
-import errno
 import logging
 import os
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 import msgspec
 
-from bowerbird.core.errors import LandingStuck, LimitExceeded, ReadOnly, WorkspaceError
+from bowerbird.core.errors import LandingStuck, WorkspaceError
 from bowerbird.workspace.landing.acts import Action, Acts, ordered
+from bowerbird.workspace.landing.checkpoints import Checkpoint, no_checkpoint
 from bowerbird.workspace.landing.obstacles import Obstacles
 from bowerbird.workspace.landing.progress import UNSEEN, Meter
 from bowerbird.workspace.landing.record import LandingFolder, LandingRecord, Refused, Step
+from bowerbird.workspace.landing.refusals import file_refusal
 from bowerbird.workspace.landing.staging import Staging
 from bowerbird.workspace.tree import presence
 from bowerbird.workspace.tree.paths import shown
 from bowerbird.workspace.tree.real_directory import Beneath
 
-Checkpoint = Callable[[str], None]
 Settle = Callable[[LandingRecord, Sequence[Step]], None]
 SOMEBODY_ELSE = "somebody else changed it meanwhile; their version was left"
 
 _log = logging.getLogger(__name__)
-
-
-def no_checkpoint(_: str) -> None:
-    """The checkpoint of ordinary landings: nothing."""
 
 
 def settle_nothing(_: LandingRecord, __: Sequence[Step]) -> None:
@@ -337,23 +333,3 @@ def recover(tree: Beneath, folder: LandingFolder, settle: Settle) -> LandingReco
         with Staging(tree, folder) as staging:
             remove_places(staging, folder, steps)
     return record
-
-
-@contextlib.contextmanager
-def said_plainly() -> Generator[None]:
-    """Raise what the file system refuses as an error that a person can read."""
-    try:
-        yield
-    except OSError as error:
-        raise file_refusal(error) from error
-
-
-def file_refusal(error: OSError) -> WorkspaceError:
-    """Return what an error of the file system means for a person."""
-    name = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else None
-    what = error.strerror or os.strerror(error.errno or 0)
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return LimitExceeded(f"the disk is full, nothing landed: {what}", name)
-    if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
-        return ReadOnly(f"the workspace cannot be written, nothing landed: {what} ({name})", name)
-    return WorkspaceError(f"nothing landed: {what} ({name})", name)

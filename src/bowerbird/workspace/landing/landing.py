@@ -23,8 +23,9 @@ from bowerbird.workspace.git.committing import Committing, LandedFile
 from bowerbird.workspace.git.landed_history import LandedHistory, note_left_out, write_history
 from bowerbird.workspace.git.moving import refresh_index, settle_history
 from bowerbird.workspace.history.history import History
-from bowerbird.workspace.landing.apply import Applier, Changed, Checkpoint, file_refusal, no_checkpoint
+from bowerbird.workspace.landing.apply import Applier, Changed
 from bowerbird.workspace.landing.case_clashes import case_clashes
+from bowerbird.workspace.landing.checkpoints import Checkpoint, no_checkpoint
 from bowerbird.workspace.landing.landed_paths import LandedPaths, follow
 from bowerbird.workspace.landing.lock import data_dir_of, workspace_lock
 from bowerbird.workspace.landing.obstacles import Obstacles
@@ -41,6 +42,7 @@ from bowerbird.workspace.landing.plan import (
 )
 from bowerbird.workspace.landing.progress import UNSEEN, Meter, Told
 from bowerbird.workspace.landing.record import LandingEntry, LandingFolder, LandingRecord, Refused, Step
+from bowerbird.workspace.landing.refusals import file_refusal
 from bowerbird.workspace.marks.flags import FlagRules
 from bowerbird.workspace.marks.surroundings import around_changes
 from bowerbird.workspace.marks.table import FLAGS

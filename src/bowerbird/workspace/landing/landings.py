@@ -12,7 +12,7 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -20,21 +20,10 @@ from bowerbird.core.errors import InvalidArgument, InvalidWorkspace, NotFound, W
 from bowerbird.core.ids import new_id
 from bowerbird.workspace.compare.diff import diff_of
 from bowerbird.workspace.compare.results import Diff
-from bowerbird.workspace.git.committing import Committing
 from bowerbird.workspace.git.landed_history import LandedCommit, LandedHistory, note_commit, read_history
-from bowerbird.workspace.landing.apply import Checkpoint, no_checkpoint, said_plainly
-from bowerbird.workspace.landing.fix import Fix, fix
-from bowerbird.workspace.landing.lock import workspace_lock
+from bowerbird.workspace.landing.checkpoints import Checkpoint, no_checkpoint
 from bowerbird.workspace.landing.progress import Told
-from bowerbird.workspace.landing.record import (
-    Kind,
-    LandingEntry,
-    LandingFolder,
-    LandingRecord,
-    Refused,
-    State,
-)
-from bowerbird.workspace.landing.undo import UndoRequest, undo
+from bowerbird.workspace.landing.refusals import said_plainly
 from bowerbird.workspace.landing.unfinished import REMOVED, Unfinished, all_folders, held, settle_of
 from bowerbird.workspace.landing.versions import KEPT as KEPT_VERSIONS
 from bowerbird.workspace.landing.versions import VERSIONED, touches
@@ -43,6 +32,19 @@ from bowerbird.workspace.registry.registry import BranchRegistry
 from bowerbird.workspace.tree import presence
 from bowerbird.workspace.tree.changes import Change
 from bowerbird.workspace.tree.real_directory import Beneath
+
+if TYPE_CHECKING:
+    from bowerbird.workspace.git.committing import Committing
+    from bowerbird.workspace.landing.fix import Fix
+    from bowerbird.workspace.landing.record import (
+        Kind,
+        LandingEntry,
+        LandingFolder,
+        LandingRecord,
+        Refused,
+        State,
+    )
+    from bowerbird.workspace.landing.undo import UndoRequest
 
 KEPT_LANDINGS = 100
 KEPT_BYTES = 2 * 1024**3
@@ -64,8 +66,8 @@ class Landing:
     def __init__(
         self,
         landings: "Landings",
-        folder: LandingFolder,
-        record: LandingRecord,
+        folder: "LandingFolder",
+        record: "LandingRecord",
         aside: LandedCommit | None = None,
     ) -> None:
         self._landings = landings
@@ -79,12 +81,12 @@ class Landing:
         return self._record.id
 
     @property
-    def state(self) -> State:
+    def state(self) -> "State":
         """`done`, `undone`, `needs_attention`, `given_up`, or where a crash left it."""
         return self._record.state
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> "Kind":
         """`land`, `undo`, or `commit`: no file of the workspace changed, and it is not kept."""
         return self._record.kind
 
@@ -114,12 +116,12 @@ class Landing:
         return self._record.at
 
     @property
-    def entries(self) -> tuple[LandingEntry, ...]:
+    def entries(self) -> "tuple[LandingEntry, ...]":
         """The landed paths."""
         return self._record.entries
 
     @property
-    def refused(self) -> tuple[Refused, ...]:
+    def refused(self) -> "tuple[Refused, ...]":
         """What a partial landing left out, and why."""
         return self._record.refused
 
@@ -129,7 +131,7 @@ class Landing:
         return self._record.undoes
 
     @property
-    def troubles(self) -> tuple[Refused, ...]:
+    def troubles(self) -> "tuple[Refused, ...]":
         """The paths of a landing that needs attention, and why each is stuck."""
         return self._record.troubles
 
@@ -182,7 +184,7 @@ class Landing:
         actor: str = "",
         door: str = "",
         told: Told | None = None,
-        commit: Committing | None = None,
+        commit: "Committing | None" = None,
     ) -> "Landing":
         """Take this landing back, keeping what the user edited elsewhere since.
 
@@ -213,7 +215,7 @@ class Landing:
         return undone
 
     @property
-    def folder(self) -> LandingFolder:
+    def folder(self) -> "LandingFolder":
         """The directory that holds it, for this package."""
         return self._folder
 
@@ -230,12 +232,12 @@ class Landings:
         self._unfinished = Unfinished(registry)
         self.made = 0  # since old ones were last forgotten
 
-    def of(self, folder: LandingFolder, record: LandingRecord) -> Landing:
+    def of(self, folder: "LandingFolder", record: "LandingRecord") -> Landing:
         """Return the handle of one landing."""
         return Landing(self, folder, record)
 
     def made_one(
-        self, folder: LandingFolder, record: LandingRecord, commit: Committing | None = None
+        self, folder: "LandingFolder", record: "LandingRecord", commit: "Committing | None" = None
     ) -> Landing:
         """Make the commit of a new landing, and return its handle; old ones are forgotten later."""
         if commit is not None and record.entries:
@@ -253,6 +255,8 @@ class Landings:
 
     def find(self, landing: str) -> Landing:
         """Return a landing by id; raises NotFound, and WorkspaceError when it cannot be read."""
+        from bowerbird.workspace.landing.record import LandingFolder
+
         for directory in self._registry.directories():
             folder = LandingFolder(directory / "landings" / landing)
             if _is_id(landing) and presence.is_directory(folder.path) and self._registry.is_ours(directory):
@@ -269,17 +273,21 @@ class Landings:
         actor: str = "",
         door: str = "",
         told: Told | None = None,
-        commit: Committing | None = None,
+        commit: "Committing | None" = None,
     ) -> Landing:
         """See `Landing.undo`; paths are virtual or relative."""
+        from bowerbird.workspace.landing.undo import UndoRequest
+
         given = None if paths is None else tuple("/" + path.strip("/").removeprefix("./") for path in paths)
         request = UndoRequest(given, None if hunks is None else tuple(hunks), force, actor, door, commit)
         with said_plainly():
             return self._undo(landing, request, told)
 
-    def _undo(self, landing: str, request: UndoRequest, told: Told | None) -> Landing:
+    def _undo(self, landing: str, request: "UndoRequest", told: Told | None) -> Landing:
         folder = self.find(landing).folder
         with self._registry.borrowed(folder.path.parent.parent) as state, state.writing() as stack:
+            from bowerbird.workspace.landing.undo import undo
+
             if state.workspace is None:
                 raise InvalidWorkspace("the branch of this landing has no workspace")
             record, target = undo(folder, state.workspace, request, stack, self.checkpoint, told)
@@ -288,7 +296,7 @@ class Landings:
 
     # ------------------------------------------------------------ after a crash
 
-    def recover(self, branch: str | None = None, *, everywhere: bool = False) -> list[LandingRecord]:
+    def recover(self, branch: str | None = None, *, everywhere: bool = False) -> "list[LandingRecord]":
         """Finish or discard what died half-way; returns what was finished. Nothing that it meets is raised.
 
         A record that cannot be read, or a landing that can be brought neither to its end nor back now,
@@ -299,7 +307,7 @@ class Landings:
         """
         return self._unfinished.finish(branch, everywhere=everywhere)
 
-    def fix(self, landing: str, how: Fix) -> Landing:
+    def fix(self, landing: str, how: "Fix") -> Landing:
         """Lead a landing that needs attention, or never came to its end, out of it.
 
         Args:
@@ -314,6 +322,8 @@ class Landings:
         """
         folder = self.find(landing).folder
         with said_plainly(), held(self._registry, folder) as (stack, tree):
+            from bowerbird.workspace.landing.fix import fix
+
             record = folder.record()
             if record.state not in ("applying", "needs_attention"):
                 raise InvalidArgument(f"landing {landing} is {record.state}: there is nothing to fix")
@@ -333,6 +343,8 @@ class Landings:
         Raises:
             BranchBusy: landings held the workspace all the time; the next call does it.
         """
+        from bowerbird.workspace.landing.lock import workspace_lock
+
         self.made = 0
         root = self._registry.root
         old = self._beyond()
@@ -353,7 +365,9 @@ class Landings:
             shutil.rmtree(gone, ignore_errors=True)
         return removed
 
-    def _beyond(self) -> list[LandingFolder]:
+    def _beyond(self) -> "list[LandingFolder]":
+        from bowerbird.workspace.landing.record import LandingFolder
+
         kept_bytes, found, versions = 0, list[LandingFolder](), Counter[str]()
         for age, landing in enumerate(reversed(self.all())):
             try:
@@ -367,7 +381,7 @@ class Landings:
                 found.append(landing.folder)
         return found
 
-    def _readable(self) -> Iterator[tuple[LandingFolder, LandingRecord]]:
+    def _readable(self) -> "Iterator[tuple[LandingFolder, LandingRecord]]":
         for folder in all_folders(self._registry):
             with contextlib.suppress(WorkspaceError):  # named when it is asked for by id
                 if folder.started:

@@ -5,12 +5,14 @@ Here: counting its files, phase by phase. Not here: what is done in a phase (`la
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from bowerbird.core.events import LandingPhase, LandingProgress
-from bowerbird.workspace.landing.acts import Action
-from bowerbird.workspace.landing.record import Step
 from bowerbird.workspace.tree.real_directory import Version
+
+if TYPE_CHECKING:
+    from bowerbird.workspace.landing.acts import Action
+    from bowerbird.workspace.landing.record import Step
 
 T = TypeVar("T")
 Told = Callable[[LandingProgress], None]
@@ -56,14 +58,14 @@ class Meter:
         return one
 
     def actions(
-        self, phase: LandingPhase, actions: Sequence[Action], steps: Sequence[Step]
-    ) -> Iterator[Action]:
+        self, phase: LandingPhase, actions: "Sequence[Action]", steps: "Sequence[Step]"
+    ) -> "Iterator[Action]":
         """Yield actions; a path that is cleared and built counts once, directories come with their files."""
         last = {action.index: place for place, action in enumerate(actions)}
         counted = {last[index] for index in _files(list(last), steps)}
         return self._counted(phase, [(action, place in counted) for place, action in enumerate(actions)])
 
-    def steps(self, phase: LandingPhase, steps: Sequence[Step]) -> Iterator[Step]:
+    def steps(self, phase: LandingPhase, steps: "Sequence[Step]") -> "Iterator[Step]":
         """Yield steps; directories come with their files."""
         counted = set(_files(range(len(steps)), steps))
         return self._counted(phase, [(step, index in counted) for index, step in enumerate(steps)])
@@ -81,7 +83,7 @@ class Meter:
             self._told(LandingProgress(kind, phase, done, total, self._undoes))
 
 
-def _files(indices: Sequence[int], steps: Sequence[Step]) -> list[int]:
+def _files(indices: Sequence[int], steps: "Sequence[Step]") -> list[int]:
     """Those of files; of directories where there is nothing else."""
     named = [index for index in indices if not steps[index].implied]
     return [

@@ -25,7 +25,8 @@ from bowerbird.workspace.git.landed_history import (
     write_history,
 )
 from bowerbird.workspace.git.moving import refresh_index
-from bowerbird.workspace.landing.apply import Applier, Checkpoint, Settle, no_checkpoint
+from bowerbird.workspace.landing.apply import Applier, Settle
+from bowerbird.workspace.landing.checkpoints import Checkpoint, no_checkpoint
 from bowerbird.workspace.landing.landed_paths import LandedPaths
 from bowerbird.workspace.landing.landing import (
     is_pending,

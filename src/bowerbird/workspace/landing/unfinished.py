@@ -8,19 +8,19 @@ import contextlib
 import logging
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bowerbird.core.errors import BranchBusy, InvalidWorkspace, WorkspaceError
 from bowerbird.workspace.git.quarantine import sweep
-from bowerbird.workspace.landing.apply import Settle, recover, settle_nothing
 from bowerbird.workspace.landing.landed_paths import LandedPaths
-from bowerbird.workspace.landing.landing import settler, with_history
-from bowerbird.workspace.landing.lock import workspace_lock
-from bowerbird.workspace.landing.record import LandingFolder, LandingRecord
-from bowerbird.workspace.landing.undo import undo_settler
 from bowerbird.workspace.registry.registry import BranchRegistry
 from bowerbird.workspace.tree import presence
 from bowerbird.workspace.tree.real_directory import Beneath
 from bowerbird.workspace.tree.stack import Stack
+
+if TYPE_CHECKING:
+    from bowerbird.workspace.landing.apply import Settle
+    from bowerbird.workspace.landing.record import LandingFolder, LandingRecord
 
 TRIES = 2  # a full table of open files is empty a moment later; what lasts longer, a later pass meets
 REMOVED = ".removed-"
@@ -35,7 +35,7 @@ class Unfinished:
         self._registry = registry
         self._over: set[str] = set()  # ids that are known not to be pending
 
-    def finish(self, branch: str | None, *, everywhere: bool) -> list[LandingRecord]:
+    def finish(self, branch: str | None, *, everywhere: bool) -> "list[LandingRecord]":
         """Finish or discard them; returns what was finished. Nothing that one meets stops another.
 
         What can be brought neither to its end nor back now, or cannot even be looked at, is logged, and
@@ -58,7 +58,7 @@ class Unfinished:
                 _log.warning("unfinished landings were not looked for: %s", error)
         return []
 
-    def _pending(self, directory: Path, *, ours: bool) -> list[LandingFolder]:
+    def _pending(self, directory: Path, *, ours: bool) -> "list[LandingFolder]":
         for _ in range(TRIES):
             try:
                 return self._look(directory, ours=ours)
@@ -66,7 +66,7 @@ class Unfinished:
                 _log.warning("unfinished landings of %s were not looked for: %s", directory.name, error)
         return []
 
-    def _look(self, directory: Path, *, ours: bool) -> list[LandingFolder]:
+    def _look(self, directory: Path, *, ours: bool) -> "list[LandingFolder]":
         sweep(directory)
         # What has ended stays so: a landing does not read all before it again.
         fresh = [folder for folder in folders_of(directory) if folder.path.name not in self._over]
@@ -76,7 +76,7 @@ class Unfinished:
         self._over |= {folder.path.name for folder in fresh if folder not in found}
         return found
 
-    def _tried(self, folder: LandingFolder) -> LandingRecord | None:
+    def _tried(self, folder: "LandingFolder") -> "LandingRecord | None":
         for _ in range(TRIES):
             try:
                 return self._recover(folder)
@@ -86,17 +86,21 @@ class Unfinished:
                 _log.warning("landing %s stays unfinished for now: %s", folder.path.name, error)
         return None
 
-    def _recover(self, folder: LandingFolder) -> LandingRecord | None:
+    def _recover(self, folder: "LandingFolder") -> "LandingRecord | None":
         with held(self._registry, folder) as (stack, tree):
+            from bowerbird.workspace.landing.apply import recover
+
             if not presence.is_directory(folder.path) or not is_pending(folder):
                 return None  # it ended while we waited for the lock
             return recover(tree, folder, settle_of(folder, stack, tree))
 
 
 @contextlib.contextmanager
-def held(registry: BranchRegistry, folder: LandingFolder) -> Generator[tuple[Stack, Beneath]]:
+def held(registry: BranchRegistry, folder: "LandingFolder") -> Generator[tuple[Stack, Beneath]]:
     """Hold what a landing holds; the branch's lock comes before the workspace's, as in every landing."""
     with registry.borrowed(folder.path.parent.parent) as state, state.writing() as stack:
+        from bowerbird.workspace.landing.lock import workspace_lock
+
         if state.workspace is None:
             raise InvalidWorkspace("the branch of this landing has no workspace")
         with Beneath(state.workspace) as tree, workspace_lock(tree, registry.data_dir):
@@ -104,20 +108,29 @@ def held(registry: BranchRegistry, folder: LandingFolder) -> Generator[tuple[Sta
             state.account.forget()
 
 
-def settle_of(folder: LandingFolder, stack: Stack, tree: Beneath) -> Settle:
+def settle_of(folder: "LandingFolder", stack: Stack, tree: Beneath) -> "Settle":
     """Return what follows once the files of a landing or an undo are in place."""
+    from bowerbird.workspace.landing.landing import settler, with_history
+
     if not folder.started:
+        from bowerbird.workspace.landing.apply import settle_nothing
+
         return settle_nothing
     record = folder.record()
     if record.kind == "undo" and record.undoes is not None:
+        from bowerbird.workspace.landing.record import LandingFolder
+        from bowerbird.workspace.landing.undo import undo_settler
+
         settle = undo_settler(stack, LandingFolder(folder.path.parent / record.undoes), folder, tree)
     else:
         settle = settler(stack, folder, LandedPaths(stack.directory), tree)
     return with_history(settle, folder, stack, Path(record.workspace))
 
 
-def folders_of(directory: Path) -> list[LandingFolder]:
+def folders_of(directory: Path) -> "list[LandingFolder]":
     """Return the landings of a branch directory; raises OSError when they cannot be looked through."""
+    from bowerbird.workspace.landing.record import LandingFolder
+
     try:
         found = sorted((directory / "landings").iterdir())
     except (FileNotFoundError, NotADirectoryError):
@@ -125,7 +138,7 @@ def folders_of(directory: Path) -> list[LandingFolder]:
     return [LandingFolder(p) for p in found if not p.name.startswith(REMOVED) and presence.is_directory(p)]
 
 
-def all_folders(registry: BranchRegistry) -> Iterator[LandingFolder]:
+def all_folders(registry: BranchRegistry) -> "Iterator[LandingFolder]":
     """Yield the landings of a registry's workspace; a branch that cannot be read is named and passed over."""
     for directory in registry.directories():
         for attempt in range(TRIES):
@@ -140,7 +153,7 @@ def all_folders(registry: BranchRegistry) -> Iterator[LandingFolder]:
                 break
 
 
-def is_pending(folder: LandingFolder) -> bool:
+def is_pending(folder: "LandingFolder") -> bool:
     """Whether a landing never came to its end; one whose record makes no sense is left alone.
 
     Raises:

@@ -7,11 +7,14 @@ here: the comparison itself (`mirror.py`).
 import os
 from collections.abc import Collection
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bowerbird.workspace.history.branch_journal import Step
-from bowerbird.workspace.processes.capture import Captured
 from bowerbird.workspace.processes.mirror import Mirror
 from bowerbird.workspace.tree.stack import Stack
+
+if TYPE_CHECKING:
+    from bowerbird.workspace.processes.capture import Captured
 
 
 class CopyUse:
@@ -41,8 +44,10 @@ class CopyUse:
             return False
 
 
-def taken_back(stack: Stack, mirror: Mirror) -> tuple[Captured, list[Step]]:
+def taken_back(stack: Stack, mirror: Mirror) -> "tuple[Captured, list[Step]]":
     """Take what processes changed in the copy into the branch; return it with its lines for the journal."""
+    from bowerbird.workspace.processes.capture import Captured
+
     mirror.take_back(stack)
     written, deleted, special = mirror.collect()
     own = stack.private_paths()
