@@ -32,6 +32,7 @@ IMAGE_BYTES = 5 << 20
 MOST_IMAGES = 20
 UPLOADS = "uploads"
 NAME_CHARS = 100
+HEARD_CHARS = 300  # of a voice message, as it is quoted before the answer
 
 _BEGINNINGS = {
     b"\x89PNG\r\n\x1a\n": "image/png",
@@ -124,7 +125,8 @@ class Desk:
             received_at=message.received_at or now_iso(),
         )
         who = {"id": message.user_id, "name": name, "role": role}
-        return who | {"header": head, "message": message.message_id}
+        heard = {"heard": _cut(message.transcript)} if message.transcript else {}
+        return who | {"header": head, "message": message.message_id} | heard
 
     def _new(self, message: IncomingMessage, **place: Any) -> NewSession:
         import dataclasses
@@ -198,3 +200,7 @@ def _remove(paths: Sequence[Path]) -> None:
     for path in paths:
         with contextlib.suppress(OSError):
             path.unlink()
+
+
+def _cut(heard: str) -> str:
+    return heard if len(heard) <= HEARD_CHARS else f"{heard[: HEARD_CHARS - 1]}…"

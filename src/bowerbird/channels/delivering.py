@@ -22,6 +22,7 @@ from bowerbird.channels.live import LiveAnswers
 from bowerbird.channels.request_cards import RequestCards, RetryCards, face_of
 from bowerbird.channels.review.review_cards import ReviewCards
 from bowerbird.channels.review.review_faces import whole
+from bowerbird.channels.review.summary import plain
 from bowerbird.core.errors import BowerbirdError, StoreError
 from bowerbird.core.forms import decode
 from bowerbird.core.threads import to_thread
@@ -106,11 +107,12 @@ class ChannelDeliverer:
     # ------------------------------------------------------------ kinds
 
     async def _answer(self, address: str, parcel: Parcel, key: str, turn_id: str) -> str | None:
-        text = str(parcel.content.get("text") or "")
         is_schedule = parcel.kind == "schedule"
+        asked = {} if is_schedule else await self._asked_by(turn_id)
+        text = _heard(asked) + str(parcel.content.get("text") or "")
         silent = is_schedule and parcel.content.get("silent") is not False
         sent = await self._store.read(lambda c: sent_parts(c, self.door, key))
-        reply_to = None if is_schedule else await self._asked_by(turn_id)
+        reply_to = asked.get("message")
         parts = list(self._channel.parts(text))
         shown = parts[:1] if len(parts) > MOST_PARTS else parts
         for number, part in enumerate(shown):
@@ -203,7 +205,9 @@ class ChannelDeliverer:
             # It was answered before it was delivered, from the page say: nobody is asked again.
             return None
         card = self._requests.card(address, turn.thread_id, content)
-        return await self._show(address, face, card, key, 0, reply_to=await self._asked_by(turn_id))
+        return await self._show(
+            address, face, card, key, 0, reply_to=(await self._asked_by(turn_id)).get("message")
+        )
 
     async def _error(self, address: str, parcel: Parcel, key: str, turn_id: str) -> str | None:
         turn = await self._store.read(lambda c: find_turn(c, turn_id))
@@ -215,7 +219,9 @@ class ChannelDeliverer:
         body = {"turn_id": turn_id, "text": text}
         card = card_of(self.door, address, thread_id, RetryCards.kind, body)
         face = Face(text, RetryCards.rows if turn is not None else ())
-        return await self._show(address, face, card, key, 0, reply_to=await self._asked_by(turn_id))
+        return await self._show(
+            address, face, card, key, 0, reply_to=(await self._asked_by(turn_id)).get("message")
+        )
 
     async def _file(self, address: str, parcel: Parcel, key: str, turn_id: str) -> str | None:
         """Send a file of the branch, copied out of it first: nothing else can be named (AS-24)."""
@@ -266,11 +272,17 @@ class ChannelDeliverer:
             plain = Face(face.text, face.rows, is_plain=True)
             return await self._cards.show(address, plain, card, reply_to=reply_to, silent=silent, same=same)
 
-    async def _asked_by(self, turn_id: str) -> str | None:
-        """Return the message that a turn answers, where it came from this channel."""
+    async def _asked_by(self, turn_id: str) -> dict[str, str]:
+        """Return the `message` that a turn answers, if it came from this channel, and what was `heard`."""
         rows = await self._store.read(lambda c: inputs_of(c, turn_id=turn_id, kinds=MESSAGE_KINDS))
         for row in rows:
             if row.door == self.door:
-                found = decode(row.sender, dict[str, Any]).get("message")
-                return None if found is None else str(found)
-        return None
+                sender = decode(row.sender, dict[str, Any])
+                return {name: str(sender[name]) for name in ("message", "heard") if sender.get(name)}
+        return {}
+
+
+def _heard(asked: Mapping[str, str]) -> str:
+    """Return what was said in a voice message as a quote, "" for any other (AS-22). Pure."""
+    lines = asked.get("heard", "").split("\n")
+    return "\n".join(f"> {plain(line)}" for line in lines) + "\n\n" if lines != [""] else ""

@@ -5,9 +5,11 @@ the agent.
 """
 
 from collections.abc import Iterable
+from zoneinfo import ZoneInfo
 
 from bowerbird.channels.commands import Asked, Command
 from bowerbird.core.errors import NotFound
+from bowerbird.core.timestamps import from_iso
 from bowerbird.scheduler.schedules import Schedules
 from bowerbird.scheduler.tools import PROMPT_SHOWN, Asker
 
@@ -51,5 +53,11 @@ def schedule_commands(channel: str, schedules: Schedules) -> Iterable[Command]:
 def _line(row: "dict[str, object]") -> str:
     prompt = " ".join(str(row["prompt"]).split())
     shown = prompt if len(prompt) <= PROMPT_SHOWN else f"{prompt[: PROMPT_SHOWN - 1]}…"
-    when = "paused" if row["paused"] else f"next {row['next_run']}" if row["next_run"] else "running"
+    when = "paused" if row["paused"] else f"next {_local(row)}" if row["next_run"] else "running"
     return f"- `{row['id']}` {row['type']} `{row['value']}` · {when}\n  {shown}"
+
+
+def _local(row: "dict[str, object]") -> str:
+    """Return when a task runs next, as its time zone's clocks show it."""
+    zone = str(row["tz"] or "UTC")
+    return f"{from_iso(str(row['next_run'])).astimezone(ZoneInfo(zone)):%a %d %b %Y, %H:%M} {zone}"

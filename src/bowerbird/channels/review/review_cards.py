@@ -215,7 +215,8 @@ class LandedCards:
         if any(one.undoes == landing_id and one.whole and one.state == "done" for one in known):
             raise SessionError(f"{landing_id} was taken back before.")
         undone = await self._sessions.review.undo(directory, landing_id, actor=actor, door=self._channel)
-        return f"Took {landing_id} back: {plural(len(undone.entries), 'file')} as before."
+        files = [entry for entry in undone.entries if "dir" not in (entry.before, entry.after)]
+        return f"Took {landing_id} back: {plural(len(files), 'file')} as before."
 
 
 def _refused(error: LandingRefused, summary: Summary) -> Outcome:

@@ -22,6 +22,7 @@ from bowerbird.core.forms import decode
 
 SERVER = "https://api.telegram.org"
 READ_S = 20.0
+AT_ONCE = 64  # calls: more than the outbox has chats at a time, so that chats whose calls hang leave room
 
 _NAME_ADDRESSES = ("httpx", "telegram.Bot", "telegram.request.HTTPXRequest", "telegram.request.BaseRequest")
 _TOKEN = re.compile(r"\d{3,20}:[\w-]{20,}", re.ASCII)
@@ -67,7 +68,7 @@ def open_link(token: str, server: str = SERVER) -> Link:
     # The library's own switch for how it gives durations; without it each 429 writes a warning.
     os.environ.setdefault("PTB_TIMEDELTA", "true")
     poll = HTTPXRequest(connection_pool_size=1, read_timeout=READ_S, pool_timeout=READ_S)
-    rest = _Remembering(connection_pool_size=16, read_timeout=READ_S, pool_timeout=READ_S)
+    rest = _Remembering(connection_pool_size=AT_ONCE, read_timeout=READ_S, pool_timeout=READ_S)
     server = server.rstrip("/")
     bot = Bot(
         token,
