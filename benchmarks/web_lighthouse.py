@@ -74,7 +74,9 @@ async def run(asked: argparse.Namespace) -> list[dict[str, Any]]:
                     if asked.only not in name:
                         continue
                     report = Path(asked.keep or place) / f"{name.replace(' ', '').replace('/', '_')}.json"
-                    found = [await once(server.address + path, phone, asked, report) for _ in range(asked.runs)]
+                    found = [
+                        await once(server.address + path, phone, asked, report) for _ in range(asked.runs)
+                    ]
                     row: dict[str, Any] = {"page": name}
                     for figure in FIGURES:
                         scores = [one["categories"][figure]["score"] or 0 for one in found]
@@ -95,7 +97,9 @@ def main() -> int:
     parser.add_argument("--node", default="node")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--only", default="", metavar="PART", help="'phone', 'desktop /dev', …")
-    parser.add_argument("--keep", default="", metavar="DIR", help="where the last report of each profile stays")
+    parser.add_argument(
+        "--keep", default="", metavar="DIR", help="where the last report of each profile stays"
+    )
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
     rows = asyncio.run(run(asked))

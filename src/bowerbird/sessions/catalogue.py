@@ -175,8 +175,7 @@ class Catalogue:
         count = 0
         if row.branch_id is not None:
             branch = await self._context.branches.of(row)
-            changes = await in_thread(lambda: branch.changes(ignored=False))
-            count = len(changes.paths)
+            count = await in_thread(branch.changed_files)
         await self.store.write(
             lambda c: update_session(c, thread_id, changed_files=count, updated_at=row.updated_at),
             flush=False,

@@ -77,8 +77,7 @@ async def fork_session(
             snapshot, of_branch = None, None
         name = f"fork of {thread_id}"
         branch = await context.branches.fork(parent, snapshot, name, of_branch, carry=True)
-        pending = await in_thread(lambda: branch.changes(ignored=False))
-        branch_id, changed = branch.id, len(pending.paths)
+        branch_id, changed = branch.id, await in_thread(branch.changed_files)
     now = now_iso()
     child = msgspec.structs.replace(
         parent,

@@ -65,7 +65,7 @@ class SessionInfo(msgspec.Struct, frozen=True, kw_only=True):
         queued: turns that have not begun. messages: what people said and were answered.
         cost: USD of all its model calls, None when one of them has no price.
         pending: kind of the request that waits for a person, None for none.
-        changed_files: paths of its branch that differ from the workspace.
+        changed_files: files of its branch that differ from the workspace; a renamed one counts once.
     """
 
     thread_id: str

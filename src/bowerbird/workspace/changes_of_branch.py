@@ -9,6 +9,7 @@ from pathlib import Path
 
 from bowerbird.core.errors import InvalidArgument
 from bowerbird.workspace.compare.diff import PathPatch, branch_diff, path_patches, unified_patch
+from bowerbird.workspace.compare.renames import renames_of
 from bowerbird.workspace.compare.results import Changes, Diff, Exported, folded_rows
 from bowerbird.workspace.export import Format, export_branch
 from bowerbird.workspace.files.earlier import look
@@ -45,6 +46,11 @@ class ChangesOfBranch:
             tuple(shown(c.path) for c in found if c.new is not None),
             tuple(shown(c.path) for c in found if c.new is None),
         )
+
+    def changed_files(self) -> int:
+        """Count the changed files as a review shows them: what stays by itself not, a renamed file once."""
+        found = files_of(self._divided().changes)
+        return len(found) - len(renames_of(found))
 
     def browse(self, at: str | None = None) -> Browse:
         """Return a look for people, at the present state or a snapshot's; its calls block.

@@ -112,3 +112,13 @@ def test_a_thousand_files_of_the_same_lines_take_no_square() -> None:
 
     seconds(100)
     assert seconds(1600) < 8 * max(seconds(400), 0.005)
+
+
+async def test_a_renamed_file_counts_once(tmp_path) -> None:
+    """UI-87: lists and heads count what the review shows, not its two paths."""
+    with branch_of(tmp_path, {"old.py": FIFTY, "same.txt": "same\n", "gone.txt": "gone\n"}) as branch:
+        await branch.move("old.py", "new.py")
+        await branch.write_file("same.txt", "other\n")
+        await branch.delete("gone.txt")
+        assert len(branch.changes().paths) == 4
+        assert branch.changed_files() == 3

@@ -46,6 +46,7 @@ class BranchFiles:
         self._stamp: tuple[int, ...] | None = None
         self._closing = Closing()
         self._changed: dict[str, FileFacts | None] = {}
+        self._count = 0
 
     @property
     def is_current(self) -> bool:
@@ -73,17 +74,19 @@ class BranchFiles:
         stamp: tuple[int, ...] | None = self._branch.stamp
         try:
             self._changed = await to_thread(lambda: self._branch.browse().changes())
+            self._count = await to_thread(self._branch.changed_files)
         except Exception as error:  # noqa: BLE001  a turn must be shown to end, whatever its files are
             _log.warning("the changes of branch %s cannot be listed: %r", self._branch.id, error)
             stamp = None
-        self._closing = closing_of(self._changed, self._base, more=self._more)
+        self._closing = closing_of(self._changed, self._base, more=self._more, count=self._count)
         # A walk still under way ends later: then the list is made again.
         self._stamp = stamp if self._walk is None else None
         return self._closing
 
     async def changed(self) -> list[FileRow]:
         """Return the changed files alone."""
-        return list((await self.closing()).files)[: self._closing.changed]
+        files = (await self.closing()).files
+        return list(files)[: sum(1 for facts in self._changed.values() if facts is not None)]
 
     async def aclose(self) -> None:
         """Wait for a walk under way."""
@@ -105,16 +108,17 @@ class BranchFiles:
 
 
 def closing_of(
-    changed: "Mapping[str, FileFacts | None]", base: list[tuple[str, int]], *, more: bool
+    changed: "Mapping[str, FileFacts | None]", base: list[tuple[str, int]], *, more: bool, count: int
 ) -> Closing:
     """Return the list: changed files by path, then the others. Pure.
 
     Args:
         changed: the branch's own files by path, None = deleted; a deleted directory stands for all in it.
-        base: path and size of other files, by path. more: there are further ones.
+        base: path and size of other files, by path. more: there are further ones. count: changed files, a
+            renamed one once.
 
     Example:
-        >>> closing_of({"/b": None}, [("/a", 1), ("/b", 2)], more=False).files
+        >>> closing_of({"/b": None}, [("/a", 1), ("/b", 2)], more=False, count=1).files
         [{'name': 'a', 'path': 'a', 'size': 1}]
     """
     gone = {path for path, facts in changed.items() if facts is None}
@@ -124,7 +128,7 @@ def closing_of(
             break
         if path not in changed and not (gone and _is_below(path, gone)):
             rows.append(_row(path, size))
-    return Closing(rows[:MOST_FILES], more or len(rows) > MOST_FILES, len(changed))
+    return Closing(rows[:MOST_FILES], more or len(rows) > MOST_FILES, count)
 
 
 def _row(path: str, size: int) -> FileRow:

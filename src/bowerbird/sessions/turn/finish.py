@@ -258,16 +258,16 @@ class Closer:
         return Frozen(snapshot.id, branch.id, snapshot.n, snapshot.paths, snapshot.bytes)
 
     async def _counted(self, frozen: Frozen | None) -> Frozen | None:
-        """Add how many paths differ now, when this turn changed any."""
+        """Add how many files differ now, when this turn changed any."""
         branch = self.branch
         if branch is None or frozen is None or not self._changed:
             return frozen
         try:
-            changes = await in_thread(lambda: branch.changes(ignored=False))
+            count = await in_thread(branch.changed_files)
         except (BowerbirdError, OSError, ThreadDefect) as error:
             _log.warning("turn %s: its changes were not counted: %s", self._turn.turn_id, error)
             return frozen
-        return replace(frozen, changed=len(changes.paths))
+        return replace(frozen, changed=count)
 
     def _publish(self, seq: int | None, event: SessionEvent) -> None:
         turn = self._turn

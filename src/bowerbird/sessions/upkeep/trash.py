@@ -120,7 +120,8 @@ class Trash:
             )
         old = msgspec.structs.replace(row, branch_id=entry.id)
         await self.branches.restore(old)
-        changed = await _changed(await self.branches.of(old), ignored=False)
+        restored = await self.branches.of(old)
+        changed = await in_thread(restored.changed_files)
 
         def swap(connection: Connection) -> None:
             present = lock_session(connection, row.thread_id)
@@ -136,8 +137,8 @@ class Trash:
         await self.branches.discard(row)
 
 
-async def _changed(branch: "Branch", *, ignored: bool = True) -> int:
-    return len((await in_thread(lambda: branch.changes(ignored=ignored))).paths)
+async def _changed(branch: "Branch") -> int:
+    return len((await in_thread(branch.changes)).paths)
 
 
 def _trashed(row: SessionRow, id_: str, kind: Literal["session", "changes"], at: str, days: float) -> Trashed:
