@@ -1,10 +1,10 @@
-"""Which inputs the viewers of a conversation were told of, so that each is told once and none is lost (SV-47).
+"""Which inputs the viewers of a conversation were told of: each is told once, none is lost (SV-47).
 
 Here: inputs between their acceptance, which is live and in no record, and the record of their turn. Not here:
 frames (`simple_frames.py`), the queue as it lies in the database.
 
-A viewer that comes in between was not there when an input was accepted, and its record is not there yet: it is
-given what waits. An input that nobody here was told of is told when its record comes.
+A viewer that comes in between was not there when an input was accepted, and its record is not there yet:
+it is given what waits. An input that nobody here was told of is told when its record comes.
 """
 
 from bowerbird.core.events import UserStep

@@ -207,13 +207,13 @@ class Translator:
                 return self._mode(event)
             case InputMark():
                 self.inputs.told(event, self.running)
-                return _one(event)
             case UserStep():
-                return _one(self.inputs.entered(published.turn_id, event))
+                event = self.inputs.entered(published.turn_id, event)
             case TurnMark():
                 return self._turn(published.turn_id, event, closing)
             case _:
-                return _one(event)
+                pass
+        return _one(event)
 
     # ------------------------------------------------------------ messages
 
