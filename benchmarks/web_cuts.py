@@ -3,12 +3,12 @@
 Here: the proxy, the turns, the comparison. Not here: the fold's own property test (web/tests/conversation.test.ts),
 the page, the server, the model (tests/support/fake_models.py).
 
-    python benchmarks/web_cuts.py [--turns 500] [--every 0.4] [--seed 1] [--json]
+    python benchmarks/web_cuts.py [--turns 500] [--pages 6] [--every 0.4] [--seed 1] [--json]
 
-Debian's Chromium has one chat open through the proxy while turn after turn thinks, writes, calls a tool and writes
-again; connections are cut after random times with a mean of `--every` seconds. After each turn the page must show
-what the server has of it: the same thoughts and texts, each once, whole. Exit code 1 for a turn that is shown
-otherwise.
+Debian's Chromium has several chats open through the proxy, each in a page of its own, while turn after turn thinks,
+writes, calls a tool and writes again; all connections are cut after random times with a mean of `--every` seconds.
+After each turn its page must show what the model said: the same texts, each once, whole, in order. Exit code 1 for
+a turn that is shown otherwise.
 """
 
 import argparse
@@ -16,9 +16,11 @@ import asyncio
 import contextlib
 import json
 import random
+import re
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -26,7 +28,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
-from playwright.async_api import Page, async_playwright, expect  # noqa: E402 - after the path to tests/support
+from playwright.async_api import BrowserContext, Page, async_playwright, expect  # noqa: E402 - after the path to tests/support
 from support.fake_models import FakeModels  # noqa: E402
 from support.live_server import LiveServer, live_server  # noqa: E402
 
@@ -43,6 +45,8 @@ class Proxy:
 
     def __init__(self, port: int) -> None:
         self.cuts = 0
+        self.waited = 0
+        self._calm = 0
         self._port = port
         self._open: set[asyncio.StreamWriter] = set()
 
@@ -63,72 +67,116 @@ class Proxy:
                 await writer.drain()
         writer.close()
 
+    @contextlib.contextmanager
+    def calm(self) -> Iterator[None]:
+        """Cut nothing for now."""
+        self._calm += 1
+        self.waited += 1
+        yield
+        self._calm -= 1
+
     async def cut(self, every: float, chance: random.Random) -> None:
         """Cut everything that is open, again and again."""
         while True:
             await asyncio.sleep(chance.expovariate(1 / every))
+            if self._calm:
+                continue
             self.cuts += bool(self._open)
             for writer in list(self._open):
                 writer.transport.abort()
 
 
-def steps(turn: int) -> tuple[list[dict[str, Any]], list[str]]:
-    """What the model says in a turn, and the texts that a page must show of it."""
+def texts(turn: int) -> list[str]:
+    """The texts that a page must show of a turn."""
     first = f"Turn {turn} begins: " + " ".join(f"word{at}" for at in range(40))
-    last = " ".join(f"more{at}" for at in range(40)) + f" end of turn {turn}."
+    return [first, " ".join(f"more{at}" for at in range(40)) + f" end of turn {turn}."]
+
+
+def answer(body: dict[str, Any], _number: int) -> dict[str, Any]:
+    """What the model says: before the tool's result, or after it."""
+    said = json.dumps(body["messages"])
+    turn = int(re.findall(r"Turn (\d+) please", said)[-1])
     usage = {"input": 50, "output": 20}
+    first, last = texts(turn)
+    if "tool_result" in json.dumps(body["messages"][-1]):
+        return {"text": last, "deltas": 40, "gap_s": 0.008, "usage": usage}
     read = {"name": "ls", "input": {"path": "/"}}
-    return [
-        {"thinking": f"Thought {turn}.", "text": first, "deltas": 40, "gap_s": 0.008, "tools": [read], "usage": usage},
-        {"text": last, "deltas": 40, "gap_s": 0.008, "usage": usage},
-    ], [first, last]  # fmt: skip
+    return {"thinking": f"Thought {turn}.", "text": first, "deltas": 40, "gap_s": 0.008, "tools": [read], "usage": usage}  # fmt: skip
 
 
-async def one_turn(server: LiveServer, fake: FakeModels, page: Page, conversation: str, turn: int) -> str:
+async def shown_to_its_end(page: Page, turn: int) -> None:
+    """Wait until it is; raises AssertionError."""
+    await expect(page.get_by_role("log").get_by_text(f"end of turn {turn}.")).to_be_visible()
+    await expect(page.locator("[data-state=idle]")).to_be_visible()
+
+
+async def one_turn(server: LiveServer, proxy: Proxy, page: Page, conversation: str, turn: int) -> str:
     """Run a turn while connections are cut; how the page differs from it, or nothing."""
-    said, wanted = steps(turn)
-    fake.script(*said)
     done = await server.http.post(
-        f"/api/conversations/{conversation}/messages", params={"wait": 60}, json={"content": f"Turn {turn}"}
+        f"/api/conversations/{conversation}/messages",
+        params={"wait": 60},
+        json={"content": f"Turn {turn} please"},
     )
     done.raise_for_status()
     try:
-        await expect(page.get_by_role("log").get_by_text(f"end of turn {turn}.")).to_be_visible(
-            timeout=20_000
-        )
-        await expect(page.locator("[data-state=idle]")).to_be_visible(timeout=20_000)
+        await shown_to_its_end(page, turn)
     except AssertionError:
-        return f"turn {turn}: not shown to its end: {await page.evaluate(SHOWN)}"
+        # On a machine too busy to connect between two cuts nothing can be shown: what counts is what is shown then.
+        with proxy.calm():
+            try:
+                await shown_to_its_end(page, turn)
+            except AssertionError:
+                return f"turn {turn}: not shown to its end: {await page.evaluate(SHOWN)}"
     shown = [text for text in await page.evaluate(SHOWN) if not text.startswith("Thought")]
-    return "" if shown == wanted else f"turn {turn}: {shown}"
+    return "" if shown == texts(turn) else f"turn {turn}: {shown}"
+
+
+async def opened(server: LiveServer, context: BrowserContext) -> tuple[Page, str]:
+    """A page with a chat of its own, before anything is cut."""
+    page = await context.new_page()
+    conversation = await server.conversation()
+    await page.goto(f"/dev/c/{conversation}")
+    await expect(page.locator("[data-ready=true]")).to_be_visible()
+    return page, conversation
+
+
+async def take_turns(
+    server: LiveServer, proxy: Proxy, page: Page, conversation: str, turns: list[int], found: list[str]
+) -> None:
+    """Take turns from the list until it is empty."""
+    while turns:
+        differs = await one_turn(server, proxy, page, conversation, turns.pop())
+        if differs:
+            found.append(differs)
+            print(differs, file=sys.stderr, flush=True)
+        if len(turns) % 20 == 0:
+            print(f"{len(turns)} turns to begin", file=sys.stderr, flush=True)
 
 
 async def run(asked: argparse.Namespace) -> dict[str, Any]:
     chance = random.Random(asked.seed)
     found: list[str] = []
+    expect.set_options(timeout=30_000)
     with tempfile.TemporaryDirectory() as place, FakeModels() as fake:
         (Path(place) / "workspace").mkdir()
+        fake.answer(answer)
         async with live_server(Path(place), fake) as server, async_playwright() as playwright:
             proxy = Proxy(int(server.address.rsplit(":", 1)[1]))
             port = await proxy.start()
             chromium = shutil.which("chromium") or shutil.which("chromium-browser")
             browser = await playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-            page = await browser.new_page(base_url=f"http://127.0.0.1:{port}")
-            conversation = await server.conversation()
-            await page.goto(f"/dev/c/{conversation}")
-            await expect(page.locator("[data-ready=true]")).to_be_visible()
+            context = await browser.new_context(base_url=f"http://127.0.0.1:{port}", reduced_motion="reduce")
+            chats = [await opened(server, context) for _ in range(asked.pages)]
+            turns = list(range(asked.turns, 0, -1))
             began = perf_counter()
             cutting = asyncio.create_task(proxy.cut(asked.every, chance))
-            for turn in range(asked.turns):
-                differs = await one_turn(server, fake, page, conversation, turn)
-                if differs:
-                    found.append(differs)
-                    print(differs, file=sys.stderr, flush=True)
+            await asyncio.gather(*(take_turns(server, proxy, *chat, turns, found) for chat in chats))
             cutting.cancel()
             await browser.close()
     return {
         "turns": asked.turns,
         "cuts": proxy.cuts,
+        "calm": proxy.waited,
         "seconds": round(perf_counter() - began),
         "differ": found,
     }
@@ -138,6 +186,7 @@ def main() -> int:
     """Run, print, return the exit code."""
     parser = argparse.ArgumentParser(description="A page whose connections are cut at random.")
     parser.add_argument("--turns", type=int, default=500)
+    parser.add_argument("--pages", type=int, default=6)
     parser.add_argument("--every", type=float, default=0.4)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", action="store_true")
@@ -147,7 +196,7 @@ def main() -> int:
         print(json.dumps(found))
     else:
         print(
-            f"{found['turns']} turns, {found['cuts']} cuts in {found['seconds']} s: {len(found['differ'])} shown otherwise"
+            f"{found['turns']} turns, {found['cuts']} cuts (paused {found['calm']} times) in {found['seconds']} s: {len(found['differ'])} shown otherwise"
         )
     return 1 if found["differ"] else 0
 

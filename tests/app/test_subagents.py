@@ -115,7 +115,7 @@ async def test_children_are_sessions_of_their_own_and_merge_in_a_later_turn(
         children = await opened.sessions.part(Children).records.of(thread)
         assert [child.state for child in children] == ["merged", "discarded"]
         assert list(children[0].record()) == [
-            "handle", "session", "parent_branch", "fork", "snapshot", "task", "agent_type", "state", "result",
+            "handle", "session", "parent_branch", "fork", "snapshot", "task", "agent_type", "model", "state", "result",
             "error", "usage", "depth", "created", "ended", "agent",
         ]  # fmt: skip
         assert not (opened.data_dir / "branches" / children[1].fork).exists()

@@ -50,7 +50,7 @@ async def test_subagents_are_listed_and_shown_with_patch_and_transcript(live: Li
     base = f"/api/conversations/{conversation}/subagents"
     first, second = (await live.http.get(base)).json()
     assert list(first) == [
-        "handle", "session", "parent_branch", "fork", "snapshot", "task", "agent_type", "state", "result",
+        "handle", "session", "parent_branch", "fork", "snapshot", "task", "agent_type", "model", "state", "result",
         "error", "usage", "depth", "created", "ended", "agent",
     ]  # fmt: skip
     assert [first["handle"], second["handle"]] == ["subagent_0", "subagent_1"]

@@ -102,5 +102,9 @@ async def test_the_way_to_a_landing_and_back_without_mouse_or_sight(
     await walk.goes_to("Land 1 file")
     await expect(page.get_by_test_id("outcome")).to_contain_text("Landed 1 file.")
     assert (workspace / "note.txt").exists()
+    # The button that was pressed can be pressed no more: the focus is at what came of it.
+    await expect(page.get_by_test_id("outcome")).to_be_focused()
+    await walk.press("Tab")
+    assert await page.evaluate(NAME) == "Undo"
     await walk.hears("the bar in the end", ".land-bar")
     print("\n".join(walk.told))

@@ -11,6 +11,7 @@ import { columnsOf, takeAll, tournamentCalls } from "../src/state/attempts.ts";
 import type { Entry, SubagentEntry, ToolEntry } from "../src/state/entries.ts";
 import { askWhoIAm, useMay, whenIAmKnown, type Role } from "../src/state/me.ts";
 import { linesChanged } from "../src/state/memory.ts";
+import { isAway } from "../src/ui/browser.ts";
 import { activity, keyParameter, stepInWords } from "../src/state/plain.ts";
 import { applyTheme, chooseTheme, drafts, prefer, themeNow, usePreferences } from "../src/state/preferences.ts";
 import { undoReason } from "../src/state/review.ts";
@@ -131,4 +132,10 @@ test("steps are sentences, and the pill tells what goes on", () => {
   assert.notEqual(activity([tool("bash", { command: "ls" }, "running")]), "");
   assert.notEqual(activity([tool("write_file", { path: "/a.md" })]), "");
   assert.equal(typeof activity([tool("read_file", { path: "/a.md" })]), "string");
+});
+
+test("a part of the application that cannot be fetched is away, anything else is broken", () => {
+  assert.equal(isAway(new TypeError("Failed to fetch dynamically imported module: /assets/flow.js")), true);
+  assert.equal(isAway(new TypeError("error loading dynamically imported module")), true);
+  assert.equal(isAway(new Error("Parse error on line 2")), false);
 });

@@ -97,6 +97,7 @@ class Child:
             "snapshot": self.snapshot,
             "task": self.task,
             "agent_type": self.agent_type,
+            "model": self.model,
             "state": self.state,
             "result": self.result,
             "error": self.error,

@@ -186,7 +186,7 @@ def test_added_types_are_for_v2_only(event: Any, kind: str) -> None:
 @pytest.mark.parametrize(
     "event",
     [
-        Lagged(), Injected("inbox", user_text("x")), UserStep(user_text("x")), ToolIntent("c", "bash", {}, "read"),
+        Lagged(), Injected("inbox", user_text("x")), UserStep(user_text("x"), steer=True), ToolIntent("c", "bash", {}, "read"),
         UsageStep("title", "m", Usage()), Notice("compact", "x"), TurnMark("waiting", "approval"),
     ],
 )  # fmt: skip
@@ -244,3 +244,25 @@ def test_a_question_in_the_subagents_own_conversation_is_an_ordinary_one() -> No
     wire = Translator(thread_id="t.sub_a")
     (frame,) = wire.frames(below("t.sub_a", ApprovalRequest("r", "approval", ("c",), ())))
     assert "subagent_id" not in json.loads(frame.text) and not wire.asked_by
+
+
+def test_an_input_is_told_to_whoever_comes_between_its_acceptance_and_its_turn() -> None:
+    """SV-47, UI-86: it is in no record yet, so that no replay has it."""
+    wire = Translator(cursor=4)
+    (told,) = shown(wire, InputMark("i_1", "t_1", text="Do it"))
+    (waiting,) = [json.loads(frame.text) for frame in wire.waiting()]
+    assert waiting == told and told["content"] == "Do it"
+    shown(wire, InputMark("i_2", "t_2", text="later"))
+    shown(wire, InputMark("i_2", "t_2", state="cancelled"))
+    shown(wire, TurnMark("running"), 5)
+    assert wire.waiting() == []
+    assert shown(wire, UserStep(user_text("Do it")), 6) == []
+
+
+def test_an_input_nobody_here_was_told_of_is_told_when_its_record_comes() -> None:
+    """SV-47, UI-86: a room that was made after the input was accepted."""
+    wire = Translator(cursor=4)
+    shown(wire, TurnMark("running"), 5)
+    (told,) = shown(wire, UserStep(user_text("Do it")), 6)
+    assert (told["type"], told["content"], told["turn_id"]) == ("turn_queued", "Do it", "t_1")
+    assert shown(wire, UserStep(user_text("steered"), steer=True), 7) == []

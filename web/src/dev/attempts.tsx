@@ -126,6 +126,9 @@ function Attempt({ column: { handle, attempt, ranked }, winner, busy, onTake, on
           {ranked ? t.checksPassed(ranked.passed, ranked.passed + ranked.failed) : t.subagentStates[attempt.state as "running"]}
         </span>
       </header>
+      <p className="muted mono clip" title={t.model}>
+        {attempt.model || t.usualModel}
+      </p>
       {ranked && (
         <>
           <dl className="facts">

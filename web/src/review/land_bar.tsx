@@ -1,6 +1,6 @@
 /** What will land, and what a landing answered: done with Undo, refused with reasons, moved meanwhile (UI-27, UI-30). */
 
-import { useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import type { LandingProgress } from "../api/frames.ts";
 import type { Landing, Refused } from "../api/types.ts";
 import { useFace } from "../app/place.tsx";
@@ -176,10 +176,17 @@ function LandedHistory({ landed }: { landed: Landing }) {
 
 export function Outcome({ review, onDecide }: { review: Review; onDecide: (refused: Refused) => void }) {
   const face = useFace();
-  const { landed, refused, moved } = review;
+  const { landed, refused, moved, busy } = review;
+  const told = useRef<HTMLDivElement>(null);
+  // The button that was pressed can be pressed no more: the focus goes to what came of it, not back to the page's top.
+  useEffect(() => {
+    const at = document.activeElement;
+    const isLost = at === null || at === document.body || (at instanceof HTMLButtonElement && at.disabled);
+    if (!busy && isLost) told.current?.focus({ preventScroll: true });
+  }, [landed, refused, moved, busy]);
   if (!landed && refused.length === 0 && moved.length === 0) return null;
   return (
-    <div className="outcome" data-testid="outcome">
+    <div ref={told} className="outcome" data-testid="outcome" tabIndex={-1} role="group" aria-label={t.outcome}>
       {moved.length > 0 && (
         <Problem tone="warn">
           <p>

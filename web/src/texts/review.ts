@@ -112,6 +112,7 @@ export const review = {
     checking: "checking", saving: "saving the old versions,", writing: "writing", placing: "putting in place",
     recording: "recording", taking_back: "undoing what was done,",
   } as Record<string, string>,
+  outcome: "What came of it",
   howFar: (what: string, phase: string, done: number, all: number) =>
     `${what}: ${phase} ${done.toLocaleString("en")} of ${all.toLocaleString("en")} files`,
   hunk: "hunk",

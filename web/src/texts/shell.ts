@@ -35,6 +35,7 @@ export const shell = {
   diagram: "Diagram",
   diagramOf: (first: string) => `Diagram: ${first}`,
   badDiagram: "This diagram cannot be drawn; its text is above.",
+  awayDiagram: "The diagram is drawn when the server can be reached again; its text is above.",
   showSource: "Source",
   showDiagram: "Diagram",
   openFile: (path: string) => `Open ${path}`,

@@ -32,3 +32,8 @@ export function saveBlob(blob: Blob, name: string): void {
   link.click();
   setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }
+
+/** Whether something failed because a part of the application could not be fetched: it can be when the server is back. */
+export function isAway(error: unknown): boolean {
+  return navigator.onLine === false || /dynamically imported module|importing a module script failed/i.test(String(error));
+}

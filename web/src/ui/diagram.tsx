@@ -6,7 +6,10 @@
 import { Code2, Workflow } from "lucide-react";
 import { useEffect, useState } from "react";
 import { t } from "../text.ts";
+import { isAway } from "./browser.ts";
 import { CodeBlock, CopyButton } from "./code.tsx";
+
+const AGAIN_MS = 15_000;
 
 interface Drawn {
   address: string;
@@ -25,10 +28,22 @@ function useDark(): boolean {
   return dark;
 }
 
-/** Return the picture of a diagram; null until it is there, "bad" when it cannot be drawn. */
-function usePicture(text: string): Drawn | "bad" | null {
+/** Return the picture of a diagram; null until it is there, "bad" when it cannot be drawn, "away" when not now. */
+function usePicture(text: string): Drawn | "bad" | "away" | null {
   const dark = useDark();
-  const [drawn, setDrawn] = useState<Drawn | "bad" | null>(null);
+  const [drawn, setDrawn] = useState<Drawn | "bad" | "away" | null>(null);
+  const [tries, setTries] = useState(0);
+  // What draws it is fetched with the first diagram: without a connection, later.
+  useEffect(() => {
+    if (drawn !== "away") return;
+    const again = (): void => setTries((count) => count + 1);
+    const timer = setInterval(again, AGAIN_MS);
+    addEventListener("online", again);
+    return () => {
+      clearInterval(timer);
+      removeEventListener("online", again);
+    };
+  }, [drawn]);
   useEffect(() => {
     let address = "";
     let here = true;
@@ -40,13 +55,13 @@ function usePicture(text: string): Drawn | "bad" | null {
           address = URL.createObjectURL(new Blob([svg], { type: "image/svg+xml" }));
           setDrawn({ address, width });
         },
-        () => here && setDrawn("bad"),
+        (error: unknown) => here && setDrawn(isAway(error) ? "away" : "bad"),
       );
     return () => {
       here = false;
       if (address) URL.revokeObjectURL(address);
     };
-  }, [text, dark]);
+  }, [text, dark, tries]);
   return drawn;
 }
 
@@ -54,11 +69,11 @@ export function Diagram({ text }: { text: string }) {
   const drawn = usePicture(text);
   const [failed, setFailed] = useState(false);
   const [source, setSource] = useState(false);
-  if (drawn === null || drawn === "bad" || failed) {
+  if (drawn === null || drawn === "bad" || drawn === "away" || failed) {
     return (
       <>
         <CodeBlock text={text} language="mermaid" />
-        {drawn !== null && <p className="muted small-note">{t.badDiagram}</p>}
+        {drawn !== null && <p className="muted small-note">{drawn === "away" ? t.awayDiagram : t.badDiagram}</p>}
       </>
     );
   }

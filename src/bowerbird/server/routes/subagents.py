@@ -46,7 +46,7 @@ Command = Annotated[str, Field(min_length=1, max_length=10_000, pattern=NOT_BLAN
 
 
 class SubagentShown(Shown):
-    """The record of a subagent."""
+    """The record of a subagent. `model`: asked for, "" for the usual one."""
 
     handle: str
     session: str
@@ -56,6 +56,7 @@ class SubagentShown(Shown):
     task: str
     agent_type: str
     agent: str
+    model: str
     state: str
     result: str | None
     error: str | None

@@ -9,7 +9,7 @@ import msgspec
 
 from bowerbird.agent.always import DECISIONS as ALWAYS
 from bowerbird.core import wire
-from bowerbird.core.events import ApprovalRequest
+from bowerbird.core.events import ApprovalAnswer, ApprovalRequest
 from bowerbird.core.wire.rows import ToolUse
 from bowerbird.server.common.safe_text import said
 
@@ -49,3 +49,8 @@ def decided(
 def error(message: str, code: str, *, retryable: bool = False) -> wire.Error:
     """Return an error as viewers are told it."""
     return wire.Error(said(message), code, retryable)
+
+
+def single(answer: ApprovalAnswer) -> dict[str, Any]:
+    """Return the member that says what was decided of single calls, if anything was."""
+    return {"calls": answer.calls} if answer.calls else {}

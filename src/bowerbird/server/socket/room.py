@@ -295,6 +295,8 @@ class Room:
         self.audience.flush()
         if greeting is not None:
             viewer.put(greeting)
+        for frame in self.translator.waiting() if replayed is not None else ():
+            viewer.put(frame)
         for frame in self.translator.so_far():
             viewer.put(frame)
         for frame in self.translator.pending(below=replayed is not None):

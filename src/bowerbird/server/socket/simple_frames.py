@@ -92,7 +92,7 @@ MAKERS: dict[type, Callable[[Any], wire.ServerFrame | None]] = {
 """Events that are not sent as they are, with what is."""
 
 NOT_SENT: dict[type, str] = {
-    UserStep: "its input was shown when it was accepted (`turn_queued`)",
+    UserStep: "shown when it is accepted (`turn_queued`); `inputs.py` where nobody was told then",
     ToolIntent: "its call was shown with the answer it stands in",
     Injected: "words of the runtime to the model: viewers see what comes of them",
     UsageStep: "totals come with `done`",

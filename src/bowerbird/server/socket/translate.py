@@ -28,6 +28,7 @@ from bowerbird.core.events import (
     TextLive,
     ThinkingLive,
     ToolOutcome,
+    UserStep,
 )
 from bowerbird.core.messages import ThinkingBlock, text_of
 from bowerbird.core.pieces import Pieces
@@ -36,9 +37,10 @@ from bowerbird.core.wire import ServerFrame
 from bowerbird.core.wire.rows import ToolDiff
 from bowerbird.core.wire.turns import TurnState
 from bowerbird.server.socket.frames import Frame, placed, placed_at
-from bowerbird.server.socket.request_frames import DECISIONS, asked, decided, error
+from bowerbird.server.socket.inputs import Inputs
+from bowerbird.server.socket.request_frames import DECISIONS, asked, decided, error, single
 from bowerbird.server.socket.simple_frames import small_frame
-from bowerbird.sessions.live.hub import Published, TurnMark
+from bowerbird.sessions.live.hub import InputMark, Published, TurnMark
 from bowerbird.sessions.thread_ids import thread_of_teammate
 
 RESULT_CHARS = 2000
@@ -81,7 +83,7 @@ class Translator:
         last_input: input of the main loop's last call, with what a cache held.
         thread_id: the session shown; questions of other threads are those of its subagents.
         requests: open questions by id, oldest first. asked_by: whose they are, when they are a subagent's.
-        aliases: message ids that were predicted wrong, by record.
+        aliases: message ids that were predicted wrong, by record. inputs: those that viewers were told of.
         state, paused: of the newest turn; `paused` while a turn that stopped waits for a person.
         told_plan: the turn whose `done` was said when its plan was put before a person.
     """
@@ -100,6 +102,7 @@ class Translator:
     requests: dict[str, ApprovalRequest] = field(default_factory=dict[str, ApprovalRequest])
     asked_by: dict[str, str] = field(default_factory=dict[str, str])
     aliases: dict[int, str] = field(default_factory=dict[int, str])
+    inputs: Inputs = field(default_factory=Inputs)
 
     def delta(self, published: Published) -> Frame | None:
         """Return the frame of a live delta, None for any other event."""
@@ -166,6 +169,10 @@ class Translator:
             made += [placed(frame, self.cursor, self.running) for frame in frames]
         return made
 
+    def waiting(self) -> list[Frame]:
+        """Return the inputs whose turns have not begun, for a viewer that comes now."""
+        return [placed(f, self.cursor, mark.turn_id) for mark in self.inputs.waiting for f in _one(mark)]
+
     def pause_again(self, closing: Closing) -> list[Frame]:
         """Return the `done` of a turn that waits, for a viewer that was not there when it stopped."""
         if self.paused is None:
@@ -198,10 +205,15 @@ class Translator:
                 return [*gone, *_one(event)]
             case ModeChange():
                 return self._mode(event)
+            case InputMark():
+                self.inputs.told(event, self.running)
+            case UserStep():
+                event = self.inputs.entered(published.turn_id, event)
             case TurnMark():
                 return self._turn(published.turn_id, event, closing)
             case _:
-                return _one(event)
+                pass
+        return _one(event)
 
     # ------------------------------------------------------------ messages
 
@@ -257,7 +269,7 @@ class Translator:
         request, below = self.requests.pop(event.id, None), self.asked_by.pop(event.id, None)
         if below is not None:
             decision = DECISIONS.get(event.decision, event.decision)
-            return [decided(request, event.id, decision, subagent_id=below, **_single(event))]
+            return [decided(request, event.id, decision, subagent_id=below, **single(event))]
         kind = request.kind if request is not None else "plan" if event.decision == "reject" else "approval"
         if kind == "plan":
             self.plan_mode = self.plan_mode and event.decision != "approve"
@@ -265,7 +277,7 @@ class Translator:
                 return [wire.PlanApproved(event.id)]
             return [wire.PlanRejected(event.feedback, event.id)]
         decision = DECISIONS.get(event.decision, event.decision)
-        return [decided(request, event.id, decision, **_single(event))]
+        return [decided(request, event.id, decision, **single(event))]
 
     def _mode(self, event: ModeChange) -> list[ServerFrame]:
         changes = event.changes
@@ -286,6 +298,7 @@ class Translator:
         if mark.state == "running":
             fresh = self.running != turn_id or self.paused is not None
             self.state, self.running, self.paused = "running", turn_id, None
+            self.inputs.begun(turn_id)
             return [wire.TurnStarted()] if fresh else []
         if mark.state == "queued":
             self.state, self.under_way = "queued", None
@@ -383,8 +396,3 @@ def _rest_of_text(text: str, event_id: str, live: UnderWay | None, message_id: s
 
 def _snake(name: str) -> str:
     return _CAMEL.sub("_", name).lower()
-
-
-def _single(answer: ApprovalAnswer) -> dict[str, Any]:
-    """Return the member that says what was decided of single calls, if anything was."""
-    return {"calls": answer.calls} if answer.calls else {}
