@@ -72,7 +72,7 @@ def available() -> str | None:
 
         find_monty_binary()
     except (ImportError, OSError) as error:
-        return f"the Python interpreter for tools is not installed: {error}"
+        return f"the Python interpreter for tools is not installed (extra `python`): {error}"
     if pydantic_monty.__version__ != ENGINE_VERSION:
         return f"pydantic-monty is {pydantic_monty.__version__}, Bowerbird needs {ENGINE_VERSION}"
     return None
