@@ -136,7 +136,7 @@ def test_the_small_model_writes_the_message_where_none_is_given(small, ready, mo
     assert project.git("log", "-1", "--format=%B").startswith(
         "Change a\n\nIt is one letter.\n\nBowerbird-Session: "
     )
-    assert "claude-haiku-4-5" in desk.ok("usage", "--json")
+    assert "claude-haiku-4-5" in desk.ok("usage", "--by", "model", "--json")
     models.script({"status": 400, "body": {"type": "error", "error": {"type": "x", "message": "no"}}})
     assert desk.run("land", "--yes", "--commit")[0] == 0
     assert project.git("log", "-1", "--format=%s") == "begin"

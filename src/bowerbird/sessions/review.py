@@ -152,13 +152,7 @@ class Review:
         return await to_thread((await self._sessions.branch(thread_id)).git_story)
 
     async def land(
-        self,
-        thread_id: str,
-        wanted: ToLand,
-        *,
-        actor: str,
-        door: str,
-        told: Told | None = None,
+        self, thread_id: str, wanted: ToLand, *, actor: str, door: str, told: Told | None = None
     ) -> "Landing":
         """Bring changes of a session into its directory, all or nothing; see `Branch.land`.
 
@@ -175,9 +169,7 @@ class Review:
         for part in self._sessions.parts:
             await part.landing(row, [*_below(changed, wanted.paths), *wanted.include])
         if wanted.commit is not None and wanted.commit.branch and wanted.commits:
-            raise InvalidArgument(
-                "either --branch or --commits: on another git branch only files are committed"
-            )
+            raise InvalidArgument("either --branch or --commits: on another branch only files are committed")
         patch = partial(branch.unified, wanted.paths or changed, ignored=False)
         making = await self._committing(thread_id, wanted.commit, patch)
         chosen = asdict(wanted)
