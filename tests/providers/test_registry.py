@@ -14,10 +14,11 @@ from support.agent_wires import AgentWires
 from support.patience import HANG_S, patience
 from support.provider_registry import KEY, registry_at
 
+from bowerbird.config.sections.agent import ProvidersSection
 from bowerbird.core.errors import InvalidArgument
 from bowerbird.providers.catalogue import CATALOGUE
 from bowerbird.providers.contract.errors import AgentNotFound
-from bowerbird.providers.contract.types import AgentEvent, AgentRequest, MemoryLog
+from bowerbird.providers.contract.types import AgentEvent, AgentRequest, AgentResponse, MemoryLog
 from bowerbird.providers.sessions import NEWEST
 
 
@@ -117,6 +118,92 @@ async def test_two_runs_in_one_session_take_turns(tmp_path: Path, wires: AgentWi
         )
         logs = await registry.memory("s", owner="")
         assert logs is not None and [log.role for log in logs] == ["user", "assistant"] * 4
+
+
+async def test_processes_that_share_the_records_take_turns_in_a_session(
+    tmp_path: Path, wires: AgentWires, database_url: str
+) -> None:
+    """PR-33: two registries with stores of their own, as two servers have them; none is in between another's."""
+    place = {"data_dir": tmp_path, "url": wires.url, "database": database_url}
+    async with registry_at(**place) as one, registry_at(**place) as two:
+        await asyncio.gather(
+            *(
+                registry.run("claude", AgentRequest(f"q{n}", session_id="s"), owner="")
+                for n in range(3)
+                for registry in (one, two)
+            )
+        )
+        logs = await one.memory("s", owner="")
+        assert logs is not None and [log.role for log in logs] == ["user", "assistant"] * 6
+        assert [run.session.metadata for run in await two.past_runs("", 1)] == [{}], "the turn was given back"
+
+
+async def test_waiting_for_a_session_counts_and_a_dead_process_holds_up_nobody(tmp_path: Path) -> None:
+    """PR-17, PR-33: who waits for another process's run ends in time; kill -9 of that process frees the session."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(HANG_S)
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        child = subprocess.Popen(
+            [sys.executable, str(Path(__file__).with_name("registry_child.py")), str(tmp_path), url]
+        )
+        try:
+            connection, _ = await asyncio.get_running_loop().run_in_executor(None, silent.accept)
+            async with registry_at(tmp_path, url) as registry:
+                asked = AgentRequest("me too", session_id="mine", timeout=0.3)
+                waited = await registry.run("claude", asked, owner="")
+                assert waited.metadata["error_type"] == "AgentTimeout", waited
+                assert "another run in session mine" in str(waited.error)
+                child.kill()
+                child.wait()
+                connection.close()
+                silent.close()
+                patient = AgentRequest("me too", session_id="mine", timeout=HANG_S)
+                again = await registry.run("claude", patient, owner="")
+                assert "another run" not in str(again.error), "it was asked, and nobody was there"
+                assert next(run.question.content for run in await registry.past_runs("")) == "me too"
+        finally:
+            child.kill()
+            child.wait()
+
+
+async def test_agents_that_settings_replace_are_closed_when_they_are_idle(
+    tmp_path: Path, wires: AgentWires
+) -> None:
+    """Changing settings again and again keeps one agent, and those that are in runs still."""
+    made: list[Any] = []
+    section = ProvidersSection.model_validate({"ollama": {"base_url": wires.url}})
+
+    class Noted:
+        def __init__(self, entry: Any) -> None:
+            self.info = entry.info(None)
+            self.closed = False
+            self.goes_on = asyncio.Event()
+            made.append(self)
+
+        async def execute(self, request: AgentRequest) -> AgentResponse:
+            await self.goes_on.wait()
+            return AgentResponse("done", request.trace_id)
+
+        async def close(self) -> None:
+            self.closed = True
+
+    makers = {"local": lambda entry, _settings: Noted(entry)}
+    async with registry_at(tmp_path, wires.url, more=makers, section=lambda: section) as registry:
+        run = asyncio.create_task(registry.run("ollama", AgentRequest("x"), owner=""))
+        while not made or not registry.active:
+            await asyncio.sleep(0)
+        for number in range(20):
+            section = ProvidersSection.model_validate({"ollama": {"model": f"m{number}"}})
+            registry.list_agents()
+        mine = [agent for agent in made if agent.info.name == "ollama"]
+        while sum(not agent.closed for agent in mine) > 2:
+            await asyncio.sleep(0)
+        assert not mine[0].closed, "its run goes on"
+        mine[0].goes_on.set()
+        assert (await run).content == "done"
+        while not mine[0].closed:
+            await asyncio.sleep(0)
+        assert [agent.closed for agent in mine] == [True] * (len(mine) - 1) + [False]
 
 
 async def test_a_run_that_is_stopped_says_so_in_its_session(tmp_path: Path) -> None:

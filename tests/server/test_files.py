@@ -59,6 +59,8 @@ def test_an_agents_file_is_seen_before_it_lands_lands_and_comes_back(
     assert listed(client)["a.txt"]["conversation_id"] is None
     record = landed.json()
     assert record["id"] in [row["id"] for row in client.get("/api/landings").json()]
+    of_one = client.get("/api/landings", params={"conversation": conversation}).json()
+    assert [row["id"] for row in of_one] == [record["id"]]
     undone = client.post(f"/api/landings/{record['id']}/undo", json={})
     assert undone.status_code == 200 and undone.json()["undoes"] == record["id"]
     assert not (server.workspace / "a.txt").exists()

@@ -7,6 +7,7 @@ A STEP is a dict, every key optional:
 
     text        full text; streamed in `deltas` pieces (default 1)
     deltas      number of text deltas; without `text` they are "word0 ", "word1 ", …
+    first       so many characters of `text` are a delta of their own, before the others
     thinking    a string (4 deltas) or a number of deltas, before the text
     signature   signature of the thinking block (Anthropic); default "fakesig"
     tools       [{"name", "input" | "raw", "id"?}]; `raw` is the literal argument text

@@ -85,7 +85,8 @@ class Plan:
             for k, tool in enumerate(step.get("tools", []))
         ]
         if "text" in step:
-            self.text = _pieces(step["text"], step.get("deltas", 1)) if step["text"] else []
+            first, rest = step["text"][: step.get("first", 0)], step["text"][step.get("first", 0) :]
+            self.text = [*([first] if first else []), *(_pieces(rest, step.get("deltas", 1)) if rest else [])]
         else:
             self.text = [f"word{i % 10} " for i in range(step.get("deltas", 0))]
         thinking = step.get("thinking", 0)

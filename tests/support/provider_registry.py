@@ -1,11 +1,11 @@
 """A registry of agents over a real store, its API agents at a server of the test's."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from support.stores import opened
+from support.stores import URL, opened
 
 from bowerbird.config.sections.agent import ProvidersSection
 from bowerbird.core.errors import SandboxUnavailable
@@ -34,20 +34,29 @@ async def no_thread(thread_id: str, owner: str) -> Sequence[MemoryLog] | None:
 
 @asynccontextmanager
 async def registry_at(
-    data_dir: Path, url: str, *, more: Mapping[str, Maker] | None = None, **options: Any
+    data_dir: Path,
+    url: str,
+    *,
+    more: Mapping[str, Maker] | None = None,
+    section: Callable[[], ProvidersSection] | None = None,
+    database: str = URL,
+    **options: Any,
 ) -> AsyncIterator[Registry]:
-    """Open a registry whose `claude` and `codex` are at `url`; `more` makes agents of further types."""
+    """Open a registry whose `claude` and `codex` are at `url`, or one with a `section` of one's own.
+
+    `more` makes agents of further types.
+    """
     entry = {"api_key": KEY, "base_url": url}
-    section = ProvidersSection.model_validate({"claude": entry, "codex": entry})
+    usual = ProvidersSection.model_validate({"claude": entry, "codex": entry})
     models = ModelSettings(retry=RetryPolicy(retries=0), secrets=(KEY,))
 
     def make(entry: Any, settings: Any) -> ApiAgent:
         return ApiAgent(entry, settings, models)
 
-    async with opened(data_dir) as store:
+    async with opened(data_dir, url=database) as store:
         makers: dict[Any, Maker] = {"api": make, "local": make, "cli": make, **(more or {})}
         registry = Registry(
-            lambda: section, makers, ProviderSessions(store), NoPlaces(), no_thread, **options
+            section or (lambda: usual), makers, ProviderSessions(store), NoPlaces(), no_thread, **options
         )
         try:
             yield registry

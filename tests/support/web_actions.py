@@ -26,14 +26,19 @@ async def is_idle(page: Page) -> None:
     await expect(page.locator("[data-state=idle][data-ready=true]")).to_be_visible()
 
 
-async def serious_findings(page: Page) -> list[str]:
-    """What axe finds serious or critical, with the places."""
+async def serious_findings(page: Page, rules: tuple[str, ...] = ()) -> list[str]:
+    """What axe finds serious or critical, with the places and why; of some rules only, where they are named."""
     # Colours and positions are judged when nothing moves any more; an animation whose element goes away is over, too.
     await page.evaluate("Promise.allSettled(document.getAnimations().map((a) => a.effect.getTiming().iterations === Infinity ? 0 : a.finished)).then(() => 0)")  # fmt: skip
-    await page.evaluate(AXE.read_text(encoding="utf-8") + ";0")
-    found: dict[str, Any] = await page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    if not await page.evaluate("typeof axe === 'object'"):
+        await page.evaluate(AXE.read_text(encoding="utf-8") + ";0")
+    # No rule of these needs the style sheets fetched again, which is most of what a run takes.
+    asked = {"resultTypes": ["violations"], "preload": False}
+    found: dict[str, Any] = await page.evaluate(
+        "(asked) => axe.run(document, asked)", {**asked, "runOnly": list(rules)} if rules else asked
+    )
     return [
-        f"{rule['id']}: {[node['target'] for node in rule['nodes']][:3]}"
+        f"{rule['id']}: {[(node['target'], node['any'][0]['message'] if node['any'] else '') for node in rule['nodes']][:3]}"
         for rule in found["violations"]
         if rule["impact"] in ("serious", "critical")
     ]

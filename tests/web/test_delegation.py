@@ -8,10 +8,17 @@ from playwright.async_api import Page, expect
 from support.fake_models import FakeModels
 from support.live_server import LiveServer
 from support.patience import patience
-from support.web_actions import is_idle, log
+from support.web_actions import is_idle, log, serious_findings
+
+from bowerbird.providers.programs.finding import installed_bin
 
 pytestmark = pytest.mark.timeout(patience(60))
 
+CLAUDE = """#!/bin/sh
+if [ "$1" = --version ]; then echo "2.1.0 (Claude Code)"; exit 0; fi
+cat > claude.txt
+echo '{"type":"result","is_error":false,"result":"said","session_id":"s"}'
+"""
 TASKS = [
     {"task": "Note what the report counts", "agent_type": "general"},
     {"task": "Look at the orders", "agent_type": "explore"},
@@ -125,3 +132,30 @@ async def test_attempts_stand_beside_each_other_and_one_is_taken(
     await expect(page.get_by_test_id("outcome")).to_contain_text("Landed 2 files.")
     assert (workspace / "hello.txt").read_text() == "hello from good-model\n"
     assert (workspace / "other.txt").read_text() == "hello from bad-model\n"
+
+
+async def test_another_vendors_agent_attempts_beside_bowerbird(
+    page: Page, server: LiveServer, fake: FakeModels, tmp_path: Path
+) -> None:
+    """PR-39, UI-32: who tries is chosen in the dialog; each card says whose attempt it is."""
+    fake.answer(answer)
+    program = installed_bin(tmp_path / "data") / "claude"
+    program.parent.mkdir(parents=True, exist_ok=True)
+    program.write_text(CLAUDE)
+    program.chmod(0o755)
+    conversation = await server.conversation()
+    await page.goto(f"/dev/c/{conversation}/attempts")
+    await page.get_by_role("button", name="New attempts").click()
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_label("Task").fill("Say hello in a file")
+    await dialog.get_by_label("How many").fill("2")
+    await dialog.get_by_label("Checks").fill("test -f claude.txt")
+    who = dialog.get_by_role("group", name="Who tries")
+    await expect(who.get_by_label("Bowerbird")).to_be_checked()
+    await who.get_by_label("Claude Code").check()
+    assert await serious_findings(page) == []
+    await dialog.get_by_role("button", name="Begin").click()
+    best = page.locator("article.attempt.winner")
+    await expect(best).to_contain_text("claude_code")
+    await expect(best).to_contain_text("1 of 1 check")
+    await expect(page.locator("article.attempt:not(.winner)")).not_to_contain_text("claude_code")

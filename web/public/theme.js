@@ -13,4 +13,11 @@
   if (wanted !== "light" && wanted !== "dark") wanted = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
   root.dataset.face = path === "/dev" || path.indexOf("/dev/") === 0 ? "dev" : "user";
   root.dataset.theme = wanted;
+  // What is seen until the application draws (src/app/first_paint.ts); without scripts, nothing of it.
+  root.dataset.start = path === "" || path === "/" ? "welcome" : path === "/dev" ? "overview" : "page";
+  try {
+    if (JSON.parse(localStorage.getItem("bowerbird.preferences") || "{}").sidebar === false) root.dataset.start += " wide";
+  } catch (_) {
+    // unreadable: as the application takes it, with the sidebar
+  }
 })();

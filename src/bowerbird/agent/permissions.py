@@ -7,7 +7,7 @@ denied call (`turn_loop/tool_batch`), the policy's data (`policy`), shell gramma
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, cast
 
 from bowerbird.agent.always import SHELL_TOOLS, may_cover, paths_of
 from bowerbird.agent.policy import Mode, Policy, Rule
@@ -110,7 +110,16 @@ def _by_class(tool: Judged, arguments: Mapping[str, Any], policy: Policy) -> Dec
         return Decision("allow", "the settings allow this bridge's commands")
     if tool.effect == "outside" and tool.name not in policy.given:
         return Decision("ask", f"{tool.name} acts outside the branch")
+    if (others := _other_agents(tool, arguments)) and tool.name not in policy.given:
+        return Decision("ask", f"what {others} see leaves this machine, and may cost money")
     return Decision("allow", f"confined to the {tool.effect} class")
+
+
+def _other_agents(tool: Judged, arguments: Mapping[str, Any]) -> str:
+    """Return the other vendors' agents that a tournament would let attempt."""
+    given: Any = arguments.get("agents") if tool.name == "run_tournament" else None
+    names = cast("list[Any]", given) if isinstance(given, list) else []
+    return ", ".join(str(name) for name in names if name != "self")
 
 
 def _unnamed_host(tool: Judged, arguments: Mapping[str, Any], policy: Policy) -> str | None:

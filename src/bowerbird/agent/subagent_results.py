@@ -138,6 +138,7 @@ class TournamentRow:
     tokens: int
     seconds: float
     error: str | None
+    agent: str = "self"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from bowerbird.app.features.channels import session_channels
 from bowerbird.app.features.commit_words import commit_words
 from bowerbird.app.features.gateway import HostCommands
 from bowerbird.app.features.mcp import SessionMcp
-from bowerbird.app.features.memory import session_memory
+from bowerbird.app.features.memory import kept_files, session_memory
 from bowerbird.app.features.own_commands import own_commands
 from bowerbird.app.features.providers import provider_agents
 from bowerbird.app.features.schedules import session_schedules
@@ -31,6 +31,7 @@ from bowerbird.sessions.branches.branches import Branches
 from bowerbird.sessions.hooks import Hooks
 from bowerbird.sessions.parts import SessionPart
 from bowerbird.sessions.permission_rules import PermissionRules
+from bowerbird.sessions.provider_agents.attempts import Attempts
 from bowerbird.sessions.push.part import Push
 from bowerbird.sessions.searching import SessionSearch
 from bowerbird.sessions.service import SessionService
@@ -63,7 +64,8 @@ def session_parts(ground: Ground, service: SessionService) -> Sequence[SessionPa
     store, live, host = ground.store, service.live, ground.sandboxes
     records = SessionRecords(store, live, own_workspace(ground.loaded))
     desk = CommandNotices(store, live, lambda turn: service.resume(turn.turn_id))
-    children = session_children(ground, service)
+    agents = provider_agents(ground, service)
+    children = session_children(ground, service, Attempts(agents))
     return (
         ground.runtimes,
         Traces(store, live, model_settings(ground.loaded)),
@@ -72,12 +74,13 @@ def session_parts(ground: Ground, service: SessionService) -> Sequence[SessionPa
         own_commands(ground, service.note_changes),
         SessionMcp(ground.loaded.settings, host),
         HostCommands(lambda: ground.maker.settings),
-        provider_agents(ground, service),
+        agents,
         children,
         door_tournaments(ground, service, children),
         session_teams(ground, service, records.boards),
         session_memory(ground, service),
         commit_words(ground, service),
+        kept_files(ground, service),
         session_schedules(ground, service),
         PermissionRules(store),
         SessionSearch(store),

@@ -125,8 +125,14 @@ class ChannelDeliverer:
             await self._whole(address, text)
             await self._store.write(lambda c: note_sent(c, self.door, key, FILE_PART, ""))
         if SUMMARY_PART not in sent:
-            await self._summary(address, turn_id, key, silent=silent)
+            thread_id = parcel.content.get("review") or await self._thread_of(turn_id)
+            if thread_id is not None:
+                await self._summary(address, str(thread_id), key, silent=silent)
         return None
+
+    async def _thread_of(self, turn_id: str) -> str | None:
+        turn = await self._store.read(lambda c: find_turn(c, turn_id))
+        return None if turn is None else turn.thread_id
 
     async def _details_of(self, address: str, turn_id: str) -> CardRow | None:
         turn = await self._store.read(lambda c: find_turn(c, turn_id))
@@ -171,12 +177,8 @@ class ChannelDeliverer:
         finally:
             await to_thread(gone, path)
 
-    async def _summary(self, address: str, turn_id: str, key: str, *, silent: bool) -> None:
+    async def _summary(self, address: str, thread_id: str, key: str, *, silent: bool) -> None:
         """Show what is not landed, when it is not what was shown last (AS-25)."""
-        turn = await self._store.read(lambda c: find_turn(c, turn_id))
-        if turn is None:
-            return
-        thread_id = turn.thread_id
         try:
             summary = await self._review.summary(thread_id)
         except StoreError:

@@ -15,7 +15,7 @@ import msgspec
 
 from bowerbird.core.errors import ToolError
 from bowerbird.core.forms import decode
-from bowerbird.gateway.claude_projects import as_list, as_object
+from bowerbird.gateway.claude_projects import Talk, as_list, as_object
 from bowerbird.gateway.client import Answer, GatewayClient
 
 BRIDGE = "claude-code"
@@ -33,7 +33,7 @@ class ClaudeRequest:
 
     Attributes:
         cwd: the project's directory on the host. is_new: the conversation begins with this message.
-        whole: every event is asked for, not the result alone.
+        whole: every event is asked for, not the result alone. user: who asks.
     """
 
     text: str
@@ -45,6 +45,7 @@ class ClaudeRequest:
     permission_mode: str | None = None
     timeout_s: float = 1_800.0
     whole: bool = False
+    user: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,8 @@ class ClaudeAnswer:
 
     Attributes:
         denied: tools that it was not permitted to use. tokens: before and after a compaction, where told.
-        is_unknown: there is no such conversation.
+        is_unknown: there is no such conversation. thread_id: the session whose branch holds what it changed,
+            None where it changed the host itself.
     """
 
     text: str
@@ -64,6 +66,7 @@ class ClaudeAnswer:
     denied: tuple[str, ...] = ()
     tokens: tuple[int | None, int | None] = (None, None)
     is_unknown: bool = False
+    thread_id: str | None = None
 
 
 class ClaudeCode(Protocol):
@@ -76,6 +79,10 @@ class ClaudeCode(Protocol):
 
     async def run(self, request: ClaudeRequest) -> ClaudeAnswer:
         """Run one message to its end; raises ToolError where it cannot be run at all."""
+        ...
+
+    async def talks(self, user: str, cwd: str) -> Sequence[Talk] | None:
+        """Return a person's conversations about a project, newest first; None = those of the host itself."""
         ...
 
     async def doctor(self) -> Sequence[str]:
@@ -154,6 +161,10 @@ class GatewayClaude:
                 await asyncio.shield(asyncio.sleep(DYING_S))
                 raise
         return read_answer(answer, request.timeout_s)
+
+    async def talks(self, user: str, cwd: str) -> Sequence[Talk] | None:
+        """See `ClaudeCode`."""
+        del user, cwd
 
     async def doctor(self) -> Sequence[str]:
         """See `ClaudeCode`."""

@@ -6,7 +6,9 @@ program's branch comes from (`Places`, which app/ gives), rows (`sessions`).
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import AsyncExitStack, contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
@@ -15,9 +17,15 @@ from bowerbird.config.sections.agent import ProviderEntry, ProvidersSection
 from bowerbird.core.errors import BowerbirdError
 from bowerbird.core.timestamps import now_iso
 from bowerbird.providers.catalogue import CatalogueEntry
-from bowerbird.providers.choosing import offered, settings_of
+from bowerbird.providers.choosing import offered, settings_of, timeout_of
 from bowerbird.providers.contract.agent import OnEvent, ProviderAgent
-from bowerbird.providers.contract.errors import AgentError, AgentExecutionError, AgentNotFound, shown
+from bowerbird.providers.contract.errors import (
+    AgentError,
+    AgentExecutionError,
+    AgentNotFound,
+    AgentTimeout,
+    shown,
+)
 from bowerbird.providers.contract.types import (
     AgentInfo,
     AgentProbe,
@@ -57,6 +65,15 @@ class Places(Protocol):
         ...
 
 
+@dataclass(slots=True, eq=False)
+class _Made:
+    """An agent as settings had it; `busy` = how many runs and probes it is in."""
+
+    settings: ProviderEntry
+    agent: ProviderAgent
+    busy: int = 0
+
+
 class Registry:
     """See `AgentRegistry`.
 
@@ -84,8 +101,9 @@ class Registry:
         self._places = places
         self._thread_memory = thread_memory
         self._probe_s = probe_s
-        self._agents: dict[str, tuple[ProviderEntry, ProviderAgent]] = {}
-        self._replaced: list[ProviderAgent] = []
+        self._agents: dict[str, _Made] = {}
+        self._replaced: set[_Made] = set()  # those that are busy still
+        self._closing: set[asyncio.Task[None]] = set()
         self._probes: dict[str, tuple[float, AgentProbe]] = {}
         self._probing: set[asyncio.Task[AgentProbe]] = set()
         self._running: set[asyncio.Task[AgentResponse]] = set()
@@ -93,7 +111,7 @@ class Registry:
 
     def list_agents(self) -> Sequence[AgentInfo]:
         """Return the agents that settings offer, in catalogue order."""
-        return [self._agent(entry).info for entry in offered(self._settings())]
+        return [self._made(entry).agent.info for entry in offered(self._settings())]
 
     async def probe_agent(self, name: str, *, live: bool = False) -> AgentProbe:
         """Probe one agent; an unknown name is `unavailable`, "Unknown agent"."""
@@ -110,6 +128,13 @@ class Registry:
         missing = [entry for entry in entries if entry.name not in fresh]
         fresh.update({probe.name: probe for probe in await self._probed(missing, live=False)})
         return [fresh[entry.name] for entry in entries]
+
+    def timeout(self, name: str) -> float:
+        """Return the seconds that a run of an agent may take where the request says nothing."""
+        entry = self._known(name)
+        if entry is None:
+            raise _unknown(name)
+        return timeout_of(entry, settings_of(entry, self._settings()), AgentRequest("-"))
 
     async def get_operative(self) -> Sequence[AgentInfo]:
         """Return the agents that can be used now."""
@@ -131,7 +156,7 @@ class Registry:
         """
         entry = self._known(name)
         if entry is None:
-            raise AgentNotFound(f"no agent is called {shown(name)!r}; `bowerbird agents list` shows them")
+            raise _unknown(name)
         check_prompt(request.prompt)
         began = time.monotonic()
         try:
@@ -165,10 +190,12 @@ class Registry:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks, timeout=PROBE_ALL_S)
-        agents = [*(agent for _, agent in self._agents.values()), *self._replaced]
-        self._agents, self._replaced = {}, []
-        for agent in agents:
-            await agent.close()
+        made = (*self._agents.values(), *self._replaced)
+        self._agents, self._replaced = {}, set()
+        for each in made:
+            await each.agent.close()
+        if self._closing:
+            await asyncio.wait(self._closing)
 
     # ------------------------------------------------------------ one run
 
@@ -181,7 +208,13 @@ class Registry:
         on_event: OnEvent | None,
         began: float,
     ) -> AgentResponse:
-        async with self._sessions.turn(session.session_id):
+        wait_s = timeout_of(entry, settings_of(entry, self._settings()), request)
+        async with AsyncExitStack() as stack:
+            try:
+                await stack.enter_async_context(self._sessions.turn(session.session_id, wait_s))
+            except TimeoutError:
+                why = f"another run in session {session.session_id} took all of its {wait_s:g} s"
+                return failed(request, AgentTimeout(why), execution_time=time.monotonic() - began)
             asked = await self._sessions.ask(session, request.prompt, {"trace_id": request.trace_id})
             self.active.add(asked.message_id)
             try:
@@ -212,13 +245,13 @@ class Registry:
             request, history=asked.history, native_session_id=session.native_session_id
         )
         thread_id: str | None = None
-        agent = self._agent(entry)
         try:
             if entry.type == "cli":
                 thread_id, branch = await self._places.of(entry, request, session, owner)
                 await self._sessions.place(session.session_id, thread_id, branch)
                 request = msgspec.structs.replace(request, branch=branch)
-            response = await _answer(agent, request, on_event)
+            with self._in_use(entry) as agent:
+                response = await _answer(agent, request, on_event)
         except BowerbirdError as error:  # no branch, no sandbox: said like every failure
             response = failed(request, error, execution_time=time.monotonic() - began)
         finally:
@@ -233,22 +266,51 @@ class Registry:
     def _known(self, name: str) -> CatalogueEntry | None:
         return next((entry for entry in offered(self._settings()) if entry.name == name), None)
 
-    def _agent(self, entry: CatalogueEntry) -> ProviderAgent:
+    async def _probe(self, entry: CatalogueEntry, *, live: bool) -> AgentProbe:
+        with self._in_use(entry) as agent:
+            try:
+                return await agent.probe(live=live)
+            except Exception as error:  # noqa: BLE001 - one agent's defect must not hide the others (PR-8)
+                detail = f"its probe failed: {type(error).__name__}"
+                return AgentProbe(entry.name, "unreachable", detail, None, None, now_iso())
+
+    @contextmanager
+    def _in_use(self, entry: CatalogueEntry) -> Generator[ProviderAgent]:
+        """Give an agent that is not closed meanwhile, though settings may replace it."""
+        made = self._made(entry)
+        made.busy += 1
+        try:
+            yield made.agent
+        finally:
+            made.busy -= 1
+            if made in self._replaced and not made.busy:
+                self._retire(made)
+
+    def _made(self, entry: CatalogueEntry) -> _Made:
         """Return the agent, made anew where its settings have changed."""
         settings = settings_of(entry, self._settings())
         known = self._agents.get(entry.name)
-        if known is not None and known[0] == settings:
-            return known[1]
+        if known is not None and known.settings == settings:
+            return known
         if known is not None:
-            self._replaced.append(known[1])  # runs of it go on
             self._probes.pop(entry.name, None)
-        made = self._makers[entry.type](entry, settings)
-        self._agents[entry.name] = (settings, made)
+            self._retire(known)
+        made = self._agents[entry.name] = _Made(settings, self._makers[entry.type](entry, settings))
         return made
+
+    def _retire(self, made: _Made) -> None:
+        """Close an agent that settings replaced, once its runs have ended."""
+        if made.busy:
+            self._replaced.add(made)
+            return
+        self._replaced.discard(made)
+        closing = asyncio.create_task(made.agent.close(), name="an agent that settings replaced")
+        self._closing.add(closing)
+        closing.add_done_callback(self._closing.discard)
 
     async def _probed(self, entries: Sequence[CatalogueEntry], *, live: bool) -> list[AgentProbe]:
         tasks = {
-            entry.name: asyncio.create_task(_probe(self._agent(entry), live=live), name=f"probe {entry.name}")
+            entry.name: asyncio.create_task(self._probe(entry, live=live), name=f"probe {entry.name}")
             for entry in entries
         }
         self._probing.update(tasks.values())
@@ -268,12 +330,8 @@ class Registry:
         return found
 
 
-async def _probe(agent: ProviderAgent, *, live: bool) -> AgentProbe:
-    try:
-        return await agent.probe(live=live)
-    except Exception as error:  # noqa: BLE001 - one agent's defect must not hide the others (PR-8)
-        detail = f"its probe failed: {type(error).__name__}"
-        return AgentProbe(agent.info.name, "unreachable", detail, None, None, now_iso())
+def _unknown(name: str) -> AgentNotFound:
+    return AgentNotFound(f"no agent is called {shown(name)!r}; `bowerbird agents list` shows them")
 
 
 async def _answer(agent: ProviderAgent, request: AgentRequest, on_event: OnEvent | None) -> AgentResponse:

@@ -3,11 +3,10 @@
 Here: opening a session for its owner, its messages, its memory. Not here: calling an agent (`registry`).
 """
 
-import asyncio
-import contextlib
 import os
 import re
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
@@ -16,6 +15,7 @@ from sqlalchemy import Connection
 from bowerbird.core.errors import InvalidArgument
 from bowerbird.providers.contract.errors import AgentSessionError, shown
 from bowerbird.providers.contract.types import AgentResponse, BranchRef, MemoryLog
+from bowerbird.providers.turns import Turns
 from bowerbird.store.rows.providers import (
     INTERRUPTED,
     ProviderMessageRow,
@@ -77,22 +77,11 @@ class ProviderSessions:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._locks: dict[str, tuple[asyncio.Lock, int]] = {}
+        self._turns = Turns(store)
 
-    @contextlib.asynccontextmanager
-    async def turn(self, session_id: str) -> AsyncGenerator[None]:
-        """Wait until no other run of this process is in the session, and be in it."""
-        lock, waiting = self._locks.get(session_id, (asyncio.Lock(), 0))
-        self._locks[session_id] = (lock, waiting + 1)
-        try:
-            async with lock:
-                yield
-        finally:
-            lock, waiting = self._locks[session_id]
-            if waiting == 1:
-                del self._locks[session_id]
-            else:
-                self._locks[session_id] = (lock, waiting - 1)
+    def turn(self, session_id: str, wait_s: float) -> AbstractAsyncContextManager[None]:
+        """Wait until no other run is in the session, and be in it; see `Turns.held`."""
+        return self._turns.held(session_id, wait_s)
 
     async def opened(self, agent: str, session_id: str | None, owner: str) -> ProviderSessionRow:
         """Return the session to go on with, or a new one that is kept from now on.

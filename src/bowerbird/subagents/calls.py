@@ -178,6 +178,7 @@ class Calls:
                 depth=above.depth + 1,
                 created=now_iso(),
                 model=one.model or (f"tier:{one.tier}" if one.tier else ""),
+                provider=one.provider,
                 contest=contest,
             )
         await records.add(list(children.values()))
@@ -288,12 +289,18 @@ class Calls:
         return next((c for c in children if c.handle == handle and c.state != "discarded"), None)
 
     async def tournament(
-        self, task: str, attempts: int, checks: Sequence[str], models: Sequence[str], merge: str
+        self,
+        task: str,
+        attempts: int | None,
+        checks: Sequence[str],
+        models: Sequence[str],
+        merge: str,
+        agents: Sequence[str] = (),
     ) -> dict[str, Any]:
         """See `Subagents.tournament`."""
         from bowerbird.subagents.tournament import tournament
 
-        return await tournament(self, task, attempts, checks, models, merge)
+        return await tournament(self, task, attempts, checks, models, merge, agents)
 
 
 def _text_of(hunks: "Sequence[Hunk] | None") -> str:

@@ -15,19 +15,24 @@ TEXT_KEYS = ("task", "instructions", "prompt")
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """One subagent as asked for; "" leaves a choice open."""
+    """One subagent as asked for; "" leaves a choice open.
+
+    Attributes:
+        provider: another vendor's agent that does the task in a subagent's place.
+    """
 
     task: str
     agent_type: str = "general"
     tier: str = ""
     model: str = ""
+    provider: str = ""
 
 
 def read_entry(entry: Any) -> Wanted:
     """Return an entry of `spawn_subagents`: a text, or an object with one.
 
     >>> read_entry({"prompt": "look", "agent_type": "explore"})
-    Wanted(task='look', agent_type='explore', tier='', model='')
+    Wanted(task='look', agent_type='explore', tier='', model='', provider='')
     """
     if isinstance(entry, str):
         return Wanted(entry)

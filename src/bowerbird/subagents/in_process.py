@@ -81,6 +81,10 @@ class InProcessRunner:
         known = f"there are {', '.join(self._tiers)}" if self._tiers else "model_router is off"
         return f"there is no model tier {wanted.tier!r}; {known}"
 
+    async def lacking(self, provider: str) -> str | None:
+        """See `ChildRunner`."""
+        return f"{provider} cannot attempt here: other vendors' agents work for sessions, not in a program"
+
     async def fork(self, caller: Caller, names: list[str]) -> "list[Branch]":
         """See `ChildRunner`."""
         made = await to_thread(forks_of, caller.branch, names)

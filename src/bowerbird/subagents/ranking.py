@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bowerbird.subagents.checks import Check
-from bowerbird.subagents.records import handle_of
+from bowerbird.subagents.records import SELF, handle_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class Attempt:
 
     Attributes:
         number: of its handle. completed: it said that it is done.
-        cost: USD, None when unknown. touched_checks: it changed files that checks read.
+        agent: whose it is. cost: USD, None when unknown. touched_checks: it changed files that checks read.
     """
 
     number: int
@@ -32,6 +32,7 @@ class Attempt:
     tokens: int = 0
     seconds: float = 0.0
     error: str | None = None
+    agent: str = SELF
 
     @property
     def passed(self) -> int:
@@ -76,6 +77,7 @@ def row(attempt: Attempt, rank: int) -> dict[str, Any]:
     """Return one row of the result's `ranking`; ranks count from 1."""
     return {
         "handle": handle_of(attempt.number),
+        "agent": attempt.agent,
         "rank": rank,
         "status": "completed" if attempt.completed else "failed",
         "passed": attempt.passed,

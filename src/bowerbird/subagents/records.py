@@ -14,6 +14,8 @@ from bowerbird.core.usage import Usage
 from bowerbird.subagents.checks import Check
 
 State = Literal["running", "finished", "failed", "merged", "discarded"]
+SELF = "self"
+"""The name of Bowerbird itself beside those of other vendors' agents."""
 OPEN: frozenset[State] = frozenset(("running", "finished", "failed"))
 
 
@@ -22,7 +24,7 @@ class Contest:
     """A tournament that a door began, as its attempts' records keep it: it goes on after a restart.
 
     Attributes:
-        task, attempts, checks, models, merge: as asked for.
+        task, attempts, checks, models, agents, merge: as asked for.
         result: how it ended, or `{"error"}`; on the first attempt's record, None while it runs.
     """
 
@@ -31,6 +33,7 @@ class Contest:
     checks: tuple[str, ...]
     models: tuple[str, ...] = ()
     merge: str = "none"
+    agents: tuple[str, ...] = ()
     result: dict[str, Any] | None = None
 
 
@@ -47,6 +50,7 @@ class Child:
         tool_count, elapsed: tools it ran, seconds it took.
         checks, baseline: what a tournament's checks found on its fork and in the starting snapshot.
         contest: the tournament it is an attempt of, if no tool call waits for that.
+        provider: another vendor's agent that does the task; "" = Bowerbird.
     """
 
     parent: str
@@ -76,6 +80,7 @@ class Child:
     checks: tuple[Check, ...] | None = None
     baseline: tuple[Check, ...] | None = None
     contest: Contest | None = None
+    provider: str = ""
 
     @property
     def handle(self) -> str:
@@ -92,6 +97,7 @@ class Child:
             "snapshot": self.snapshot,
             "task": self.task,
             "agent_type": self.agent_type,
+            "agent": self.provider or SELF,
             "state": self.state,
             "result": self.result,
             "error": self.error,

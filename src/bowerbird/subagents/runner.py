@@ -71,6 +71,10 @@ class ChildRunner(Protocol):
         """Return why it cannot be started (say an unknown model tier), None when it can."""
         ...
 
+    async def lacking(self, provider: str) -> str | None:
+        """Return why another vendor's agent cannot work on a fork here, None when it can."""
+        ...
+
     async def fork(self, caller: Caller, names: list[str]) -> "list[Branch]":
         """Return forks of the caller's branch, all of the same frozen state."""
         ...

@@ -4,7 +4,7 @@ Here: one pool of tokens and money per turn, and the budget through which one mo
 here: the arithmetic (`models.budget`), scopes that outlive a process (`sessions.budget`).
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -16,6 +16,15 @@ from bowerbird.models.budget import BudgetRefusal, Grant, PriceOf, Reservation, 
 
 if TYPE_CHECKING:
     from bowerbird.models.protocol import Model
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a purse for a run that nobody here can hold to account call by call; None = no limit."""
+
+    id: str
+    tokens: int | None = None
+    usd: float | None = None
 
 
 class Purse:
@@ -68,6 +77,18 @@ class Purse:
         held = Reservation(new_id("b"), found.max_tokens)
         self._held[held.id] = found
         return held
+
+    def hold_part(self, parts: int) -> Part | BudgetRefusal:
+        """Reserve one of so many equal parts of what is left, or say which scope has nothing."""
+        free: dict[str, float] = {}
+        for scope in self.scopes():
+            if scope.free <= 0:
+                return BudgetRefusal(scope.name, scope.unit, scope.limit, scope.spent + scope.held, 0.0)
+            free[scope.unit] = scope.free / max(parts, 1)
+        tokens = max(1, int(free["tokens"])) if "tokens" in free else None
+        part = Part(new_id("b"), tokens, free.get("usd"))
+        self._held[part.id] = Grant(0, part.usd, part.tokens or 0)
+        return part
 
     def settle(self, reservation: str, usage: Usage) -> None:
         """Replace a reservation by what was used; a second time changes nothing."""

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from itertools import cycle, islice
 from typing import TYPE_CHECKING, Any
 
 from bowerbird.core.errors import SandboxUnavailable, WorkspaceError
@@ -18,14 +19,14 @@ from bowerbird.subagents.checks import Check, against, touches_checks
 from bowerbird.subagents.diff import counts
 from bowerbird.subagents.entries import Wanted
 from bowerbird.subagents.ranking import Attempt, ranked, row, winner
-from bowerbird.subagents.records import Child, Contest
+from bowerbird.subagents.records import SELF, Child, Contest
 from bowerbird.subagents.runner import RunCheck
 from bowerbird.subagents.session_tree import Running
 
 if TYPE_CHECKING:
     from bowerbird.subagents.calls import Calls
 
-LEAST, MOST = 2, 8
+LEAST, MOST, USUAL = 2, 8, 3
 # What an attempt is taken to need when room for it is reserved; its calls then reserve exactly.
 ESTIMATE = Usage(input_tokens=16_000)
 ESTIMATED_OUTPUT = 4_000
@@ -33,13 +34,19 @@ ESTIMATED_OUTPUT = 4_000
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """A tournament as asked for, checked."""
+    """A tournament as asked for, checked.
+
+    Attributes:
+        models: of Bowerbird's own attempts, used in turn.
+        agents: who attempts, used in turn: names of other vendors' agents, and `self`.
+    """
 
     task: str
     attempts: int
     checks: tuple[str, ...]
     models: tuple[str, ...]
     merge: str
+    agents: tuple[str, ...] = ()
 
     def problem(self) -> str | None:
         """Return what is wrong with it, None when nothing is."""
@@ -47,6 +54,8 @@ class Wish:
             return "the task is empty; say what to do"
         if not LEAST <= self.attempts <= MOST:
             return f"attempts is {self.attempts}; use {LEAST} to {MOST}"
+        if len(self.agents) > self.attempts:
+            return f"{len(self.agents)} agents for {self.attempts} attempts; each agent needs one"
         if self.merge not in ("none", "best"):
             return f"merge is {self.merge!r}; use none or best"
         if not self.checks or not all(check.strip() for check in self.checks):
@@ -57,22 +66,54 @@ class Wish:
     def contest(self) -> Contest:
         """What the records of its attempts keep of it, for a tournament that goes on after a restart."""
         return Contest(
-            task=self.task, attempts=self.attempts, checks=self.checks, models=self.models, merge=self.merge
-        )
+            task=self.task, attempts=self.attempts, checks=self.checks, models=self.models, merge=self.merge,
+            agents=self.agents,
+        )  # fmt: skip
 
     def wanted(self, count: int) -> list[Wanted]:
-        """Return the attempts; each takes the next model."""
-        models = self.models or ("",)
-        return [Wanted(self.task, model=models[i % len(models)]) for i in range(count)]
+        """Return the attempts; each takes the next agent, each of Bowerbird's own the next model.
+
+        >>> [one.provider for one in Wish("x", 3, ("true",), (), "none", ("self", "codex_cli")).wanted(3)]
+        ['', 'codex_cli', '']
+        """
+        agents, models = cycle(self.agents or (SELF,)), cycle(self.models or ("",))
+        names = islice(agents, count)
+        return [
+            Wanted(self.task, model=next(models)) if name == SELF else Wanted(self.task, provider=name)
+            for name in names
+        ]
+
+
+def wish(
+    task: str,
+    attempts: int | None,
+    checks: Sequence[str],
+    models: Sequence[str],
+    merge: str,
+    agents: Sequence[str],
+) -> Wish:
+    """Return what is asked for; without a number one attempt for each agent, three where none is named.
+
+    >>> wish("x", None, ["true"], [], "none", ["self", "codex_cli"]).attempts
+    2
+    """
+    usual = len(agents) if len(agents) >= LEAST else USUAL
+    many = usual if attempts is None else attempts
+    return Wish(task, many, tuple(checks), tuple(models), merge, tuple(agents))
 
 
 async def tournament(
-    calls: "Calls", task: str, attempts: int, checks: Sequence[str], models: Sequence[str], merge: str
+    calls: "Calls",
+    task: str,
+    attempts: int | None,
+    checks: Sequence[str],
+    models: Sequence[str],
+    merge: str,
+    agents: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Run a tournament and return its result, or `{"error"}`."""
-    return await held(
-        calls, Wish(task, attempts, tuple(checks) or calls.tree.rules.checks, tuple(models), merge)
-    )
+    asked = wish(task, attempts, checks or calls.tree.rules.checks, models, merge, agents)
+    return await held(calls, asked)
 
 
 async def held(
@@ -113,6 +154,9 @@ class _Tournament:
 
     async def run(self, contest: Contest | None) -> dict[str, Any]:
         begun = len(await self._calls.known())  # by this call, in a process that died
+        refusal = None if begun else await self._refusal()
+        if refusal is not None:
+            return {"error": refusal}
         held = [] if begun else self._room()
         fitting = begun or len(held)
         if fitting < LEAST:
@@ -143,6 +187,13 @@ class _Tournament:
                 break
             held.append(found.id)
         return held
+
+    async def _refusal(self) -> str | None:
+        """Return why an agent that was named cannot attempt: nobody competes against fewer unasked."""
+        runner = self._calls.tree.runner
+        names = [name for name in dict.fromkeys(self._wish.agents) if name != SELF]
+        found = await asyncio.gather(*(runner.lacking(name) for name in names))
+        return "; ".join(reason for reason in found if reason) or None
 
     def _said(self, fitting: int, refused: Sequence[str]) -> str:
         notes: list[str] = []
@@ -228,4 +279,5 @@ class _Tournament:
             tokens=usage.context_tokens + usage.output_tokens,
             seconds=child.elapsed,
             error=child.error,
+            agent=child.provider or SELF,
         )

@@ -56,6 +56,9 @@ async def test_another_users_conversation_does_not_exist(server: LiveServer) -> 
     for path in ("", "/events", "/diff", "/traces"):
         where = f"/api/conversations/{conversation}{path}"
         assert (await server.http.get(where, headers=b)).status_code == 404, path
+    landings = "/api/landings?conversation=" + conversation
+    assert (await server.http.get(landings, headers=a)).json() == []
+    assert (await server.http.get(landings, headers=b)).status_code == 404
     sent = await server.http.post(
         f"/api/conversations/{conversation}/messages", headers=b, json={"content": "x"}
     )

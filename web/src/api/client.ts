@@ -192,7 +192,8 @@ export const api = {
     call<{ paths: string[] }>("POST", `/api/conversations/${id(conversation)}/discard`, paths ? { paths } : {}),
   comment: (conversation: string, comments: Comment[]) =>
     call<{ turn_id: string }>("POST", `/api/conversations/${id(conversation)}/comments`, { comments }),
-  landings: () => call<Landing[]>("GET", "/api/landings"),
+  landings: (conversation?: string) =>
+    call<Landing[]>("GET", conversation ? `/api/landings?conversation=${id(conversation)}` : "/api/landings"),
   landingDiff: (landing: string) => call<Diff>("GET", `/api/landings/${id(landing)}/diff`),
   undo: (landing: string, force = false) =>
     call<Landing>("POST", `/api/landings/${id(landing)}/undo`, force ? { force } : {}),

@@ -170,6 +170,8 @@ export interface CheckRow {
 
 export interface RankedAttempt {
   handle: string;
+  /** `self`, or another vendor's agent. */
+  agent: string;
   rank: number;
   status: string;
   passed: number;
@@ -191,7 +193,7 @@ export type Tournament = Omit<Known<Schemas["TournamentShown"]>, "attempts" | "r
   note?: string | null;
 };
 
-export type NewTournament = { task: string; attempts?: number; checks?: string[]; models?: string[] };
+export type NewTournament = { task: string; attempts?: number; checks?: string[]; models?: string[]; agents?: string[] };
 export type MemoryVersion = Known<Schemas["VersionShown"]>;
 export type AgentRow = Known<Schemas["AgentShown"]>;
 export type AgentProbe = Known<Schemas["ProbeShown"]>;

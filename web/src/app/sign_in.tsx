@@ -47,7 +47,7 @@ export function SignIn({ onDone }: { onDone: () => void }) {
   return (
     <main className="sign-in">
       <form className="card" onSubmit={submit}>
-        <img src={`${base()}/icon.svg`} alt="" />
+        <img src={`${base()}/icon.svg`} alt="" width="48" height="48" />
         <h1>{t.signIn}</h1>
         {google && (
           <>

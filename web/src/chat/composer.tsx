@@ -1,7 +1,7 @@
 /** Where a person writes: sends, interrupts, queues or steers; keeps what is not sent (UI-19). */
 
 import { ArrowUp, Paperclip, Settings2, Square } from "lucide-react";
-import { useEffect, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
+import { memo, useEffect, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
 import type { InputKind } from "../api/frames.ts";
 import { useFace } from "../app/place.tsx";
 import { mentionOf } from "../state/mentions.ts";
@@ -73,7 +73,7 @@ function useDrop(onFiles: ((files: File[]) => Promise<void>) | null): boolean {
   return over;
 }
 
-export function Composer({ place, conversation = null, busy, disabled, autoFocus, onSend, onStop, onFiles, above, model }: ComposerProps) {
+export const Composer = memo(function Composer({ place, conversation = null, busy, disabled, autoFocus, onSend, onStop, onFiles, above, model }: ComposerProps) {
   const face = useFace();
   const { enter } = usePreferences();
   const [text, setText] = useState(() => drafts.get(place));
@@ -218,4 +218,4 @@ export function Composer({ place, conversation = null, busy, disabled, autoFocus
       </div>
     </form>
   );
-}
+});

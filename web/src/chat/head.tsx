@@ -1,7 +1,7 @@
 /** The head of a conversation: what it is, what it costs, what can be switched (UI-12, UI-13). */
 
 import { Activity, ClipboardList, Ellipsis, FlaskConical, FolderTree, GitCompare, GitFork, ListRestart, Play, ShieldAlert, Shrink, ShieldCheck, Users } from "lucide-react";
-import { useEffect, useState } from "react";
+import { memo, useEffect, useMemo, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { api } from "../api/client.ts";
 import type { Conversation, Sandbox } from "../api/types.ts";
@@ -15,10 +15,18 @@ import { complain, toast } from "../ui/toasts.tsx";
 
 export type Panel = "files" | "traffic" | null;
 
+/** What of a conversation's state the head shows: none of it changes with a word of an answer. */
+type HeadState = Pick<ConversationState, "flags" | "lastInputTokens" | "changedCount" | "tier">;
+
+/** The same value while nothing of it changed. */
+export function useHeadState({ flags, lastInputTokens, changedCount, tier }: HeadState): HeadState {
+  return useMemo(() => ({ flags, lastInputTokens, changedCount, tier }), [flags, lastInputTokens, changedCount, tier]);
+}
+
 interface HeadProps {
   conversation: string;
   facts: Conversation | null;
-  state: ConversationState;
+  state: HeadState;
   panel: Panel;
   onPanel: (panel: Panel) => void;
   onToggle: (flag: keyof Flags, enabled: boolean) => void;
@@ -48,14 +56,14 @@ function TierBadge({ tier }: { tier: string }) {
   );
 }
 
-function flagOf(state: ConversationState, facts: Conversation | null, flag: keyof Flags): boolean {
+function flagOf(state: HeadState, facts: Conversation | null, flag: keyof Flags): boolean {
   const told = state.flags[flag];
   if (told !== undefined) return told;
   if (!facts) return false;
   return { plan: facts.enable_plan_mode, teams: facts.enable_teams, approval: facts.enable_approval }[flag];
 }
 
-function Meter({ facts, state }: { facts: Conversation | null; state: ConversationState }) {
+function Meter({ facts, state }: { facts: Conversation | null; state: HeadState }) {
   return (
     <div className="meter" role="group" aria-label={t.tokensAndCost}>
       <span className="wide-only">
@@ -83,7 +91,7 @@ const SWITCHES = [
   ["teams", Users, t.teams],
 ] as const;
 
-export function ChatHead({ conversation, facts, state, panel, onPanel, onToggle, onFork, onReplay }: HeadProps) {
+export const ChatHead = memo(function ChatHead({ conversation, facts, state, panel, onPanel, onToggle, onFork, onReplay }: HeadProps) {
   const face = useFace();
   const links = useLinks();
   const [, go] = useLocation();
@@ -153,4 +161,4 @@ export function ChatHead({ conversation, facts, state, panel, onPanel, onToggle,
       )}
     </header>
   );
-}
+});

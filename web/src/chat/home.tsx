@@ -89,7 +89,7 @@ function Welcome() {
       </div>
       <div className="welcome">
         <header>
-          <img src={`${base()}/icon.svg`} alt="" />
+          <img src={`${base()}/icon.svg`} alt="" width="56" height="56" />
           <h1>{t.welcome}</h1>
           <p>{t.welcomeText}</p>
         </header>

@@ -4,6 +4,7 @@ import { CloudOff, FileQuestion, ListTodo, LoaderCircle, X } from "lucide-react"
 import { lazy, Suspense, useCallback, useEffect, useMemo, useState } from "react";
 import { useLocation } from "wouter";
 import { api, upload } from "../api/client.ts";
+import type { InputKind } from "../api/frames.ts";
 import type { Connection } from "../api/socket.ts";
 import { useFace, useLinks } from "../app/place.tsx";
 import { SidebarButton } from "../app/shell.tsx";
@@ -19,7 +20,7 @@ import { placeOf, type FilePlace } from "../ui/places.ts";
 import { complain, toast } from "../ui/toasts.tsx";
 import { Composer } from "./composer.tsx";
 import { useActions } from "./actions.ts";
-import { ChatHead, type Panel } from "./head.tsx";
+import { ChatHead, useHeadState, type Panel } from "./head.tsx";
 import { ModelPicker } from "./model_picker.tsx";
 import { ReadyCard } from "./ready.tsx";
 import { upToTurn } from "./rows.ts";
@@ -76,11 +77,11 @@ function Todos({ state }: { state: ConversationState }) {
   );
 }
 
-function Queue({ conversation, state }: { conversation: string; state: ConversationState }) {
-  if (state.queued.length === 0) return null;
+function Queue({ conversation, queued }: { conversation: string; queued: ConversationState["queued"] }) {
+  if (queued.length === 0) return null;
   return (
     <ol className="queue" aria-label={t.queuedMessages}>
-      {state.queued.map((row, index) => (
+      {queued.map((row, index) => (
         <li key={row.inbox}>
           <span className="badge">{index + 1}</span>
           <span className="clip grow">{row.text}</span>
@@ -88,6 +89,46 @@ function Queue({ conversation, state }: { conversation: string; state: Conversat
         </li>
       ))}
     </ol>
+  );
+}
+
+interface OwnActions {
+  say: (kind: InputKind, text: string) => void;
+  stop: () => void;
+  toggle: (flag: keyof Flags, enabled: boolean) => void;
+  pick: (name: string) => void;
+  attach: (files: File[]) => Promise<readonly string[]>;
+}
+
+/** What the head and the box do: the same functions at each word of an answer, so that neither is drawn again. */
+function useOwnActions(id: string, setModel: (name: string | null) => void): OwnActions {
+  return useMemo(
+    () => ({
+      say: (kind, text) => liveConversation(id).say(kind, text),
+      stop: () => void liveConversation(id).send({ type: "cancel" }),
+      toggle: (flag, enabled) => {
+        const types = { plan: "toggle_plan_mode", teams: "toggle_teams", approval: "toggle_approval" } as const;
+        if (!liveConversation(id).send({ type: types[flag], enabled })) toast(t.offline);
+      },
+      pick: (name) => {
+        setModel(name);
+        api.settings(id, { model: name }).catch((error: unknown) => {
+          setModel(null); // it still runs on the one before
+          complain(error);
+        });
+      },
+      attach: async (files) => {
+        try {
+          const paths = await upload(files, "", id, () => undefined).done;
+          toast(t.uploaded(paths.length));
+          return paths;
+        } catch (error) {
+          complain(error);
+          return [];
+        }
+      },
+    }),
+    [id, setModel],
   );
 }
 
@@ -136,28 +177,15 @@ export default function ChatPage({ id }: { id: string }) {
   const shown = useMemo(() => (replayAt === null ? whole : upToTurn(whole, replayAt)), [whole, replayAt]);
   const busy = isBusy(state);
   useEffect(refreshSessions, [state.status]);
+  const head = useHeadState(state);
+  const own = useOwnActions(id, setModel);
+  const canReplay = turns > 0 && view.whole;
+  const onFork = useCallback(() => actions.forkAfter(""), [actions]);
+  const onReplay = useCallback(() => setReplayAt((now) => (now === null ? turns : null)), [turns]);
+  const above = useMemo(() => <Queue conversation={id} queued={state.queued} />, [id, state.queued]);
+  const named = model ?? facts?.model ?? null;
+  const picker = useMemo(() => named !== null && <ModelPicker current={named} onPick={own.pick} />, [named, own]);
   if (connection === "gone") return <Gone />;
-  const toggle = (flag: keyof Flags, enabled: boolean): void => {
-    const types = { plan: "toggle_plan_mode", teams: "toggle_teams", approval: "toggle_approval" } as const;
-    if (!live.send({ type: types[flag], enabled })) toast(t.offline);
-  };
-  const pick = (name: string): void => {
-    setModel(name);
-    api.settings(id, { model: name }).catch((error: unknown) => {
-      setModel(null); // it still runs on the one before
-      complain(error);
-    });
-  };
-  const attach = async (files: File[]): Promise<readonly string[]> => {
-    try {
-      const paths = await upload(files, "", id, () => undefined).done;
-      toast(t.uploaded(paths.length));
-      return paths;
-    } catch (error) {
-      complain(error);
-      return [];
-    }
-  };
   const ready =
     face === "user" && view.ready && !busy && replayAt === null && (state.changedCount ?? facts?.changed_files ?? 0) + state.filesVersion > 0 ? (
       <ReadyCard conversation={id} version={state.filesVersion} running={busy} />
@@ -172,12 +200,12 @@ export default function ChatPage({ id }: { id: string }) {
       <ChatHead
         conversation={id}
         facts={facts}
-        state={state}
+        state={head}
         panel={panel}
         onPanel={onPanel}
-        onToggle={toggle}
-        onFork={() => actions.forkAfter("")}
-        onReplay={turns > 0 && view.whole ? () => setReplayAt(replayAt === null ? turns : null) : null}
+        onToggle={own.toggle}
+        onFork={onFork}
+        onReplay={canReplay ? onReplay : null}
       />
       <Banner connection={connection} retryAt={view.retryAt} onRetry={() => live.reconnect()} />
       {replayAt !== null && (
@@ -203,11 +231,11 @@ export default function ChatPage({ id }: { id: string }) {
                 conversation={id}
                 busy={busy}
                 autoFocus
-                onSend={(kind, text) => live.say(kind, text)}
-                onStop={() => live.send({ type: "cancel" })}
-                onFiles={attach}
-                above={<Queue conversation={id} state={state} />}
-                model={facts && <ModelPicker current={model ?? facts.model} onPick={pick} />}
+                onSend={own.say}
+                onStop={own.stop}
+                onFiles={own.attach}
+                above={above}
+                model={picker}
               />
             </>
           )}

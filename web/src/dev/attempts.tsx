@@ -16,7 +16,7 @@ import { dollars, seconds, short } from "../state/words.ts";
 import { t } from "../text.ts";
 import { Empty, Problem } from "../ui/kit.tsx";
 import { complain, toast } from "../ui/toasts.tsx";
-import { NewAttempts } from "./new_attempts.tsx";
+import { NewAttempts, SELF } from "./new_attempts.tsx";
 
 const LOOK_MS = 1500;
 
@@ -121,6 +121,7 @@ function Attempt({ column: { handle, attempt, ranked }, winner, busy, onTake, on
         {winner ? <Trophy size={16} aria-label={t.winner} /> : <FlaskConical size={16} aria-hidden="true" />}
         <strong>{ranked ? t.rank(ranked.rank) : handle}</strong>
         {ranked && <code className="muted">{handle}</code>}
+        {attempt.agent !== SELF && <code className="clip">{attempt.agent}</code>}
         <span className={`badge ${attempt.state === "running" ? "accent" : ranked?.failed === 0 && ranked.status === "completed" ? "ok" : attempt.state === "failed" ? "danger" : ""}`}>
           {ranked ? t.checksPassed(ranked.passed, ranked.passed + ranked.failed) : t.subagentStates[attempt.state as "running"]}
         </span>

@@ -21,7 +21,7 @@ import { ConflictDialog } from "./conflict.tsx";
 import { useContents } from "./contents.ts";
 import { DiffList, followed, formAt, type Form } from "./diff_list.tsx";
 import { useKeys, type Place } from "./keys.ts";
-import { Elsewhere } from "./elsewhere.tsx";
+import { Elsewhere, useElsewhere } from "./elsewhere.tsx";
 import { Folded } from "./folded.tsx";
 import { GitStory } from "./git_story.tsx";
 import { HowFar, LandBar, Outcome } from "./land_bar.tsx";
@@ -84,6 +84,7 @@ export default function ReviewPage({ id }: { id: string }) {
   const facts = useFacts(id, ready ? state.factsVersion : 0);
   const running = isBusy(state) && state.status === "running";
   const review = useReview(id, ready ? state.filesVersion : 0);
+  const elsewhere = useElsewhere(id, review);
   const comments = useComments(id);
   const viewed = useViewed(id);
   const face = useFace();
@@ -173,7 +174,7 @@ export default function ReviewPage({ id }: { id: string }) {
           )}
           {tree && <button type="button" className="scrim narrow-only" aria-label={t.close} onClick={() => setTree(false)} />}
           <div className="diffs">
-            <Elsewhere entries={state.entries} ready={ready} review={review} />
+            <Elsewhere landing={elsewhere} />
             <Outcome review={review} onDecide={setDeciding} />
             <GitStory review={review} files={files.length} />
             <Folded review={review} />

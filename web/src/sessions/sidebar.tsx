@@ -140,7 +140,7 @@ export function Sidebar({ current, onNew }: { current: string | null; onNew: () 
     <>
       <div className="brand">
         <Link href={links.home}>
-          <img src={`${base()}/icon.svg`} alt="" />
+          <img src={`${base()}/icon.svg`} alt="" width="28" height="28" />
           Bowerbird
         </Link>
       </div>

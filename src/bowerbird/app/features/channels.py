@@ -73,15 +73,16 @@ def session_channels(ground: "Ground", service: "SessionService") -> Channels:
         )
 
     def around() -> "Surroundings":
-        from bowerbird.app.features.claude_code import claude_rules
+        from bowerbird.app.features.claude_code import claude_rules, on_branches
         from bowerbird.channels.house import Surroundings
         from bowerbird.channels.schedule_commands import schedule_commands
+        from bowerbird.sessions.provider_agents.part import ProviderAgents
 
         def extra(channel: str) -> "Iterable[Command]":
             return schedule_commands(channel, service.part(Schedules))
 
         file = ground.loaded.settings.claude_code.state_file
-        claude = claude_rules(settings)
+        claude = claude_rules(settings, on_branches(service.part(ProviderAgents), ground.store))
         return Surroundings(
             service, SettingsFacts(maker), defaults, extra, claude=claude, claude_file=Path(file)
         )

@@ -1,6 +1,7 @@
 """Claude Code from a chat, bound to settings (AS-61, AS-62).
 
-Here: that binding. Not here: the mode (`channels/claude/mode.py`), running it (`gateway/claude_code.py`).
+Here: that binding: through the gateway where there is one, else on a branch. Not here: the mode
+(`channels/claude/mode.py`), running it (`gateway/claude_code.py`, `channels/claude/on_branch.py`).
 """
 
 from collections.abc import Callable
@@ -8,17 +9,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bowerbird.channels.claude.mode import ClaudeRules
+from bowerbird.channels.claude.on_branch import AGENT, BranchClaude
 from bowerbird.channels.house import CLAUDE_IS_OFF
 from bowerbird.config.sections.claude_code import BYPASS
 from bowerbird.gateway.claude_code import BRIDGE, ClaudeCode, GatewayClaude
 from bowerbird.gateway.client import GatewayClient
+from bowerbird.providers.choosing import offered
 
 if TYPE_CHECKING:
     from bowerbird.config import Settings
+    from bowerbird.sessions.provider_agents.part import ProviderAgents
+    from bowerbird.store.store import Store
 
-NO_GATEWAY = (
-    "Claude Code runs through the host gateway, and none is set up: give claude_code.bridge_url and "
-    f"claude_code.bridge_token, or the bridge gateway.bridges.{BRIDGE}."
+NOT_OFFERED = (
+    f"Claude Code runs on a branch, but providers.enabled does not list {AGENT}; or through the host "
+    "gateway, and none is set up: give claude_code.bridge_url and claude_code.bridge_token, or the bridge "
+    f"gateway.bridges.{BRIDGE}."
 )
 
 UNASKED = f"⚠ It does everything without being permitted to: claude_code.permission_mode is {BYPASS}."
@@ -58,7 +64,13 @@ def claude_rules(
         is_free = section.allow_bypass and section.permission_mode == BYPASS
         return ClaudeRules(
             claude, directory, section.permission_mode, section.timeout_s,
-            why="" if claude else NO_GATEWAY, warning=UNASKED if is_free else "",
+            why="" if claude else NOT_OFFERED, warning=UNASKED if is_free else "",
         )  # fmt: skip
 
     return rules
+
+
+def on_branches(agents: "ProviderAgents", store: "Store") -> "Callable[[Settings], ClaudeCode | None]":
+    """Return what gives Claude Code on a branch, None where settings do not offer that agent."""
+    made = BranchClaude(agents, store)
+    return lambda now: made if any(one.name == AGENT for one in offered(now.providers)) else None

@@ -1,4 +1,4 @@
-"""The memory that is kept by itself, bound to settings, models and files (SE-44).
+"""The memory that is kept by itself, and the memory file, bound to settings, models and files (SE-44, AS-43).
 
 Here: that binding. Not here: the jobs (`sessions/upkeep/memory_rewriting.py`), versions
 (`store/rows/memory.py`), texts and copies (`memory/`).
@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bowerbird.app.model_imports import import_for
-from bowerbird.app.own import is_made_by_us
+from bowerbird.app.own import is_made_by_us, own_workspace
 from bowerbird.core.threads import to_thread
 from bowerbird.memory.copies import copy_path, write_copy
+from bowerbird.sessions.kept_files import KeptFiles
 from bowerbird.sessions.upkeep.memory_rewriting import MemoryRules, Remembering, scope_of
 from bowerbird.store.rows.memory import newest_memory
 
@@ -26,6 +27,17 @@ if TYPE_CHECKING:
     from bowerbird.store.store import Store
 
 _log = logging.getLogger(__name__)
+
+
+def kept_files(ground: "Ground", service: "SessionService") -> KeptFiles:
+    """Return what keeps a process's memory file out of commits, and its versions."""
+
+    def workspace() -> Path | None:
+        # A project that somebody serves is theirs: only a directory given to Bowerbird holds its memory.
+        own = own_workspace(ground.loaded)
+        return own.resolve() if own is not None and ground.maker.settings.memory.enabled else None
+
+    return KeptFiles(service, ground.branches, workspace, lambda: ground.maker.settings.skills.directory)
 
 
 def stored_memory(store: "Store") -> "Callable[[SessionRow], Awaitable[str]]":

@@ -9,6 +9,7 @@ from bowerbird.agent.limits import Limits
 from bowerbird.agent.policy import Policy
 from bowerbird.app.mapping import turn_limits, turn_policy
 from bowerbird.config import Settings
+from bowerbird.sessions.subagents.by_others import ByOthers, OtherAgents
 from bowerbird.sessions.subagents.runner import Children
 from bowerbird.sessions.subagents.tournaments import Tournaments
 from bowerbird.subagents.checks import TEST_GLOBS
@@ -59,8 +60,8 @@ def subagent_rules(settings: Settings, *, max_depth: int) -> Rules:
     )
 
 
-def session_children(ground: "Ground", service: "SessionService") -> Children:
-    """Return what runs the subagents of a process's sessions."""
+def session_children(ground: "Ground", service: "SessionService", agents: OtherAgents) -> Children:
+    """Return what runs the subagents of a process's sessions; `agents` do what another vendor's shall do."""
     settings = ground.loaded.settings
     tiers = settings.model_router.tiers if settings.model_router.enabled else ()
     return Children(
@@ -73,6 +74,7 @@ def session_children(ground: "Ground", service: "SessionService") -> Children:
         model=settings.agent.subagent_model,
         temperature=settings.agent.subagent_temperature,
         tiers=tuple(sorted(tiers)),
+        others=ByOthers(ground.store, service.settings, service.executor_id, agents),
     )
 
 

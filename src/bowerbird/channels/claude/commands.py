@@ -15,7 +15,7 @@ from bowerbird.channels.contract import IncomingMessage
 from bowerbird.core.errors import ToolError
 from bowerbird.core.threads import to_thread
 from bowerbird.gateway.claude_code import EFFORTS
-from bowerbird.gateway.claude_projects import MEMORY, by_prefix, memory_of
+from bowerbird.gateway.claude_projects import MEMORY, memory_of
 
 if TYPE_CHECKING:
     from bowerbird.channels.claude.mode import ClaudeMode
@@ -93,10 +93,10 @@ class ClaudeCommands:
         return "Your next message begins a new conversation. The one before is kept: cc:resume."
 
     async def _resume(self, message: IncomingMessage, argument: str) -> Answer:
-        state, directory = self._mode.state(message.user_id), self._mode.rules.projects_dir
+        state = self._mode.state(message.user_id)
         if not argument:
             return "Say how its id begins: cc:resume PREFIX. /cc lists them."
-        found = await to_thread(by_prefix, directory, state.active_project, argument)
+        found = await self._mode.beginning_so(message.user_id, argument)
         if len(found) != 1:
             return "More than one conversation begins so." if found else "No conversation begins so."
         await self._mode.put(

@@ -34,7 +34,7 @@ from bowerbird.core.errors import StoreError, ToolError
 from bowerbird.core.threads import to_thread
 from bowerbird.core.timestamps import now_iso
 from bowerbird.gateway.claude_code import ClaudeAnswer, ClaudeCode, ClaudeRequest
-from bowerbird.gateway.claude_projects import Project, has_talk, projects, talks
+from bowerbird.gateway.claude_projects import Project, by_prefix, has_talk, projects, talks
 from bowerbird.sessions.delivery.messages import Parcel, ordered_ids
 from bowerbird.sessions.service import SessionService
 from bowerbird.store.rows.outbox import OutboxRow, insert_parcels
@@ -129,7 +129,8 @@ class ClaudeMode:
             # Under the key of its answer: if that is owed already, this is not.
             await self._owe(message, NOT_REPEATED)
             return None
-        await self._owe(message, answer_text(await self.ask(message, text)))
+        answer = await self.ask(message, text)
+        await self._owe(message, answer_text(answer), answer.thread_id)
         return None
 
     # ------------------------------------------------------------ for its commands
@@ -165,7 +166,7 @@ class ClaudeMode:
     async def compact(self, message: IncomingMessage) -> None:
         """Have the conversation summarised."""
         answer = await self.ask(message, "/compact", whole=True)
-        await self._owe(message, compacted_text(answer))
+        await self._owe(message, compacted_text(answer), answer.thread_id)
 
     async def ask(self, message: IncomingMessage, text: str, *, whole: bool = False) -> ClaudeAnswer:
         """Send a text to the conversation of a person, under an id that is stored first."""
@@ -174,7 +175,7 @@ class ClaudeMode:
             raise ToolError(rules.why)
         state = self.state(user)
         session_id = state.active_session_id or str(uuid.uuid4())
-        is_there = await to_thread(has_talk, rules.projects_dir, state.active_project, session_id)
+        is_there = await self._has(rules, user, state, session_id)
         is_new = not (state.is_begun or is_there)
         state = replace(
             state, active_session_id=session_id, is_begun=True, working_on=message.dedupe_key or None
@@ -182,7 +183,7 @@ class ClaudeMode:
         await self._states.put(user, state)
         request = ClaudeRequest(
             text, state.active_project_path, session_id, is_new, state.active_model, state.active_effort,
-            rules.permission_mode, rules.timeout_s, whole,
+            rules.permission_mode, rules.timeout_s, whole, user,
         )  # fmt: skip
         answer = await self._run(user, rules.claude, request)
         if answer.is_unknown and not is_new:  # its first run died before it kept anything
@@ -213,12 +214,18 @@ class ClaudeMode:
                 user, replace(now, active_session_id=told, cost_usd=now.cost_usd + answer.cost_usd)
             )
 
-    async def _owe(self, message: IncomingMessage, text: str) -> None:
-        """Give an answer to the outbox, which delivers it whatever dies."""
+    async def _owe(self, message: IncomingMessage, text: str, changed: str | None = None) -> None:
+        """Give an answer to the outbox, which delivers it whatever dies.
+
+        Args:
+            changed: the session whose changes are shown below it, as they can be landed.
+        """
         if not text:
             return
         thread_id = await self._desk.thread(message)
         contents = [dict(part) for part in self._sessions.outbox.parts(self._channel, text)]
+        if changed is not None:
+            contents[-1]["review"] = changed
         numbered = list(enumerate(zip(ordered_ids(len(contents)), contents, strict=True)))
 
         def owe(connection: Connection) -> None:
@@ -288,19 +295,37 @@ class ClaudeMode:
             case _:
                 project = await self.project(str(body.get("project", "")))
                 talk = press.argument if press.verb == "talk" else None
-                if talk is not None and not await to_thread(has_talk, rules.projects_dir, project.name, talk):
-                    raise ToolError("That conversation is gone.")
                 state = ClaudeState(
                     project.name, project.path, active_session_id=talk, is_begun=talk is not None
                 )
+                if talk is not None and not await self._has(rules, user, state, talk):
+                    raise ToolError("That conversation is gone.")
                 await self._states.put(user, state)
                 said = ("" if rules.claude is None else rules.claude.where, rules.warning)
                 return Outcome("", entered(state, "\n".join(filter(None, said)), user))
 
     async def _talks(self, rules: ClaudeRules, name: str, page: int, user: str) -> Outcome:
         project = await self.project(name)
-        found, total = await to_thread(talks, rules.projects_dir, name, page * PAGE, PAGE)
+        own = None if rules.claude is None else await rules.claude.talks(user, project.path)
+        if own is None:
+            found, total = await to_thread(talks, rules.projects_dir, name, page * PAGE, PAGE)
+        else:
+            found, total = list(own[page * PAGE : (page + 1) * PAGE]), len(own)
         return Outcome(face=talk_list(project, found, page, total, user), body={"project": name})
+
+    async def beginning_so(self, user: str, prefix: str) -> list[str]:
+        """Return the ids of a person's conversations about the project they are in that begin so."""
+        state, rules = self.state(user), self._rules()
+        own = None if rules.claude is None else await rules.claude.talks(user, state.active_project_path)
+        if own is not None:
+            return [one.session_id for one in own if prefix and one.session_id.startswith(prefix)]
+        return await to_thread(by_prefix, rules.projects_dir, state.active_project, prefix)
+
+    async def _has(self, rules: ClaudeRules, user: str, state: ClaudeState, session_id: str) -> bool:
+        own = None if rules.claude is None else await rules.claude.talks(user, state.active_project_path)
+        if own is not None:
+            return any(one.session_id == session_id for one in own)
+        return await to_thread(has_talk, rules.projects_dir, state.active_project, session_id)
 
     async def project(self, name: str) -> Project:
         """Return a project by its directory or by what people call it; raises ToolError."""

@@ -98,7 +98,7 @@ class LocalRest:
         calls = await self._calls(thread_id, emit)
         checks = wanted.checks or calls.tree.rules.checks
         found = await calls.tournament(
-            wanted.task, wanted.attempts, wanted.checks, wanted.models, wanted.merge
+            wanted.task, wanted.attempts, wanted.checks, wanted.models, wanted.merge, wanted.agents
         )
         if "error" in found:
             raise CliExit(USAGE, str(found["error"]))
@@ -186,6 +186,21 @@ class LocalRest:
         """See `Client`."""
         found = await self._memory.versions("", str(self._directory))
         return [shown.memory_version(each, current=index == 0) for index, each in enumerate(found)]
+
+    async def file_versions(self, path: str) -> list[Row]:
+        """See `Client`."""
+        from bowerbird.sessions.kept_files import KeptFiles, version_row
+
+        found = await self._sessions.part(KeptFiles).versions(str(self._directory), path)
+        return [version_row(version) for version in found]
+
+    async def restore_file(self, path: str, landing: str) -> Row:
+        """See `Client`."""
+        from bowerbird.sessions.kept_files import KeptFiles
+
+        kept = self._sessions.part(KeptFiles)
+        made = await kept.restore(str(self._directory), landing, path, actor="", door="cli")
+        return {"landing": made.id, "paths": [entry.path.lstrip("/") for entry in made.entries]}
 
     async def restore_memory(self, version: int) -> Row:
         """See `Client`."""

@@ -305,6 +305,14 @@ class Client(Protocol):
         """Return the versions of the memory, the newest first."""
         ...
 
+    async def file_versions(self, path: str) -> list[Row]:
+        """Return the landed versions of `MEMORY.md` or a skill's directory, the newest first."""
+        ...
+
+    async def restore_file(self, path: str, landing: str) -> Row:
+        """Land the version after a landing again; return the new landing."""
+        ...
+
     async def restore_memory(self, version: int) -> Row:
         """Make an earlier version count again; return the new one."""
         ...
@@ -383,7 +391,8 @@ class Contest:
     """A tournament to run: several attempts at one task, judged by commands."""
 
     task: str
-    attempts: int
+    attempts: int | None = None
     checks: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
+    agents: tuple[str, ...] = ()
     merge: Literal["none", "best"] = "none"

@@ -101,6 +101,16 @@ class ServerRest:
             told(event)
         raise Refused("the server ended the run without an answer", FAILED)
 
+    async def file_versions(self, path: str) -> list[Row]:
+        """See `Client`; of the server's default workspace."""
+        return await self._requests.get("/api/memory/files", path=path)
+
+    async def restore_file(self, path: str, landing: str) -> Row:
+        """See `Client`."""
+        return await self._requests.ask(
+            "POST", "/api/memory/files/restore", {"path": path, "landing": landing}
+        )
+
     async def agent_memory(self, session_id: str) -> list[Row]:
         """See `Client`."""
         found = await self._requests.get(f"/api/agents/memory/{urllib.parse.quote(session_id, safe='')}")

@@ -21,13 +21,24 @@ def add_attempt(application: typer.Typer, call: Callable[..., int]) -> None:
     @application.command("attempt")
     def attempt(  # pyright: ignore[reportUnusedFunction] - registered
         task: Annotated[str, Argument(metavar="TASK", help="What each attempt is told.")],
-        attempts: Annotated[int, Option("--n", "-n", metavar="N", help="Attempts, 2 to 8.")] = 3,
+        attempts: Annotated[
+            int | None,
+            Option("--n", "-n", metavar="N", help="Attempts, 2 to 8; default: one per --with, or 3."),
+        ] = None,
         check: Annotated[
             list[str] | None,
             Option("--check", metavar="CMD", help="Shell command that exits with 0 on success; repeatable."),
         ] = None,
         model: Annotated[
             list[str] | None, Option("--model", "-m", help="Models that attempts use in turn; repeatable.")
+        ] = None,
+        agent: Annotated[
+            list[str] | None,
+            Option(
+                "--with",
+                metavar="AGENT",
+                help="Who attempts: another vendor's agent, as `agents list` names it, or self; repeatable.",
+            ),
         ] = None,
         merge: Annotated[bool, Option("--merge", help="Merge the winner into the session's branch.")] = False,
         json: _Json = False,
@@ -36,7 +47,7 @@ def add_attempt(application: typer.Typer, call: Callable[..., int]) -> None:
         """Let several attempts at one task compete and rank them by checks; nothing lands."""
         return call(
             "run.attempt", "attempt", task=task, attempts=attempts, checks=check or [], models=model or [],
-            merge=merge, json=json, workspace=workspace,
+            agents=agent or [], merge=merge, json=json, workspace=workspace,
         )  # fmt: skip
 
     application.add_typer(_subagents(call), name="subagents")

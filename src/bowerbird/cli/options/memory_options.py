@@ -1,4 +1,4 @@
-"""The options of `bowerbird memory …` (UI-47, SE-44).
+"""The options of `bowerbird memory …` (UI-47, SE-44, AS-43).
 
 Here: names, types and help. Not here: what the commands do (`admin/memory.py`).
 """
@@ -12,6 +12,10 @@ from typer import Argument, Option
 Directory = Annotated[
     str | None, Option("-w", "--workspace", metavar="DIR", help="Directory; default: the current one.")
 ]
+Path = Annotated[
+    str | None,
+    Option("--path", metavar="PATH", help="Landed versions of MEMORY.md, or of a skill as skills/NAME."),
+]
 
 
 def memory_group(call: Callable[..., int]) -> typer.Typer:
@@ -22,19 +26,21 @@ def memory_group(call: Callable[..., int]) -> typer.Typer:
 
     @group.command("log")
     def log(  # pyright: ignore[reportUnusedFunction] - registered
-        version: Annotated[int | None, Argument(metavar="[VERSION]", help="Write the text of one.")] = None,
+        version: Annotated[str | None, Argument(metavar="[VERSION]", help="Write the text of one.")] = None,
+        path: Path = None,
         workspace: Directory = None,
         json: Annotated[bool, Option("--json", help="Write JSON.")] = False,
     ) -> int:
         """List the versions that are kept, newest first."""
-        return call("admin.memory", "log", version=version, workspace=workspace, json=json)
+        return call("admin.memory", "log", version=version, path=path, workspace=workspace, json=json)
 
     @group.command("restore")
     def restore(  # pyright: ignore[reportUnusedFunction] - registered
-        version: Annotated[int, Argument(metavar="VERSION", help="Its number in `memory log`.")],
+        version: Annotated[str, Argument(metavar="VERSION", help="Its number or landing in `memory log`.")],
+        path: Path = None,
         workspace: Directory = None,
     ) -> int:
         """Use an earlier version again."""
-        return call("admin.memory", "restore", version=version, workspace=workspace)
+        return call("admin.memory", "restore", version=version, path=path, workspace=workspace)
 
     return group

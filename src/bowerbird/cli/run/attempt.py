@@ -27,26 +27,28 @@ def attempt(
     shell: Shell,
     *,
     task: str,
-    attempts: int,
+    attempts: int | None,
     checks: Sequence[str],
     models: Sequence[str],
+    agents: Sequence[str],
     merge: bool,
     json: bool,
     workspace: str | None,
 ) -> int:
     """Run a tournament on a new session; exits with 1 when nobody wins."""
-    if not FEWEST <= attempts <= MOST:
+    if attempts is not None and not FEWEST <= attempts <= MOST:
         raise CliExit(USAGE, f"--n is {attempts}; use {FEWEST} to {MOST}")
     wanted = Contest(
         task=task,
         attempts=attempts,
         checks=tuple(checks),
         models=tuple(models),
+        agents=tuple(agents),
         merge="best" if merge else "none",
     )
 
     async def work(client: Client) -> int:
-        async with _watched(shell, attempts) as show:
+        async with _watched(shell, agents) as show:
             result = await client.attempt(wanted, show)
         if json:
             shell.json(result)
@@ -75,7 +77,7 @@ def attempt(
 
 
 @asynccontextmanager
-async def _watched(shell: Shell, attempts: int) -> AsyncGenerator["Callable[[Published], None]"]:
+async def _watched(shell: Shell, agents: Sequence[str]) -> AsyncGenerator["Callable[[Published], None]"]:
     """Show on standard error how the attempts go; yields what takes their beginnings and ends."""
     from bowerbird.cli.run.oneshot import OneShotSink
     from bowerbird.cli.turn.painter import TurnPainter
@@ -83,7 +85,7 @@ async def _watched(shell: Shell, attempts: int) -> AsyncGenerator["Callable[[Pub
 
     sink = OneShotSink(shell.terminal)
     painter = TurnPainter(sink, Story(), None, quiet=shell.terminal.quiet, has_show=False)
-    sink.doing(f"{attempts} attempts")
+    sink.doing(f"attempts of {', '.join(agents)}" if agents else "attempts")
     animation = asyncio.create_task(sink.animate())
     try:
         yield painter.show
@@ -95,7 +97,8 @@ async def _watched(shell: Shell, attempts: int) -> AsyncGenerator["Callable[[Pub
 
 def _show_ranking(shell: Shell, result: dict[str, Any]) -> None:
     terminal, thread = shell.terminal, result["conversation_id"]
-    rows = [_row(row) for row in result["ranking"]]
+    named = any(row["agent"] != "self" for row in result["ranking"])
+    rows = [_row(row, named=named) for row in result["ranking"]]
     for line in table(rows, width=terminal.width):
         terminal.line(line)
     for row in result["ranking"]:
@@ -121,11 +124,12 @@ def _show_ranking(shell: Shell, result: dict[str, Any]) -> None:
         terminal.note(f"take it: bowerbird subagents merge {thread} {winner}")
 
 
-def _row(row: dict[str, Any]) -> list[str]:
+def _row(row: dict[str, Any], *, named: bool) -> list[str]:
     touched = "changed tests" if row["touched_checks"] else ""
     return [
         f"{row['rank']}.",
         row["handle"],
+        *([row["agent"]] if named else []),
         row["status"],
         f"{row['passed']}/{row['passed'] + row['failed']} checks",
         f"{plural(row['files'], 'file')} +{row['added']} -{row['removed']}",

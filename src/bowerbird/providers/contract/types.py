@@ -71,6 +71,7 @@ class AgentRequest(msgspec.Struct, frozen=True):
         timeout: seconds; None = the agent's own.
         id: the caller's name of this request, copied to the answer as `request_id`.
         session_id: the provider session to go on with; None begins one.
+        max_cost: US dollars that a program may spend on its model; None = no limit.
         branch: where a program works; None = a fork of the caller's branch, or a new one.
         history: what was said in the session before, oldest first; the registry sets it (PR-31).
         native_session_id: the vendor's own name of that session, from `native_session_id` in the metadata
@@ -87,6 +88,7 @@ class AgentRequest(msgspec.Struct, frozen=True):
     trace_id: str = msgspec.field(default_factory=lambda: str(uuid.uuid4()))
     session_id: str | None = None
     max_tokens: int | None = None
+    max_cost: float | None = None
     branch: BranchRef | None = None
     history: tuple[MemoryLog, ...] = ()
     native_session_id: str | None = None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bowerbird.core.errors import InvalidWorkspace
 from bowerbird.server.common.errors import problem
+from bowerbird.server.common.ownership import owned_session
 from bowerbird.server.conversations.conversations import hidden_owner
 from bowerbird.sessions.shown import landing_row
 
@@ -46,15 +47,28 @@ async def snapshot_of(context: "ServerContext", row: "SessionRow", since: str | 
 # ---------------------------------------------------------------- landings
 
 
-async def landings_of(context: "ServerContext", caller: "Caller") -> "list[tuple[str, Landing]]":
-    """Return the landings that exist for a caller, each with its directory, the newest first."""
+async def landings_of(
+    context: "ServerContext", caller: "Caller", conversation: str | None = None
+) -> "list[tuple[str, Landing]]":
+    """Return the landings that exist for a caller, or those of one conversation, the newest first.
+
+    Each with its directory. Raises a Problem 404 for a conversation that does not exist for the caller.
+    """
+    row = await owned_session(context, caller, conversation) if conversation is not None else None
+    directories = (
+        await _directories(context, caller) if row is None else [row.workspace] if row.workspace else []
+    )
     found: list[tuple[str, Landing]] = []
-    for path in await _directories(context, caller):
+    for path in directories:
         with contextlib.suppress(InvalidWorkspace):  # the directory is gone: nothing of it can be undone
             found += [(path, landing) for landing in await context.sessions.review.landings(path)]
     branches = [landing.branch for _, landing in found]
     owners = await context.sessions.lookup.owners_of(branches)
-    mine = [row for row in found if _is_of(caller, row[1], owners)]
+    mine = [
+        (path, landing)
+        for path, landing in found
+        if (landing.branch == row.branch_id if row is not None else _is_of(caller, landing, owners))
+    ]
     return sorted(mine, key=lambda row: row[1].at, reverse=True)
 
 

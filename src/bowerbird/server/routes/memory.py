@@ -11,10 +11,13 @@ from pydantic import BeforeValidator, Field
 from starlette.responses import Response
 
 from bowerbird.server.common.context import Caller, ServerContext
+from bowerbird.server.common.errors import problem
 from bowerbird.server.common.json_answers import NOT_BLANK, answer
 from bowerbird.server.common.ownership import owned_session
 from bowerbird.server.conversations.conversations import found_workspace
+from bowerbird.server.conversations.submitting import DOOR
 from bowerbird.server.routes.common import Context, Shown, StrictBody, User, Viewer, whole
+from bowerbird.sessions.kept_files import MEMORY, KeptFiles, version_row
 from bowerbird.sessions.shown import memory_version
 from bowerbird.sessions.upkeep.memory_rewriting import Remembering, scope_of
 
@@ -80,6 +83,63 @@ async def remember(context: Context, caller: User, wanted: Fact) -> Response:
     owner, path = await _scope(context, caller, wanted.workspace, wanted.conversation)
     version = await context.sessions.part(Remembering).add(owner, path, wanted.text)
     return answer(memory_version(version, current=True))
+
+
+class FileVersion(Shown):
+    """What a landing made of a file or skill; `text` for a file that it left there."""
+
+    landing: str
+    at: str
+    actor: str
+    door: str
+    paths: list[str]
+    text: str | None
+
+
+class LandedAgain(Shown):
+    """The landing that brought a version back."""
+
+    landing: str
+    paths: list[str]
+
+
+class RestoredFile(StrictBody):
+    """Which version is to be there again: that after a landing."""
+
+    landing: Annotated[str, Field(max_length=200)]
+    path: Annotated[str, Field(max_length=1_000)] = MEMORY
+    workspace: Annotated[str | None, Field(max_length=200)] = None
+
+
+@router.get("/files", response_model=list[FileVersion], summary="Landed versions of MEMORY.md or a skill")
+async def file_versions(
+    context: Context,
+    caller: Viewer,
+    path: Annotated[
+        str, Query(max_length=1_000, description="`MEMORY.md`, or a skill's directory.")
+    ] = MEMORY,
+    workspace: Name = None,
+) -> Response:
+    """The newest 20 that landed in a registered workspace, else in the default one; newest first."""
+    del caller
+    found = await context.sessions.part(KeptFiles).versions(_directory(context, workspace), path)
+    return answer([version_row(version) for version in found])
+
+
+@router.post("/files/restore", response_model=LandedAgain, summary="Land an earlier version again")
+async def restore_file(context: Context, caller: User, wanted: RestoredFile) -> Response:
+    """A landing like any: recorded, and undone like any."""
+    made = await context.sessions.part(KeptFiles).restore(
+        _directory(context, wanted.workspace), wanted.landing, wanted.path, actor=caller.user_id, door=DOOR
+    )
+    return answer({"landing": made.id, "paths": [entry.path.lstrip("/") for entry in made.entries]})
+
+
+def _directory(context: ServerContext, workspace: str | None) -> str:
+    found = found_workspace(context, workspace)
+    if found is None:
+        raise problem("conflict", "the server has no workspace directory (agent.workspace)")
+    return found
 
 
 async def _scope(

@@ -51,6 +51,8 @@ from bowerbird.sessions.review import NO_CHECK, CommitWish, ToLand
 
 router = APIRouter(prefix="/api", tags=["review"])
 
+OfConversation = Annotated[str | None, Query(description="Only landings of this conversation's branch.")]
+
 PathText = Annotated[
     str,
     Field(
@@ -320,9 +322,11 @@ async def begin_check(conversation_id: ConversationId, context: Context, caller:
 
 
 @router.get("/landings", response_model=list[LandingShown], summary="Landings, the newest first")
-async def landings(context: Context, caller: Viewer, limit: Limit = 100) -> Response:
-    """Of the caller's conversations and uploads."""
-    found = await landings_of(context, caller)
+async def landings(
+    context: Context, caller: Viewer, limit: Limit = 100, conversation: OfConversation = None
+) -> Response:
+    """Of the caller's conversations and uploads, or of one conversation's branch."""
+    found = await landings_of(context, caller, conversation)
     return answer([shown_landing(landing) for _, landing in found[:limit]])
 
 

@@ -273,9 +273,10 @@ class SaidOrDone(Shown):
 
 
 class Ranked(Shown):
-    """An attempt in its place."""
+    """An attempt in its place; `agent` is `self`, or another vendor's."""
 
     handle: str
+    agent: str
     rank: int
     status: str
     passed: int

@@ -55,6 +55,7 @@ class SubagentShown(Shown):
     snapshot: str
     task: str
     agent_type: str
+    agent: str
     state: str
     result: str | None
     error: str | None
@@ -99,12 +100,19 @@ class Merged(Shown):
 
 
 class NewTournament(StrictBody):
-    """Several attempts at one task, judged by commands; without `checks` the configured ones."""
+    """Several attempts at one task, judged by commands; without `checks` the configured ones.
+
+    `agents` attempt in turn: names of other vendors' agents (`GET /api/agents`, type `cli`), and `self`.
+    Without `attempts` there is one for each of them, or three.
+    """
 
     task: Text
-    attempts: Count = 3
+    attempts: Count | None = None
     checks: Annotated[list[Command], Field(max_length=50)] = Field(default_factory=list)
     models: Annotated[list[Annotated[str, Field(min_length=1, max_length=300)]], Field(max_length=MOST)] = (
+        Field(default_factory=list)
+    )
+    agents: Annotated[list[Annotated[str, Field(min_length=1, max_length=64)]], Field(max_length=MOST)] = (
         Field(default_factory=list)
     )
     merge: Literal["none", "best"] = "none"
@@ -214,6 +222,7 @@ async def begin(
             checks=[clean(check) for check in wanted.checks],
             models=models,
             merge=wanted.merge,
+            agents=wanted.agents,
         )
     except InvalidArgument as error:
         # The body's form was checked before: what is left is that no checks are configured.

@@ -14,6 +14,7 @@ from sqlalchemy import Connection
 from bowerbird.core.errors import BowerbirdError, StoreError
 from bowerbird.core.forms import decode
 from bowerbird.sessions.settings import SessionSettings
+from bowerbird.store.channels.named_leases import release_named_leases
 from bowerbird.store.rows.leases import (
     Executor,
     all_executors,
@@ -190,6 +191,8 @@ class LocalDispatcher:
         gone = [known.executor_id for known in all_executors(connection) if is_dead(known)]
         for executor_id in gone:
             release_all(connection, executor_id)
+            # What one process at a time may do, say polling with a bot's token: nobody waits for a dead one.
+            release_named_leases(connection, executor_id)
         forget_executors(connection, gone)
 
     def _left_alone(self, connection: Connection) -> list[tuple[str, str, int]]:

@@ -54,7 +54,7 @@ class ProviderAgents(SessionPart):
     ) -> None:
         self._service = service
         self._make = make
-        self._offers_tools = offers_tools
+        self.offers_tools = offers_tools
         self._registry: Registry | None = None
         self._closers: Sequence[Closes] = ()
 
@@ -98,7 +98,7 @@ class ProviderAgents(SessionPart):
 
     def tools(self, session: "SessionRow | None") -> "Sequence[Tool]":
         """Return the tools where settings list the agents that it may call: a run costs money."""
-        if not self._offers_tools():
+        if not self.offers_tools():
             return ()
         from bowerbird.tools.provider_agents import provider_agent_tools
 

@@ -32,6 +32,7 @@ from bowerbird.sessions.branches.branches import Branches
 from bowerbird.sessions.dispatch.dispatcher import Signal, TurnRef
 from bowerbird.sessions.journal.history import load
 from bowerbird.sessions.parts import Delete, SessionPart
+from bowerbird.sessions.subagents.by_others import ByOthers
 from bowerbird.sessions.subagents.records import KIND, StoredRecords
 from bowerbird.sessions.turn_maker import TurnContext
 from bowerbird.store.rows.sessions import SessionRow, get_session
@@ -82,6 +83,7 @@ class Children(SessionPart):
         rules: of settings. model_of: names a session's model.
         model: of subagents, None = their caller's. temperature: likewise.
         tiers: names of model tiers. sandboxes: of the process.
+        others: runs those whose task another vendor's agent does; None = nobody does.
 
     Attributes:
         lasting: they outlive a process that is shut down.
@@ -101,8 +103,10 @@ class Children(SessionPart):
         model: str | None = None,
         temperature: float | None = None,
         tiers: Sequence[str] = (),
+        others: ByOthers | None = None,
     ) -> None:
         self._store = store
+        self._others = others
         self._branches = branches
         self._drives = drives
         self._model_of = model_of
@@ -133,7 +137,7 @@ class Children(SessionPart):
 
     def tools(self, session: SessionRow | None) -> "Sequence[Tool]":
         """Return what the model of a session is offered to delegate with, beside its other tools."""
-        return _tools_of(self.delegation)
+        return self._tools_of(self.delegation)
 
     async def join(self, run: TurnRun, context: TurnContext) -> TurnRun:
         """Return a turn's run with what it may delegate; a child's also with what its caller says.
@@ -142,7 +146,7 @@ class Children(SessionPart):
             SessionError: a subagent's turn that no caller waits for.
         """
         if context.session.kind != KIND:
-            return run if context.session.kind == "teammate" else _delegating(run, self.delegation)
+            return run if context.session.kind == "teammate" else self._delegating(run, self.delegation)
         thread = context.session.thread_id
         job = self._jobs.get(thread)
         if job is None:
@@ -220,7 +224,20 @@ class Children(SessionPart):
             sampling=run.sampling.at(self._temperature),
             budget=PurseBudget(job.purse, price_of(job.purse, run.model)),
         )
-        return _delegating(child, job.delegate) if job.delegate is not None else child
+        return self._delegating(child, job.delegate) if job.delegate is not None else child
+
+    def _delegating(self, run: TurnRun, delegation: Delegate) -> TurnRun:
+        """Return a run that may have subagents, as far as depth allows."""
+        if not delegation.offers:
+            return run
+        guidance = delegation_block(delegation.guidance, run.mode)
+        system = run.system() if callable(run.system) else run.system
+        tools = run.tools.with_(*self._tools_of(delegation))
+        return replace(run, tools=tools, system=(*system, guidance), delegate=delegation)
+
+    def _tools_of(self, delegation: Delegate) -> "tuple[Tool, ...]":
+        others = self._others is not None and self._others.agents.offered
+        return tuple(subagent_tools(delegation.offers, others=others))
 
     # ------------------------------------------------------------ running
 
@@ -230,6 +247,12 @@ class Children(SessionPart):
             return None
         known = f"there are {', '.join(self._tiers)}" if self._tiers else "model_router is off"
         return f"there is no model tier {wanted.tier!r}; {known}"
+
+    async def lacking(self, provider: str) -> str | None:
+        """See `ChildRunner`."""
+        if self._others is None:
+            return f"{provider} cannot attempt here: this process asks no other vendors' agents"
+        return await self._others.agents.lacking(provider)
 
     async def fork(self, caller: Caller, names: list[str]) -> "list[Branch]":
         """See `ChildRunner`."""
@@ -252,6 +275,9 @@ class Children(SessionPart):
         turn = await self._turn(thread)
         if turn.is_ended:
             return await self._end(turn)
+        if job.child.provider:
+            assert self._others is not None, "`lacking` refused it where there is nobody to ask"
+            return await self._end(await self._others.run(job, await self._session(job.child)))
         ref = TurnRef(thread, turn.turn_id, turn.attempt)
         stopping: list[asyncio.Task[None]] = []
 
@@ -319,17 +345,3 @@ class Children(SessionPart):
 
     def _model_name(self, child: Child, parent: SessionRow) -> str:
         return child.model or self._types[child.agent_type].model or self._model or self._model_of(parent)
-
-
-def _delegating(run: TurnRun, delegation: Delegate) -> TurnRun:
-    """Return a run that may have subagents, as far as depth allows."""
-    if not delegation.offers:
-        return run
-    guidance = delegation_block(delegation.guidance, run.mode)
-    system = run.system() if callable(run.system) else run.system
-    tools = run.tools.with_(*_tools_of(delegation))
-    return replace(run, tools=tools, system=(*system, guidance), delegate=delegation)
-
-
-def _tools_of(delegation: Delegate) -> "tuple[Tool, ...]":
-    return tuple(subagent_tools(delegation.offers))

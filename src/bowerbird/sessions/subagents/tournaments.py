@@ -92,10 +92,11 @@ class Tournaments(SessionPart):
         thread_id: str,
         task: str,
         *,
-        attempts: int = 3,
+        attempts: int | None = None,
         checks: Sequence[str] = (),
         models: Sequence[str] = (),
         merge: str = "none",
+        agents: Sequence[str] = (),
     ) -> Tournament:
         """Start one and return it once its attempts are on record.
 
@@ -104,16 +105,16 @@ class Tournaments(SessionPart):
             TurnRunning: a turn works on the branch. UnknownSession: there is no such session.
         """
         from bowerbird.sessions.subagents.for_doors import require_quiet
-        from bowerbird.subagents.tournament import Wish
+        from bowerbird.subagents.tournament import wish
 
         rules = self._children.tree.rules
-        wish = Wish(task, attempts, tuple(checks) or rules.checks, tuple(models), merge)
-        problem = wish.problem()
+        asked = wish(task, attempts, checks or rules.checks, models, merge, agents)
+        problem = asked.problem()
         if problem is not None:
             raise InvalidArgument(problem)
         await require_quiet(self._store, thread_id)
         calls = await self._calls(thread_id)
-        running = self._start(calls, wish)
+        running = self._start(calls, asked)
         waiting = asyncio.ensure_future(running.begun.wait())
         try:
             await asyncio.wait((waiting, running.task), return_when=asyncio.FIRST_COMPLETED)
@@ -160,8 +161,10 @@ class Tournaments(SessionPart):
             except BowerbirdError as error:  # say the session was deleted
                 _log.warning("tournament %s of %s is not resumed: %s", call, thread_id, error)
                 continue
-            wish = Wish(contest.task, contest.attempts, contest.checks, contest.models, contest.merge)
-            self._start(calls, wish)
+            asked = Wish(
+                contest.task, contest.attempts, contest.checks, contest.models, contest.merge, contest.agents
+            )
+            self._start(calls, asked)
 
     async def deleting(self, session: SessionRow) -> None:
         """End the tournaments of a session, which is about to be deleted."""
@@ -190,22 +193,22 @@ class Tournaments(SessionPart):
 
         return await self._children.on_behalf(thread_id, policy, limits, again=again, lasts=True, emit=emit)
 
-    def _start(self, calls: "Calls", wish: "Wish") -> _Running:
+    def _start(self, calls: "Calls", asked: "Wish") -> _Running:
         caller = calls.caller
         name = f"tournament {caller.call}"
         begun = asyncio.Event()
-        task = asyncio.get_running_loop().create_task(self._run(calls, wish, begun), name=name)
+        task = asyncio.get_running_loop().create_task(self._run(calls, asked, begun), name=name)
         running = self._running[caller.call] = _Running(calls, task, begun)
         task.add_done_callback(lambda _: self._running.pop(caller.call, None))
         return running
 
-    async def _run(self, calls: "Calls", wish: "Wish", begun: asyncio.Event) -> dict[str, Any]:
+    async def _run(self, calls: "Calls", asked: "Wish", begun: asyncio.Event) -> dict[str, Any]:
         try:
             from bowerbird.subagents.tournament import held
 
-            apart = replace(wish, merge="none")
-            result = await held(calls, apart, contest=wish.contest, admitted=lambda _: begun.set())
-            if wish.merge == "best" and result.get("winner"):
+            apart = replace(asked, merge="none")
+            result = await held(calls, apart, contest=asked.contest, admitted=lambda _: begun.set())
+            if asked.merge == "best" and result.get("winner"):
                 result["merge"] = await self._merged(calls, str(result["winner"]))
         except Exception as error:  # noqa: BLE001  nobody waits for it: its failure is its result
             _log.warning("tournament %s failed: %s", calls.caller.call, error, exc_info=error)

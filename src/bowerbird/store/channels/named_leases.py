@@ -37,3 +37,9 @@ def release_named_lease(connection: Connection, name: str, holder: str) -> None:
     """Give a lease back; nothing happens to another's."""
     is_mine = meta.c.value.endswith(f" {holder}", autoescape=True)
     connection.execute(meta.delete().where(meta.c.key == _PREFIX + name, is_mine))
+
+
+def release_named_leases(connection: Connection, holder: str) -> None:
+    """Give back every lease of a process that has died."""
+    is_its = meta.c.value.endswith(f" {holder}", autoescape=True)
+    connection.execute(meta.delete().where(meta.c.key.startswith(_PREFIX, autoescape=True), is_its))

@@ -45,7 +45,13 @@ class Subagents(Protocol):
         ...
 
     async def tournament(
-        self, task: str, attempts: int, checks: Sequence[str], models: Sequence[str], merge: str
+        self,
+        task: str,
+        attempts: int | None,
+        checks: Sequence[str],
+        models: Sequence[str],
+        merge: str,
+        agents: Sequence[str] = (),
     ) -> dict[str, Any]:
         """Let several attempts compete and return their ranking."""
         ...
@@ -115,30 +121,36 @@ async def task(description: str, prompt: str, agent_type: str, context: ToolCont
 async def run_tournament(
     task: str,
     context: ToolContext,
-    attempts: int = 3,
+    attempts: int | None = None,
     checks: list[str] = [],  # noqa: B006 - never changed; the schema shows []
     models: list[str] = [],  # noqa: B006 - likewise
     merge: Literal["none", "best"] = "none",
+    agents: list[str] = [],  # noqa: B006 - likewise
 ) -> dict[str, Any]:
     """Let several subagents attempt the same task and rank them by shell commands that check the result.
 
     Args:
         task: The task, with everything an attempt needs to know.
-        attempts: How many, 2 to 8.
+        attempts: How many, 2 to 8; null for 3, or for one of each agent.
         checks: Shell commands that exit with 0 on success, such as "pytest -q"; none for the configured ones.
         models: Models that attempts use in turn; none for the usual one.
         merge: best merges the winner if it passed; none leaves all handles to merge_subagent.
+        agents: Who attempts: other vendors' agents, as list_agents names them, and self; none for you alone.
     """
-    return await _subagents(context).tournament(task, attempts, checks, models, merge)
+    return await _subagents(context).tournament(task, attempts, checks, models, merge, agents)
 
 
-def subagent_tools(names: Sequence[str] = SUBAGENT_TOOLS) -> list[Tool]:
-    """Return the tools of these names, in their fixed order."""
-    return [tool for tool in _all_tools() if tool.name in names]
+def subagent_tools(names: Sequence[str] = SUBAGENT_TOOLS, *, others: bool = False) -> list[Tool]:
+    """Return the tools of these names, in their fixed order.
+
+    Args:
+        others: whether models are told that other vendors' agents can attempt.
+    """
+    return [tool for tool in _all_tools(others) if tool.name in names]
 
 
 @cache
-def _all_tools() -> tuple[Tool, ...]:
+def _all_tools(others: bool) -> tuple[Tool, ...]:
     # Tools keep nothing of their calls, and making them takes longer than the rest of preparing a turn.
     branch: dict[str, Any] = {"effect": "branch", "timeout_s": LONGEST_S}
     return (
@@ -147,7 +159,7 @@ def _all_tools() -> tuple[Tool, ...]:
         Tool(discard_subagent, **branch),
         Tool(read_subagent, effect="read"),
         Tool(task, parameters={"subagent_type": "agent_type"}, **branch),
-        Tool(run_tournament, **branch),
+        Tool(run_tournament, hidden=frozenset() if others else frozenset({"agents"}), **branch),
     )
 
 

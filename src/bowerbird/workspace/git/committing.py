@@ -51,7 +51,7 @@ class _Entries:
     plain: list[str] = field(default_factory=list[str])
     committed: dict[str, bytes] = field(default_factory=dict[str, bytes])
     staged: dict[str, bytes] = field(default_factory=dict[str, bytes])
-    ignored: list[str] = field(default_factory=list[str])
+    left_out: dict[str, str] = field(default_factory=dict[str, str])
 
     @property
     def names(self) -> list[str]:
@@ -149,11 +149,14 @@ class Committing:
             if not in_git(file.path) and not _is_directory(file)
         }
         rows = list[dict[str, str]]()
-        ignored = _ignored(self._git, list(named))
+        ignored, marked = _ignored(self._git, list(named)), _marked(self._git)
         for name, file in named.items():
             why = ""
             if name in ignored:
-                self._entries.ignored.append(name)
+                self._entries.left_out[name] = "is ignored by git"
+            elif name in marked and file.before is not None:
+                # git would take a file that its index skips for one that is gone.
+                self._entries.left_out[name] = "is marked skip-worktree in your index"
             elif _is_below_another(self._top, name):
                 why = "it belongs to another repository, which --commit leaves alone"
             elif name in edited:
@@ -231,7 +234,9 @@ class Committing:
             return LandedCommit(self._branch, said=f"your repository is in the middle of a {busy} by now")
         if git.text("rev-parse", "--verify", "-q", "HEAD^{commit}") != self._head:
             return LandedCommit(self._branch, said="you committed while it landed")
-        left = tuple(f"{name} is ignored by git: it landed, and is in no commit" for name in entries.ignored)
+        left = tuple(
+            f"{name} {why}: it landed, and is in no commit" for name, why in entries.left_out.items()
+        )
         with another_index(self._git_dir, self._top, own=self._own) as other:
             if self._head:
                 other.run("read-tree", "-i", "-m", self._head)
@@ -285,6 +290,11 @@ def with_trailer(message: str, session: str) -> str:
         ": " in line and " " not in line.split(": ")[0] for line in last[0].splitlines()
     )
     return f"{text}\n{'' if trailers else chr(10)}{TRAILER}: {session}\n"
+
+
+def _marked(git: UsersGit) -> set[str]:
+    """Return the names whose changes the user's index skips."""
+    return {name[2:] for name in git.names("ls-files", "-t", "-z") if name[0] == "S"}
 
 
 @contextmanager

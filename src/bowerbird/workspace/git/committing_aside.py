@@ -177,7 +177,7 @@ class CommittingAside(Committing):
 
     def _commit_tree(self) -> LandedCommit:
         git, tip = self._git, self._tip
-        left = tuple(f"{name} is ignored by git: it is in no commit" for name in self._entries.ignored)
+        left = tuple(f"{name} {why}: it is in no commit" for name, why in self._entries.left_out.items())
         before = git.text("rev-parse", f"{tip}^{{tree}}") if tip else None
         if self._tree == before or not self._entries.names:
             where = self._branch if self._old else "your branch"

@@ -9,6 +9,7 @@ import contextlib
 import logging
 import os
 import shutil
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,8 @@ from bowerbird.workspace.landing.checkpoints import Checkpoint, no_checkpoint
 from bowerbird.workspace.landing.progress import Told
 from bowerbird.workspace.landing.refusals import said_plainly
 from bowerbird.workspace.landing.unfinished import REMOVED, Unfinished, all_folders, held, settle_of
+from bowerbird.workspace.landing.versions import KEPT as KEPT_VERSIONS
+from bowerbird.workspace.landing.versions import VERSIONED, touches
 from bowerbird.workspace.marks.flags import FlagRules
 from bowerbird.workspace.registry.registry import BranchRegistry
 from bowerbird.workspace.tree import presence
@@ -332,6 +335,8 @@ class Landings:
     def forget_old(self) -> list[str]:
         """Remove the oldest landings beyond 100 or 2 GiB, never the last 10; return their ids.
 
+        The last 20 that changed memory or skills stay beyond the 100, as their versions.
+
         For one caller now and then, never for a landing: it looks at every branch. Two at once, in
         whatever processes, remove each landing once.
 
@@ -363,13 +368,15 @@ class Landings:
     def _beyond(self) -> "list[LandingFolder]":
         from bowerbird.workspace.landing.record import LandingFolder
 
-        kept_bytes, found = 0, list[LandingFolder]()
+        kept_bytes, found, versions = 0, list[LandingFolder](), Counter[str]()
         for age, landing in enumerate(reversed(self.all())):
             try:
                 kept_bytes += landing.folder.bytes_used()
             except FileNotFoundError:
                 continue  # removed meanwhile
-            beyond = age >= KEPT_LANDINGS or kept_bytes > KEPT_BYTES
+            new = [top for top in VERSIONED if versions[top] < KEPT_VERSIONS and touches(landing, top)]
+            versions.update(new)
+            beyond = (age >= KEPT_LANDINGS and not new) or kept_bytes > KEPT_BYTES
             if age >= ALWAYS_KEPT and beyond and landing.state in ENDED:
                 found.append(landing.folder)
         return found

@@ -156,7 +156,8 @@ class Relay:
 
     def _refusal(self, request: "web.Request") -> tuple[int, str] | None:
         given = _token_of(request)
-        if not hmac.compare_digest(given.encode(), self.token.encode()):
+        # A header may hold bytes that are no text: they are no token either.
+        if not hmac.compare_digest(given.encode("utf-8", "surrogateescape"), self.token.encode()):
             return 401, "this relay belongs to another run"
         path = request.rel_url.raw_path
         if not (path + "/").startswith(self.path + "/") or "/../" in path + "/" or "/./" in path + "/":
