@@ -116,3 +116,27 @@ def test_links_and_modes_are_committed_on_another_branch(desk, tmp_path):
     assert {row[3]: row[0] for row in rows} == {"a.txt": "100755", "link": "120000"}
     assert project.git("status", "--short") == ""
     project.close()
+
+
+@pytest.fixture
+def small(desk):
+    """A small model in the settings, before anything starts."""
+    desk.environment["COMPACT_MODEL"] = "anthropic:claude-haiku-4-5"
+
+
+def test_the_small_model_writes_the_message_where_none_is_given(small, ready, models):
+    """UI-78: it sees what is committed and no more; its call is in the books; where it fails, the title is the message."""
+    desk, project = ready
+    models.script({"text": "```\nChange a.\n\nIt is one letter.\n```"})
+    before = len(models.requests)
+    assert desk.run("land", "--yes", "--commit", "a.txt")[0] == 0
+    (asked,) = models.requests[before:]
+    assert asked["model"] == "claude-haiku-4-5" and "+A" in str(asked["messages"])
+    assert "c.txt" not in str(asked["messages"]) and not asked.get("tools")
+    assert project.git("log", "-1", "--format=%B").startswith(
+        "Change a\n\nIt is one letter.\n\nBowerbird-Session: "
+    )
+    assert "claude-haiku-4-5" in desk.ok("usage", "--by", "model", "--json")
+    models.script({"status": 400, "body": {"type": "error", "error": {"type": "x", "message": "no"}}})
+    assert desk.run("land", "--yes", "--commit")[0] == 0
+    assert project.git("log", "-1", "--format=%s") == "begin"

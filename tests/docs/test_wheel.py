@@ -60,5 +60,11 @@ def test_what_a_plain_install_leaves_out_is_named_by_extras() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     plain = " ".join(project["dependencies"])
     extras = project["optional-dependencies"]
-    for name, package in (("postgres", "asyncpg"), ("local", "xllamacpp")):
+    for name, package in (
+        ("postgres", "asyncpg"),
+        ("local", "xllamacpp"),
+        ("python", "pydantic-monty"),
+        ("fast", "ripgrep"),
+        ("fast", "uvloop"),
+    ):
         assert package not in plain and any(package in each for each in extras[name])

@@ -11,6 +11,7 @@ from pathlib import Path
 from bowerbird.app.features.background import BackgroundEnds
 from bowerbird.app.features.boards import SessionRecords
 from bowerbird.app.features.channels import session_channels
+from bowerbird.app.features.commit_words import commit_words
 from bowerbird.app.features.gateway import HostCommands
 from bowerbird.app.features.mcp import SessionMcp
 from bowerbird.app.features.memory import kept_files, session_memory
@@ -78,6 +79,7 @@ def session_parts(ground: Ground, service: SessionService) -> Sequence[SessionPa
         door_tournaments(ground, service, children),
         session_teams(ground, service, records.boards),
         session_memory(ground, service),
+        commit_words(ground, service),
         kept_files(ground, service),
         session_schedules(ground, service),
         PermissionRules(store),

@@ -367,8 +367,12 @@ async def serve(
 
 
 def run(main: "Callable[[], Any]") -> None:
-    """Run a coroutine function on the fast event loop."""
-    import uvloop
-
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+    """Run a coroutine function on the fast event loop, where it is installed (extra `fast`)."""
+    try:
+        import uvloop
+    except ImportError:
+        factory = None
+    else:
+        factory = uvloop.new_event_loop
+    with asyncio.Runner(loop_factory=factory) as runner:
         runner.run(main())

@@ -15,7 +15,7 @@ from bowerbird.core.usage import Usage
 StopReason = Literal[
     "end_turn", "tool_use", "max_tokens", "stop_sequence", "refusal", "context_overflow", "other"
 ]
-Purpose = Literal["main", "subagent", "teammate", "compact", "memory", "title"]
+Purpose = Literal["main", "subagent", "teammate", "compact", "memory", "title", "commit"]
 Effort = Literal["low", "medium", "high", "max"]
 
 

@@ -372,8 +372,7 @@ class BranchSandbox:
         return told_record(
             request, finished, captured, tier=self._projection.tier, network=self.network.mode,
             background=self._background.running if self._background is not None else (),
-            places=(self._view.workspace, self.root),
-            causes=self._causes,
+            places=(self._view.workspace, self.root), causes=self._causes,
         )  # fmt: skip
 
     async def new_turn(self) -> None:

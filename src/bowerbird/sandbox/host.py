@@ -19,6 +19,7 @@ from bowerbird.sandbox.branch_sandbox import BACKGROUND_FILE, BranchSandbox
 from bowerbird.sandbox.network.network import BranchNetwork, NetworkRules, rules_of
 from bowerbird.sandbox.network.resolving import Resolver, system_resolver
 from bowerbird.sandbox.probe import Bubblewrap, find_bubblewrap, probe_copy, probe_overlay, write_accounts
+from bowerbird.sandbox.python.engine import installed_version
 from bowerbird.sandbox.remembered import Remembered
 from bowerbird.sandbox.run.caches import BranchCaches, find_caches
 from bowerbird.sandbox.run.profile import HostFacts, host_facts
@@ -384,11 +385,6 @@ class SandboxHost:
 
 
 def _pythons() -> dict[str, str | None]:
-    import importlib.metadata
     import platform
 
-    try:
-        monty: str | None = importlib.metadata.version("pydantic-monty")
-    except importlib.metadata.PackageNotFoundError:
-        monty = None
-    return {"monty": monty, "cpython": platform.python_version()}
+    return {"monty": installed_version(), "cpython": platform.python_version()}

@@ -100,6 +100,15 @@ class SessionPart:
     async def landing(self, session: SessionRow, paths: Sequence[str]) -> None:
         """Hear which changes of a session are about to land; raises LandingRefused to forbid it."""
 
+    async def commit_message(self, session: SessionRow, patch: Callable[[], str]) -> str:
+        """Return a message for the commit of a patch, for a person who gave none; empty = no proposal.
+
+        Args:
+            patch: gives it; it blocks.
+        """
+        del session, patch
+        return ""
+
     async def cancel(self, thread_id: str) -> bool:
         """End what runs for a session beside its turn, because a person cancelled; whether there was any."""
         del thread_id

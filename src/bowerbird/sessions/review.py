@@ -8,8 +8,9 @@ counts in its own transaction (`turn/finish.py`). `sandbox/shell/shell_backend.p
 session.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -18,6 +19,7 @@ from bowerbird.core.events import Notice
 from bowerbird.core.threads import in_thread, to_thread
 from bowerbird.sessions.branches.discard import discard_changes
 from bowerbird.sessions.branches.landing_checks import Finding, LandingChecks
+from bowerbird.sessions.commit_words import message_of
 from bowerbird.sessions.inbox.comments import Remark, comment_text
 from bowerbird.sessions.live.hub import Live, Published
 from bowerbird.sessions.live.landing_watch import Told, watched
@@ -34,7 +36,6 @@ if TYPE_CHECKING:
     from bowerbird.workspace.tree.regions import Take
 
 Commits = Literal["fetch", "fast_forward", "never"]
-LONGEST_SUBJECT = 72
 NO_CHECK = "no check is configured: set landing.check to a shell command, such as pytest -q"
 
 
@@ -60,7 +61,7 @@ class CommitWish:
     """What lands is to be one commit of the user's, too.
 
     Attributes:
-        message: None = proposed from the session's title.
+        message: None = proposed by the small model, or from the session's title.
         branch: the commit is all that happens, on this git branch, which is not checked out; no file lands.
         own_git: the user's own git makes it, with hooks and signature; only where they sit at this machine.
     """
@@ -151,13 +152,7 @@ class Review:
         return await to_thread((await self._sessions.branch(thread_id)).git_story)
 
     async def land(
-        self,
-        thread_id: str,
-        wanted: ToLand,
-        *,
-        actor: str,
-        door: str,
-        told: Told | None = None,
+        self, thread_id: str, wanted: ToLand, *, actor: str, door: str, told: Told | None = None
     ) -> "Landing":
         """Bring changes of a session into its directory, all or nothing; see `Branch.land`.
 
@@ -174,10 +169,9 @@ class Review:
         for part in self._sessions.parts:
             await part.landing(row, [*_below(changed, wanted.paths), *wanted.include])
         if wanted.commit is not None and wanted.commit.branch and wanted.commits:
-            raise InvalidArgument(
-                "either --branch or --commits: on another git branch only files are committed"
-            )
-        making = await self._committing(thread_id, wanted.commit)
+            raise InvalidArgument("either --branch or --commits: on another branch only files are committed")
+        patch = partial(branch.unified, wanted.paths or changed, ignored=False)
+        making = await self._committing(thread_id, wanted.commit, patch)
         chosen = asdict(wanted)
         del chosen["commit"]
         async with watched(self._sessions.live, thread_id, also=told) as heard:
@@ -271,7 +265,9 @@ class Review:
         await self._tell(undone.branch, f"took {landing_id} back as {undone.id}")
         return undone
 
-    async def _committing(self, thread_id: str, wish: CommitWish | None) -> "Committing | None":
+    async def _committing(
+        self, thread_id: str, wish: CommitWish | None, patch: Callable[[], str] = str
+    ) -> "Committing | None":
         from bowerbird.workspace import Committing, CommittingAside  # few landings are commits
 
         if wish is None:
@@ -279,8 +275,7 @@ class Review:
         message = (wish.message or "").strip()
         if not message:
             row = await self._sessions.store.read(lambda c: find_session(c, thread_id))
-            message = " ".join(((row.title if row is not None else None) or "Work of an agent").split())
-            message = message if len(message) <= LONGEST_SUBJECT else message[: LONGEST_SUBJECT - 1] + "…"
+            message = await message_of(self._sessions.parts, row, patch)
         if wish.branch is not None:
             return CommittingAside(message, thread_id, wish.branch, own=wish.own_git)
         return Committing(message, thread_id, own=wish.own_git)

@@ -223,12 +223,15 @@ async def _sandbox(loaded: "Loaded", data_dir: Path) -> list[Check]:
 
 
 async def _python() -> list[Check]:
-    from bowerbird.sandbox.python.engine import available
+    from bowerbird.sandbox.python.engine import available, installed_version
 
     reason = available()
     if reason is None:
         return [Check("python tool", "ok", "interpreter available")]
-    return [Check("python tool", "degraded", reason, "reinstall: pip install --force-reinstall bowerbird")]
+    if installed_version() is None:
+        own = "by the sandbox's Python; one that needs no sandbox (optional): pip install 'bowerbird[python]'"
+        return [Check("python tool", "ok", own)]
+    return [Check("python tool", "degraded", reason, "reinstall: pip install 'bowerbird[python]'")]
 
 
 async def _search() -> list[Check]:
@@ -237,11 +240,7 @@ async def _search() -> list[Check]:
     found = find_ripgrep()
     if found is not None:
         return [Check("search", "ok", found)]
-    return [
-        Check(
-            "search", "degraded", "ripgrep was not found: searches are slower", "pip install ripgrep==14.1.0"
-        )
-    ]
+    return [Check("search", "ok", "by Python; faster with ripgrep (optional): pip install 'bowerbird[fast]'")]
 
 
 async def _model(loaded: "Loaded", *, online: bool) -> list[Check]:

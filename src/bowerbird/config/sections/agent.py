@@ -59,7 +59,10 @@ class AgentSection(Section):
         None, "Model of teammates; unset = the main model.", env=("TEAMMATE_MODEL",)
     )
     compact_model: Text | None = key(
-        None, "Model for summaries and for rewriting memory; unset = the main model.", env=("COMPACT_MODEL",)
+        None,
+        "Model for summaries and for rewriting memory, unset = the main model; "
+        "where it is set, it also writes the messages of commits that have none.",
+        env=("COMPACT_MODEL",),
     )
     thinking_enabled: Flag = key(
         False, "Whether new conversations start with thinking on.", env=("THINKING_ENABLED",)

@@ -4,6 +4,7 @@ Here: tables made from the frames' own classes. Not here: any frame.
 """
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from types import ModuleType
 from typing import Any, Union, cast, get_args
 
@@ -38,8 +39,13 @@ PLAIN_TYPES = frozenset(name for name, kind in SERVER_FRAMES.items() if kind.is_
 """What a client without `v=2` may meet; anything else is for `v=2` only."""
 
 _EVENTS: dict[str, type[Tagged]] = {frame_type(kind): kind for kind in get_args(LiveEvent)}
-_FRAME: Any = Union[tuple(SERVER_FRAMES.values())]  # noqa: UP007 - made of the table
-_decode_frame: Callable[[bytes | str], ServerFrame] = decoder(_FRAME)
+
+
+@cache
+def _decode_frame() -> Callable[[bytes | str], ServerFrame]:
+    """Return what reads any frame; only clients of a server need it, and it takes long to make."""
+    frame: Any = Union[tuple(SERVER_FRAMES.values())]  # noqa: UP007 - made of the table
+    return decoder(frame)
 
 
 class Unknown(ServerFrame, frozen=True):
@@ -65,7 +71,7 @@ def read_frame(text: str | bytes) -> ServerFrame:
         1
     """
     try:
-        return _decode_frame(text)
+        return _decode_frame()(text)
     except msgspec.ValidationError:
         place = decode(text, _Place)
         if place.type in SERVER_FRAMES:

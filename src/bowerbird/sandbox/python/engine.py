@@ -4,8 +4,12 @@ Here: what a turn says of it without running anything; importing this costs next
 a worker (`monty.py`).
 """
 
+import os
+import sys
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -60,13 +64,30 @@ class WorkerGone(Exception):
 @cache
 def available() -> str | None:
     """Return None when Monty can run here, else the reason why not; looked up once."""
+    if installed_version() == ENGINE_VERSION and _has_binary():
+        return None  # as its import would say, which costs every command 10 ms and 3 MB
     try:
         import pydantic_monty
         from pydantic_monty._binary import find_monty_binary
 
         find_monty_binary()
     except (ImportError, OSError) as error:
-        return f"the Python interpreter for tools is not installed: {error}"
+        return f"the Python interpreter for tools is not installed (extra `python`): {error}"
     if pydantic_monty.__version__ != ENGINE_VERSION:
         return f"pydantic-monty is {pydantic_monty.__version__}, Bowerbird needs {ENGINE_VERSION}"
     return None
+
+
+@cache
+def installed_version() -> str | None:
+    """Return the version of `pydantic-monty` by what lies beside it; None where it is not found so."""
+    found = find_spec("pydantic_monty")
+    if found is None or found.origin is None:
+        return None
+    beside = Path(found.origin).parent.parent.glob("pydantic_monty-*.dist-info")
+    return next((place.name.removesuffix(".dist-info").partition("-")[2] for place in beside), None)
+
+
+def _has_binary() -> bool:
+    named = os.environ.get("MONTY_BIN")
+    return Path(named or Path(sys.executable).parent / "monty").is_file()

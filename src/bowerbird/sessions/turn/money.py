@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from sqlalchemy import Connection
 
 from bowerbird.agent.turn import TurnRun
+from bowerbird.core.errors import BowerbirdError
 from bowerbird.core.events import ApprovalAnswer, ApprovalRequest
 from bowerbird.core.usage import Usage
 from bowerbird.models.budget import BudgetRefusal, PriceOf, Reservation, Scope, fit
@@ -56,6 +57,26 @@ def money_scopes(
     return tuple(
         MoneyScope(scope, key, window, limit) for scope, key, window, limit in limits if limit is not None
     )
+
+
+async def require_money(store: Store, settings: SessionSettings, session: SessionRow, *, kind: str) -> None:
+    """Ask for room before a model call that belongs to no turn.
+
+    Args:
+        kind: of the call, as `TurnRow.kind`.
+
+    Raises:
+        BowerbirdError: a limit of the session, its user or the deployment has no room at all.
+    """
+
+    def look(connection: Connection) -> list[str]:
+        turn = TurnRow(turn_id="", thread_id=session.thread_id, n=0, kind=kind)
+        scopes = money_scopes(session, turn, settings, standing=standing_limits(connection))
+        return [s.scope.scope for s in standings(connection, scopes) if s.spent + s.held >= s.limit_usd]
+
+    full = await store.read(look)
+    if full:
+        raise BowerbirdError(f"the budget of the {full[0]} is used up")
 
 
 def add_money(

@@ -27,13 +27,13 @@ from bowerbird.models.protocol import Model, complete
 from bowerbird.sessions.journal.history import load
 from bowerbird.sessions.parts import SessionPart
 from bowerbird.sessions.settings import SessionSettings
-from bowerbird.sessions.turn.money import money_scopes
+from bowerbird.sessions.turn.money import require_money
 from bowerbird.store.rows.memory import (
     MemoryJob,
     MemoryVersion,
     add_job,
     add_memory,
-    add_memory_usage,
+    add_model_usage,
     close_job,
     due_threads,
     has_left_jobs,
@@ -45,9 +45,6 @@ from bowerbird.store.rows.memory import (
 )
 from bowerbird.store.rows.meta import get_meta, set_meta
 from bowerbird.store.rows.sessions import SessionRow, get_session
-from bowerbird.store.rows.turns import TurnRow
-from bowerbird.store.rows.usage import standings
-from bowerbird.store.rows.usage_report import standing_limits
 from bowerbird.store.store import Store
 
 if TYPE_CHECKING:
@@ -228,7 +225,7 @@ class Remembering(SessionPart):
         if not self.rules.wanted(session) or not dialogue:
             await store.write(lambda c: close_job(c, job, "done"), flush=False)
             return False
-        await self._require_money(session)
+        await require_money(store, self._settings, session, kind="memory")
         owner, workspace = scope_of(session)
         present = await store.read(lambda c: newest_memory(c, owner, workspace))
         model = await self.rules.opens(session)
@@ -240,11 +237,11 @@ class Remembering(SessionPart):
             session=session.thread_id,
         )
         end = await complete(model, request)
-        text, used = fitted(end.message.text), end.usage
-        tokens = (used.input_tokens, used.output_tokens, used.cache_read_tokens, used.cache_write_tokens)
+        text = fitted(end.message.text)
 
         def commit(connection: Connection) -> bool:
-            add_memory_usage(connection, job.thread_id, end.model or model.info.name, tokens, used.cost)
+            name = end.model or model.info.name
+            add_model_usage(connection, job.thread_id, "memory", name, end.usage)
             newest = newest_memory(connection, owner, workspace)
             is_first = (newest.id if newest else 0) == (present.id if present else 0)
             # A text that another session's job wrote meanwhile is not lost: this one is made anew from it.
@@ -267,17 +264,3 @@ class Remembering(SessionPart):
         records = await self._store.records(job.thread_id)
         news = [record for record in records if start < record.seq <= job.upto]
         return as_text(load(news, "").history.messages, DIALOGUE_CHARS)
-
-    async def _require_money(self, session: SessionRow) -> None:
-        """Raise when a limit of the session, its user or the deployment has no room at all."""
-
-        def look(connection: Connection) -> list[str]:
-            turn = TurnRow(turn_id="", thread_id=session.thread_id, n=0, kind="memory")
-            standing = standing_limits(connection)
-            scopes = money_scopes(session, turn, self._settings, standing=standing)
-            found = standings(connection, scopes)
-            return [s.scope.scope for s in found if s.spent + s.held >= s.limit_usd]
-
-        full = await self._store.read(look)
-        if full:
-            raise BowerbirdError(f"the budget of the {full[0]} is used up")

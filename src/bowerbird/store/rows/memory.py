@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Text, and_, cast, func, select
 from bowerbird.core.errors import NotFound
 from bowerbird.core.forms import decode
 from bowerbird.core.timestamps import now_iso
+from bowerbird.core.usage import Usage
 from bowerbird.store.rows.turns import OPEN
 from bowerbird.store.sql.statements import insert_row
 from bowerbird.store.sql.tables import inbox, memory_versions, sessions, turns, usage
@@ -188,19 +189,14 @@ def previous_job(connection: Connection, thread_id: str, upto: int) -> int:
     return max((seq for seq in seen if seq < upto), default=0)
 
 
-def add_memory_usage(
-    connection: Connection, thread_id: str, model: str, tokens: tuple[int, int, int, int], cost: float | None
-) -> None:
-    """Write what a rewrite's model call used.
-
-    Args:
-        tokens: input, output, read from and written to the provider's cache.
-    """
+def add_model_usage(connection: Connection, thread_id: str, purpose: str, model: str, used: Usage) -> None:
+    """Write what a model call used that belongs to a session and to none of its turns."""
     names = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+    tokens = {name: getattr(used, name) for name in names}
     connection.execute(
         usage.insert().values(
-            thread_id=thread_id, turn_id=None, agent="main", purpose="memory", model=model, cost=cost,
-            priced=cost is not None, estimated=False, at=now_iso(), **dict(zip(names, tokens, strict=True)),
+            thread_id=thread_id, turn_id=None, agent="main", purpose=purpose, model=model, cost=used.cost,
+            priced=used.cost is not None, estimated=False, at=now_iso(), **tokens,
         )
     )  # fmt: skip
 
