@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-from support.agent_programs import Stage
+from support.agent_programs import Stage, stage
 from support.patience import patience
 from support.trees import write_tree
 
@@ -145,3 +145,14 @@ async def test_an_old_node_is_named(on_stage: Stage, tmp_path: Path, monkeypatch
     assert oldest_node(program) == (22, 1)
     probe = await on_stage.agent(command=str(program)).probe()
     assert probe.status == "unavailable" and "22.1" in probe.detail and "20.3.1" in probe.detail
+
+
+@pytest.mark.parametrize(("tier", "said"), [("none", "sandbox"), ("copy", "needs the network for its model")])
+async def test_a_probe_says_where_no_run_could_begin(tmp_path: Path, tier: str, said: str):
+    """PR-6, PR-20: without a sandbox, or with one that has no way to the vendor, as a run says it."""
+    async with stage(tmp_path, tier) as on_stage:
+        on_stage.program("claude", "print('claude 9.8.7')")
+        probe = await on_stage.agent().probe()
+        answer = await on_stage.agent().execute(AgentRequest("go"))
+    assert probe.status == "unavailable" and said in probe.detail, probe
+    assert probe.detail in (answer.error or ""), answer.error

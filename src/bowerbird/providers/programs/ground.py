@@ -125,15 +125,25 @@ class ProgramGround:
         await to_thread(self._make_programs)
         sandbox = await self.sandboxes.sandbox(branch)
         if needs_way_out and sandbox.tier == "copy":
-            status = await self.sandboxes.status()
-            why = status.reasons.get("overlay") or "it is not chosen (sandbox.tier)"
-            raise AgentUnavailable(
-                f"{agent} needs the network for its model, and the sandbox of this host (tier copy) has none "
-                f"of its own that could lead to the relay; the tier overlay has: {why}"
-            )
+            raise await self._no_way_out(agent)
         if sandbox.warm and not sandbox.busy:
             await sandbox.cool_down()  # so that it shows what was installed since it started
         return sandbox
+
+    async def require(self, agent: str, *, needs_way_out: bool) -> None:
+        """Raise what `sandbox` would raise for any branch here: for a probe, which has none."""
+        status = await self.sandboxes.status()
+        status.require()
+        if needs_way_out and status.tier == "copy":
+            raise await self._no_way_out(agent)
+
+    async def _no_way_out(self, agent: str) -> AgentUnavailable:
+        status = await self.sandboxes.status()
+        why = status.reasons.get("overlay") or "it is not chosen (sandbox.tier)"
+        return AgentUnavailable(
+            f"{agent} needs the network for its model, and the sandbox of this host (tier copy) has none "
+            f"of its own that could lead to the relay; the tier overlay has: {why}"
+        )
 
     def _make_programs(self) -> None:
         (self.data_dir / PROGRAMS).mkdir(mode=0o755, parents=True, exist_ok=True)

@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bowerbird.config.sections.agent import ProviderEntry
-from bowerbird.core.errors import BowerbirdError
+from bowerbird.core.errors import BowerbirdError, SandboxUnavailable
 from bowerbird.core.processes.kept_process import KeptProcess
 from bowerbird.core.threads import to_thread
 from bowerbird.core.timestamps import now_iso
 from bowerbird.providers.catalogue import CatalogueEntry
-from bowerbird.providers.contract.errors import AgentAuthError, AgentError
+from bowerbird.providers.contract.errors import AgentAuthError, AgentError, AgentUnavailable
 from bowerbird.providers.contract.types import AgentProbe, ProbeStatus
 from bowerbird.providers.programs.finding import Programs, find_programs, search_path
 from bowerbird.providers.programs.greeting import greeted
@@ -57,6 +57,7 @@ async def probe_program(
                 status, detail = "unavailable", _unseen(entry, hidden)
             else:
                 auth = auth_of(entry, settings, vendor)
+                await ground.require(entry.name, needs_way_out=auth != "none")
                 how = {"relay": "its key stays outside the sandbox", "home": "it gets copies of login files"}
                 via = "ACP" if found.acp else "headless"
                 detail = f"{words[0]}, {via}; {how.get(auth, 'no key of Bowerbird')}" + (
@@ -66,6 +67,8 @@ async def probe_program(
                     status, detail = await _lived(entry, settings, vendor, found, auth, path, detail)
     except AgentAuthError as error:
         status, detail = "key_missing", str(error)
+    except (AgentUnavailable, SandboxUnavailable) as error:
+        status, detail = "unavailable", str(error)
     except (AgentError, BowerbirdError, OSError) as error:
         status, detail = "unavailable", f"{type(error).__name__}: {error}"
     took_ms = round((time.monotonic() - started) * 1000, 1)
