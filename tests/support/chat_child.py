@@ -21,7 +21,7 @@ if not __package__:
 
 from support.killed_app import application
 
-import bowerbird.app.features.channels as composition
+import bowerbird.channels.make as composition
 from bowerbird.app import Application
 from bowerbird.channels.contract import Deliver, IncomingMessage, SendResult
 from bowerbird.channels.house import Rules

@@ -4,6 +4,7 @@ Here: the commands' steps and their JSON, which is REST's. Not here: the dialogu
 a landing is.
 """
 
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any, cast
@@ -38,6 +39,7 @@ _FIXED = {
     "given_up": "ended, with every file as it is now,",
     "needs_attention": "could not finish",
 }
+_ID = re.compile(r"[0-9a-f]{4,12}")  # a session's, or how one begins
 NOTHING = {"detail": "there is nothing to land: the session changes no such path", "code": "conflict"}
 
 
@@ -175,8 +177,8 @@ def land(
         )  # fmt: skip
         asked = await choose(screen, client, thread_id, wanted, patch=patch, yes=yes)
         if asked is None:
-            # Nothing landed by a person's choice, or by a slip: a word for a session that is not there.
-            if session is not None and len(chosen) > len(paths) and not client.is_path(session):
+            # By a person's choice, or by a slip: the id of a session that is not there.
+            if session is not None and len(chosen) > len(paths) and _ID.fullmatch(session):
                 await check_word(client, thread_id, session)
             return shell.json(NOTHING) if json else DONE
         if check:
