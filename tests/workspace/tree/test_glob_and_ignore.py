@@ -73,7 +73,10 @@ _SEGMENT = st.sampled_from(["a", "b", "ab", "*", "?", "a*", "*b", "*a*", "[ab]",
 def test_a_glob_agrees_with_the_obvious_matcher(segments, names):
     """WS-31"""
     pattern = "/".join(segments)
-    assert compile_glob(pattern).match("/".join(names)) == _obvious(segments, names)
+    glob = compile_glob(pattern)
+    assert glob.match("/".join(names)) == _obvious(segments, names)
+    starts = ["/".join(names[:count]) for count in range(1, len(names) + 1)]
+    assert glob.covers("/".join(names)) == any(map(glob.match, starts))
 
 
 def _obvious(segments: list[str], names: list[str]) -> bool:

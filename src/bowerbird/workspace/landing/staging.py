@@ -12,7 +12,7 @@ get a group or an access list from it (setgid, default ACL) has a place of its o
 import contextlib
 import os
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -76,14 +76,15 @@ class Staging:
         wanted = self._key(above)
         if self._fits_in_git(wanted):
             return _GIT
-        parts = above.split(b"/") if above else []
-        outers = [b"/".join(parts[:count]) for count in range(len(parts))]
-        staying = [outer for outer in [*outers, above] if self._going.isdisjoint(_up(outer))]
-        for outer in staying:
+        same_device = above
+        for outer in _down_to(above):
+            if outer in self._going:
+                break  # with all that is in it
             if _are_alike(self._key(outer), wanted) and self._can_write(outer):
                 return outer
-        same_device = [outer for outer in staying if self._key(outer)[0] == wanted[0]]
-        return same_device[-1] if same_device else above
+            if self._key(outer)[0] == wanted[0]:
+                same_device = outer
+        return same_device
 
     def _fits_in_git(self, wanted: tuple[object, ...]) -> bool:
         """Whether a file from the workspace's git directory is what a new file in a directory would be."""
@@ -212,7 +213,12 @@ def _are_alike(one: tuple[object, ...], other: tuple[object, ...]) -> bool:
     return len(mounts) < 2 and (one[0], *one[2:]) == (other[0], *other[2:])
 
 
-def _up(path: bytes) -> list[bytes]:
-    """A directory and all above it."""
-    parts = path.split(b"/") if path else []
-    return [b"/".join(parts[:count]) for count in range(1, len(parts) + 1)]
+def _down_to(path: bytes) -> Iterator[bytes]:
+    """The workspace's top, and each directory on the way down to one, that one too."""
+    yield b""
+    end = path.find(b"/")
+    while end >= 0:
+        yield path[:end]
+        end = path.find(b"/", end + 1)
+    if path:
+        yield path

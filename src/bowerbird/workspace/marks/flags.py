@@ -208,10 +208,7 @@ def _anywhere(globs: tuple[str, ...]) -> Callable[[str], bool]:
         patterns.append(compile_glob(text if anchored else "**/" + text))
 
     def test(path: str) -> bool:
-        parts = path.casefold().strip("/").split("/")
-        if not names.isdisjoint(parts):
-            return True
-        starts = ["/".join(parts[:count]) for count in range(1, len(parts) + 1)] if patterns else []
-        return any(pattern.match(start) for pattern in patterns for start in starts)
+        whole = path.casefold().strip("/")
+        return not names.isdisjoint(whole.split("/")) or any(pattern.covers(whole) for pattern in patterns)
 
     return test

@@ -45,6 +45,19 @@ class Glob:
         return self._regex(path) is not None
 
     @cached_property
+    def _whole(self) -> Callable[[str], re.Match[str] | None]:
+        bodies = "|".join(segments_regex(segments) for segments in self.alternatives)
+        return re.compile(f"/?(?:{bodies})(?:/.*)?", re.DOTALL).fullmatch
+
+    def covers(self, path: str) -> bool:
+        """Tell whether `path` fits, or a directory on the way to it does.
+
+        >>> compile_glob("**/build").covers("/a/build/b.py")
+        True
+        """
+        return self._whole(path) is not None
+
+    @cached_property
     def name_test(self) -> Callable[[str], bool] | None:
         """A test of the last name alone, where that decides (`**/*.py`); else None."""
         if not all((len(s) == 2 and s[0] == "**") or s == ("**",) for s in self.alternatives):
