@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from bowerbird.core.errors import BowerbirdError
 from bowerbird.core.messages import user_text
 from bowerbird.core.requests import ModelRequest
-from bowerbird.core.threads import to_thread
+from bowerbird.core.threads import ThreadDefect, to_thread
 from bowerbird.models.protocol import Model, complete
 from bowerbird.sessions.parts import SessionPart
 from bowerbird.sessions.turn.money import require_money
@@ -103,7 +103,7 @@ class CommitWords(SessionPart):
             text = await to_thread(patch)
             async with asyncio.timeout(LONGEST_S):
                 return await self._asked(model, session, text)
-        except (BowerbirdError, TimeoutError) as error:
+        except (BowerbirdError, OSError, ThreadDefect) as error:  # a timeout is an OSError
             _log.warning("the title is the commit's message: %s", error or "the model is too slow")
             return ""
 

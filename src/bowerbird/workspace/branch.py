@@ -8,7 +8,6 @@ merge), `history/history.py`, `landing/landing.py`, `export.py`.
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bowerbird.core.errors import InvalidArgument
 from bowerbird.workspace.compare.results import MergeResult
@@ -26,9 +25,6 @@ from bowerbird.workspace.shared import Shared
 from bowerbird.workspace.tree import presence
 from bowerbird.workspace.tree.paths import PathInput, shown
 from bowerbird.workspace.tree.real_directory import Beneath
-
-if TYPE_CHECKING:
-    pass
 
 STEP_MARK = "step:"
 

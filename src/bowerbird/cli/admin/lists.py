@@ -3,16 +3,11 @@
 Here: printing the lists. Not here: which of them there are.
 """
 
-from typing import TYPE_CHECKING
-
 from bowerbird.cli.client.opening import with_client
 from bowerbird.cli.client.protocol import Client
 from bowerbird.cli.terminal.exits import DONE
 from bowerbird.cli.terminal.shell import Shell, directory_of
 from bowerbird.cli.terminal.text import one_line, table
-
-if TYPE_CHECKING:
-    pass
 
 
 def tools(shell: Shell, *, json: bool) -> int:

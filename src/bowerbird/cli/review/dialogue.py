@@ -30,6 +30,7 @@ _WHOLE = {
 }  # fmt: skip
 
 Outcome = Row | LandingRefused | None
+MOST_REFUSED = 50  # named one by one
 """The record of what landed, the refusal, or nothing: then nothing was chosen."""
 
 
@@ -273,8 +274,10 @@ def code_of(outcome: Outcome) -> int:
 def _say_refused(screen: Screen, refused: Sequence[Mapping[str, str]]) -> None:
     from bowerbird.workspace.landing.landing import meaning  # a command over --server needs it here only
 
-    for row in refused:
+    for row in refused[:MOST_REFUSED]:
         screen.warn(f"  {harmless_path(row['path'].lstrip('/'))}: {meaning(row['reason'])}")
+    if len(refused) > MOST_REFUSED:
+        screen.warn(f"  … and {len(refused) - MOST_REFUSED} more; --json has them all")
 
 
 # ---------------------------------------------------------------- undo, discard

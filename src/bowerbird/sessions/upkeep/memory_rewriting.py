@@ -12,7 +12,6 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
@@ -46,9 +45,6 @@ from bowerbird.store.rows.memory import (
 from bowerbird.store.rows.meta import get_meta, set_meta
 from bowerbird.store.rows.sessions import SessionRow, get_session
 from bowerbird.store.store import Store
-
-if TYPE_CHECKING:
-    pass
 
 LOOK_EVERY_S = 15.0
 LEFT_S = 300.0  # a job that is older was left by a process that died

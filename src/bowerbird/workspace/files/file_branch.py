@@ -30,8 +30,6 @@ from bowerbird.workspace.tree.stack import Stack
 if TYPE_CHECKING:
     from bowerbird.workspace.find.browsing import OpenFile
 
-    pass
-
 _T = TypeVar("_T")
 
 
