@@ -70,6 +70,13 @@ DRILLS: dict[str, tuple[str, ...]] = {
     "web_reviews": (),
     "mcp_conformance": (),
     "as_nobody": (),
+    "assistant_day": (),
+    "assistant_fuzz": (),
+    "assistant_kills": (),
+    "assistant_thousands": (),
+    "chat_load": (),
+    "chat_servers": (),
+    "schedules": ("--seconds", "600"),
 }
 
 
