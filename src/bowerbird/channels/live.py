@@ -17,7 +17,9 @@ from bowerbird.core.tasks import Tasks
 from bowerbird.sessions.live.hub import Published, TurnMark
 from bowerbird.sessions.service import SessionService
 from bowerbird.store.channels.updates import note_sent, sent_parts
+from bowerbird.store.rows.outbox import owes
 
+BEHIND_LOOKS, BEHIND_S = 8, 0.25  # whether the answer before is delivered
 SETTLES_S = 10.0  # what is being shown has so long to end before the final answer comes all the same
 
 _log = logging.getLogger(__name__)
@@ -110,6 +112,8 @@ class LiveAnswers:
             if row is None or row.channel != name or row.chat_id is None or row.kind != "chat":
                 return
             known = await store.read(lambda c: sent_parts(c, name, live_key(turn_id)))
+            if not known and await self._is_behind(thread_id):
+                return  # its message would stand above an earlier answer, which is still owed
             shown = channel.live_answer(
                 row.chat_id, keep, rules.hide, interval_s=rules.interval_s, show_tools=rules.show_tools,
                 message_id=known.get(0),
@@ -119,6 +123,14 @@ class LiveAnswers:
                     await shown.show(events)
                 except BowerbirdError as error:  # the final answer comes all the same
                     _log.info("%s: a turn is not shown as it runs: %s", name, error)
+
+    async def _is_behind(self, thread_id: str) -> bool:
+        """Whether an earlier answer is still on its way after a moment: it may be refused for a while."""
+        for _ in range(BEHIND_LOOKS):
+            if not await self._sessions.store.read(lambda c: owes(c, thread_id, self._channel.name)):
+                return False
+            await asyncio.sleep(BEHIND_S)
+        return True
 
 
 async def _events_of(viewer: AsyncIterator[Published], turn_id: str) -> AsyncGenerator[object]:

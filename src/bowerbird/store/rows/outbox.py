@@ -65,6 +65,13 @@ def heads(connection: Connection, doors: Collection[str]) -> list[OutboxRow]:
     return [OutboxRow(**row) for row in rows]
 
 
+def owes(connection: Connection, thread_id: str, door: str) -> bool:
+    """Whether something of a session is still to be delivered at a door."""
+    its = and_(outbox.c.thread_id == thread_id, outbox.c.door == door)
+    found = select(outbox.c.id).where(its, outbox.c.state.in_(OPEN)).limit(1)
+    return connection.execute(found).first() is not None
+
+
 def claim(connection: Connection, row_id: str, holder: str, now: str, until: str) -> OutboxRow | None:
     """Take a row to send it; None when another process has it, or it is no longer open."""
     is_free = or_(outbox.c.state == "pending", outbox.c.next_at <= now)
