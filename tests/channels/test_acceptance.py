@@ -57,6 +57,21 @@ async def test_refusals_and_a_restart_leave_one_answer_in_the_place_of_its_begin
     assert shown == ["The first answer.", "The second answer."]
 
 
+async def test_an_answer_that_fails_for_a_while_stands_above_the_next(
+    assistant: Assistant, bot: FakeTelegram, fake: FakeModels
+) -> None:
+    """AS-19: the next one is not shown as it is written before the one that is owed."""
+    for _ in range(2):  # as it is written, and when it is whole
+        bot.script("sendMessage", 500, "Internal Server Error")
+    fake.script({"text": "first"}, {"text": "second " * 40, "deltas": 40, "gap_s": 0.1})
+    await bot.say("one")
+    await bot.say("two")
+    await assistant.until_said("first")
+    await bot.until(lambda: any(str(m["source"]).count("second") == 40 for m in bot.messages.values()))
+    shown = [str(known["source"])[:5] for _, known in sorted(bot.messages.items())]
+    assert shown == ["first", "secon"]
+
+
 async def test_what_was_edited_and_landed_is_in_the_next_request_and_what_is_broken_is_not(
     assistant: Assistant, bot: FakeTelegram, fake: FakeModels
 ) -> None:

@@ -112,7 +112,7 @@ class LiveAnswers:
             if row is None or row.channel != name or row.chat_id is None or row.kind != "chat":
                 return
             known = await store.read(lambda c: sent_parts(c, name, live_key(turn_id)))
-            if not known and await self._is_behind(thread_id):
+            if not known and await self._is_behind(row.chat_id, turn_id):
                 return  # its message would stand above an earlier answer, which is still owed
             shown = channel.live_answer(
                 row.chat_id, keep, rules.hide, interval_s=rules.interval_s, show_tools=rules.show_tools,
@@ -124,10 +124,10 @@ class LiveAnswers:
                 except BowerbirdError as error:  # the final answer comes all the same
                     _log.info("%s: a turn is not shown as it runs: %s", name, error)
 
-    async def _is_behind(self, thread_id: str) -> bool:
+    async def _is_behind(self, address: str, turn_id: str) -> bool:
         """Whether an earlier answer is still on its way after a moment: it may be refused for a while."""
         for _ in range(BEHIND_LOOKS):
-            if not await self._sessions.store.read(lambda c: owes(c, thread_id, self._channel.name)):
+            if not await self._sessions.store.read(lambda c: owes(c, self._channel.name, address, turn_id)):
                 return False
             await asyncio.sleep(BEHIND_S)
         return True

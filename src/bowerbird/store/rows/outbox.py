@@ -65,11 +65,11 @@ def heads(connection: Connection, doors: Collection[str]) -> list[OutboxRow]:
     return [OutboxRow(**row) for row in rows]
 
 
-def owes(connection: Connection, thread_id: str, door: str) -> bool:
-    """Whether something of a session is still to be delivered at a door."""
-    its = and_(outbox.c.thread_id == thread_id, outbox.c.door == door)
-    found = select(outbox.c.id).where(its, outbox.c.state.in_(OPEN)).limit(1)
-    return connection.execute(found).first() is not None
+def owes(connection: Connection, door: str, address: str, besides: str) -> bool:
+    """Whether an address of a door still waits for something that is not of the turn `besides`."""
+    its = and_(outbox.c.door == door, outbox.c.address == address, outbox.c.state.in_(OPEN))
+    others = or_(outbox.c.turn_id.is_(None), outbox.c.turn_id != besides)
+    return connection.execute(select(outbox.c.id).where(its, others).limit(1)).first() is not None
 
 
 def claim(connection: Connection, row_id: str, holder: str, now: str, until: str) -> OutboxRow | None:

@@ -33,8 +33,7 @@ class Glob:
 
     @cached_property
     def _regex(self) -> Callable[[str], re.Match[str] | None]:
-        bodies = "|".join(segments_regex(segments) for segments in self.alternatives)
-        return re.compile(f"/?(?:{bodies})", re.DOTALL).fullmatch
+        return self._compiled("")
 
     def match(self, path: str) -> bool:
         """Tell whether `path` (with or without leading slash) fits.
@@ -46,8 +45,11 @@ class Glob:
 
     @cached_property
     def _whole(self) -> Callable[[str], re.Match[str] | None]:
+        return self._compiled("(?:/.*)?")
+
+    def _compiled(self, rest: str) -> Callable[[str], re.Match[str] | None]:
         bodies = "|".join(segments_regex(segments) for segments in self.alternatives)
-        return re.compile(f"/?(?:{bodies})(?:/.*)?", re.DOTALL).fullmatch
+        return re.compile(f"/?(?:{bodies}){rest}", re.DOTALL).fullmatch
 
     def covers(self, path: str) -> bool:
         """Tell whether `path` fits, or a directory on the way to it does.
