@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from bowerbird.sessions.provider_agents.part import Closes, ProviderAgents, thread_memory
 
 if TYPE_CHECKING:
-    from bowerbird.app.parts import Ground
+    from bowerbird.app.ground import Ground
     from bowerbird.config.sections.agent import ProviderEntry
     from bowerbird.providers.catalogue import CatalogueEntry
     from bowerbird.providers.contract.agent import ProviderAgent
