@@ -239,10 +239,14 @@ class Drill:
         landed = Counter(path.name for path in self.assistant.workspace.iterdir())
         pressed = {said.split()[1] for said in self.said.values() if said.startswith("write")}
         wrong += [f"{number}.txt is not landed" for number in pressed if f"{number}.txt" not in landed]
-        landings = list((self.assistant.place / "data").rglob("landings/*/"))
-        if len(landings) != len(pressed):
-            wrong.append(f"{len(landings)} landings of {len(pressed)} presses")
+        if (landings := self._landings()) != len(pressed):
+            wrong.append(f"{landings} landings of {len(pressed)} presses")
         return outcome
+
+    def _landings(self) -> int:
+        branches = self.assistant.place / "data" / "branches"
+        kept = [branch / "landings" for branch in branches.iterdir() if not branch.name.startswith(".")]
+        return sum(one.is_dir() for place in kept if place.is_dir() for one in place.iterdir())
 
     def _count(self, query: str) -> int:
         return int(self._rows(query)[0][0])
