@@ -11,11 +11,25 @@ from bowerbird.sessions.provider_agents.part import Closes, ProviderAgents, thre
 
 if TYPE_CHECKING:
     from bowerbird.app.parts import Ground
-    from bowerbird.config.sections.agent import ProviderEntry
+    from bowerbird.config import Settings
+    from bowerbird.config.sections.agent import ProviderEntry, ProvidersSection
     from bowerbird.providers.catalogue import CatalogueEntry
     from bowerbird.providers.contract.agent import ProviderAgent
     from bowerbird.providers.registry import Registry
     from bowerbird.sessions.service import SessionService
+
+
+def with_main_model(settings: "Settings") -> "ProvidersSection":
+    """Return what settings say of providers, with key and host of the main model as its provider's.
+
+    Both as the model has them: an agent that shares them asks the same host with the same key, and no other.
+    """
+    main = settings.provider
+    given = {name: value for name in ("api_key", "base_url") if (value := getattr(main, name)) is not None}
+    if not given:
+        return settings.providers
+    entry = settings.providers.get(main.name).model_copy(update=given)
+    return settings.providers.model_copy(update={main.name: entry})
 
 
 def provider_agents(ground: "Ground", service: "SessionService") -> ProviderAgents:
@@ -43,7 +57,7 @@ def provider_agents(ground: "Ground", service: "SessionService") -> ProviderAgen
 
         of_api = api_maker(lambda: ground.maker.pool.settings)
         registry = Registry(
-            lambda: ground.maker.settings.providers,
+            lambda: with_main_model(ground.maker.settings),
             {"api": of_api, "local": of_api, "cli": of_programs},
             ProviderSessions(ground.store),
             places,

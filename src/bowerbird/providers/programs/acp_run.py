@@ -18,7 +18,7 @@ from bowerbird.providers.programs.launching import acp_launch
 from bowerbird.providers.programs.outcome import Outcome, Stopped
 from bowerbird.providers.programs.program import LINE_BYTES, Ended, Program
 from bowerbird.providers.programs.readers.lines import object_of, sub
-from bowerbird.providers.programs.transports import READS_ONLY, Fallback
+from bowerbird.providers.programs.transports import Fallback
 
 if TYPE_CHECKING:
     from bowerbird.providers.programs.transports import Attempt
@@ -47,7 +47,7 @@ async def run_acp(attempt: "Attempt", program: tuple[str, ...]) -> tuple[Outcome
     assert running.stdin is not None
     feed = asyncio.StreamReader(limit=2 * LINE_BYTES)
     pump = asyncio.create_task(_pump(running, feed), name="acp output")
-    client = BranchClient(attempt, allow=attempt.permission_mode not in READS_ONLY)
+    client = BranchClient(attempt, allow=attempt.may_change)
     connection: Any = ClientSideConnection(client, running.stdin, feed)
     asked = False
     outcome, failed = Outcome(), ""
@@ -99,14 +99,24 @@ async def _session(attempt: "Attempt", connection: Any, hello: schema.Initialize
     can = hello.agent_capabilities
     if earlier is not None and can is not None:
         if can.session_capabilities is not None and can.session_capabilities.resume is not None:
-            await connection.resume_session(cwd=cwd, session_id=earlier, mcp_servers=[])
+            again = await connection.resume_session(cwd=cwd, session_id=earlier, mcp_servers=[])
+            await _choose_mode(attempt, connection, earlier, again)
             return earlier
         if can.load_session:
-            await connection.load_session(cwd=cwd, session_id=earlier, mcp_servers=[])
+            again = await connection.load_session(cwd=cwd, session_id=earlier, mcp_servers=[])
+            await _choose_mode(attempt, connection, earlier, again)
             return earlier
     made = await connection.new_session(cwd=cwd, mcp_servers=[])
     await _choose_model(attempt, connection, made)
+    await _choose_mode(attempt, connection, str(made.session_id), made)
     return str(made.session_id)
+
+
+async def _choose_mode(attempt: "Attempt", connection: Any, session: str, opened: Any) -> None:
+    """Set the vendor's own permission mode where settings name one that the program offers."""
+    wanted, modes = attempt.values.get("permission_mode"), getattr(opened, "modes", None)
+    if wanted is not None and modes is not None and wanted in {str(m.id) for m in modes.available_modes}:
+        await connection.set_session_mode(session_id=session, mode_id=wanted)
 
 
 async def _choose_model(attempt: "Attempt", connection: Any, made: schema.NewSessionResponse) -> None:

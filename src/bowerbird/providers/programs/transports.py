@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 
 HANDSHAKE_S, PATIENT_S = 10.0, 60.0
 """Longest handshake over ACP: where headless takes its place then, and where nothing does."""
-READS_ONLY = ("plan", "read_only", "read-only", "deny")
-"""Values of `permission_mode` under which a program may look, and change nothing."""
+NOT_THE_VENDORS = ("read_only", "read-only", "deny")
+"""Values of `permission_mode` that are ours: the vendor's default, and nothing else is permitted."""
+READS_ONLY = ("plan", *NOT_THE_VENDORS)
+"""Values of `permission_mode` under which what a program asks to change over ACP is refused."""
 
 
 class Fallback(Exception):
@@ -35,7 +37,7 @@ class Fallback(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What a transport needs to run one prompt."""
+    """What a transport needs to run one prompt; `may_change`: what it asks over ACP is permitted."""
 
     entry: CatalogueEntry
     vendor: Vendor
@@ -48,7 +50,7 @@ class Attempt:
     relay: "Relay | None"
     doors: tuple["Door", ...]
     emit: Callable[[AgentEvent], None]
-    permission_mode: str | None = None
+    may_change: bool = True
     handshake_s: float = HANDSHAKE_S
 
 
