@@ -70,8 +70,6 @@ def test_a_run_without_review_lands_only_where_settings_allow_it(agents: Desk) -
     """PR-21, law 2: said each time; the vendor's own caution is kept; on record, and undone."""
     asked = ("agents", "run", "claude_code", "words", "--no-branch")
     agents.environment["BOWERBIRD_PROVIDERS__ALLOW_DIRECT"] = "true"
-    code, _, said = agents.run(*asked, "--fork", "0123456789ab")
-    assert code != 0 and "on a fork is reviewed" in said
     code, _, said = agents.run(*asked)
     assert code == 0 and "works without review" in said and "landed without review" in said
     assert "stayed on the branch: .github/workflows/ci.yml (flagged: ci)" in said
@@ -79,6 +77,8 @@ def test_a_run_without_review_lands_only_where_settings_allow_it(agents: Desk) -
     assert "acceptEdits" not in (agents.project / "words.txt").read_text()
     (run,) = rows(agents, "agents", "runs")
     assert run["landed"]["landing"] in said and run["landed"]["paths"][0] == "a.txt"
+    code, _, forked = agents.run(*asked, "--fork", run["conversation_id"])
+    assert code != 0 and "on a fork is reviewed" in forked
     code, _, said = agents.run(*asked, "--session", run["session_id"])
     assert code == 1 and "nobody has reviewed" in said, "what stayed must not land with the next run"
     agents.ok("undo", run["landed"]["landing"])
@@ -94,7 +94,7 @@ def test_a_session_with_an_agent_names_the_branch_of_its_changes(agents: Desk) -
     assert code == 1 and failed in said
     code, _, said = agents.run("diff", failed)
     assert code != 0 and f"agents memory {failed}" in said
-    assert "not found" in agents.run("diff", "sess_000000000000000000000000")[2]
+    assert agents.run("diff", "sess_000000000000000000000000")[0] != 0
 
 
 def test_a_failure_has_its_exit_code_and_no_piece_of_the_key(agents: Desk) -> None:

@@ -5,8 +5,10 @@ Here: that binding. Not here: any agent (`providers/`), what doors and turns get
 """
 
 from collections.abc import Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING
 
+from bowerbird.core.threads import to_thread
 from bowerbird.sessions.provider_agents.part import Closes, ProviderAgents, thread_memory
 
 if TYPE_CHECKING:
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from bowerbird.config.sections.agent import ProviderEntry, ProvidersSection
     from bowerbird.providers.catalogue import CatalogueEntry
     from bowerbird.providers.contract.agent import ProviderAgent
+    from bowerbird.providers.programs.ground import LentTools
     from bowerbird.providers.registry import Registry
     from bowerbird.sessions.service import SessionService
 
@@ -50,7 +53,15 @@ def provider_agents(ground: "Ground", service: "SessionService") -> ProviderAgen
         places = BranchPlaces(
             ground.store, ground.branches, service, lambda: ground.maker.settings.agent.workspace
         )
-        programs = ProgramGround(ground.data_dir, ground.sandboxes, places.branch_of)
+
+        async def lender(names: Sequence[str], agent: str, *, may_change: bool) -> "LentTools":
+            from bowerbird.app.features.mcp import SessionMcp
+
+            lending = await to_thread(import_module, "bowerbird.protocols.mcp_client.lending")
+            shared = service.part(SessionMcp).servers.shared
+            return await lending.lend(shared, names, agent, may_change=may_change)
+
+        programs = ProgramGround(ground.data_dir, ground.sandboxes, places.branch_of, lender=lender)
 
         def of_programs(entry: "CatalogueEntry", settings: "ProviderEntry") -> "ProviderAgent":
             return program_agent(entry, settings, programs)

@@ -31,6 +31,7 @@ from bowerbird.providers.programs.finding import Programs, chosen_transport, fin
 from bowerbird.providers.programs.ground import ProgramGround
 from bowerbird.providers.programs.launching import base_environment
 from bowerbird.providers.programs.leftovers import RUN_VARIABLE
+from bowerbird.providers.programs.lending import lent_tools
 from bowerbird.providers.programs.outcome import Outcome, failure, shown_text, with_counted
 from bowerbird.providers.programs.program import IDLE_S, STDOUT_BYTES, Ended, RunLimits
 from bowerbird.providers.programs.relay.relay import Budget, PriceOf, Relay, Upstream
@@ -140,7 +141,7 @@ async def _on_branch(run: _Run, branch: "Branch") -> None:
 async def _in_home(run: _Run, branch: "Branch", sandbox: "BranchSandbox", home: str, name: str) -> None:
     async with AsyncExitStack() as stack:
         relay = _relay(run) if run.auth == "relay" else None
-        ports = stack.enter_context(run.ground.ports(branch.id, 1))
+        ports = stack.enter_context(run.ground.ports(branch.id, 2))
         doors: list[Door] = []
         if relay is not None:
             stack.push_async_callback(relay.close)
@@ -153,12 +154,19 @@ async def _in_home(run: _Run, branch: "Branch", sandbox: "BranchSandbox", home: 
             stack.push_async_callback(close)
             doors.append(door)
             proxy = f"http://127.0.0.1:{ports[0]}"
+        lent, addresses = await stack.enter_async_context(
+            lent_tools(
+                run.ground, run.settings, run.entry.name, run.progress.metadata, ports[1],
+                tier=sandbox.tier, acp=_over_acp(run), may_change=run.may_change,
+            )
+        )  # fmt: skip
+        doors += lent
         env = _environment(run, sandbox, home, name, proxy)
         for goes_on in (True, False) if run.goes_on else (False,):
             values = _values(run, sandbox, home, relay, ports[0], goes_on=goes_on)
             attempt = Attempt(
                 run.entry, run.vendor, sandbox, branch, values, env, _prompt(run, goes_on=goes_on),
-                _limits(run), relay, tuple(doors), run.progress.emit, run.may_change,
+                _limits(run), relay, tuple(doors), run.progress.emit, run.may_change, addresses,
             )  # fmt: skip
             outcome, ended = await _attempted(run, attempt)
             _conclude(run, outcome, ended, relay, values)
@@ -174,10 +182,16 @@ def _prompt(run: _Run, *, goes_on: bool) -> str:
     return history_text(run.request)
 
 
+def _over_acp(run: _Run) -> bool:
+    """Whether ACP is tried first: settings and programs allow it, and it did not fail lately."""
+    chosen = chosen_transport(run.entry, run.settings, run.found)
+    return chosen == "acp" and run.found.acp is not None and not run.ground.acp_failed(run.entry.name)
+
+
 async def _attempted(run: _Run, attempt: Attempt) -> tuple[Outcome, Ended]:
     """Run over the transport that settings and programs allow; a handshake that fails falls back once."""
-    transport = chosen_transport(run.entry, run.settings, run.found)
-    if transport == "acp" and run.found.acp is not None and not run.ground.acp_failed(run.entry.name):
+    if _over_acp(run):
+        assert run.found.acp is not None, "asked before"
         try:
             run.progress.metadata["transport"] = "acp"
             alone = run.settings.transport == "acp" or run.found.headless is None

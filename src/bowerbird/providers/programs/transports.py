@@ -6,7 +6,7 @@ Here: what both need, the headless way with its retries, and the door to the oth
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from bowerbird.providers.catalogue import CatalogueEntry
@@ -36,8 +36,20 @@ class Fallback(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class McpAddress:
+    """Where a program finds the tools of an MCP server that it is lent, inside its sandbox."""
+
+    name: str
+    url: str
+    token: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Attempt:
-    """What a transport needs to run one prompt; `may_change`: what it asks over ACP is permitted."""
+    """What a transport needs to run one prompt; `may_change`: what it asks over ACP is permitted.
+
+    `mcp_servers`: what it is lent, over ACP.
+    """
 
     entry: CatalogueEntry
     vendor: Vendor
@@ -51,6 +63,7 @@ class Attempt:
     doors: tuple["Door", ...]
     emit: Callable[[AgentEvent], None]
     may_change: bool = True
+    mcp_servers: tuple[McpAddress, ...] = ()
     handshake_s: float = HANDSHAKE_S
 
 
