@@ -302,7 +302,8 @@ class Registry:
             # Shielded: a landing is whole, whoever leaves meanwhile.
             landed = await asyncio.shield(self._places.land(thread_id, owner))
         except (BowerbirdError, OSError) as error:
-            landed = {"landing": None, "paths": [], "stayed": [], "why": str(error)}
+            nothing: dict[str, Any] = {"landing": None, "paths": [], "stayed": []}
+            landed = {**nothing, "why": str(error)}
         return msgspec.structs.replace(response, metadata={**response.metadata, "landed": landed})
 
     # ------------------------------------------------------------ agents and probes
