@@ -1,5 +1,6 @@
 /** Numbers and times in words, by the browser's locale (UI-39). Pure but for the clock. */
 
+import type { UsageRow } from "../api/types.ts";
 import { t } from "../text.ts";
 
 const number = new Intl.NumberFormat();
@@ -20,6 +21,13 @@ export function dollars(value: number | null | undefined): string {
   if (value === null || value === undefined) return t.unpriced;
   if (value === 0) return "$0";
   return value < 0.1 ? `$${value.toFixed(4).replace(/0$/, "")}` : `$${value.toFixed(2)}`;
+}
+
+/** What a row's calls cost, as far as they have a price. */
+export function costOf(row: Pick<UsageRow, "cost" | "known_cost" | "unpriced_calls" | "calls">): string {
+  const unpriced = row.unpriced_calls ?? 0;
+  if (row.cost !== null || unpriced === row.calls) return dollars(row.cost);
+  return t.partlyPriced(dollars(row.known_cost ?? 0), unpriced);
 }
 
 /** 0.004 → "<1 %". */
