@@ -222,7 +222,7 @@ VENDORS: Mapping[str, Vendor] = {
         CopilotLines,
         fresh=_COPILOT,
         resume=(*_COPILOT, "--resume", "{session}"),
-        free=("--allow-all-tools",),
+        free=("--allow-all-tools", "--allow-all-paths"),
         prompt="argument",
         env={
             "COPILOT_OFFLINE": "true", "COPILOT_PROVIDER_BASE_URL": "{url}",
