@@ -12,7 +12,7 @@ from bowerbird.core.threads import to_thread
 from bowerbird.sessions.provider_agents.part import Closes, ProviderAgents, thread_memory
 
 if TYPE_CHECKING:
-    from bowerbird.app.parts import Ground
+    from bowerbird.app.ground import Ground
     from bowerbird.config import Settings
     from bowerbird.config.sections.agent import ProviderEntry, ProvidersSection
     from bowerbird.providers.catalogue import CatalogueEntry
