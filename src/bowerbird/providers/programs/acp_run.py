@@ -57,6 +57,7 @@ async def run_acp(attempt: "Attempt", program: tuple[str, ...]) -> tuple[Outcome
     connection: Any = ClientSideConnection(client, running.stdin, feed)
     asked = False
     outcome, failed, gone = Outcome(), "", False
+    session: str | None = None
     try:
         try:
             session = await _begun(attempt, connection)
@@ -66,7 +67,7 @@ async def run_acp(attempt: "Attempt", program: tuple[str, ...]) -> tuple[Outcome
             outcome = _outcome(answer, client, session)
         except (RequestError, ValidationError, ConnectionError, TimeoutError, ValueError) as error:
             failed, gone = _said(error), isinstance(error, _SessionGone)
-            outcome = Outcome(text="".join(client.texts), error=failed)
+            outcome = Outcome(text="".join(client.texts), error=failed, session=session)
     finally:
         await _left(running, connection, client, pump)
         ended = await running.finish()
