@@ -128,7 +128,8 @@ async def _session(attempt: "Attempt", connection: Any, hello: schema.Initialize
 
 def _lent(attempt: "Attempt", can: schema.AgentCapabilities | None) -> list[schema.HttpMcpServer]:
     """Return the MCP servers that the program is given, where it can reach one over HTTP (PR-25)."""
-    reaches = can is not None and can.mcp_capabilities is not None and bool(can.mcp_capabilities.http)
+    says_so = can is not None and can.mcp_capabilities is not None and bool(can.mcp_capabilities.http)
+    reaches = says_so or attempt.vendor.takes_http
     if attempt.mcp_servers and not reaches:
         attempt.emit(AgentEvent("tool", "MCP servers are left out: this program reaches none over HTTP"))
     return [
