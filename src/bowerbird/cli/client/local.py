@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bowerbird.cli.client.agent_sessions import AGENT_SESSION, branch_of_agent
 from bowerbird.cli.client.local_rest import LocalRest
 from bowerbird.cli.client.protocol import Fix, News, Preferences, Row
 from bowerbird.cli.terminal.exits import USAGE, CliExit
@@ -59,6 +60,8 @@ class LocalClient(LocalRest):
 
     async def find(self, given: str | None) -> str:
         """See `Client`."""
+        if given and given.startswith(AGENT_SESSION):
+            return branch_of_agent(given, await self.agent_conversation(given))
         if given:
             return (await self._sessions.get(given)).thread_id
         found = await self._sessions.list(workspace=self.where, limit=1)

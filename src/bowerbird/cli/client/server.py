@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import to_builtins
 
+from bowerbird.cli.client.agent_sessions import AGENT_SESSION, branch_of_agent
 from bowerbird.cli.client.protocol import Contest, Fix, News, Preferences, Row
 from bowerbird.cli.client.server_rest import ServerRest
 from bowerbird.cli.terminal.exits import USAGE, CliExit, Refused
@@ -63,6 +64,8 @@ class ServerClient(ServerRest):
 
     async def find(self, given: str | None) -> str:
         """See `Client`."""
+        if given and given.startswith(AGENT_SESSION):
+            return branch_of_agent(given, await self.agent_conversation(given))
         rows = await self.sessions(every=True)
         if not given:
             if not rows:
