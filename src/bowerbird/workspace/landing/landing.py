@@ -44,6 +44,7 @@ from bowerbird.workspace.landing.plan import (
 from bowerbird.workspace.landing.progress import UNSEEN, Meter, Told
 from bowerbird.workspace.landing.record import LandingEntry, LandingFolder, LandingRecord, Refused, Step
 from bowerbird.workspace.landing.refusals import file_refusal, refusal
+from bowerbird.workspace.landing.unseen import unseen_note
 from bowerbird.workspace.marks.flags import FlagRules
 from bowerbird.workspace.marks.surroundings import around_changes
 from bowerbird.workspace.tree import presence
@@ -194,6 +195,7 @@ def land(ground: LandingContext, root: Path, request: LandRequest) -> tuple[Land
             settle = settler(ground.stack, folder, landed, tree, meter)
             record = applier.run(record, steps, with_history(settle, folder, ground.stack, root))
             add_note(folder.path, refresh_index(root, [step.path for step in steps]))
+            add_note(folder.path, unseen_note(ground.stack, tree, [e.path for e in landing]))
             add_note(folder.path, split_note([e.path for e in landing if HARD_LINK in e.flags]))
         else:
             # Nothing to do is no event of the workspace: said, but not kept.
