@@ -224,7 +224,9 @@ def _keep_all(
                 steps += made_above(tree, path, known)
             step = moved[path]
             before, after = version_of(item.ours), _restored(step, result)
-            target.keep_all([(item.ours, before), (result, after)], flushing)
+            # What landed and still stands there is kept already, and costs a link.
+            ours = source.side(before) if before == step.after else item.ours
+            target.keep_all([(ours, before), (result, after)], flushing)
             base = new = None
             if stack is not None and stack.touched(item.path) is not None:
                 present = base_side(stack, item.path)
