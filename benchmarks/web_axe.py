@@ -25,10 +25,8 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
 from playwright.async_api import Browser, Error, async_playwright, expect  # noqa: E402 - after the path
-from support.fake_models import FakeModels  # noqa: E402
-from support.live_server import live_server  # noqa: E402
 from support.page_states import State, wanted  # noqa: E402
-from support.page_stories import Stage, filled  # noqa: E402
+from support.page_stories import Stage, filled_server  # noqa: E402
 from support.web_actions import serious_findings  # noqa: E402
 
 WIDTHS = (320, 390, 768, 1024, 1440)
@@ -74,23 +72,21 @@ async def run(asked: argparse.Namespace) -> tuple[int, Found]:
     found: Found = []
     count = 0
     asked.themes = (asked.theme,) if asked.theme else ("light", "dark")
-    with tempfile.TemporaryDirectory() as place, FakeModels() as fake:
-        async with live_server(Path(place), fake, scheduler__enabled=True) as server:
-            stage = await filled(server, fake)
-            async with async_playwright() as playwright:
-                chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-                browser = await playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-                for state in wanted(asked.only)[asked.skip :]:
-                    for face in state.faces:
-                        if asked.face and (asked.face == "dev") != bool(face):
-                            continue
-                        count += 1
-                        began = perf_counter()
-                        now = await judged(browser, stage, state, face, asked)
-                        found += now
-                        said = f"{count} {state.name} {face or '/'} {perf_counter() - began:.0f} s"
-                        print(said, *now, sep="\n  ", file=sys.stderr, flush=True)
-                await browser.close()
+    with tempfile.TemporaryDirectory() as place:
+        async with filled_server(Path(place)) as stage, async_playwright() as playwright:
+            chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+            browser = await playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+            for state in wanted(asked.only)[asked.skip :]:
+                for face in state.faces:
+                    if asked.face and (asked.face == "dev") != bool(face):
+                        continue
+                    count += 1
+                    began = perf_counter()
+                    now = await judged(browser, stage, state, face, asked)
+                    found += now
+                    said = f"{count} {state.name} {face or '/'} {perf_counter() - began:.0f} s"
+                    print(said, *now, sep="\n  ", file=sys.stderr, flush=True)
+            await browser.close()
     return count, found
 
 

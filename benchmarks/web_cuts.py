@@ -3,12 +3,13 @@
 Here: the proxy, the turns, the comparison. Not here: the fold's own property test (web/tests/conversation.test.ts),
 the page, the server, the model (tests/support/fake_models.py).
 
-    python benchmarks/web_cuts.py [--turns 500] [--pages 6] [--every 0.4] [--seed 1] [--json]
+    python benchmarks/web_cuts.py [--turns 500] [--first 1] [--pages 6] [--every 0.4] [--seed 1] [--json]
 
 Debian's Chromium has several chats open through the proxy, each in a page of its own, while turn after turn thinks,
 writes, calls a tool and writes again; all connections are cut after random times with a mean of `--every` seconds.
 After each turn its page must show what the model said: the same texts, each once, whole, in order. Exit code 1 for
-a turn that is shown otherwise.
+a turn that is shown otherwise. `--first 201` goes on where another run was ended. What the drill itself asks of the
+server goes around the proxy, and again with the same key where a connection breaks.
 """
 
 import argparse
@@ -28,7 +29,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
-from playwright.async_api import BrowserContext, Page, async_playwright, expect  # noqa: E402 - after the path to tests/support
+import httpx  # noqa: E402 - after the path to tests/support
+from playwright.async_api import BrowserContext, Page, async_playwright, expect  # noqa: E402
 from support.fake_models import FakeModels  # noqa: E402
 from support.live_server import LiveServer, live_server  # noqa: E402
 
@@ -38,6 +40,9 @@ SHOWN = """() => {
   const last = rows.findLastIndex((row) => row.querySelector(".bubble"));
   return rows.slice(last + 1).flatMap((row) => [...row.querySelectorAll(".prose")]).map((part) => part.textContent.trim());
 }"""
+
+
+ASKED = 5  # times, before a connection that breaks is the drill's own failure
 
 
 class Proxy:
@@ -110,14 +115,29 @@ async def shown_to_its_end(page: Page, turn: int) -> None:
     await expect(page.locator("[data-state=idle]")).to_be_visible()
 
 
+async def said(server: LiveServer, conversation: str, turn: int) -> None:
+    """Say a turn's message and wait for the turn's end; said once, however often it is asked."""
+    for left in reversed(range(ASKED)):
+        try:
+            done = await server.http.post(
+                f"/api/conversations/{conversation}/messages",
+                params={"wait": 60},
+                headers={"Idempotency-Key": f"{conversation}-{turn}"},
+                json={"content": f"Turn {turn} please"},
+                timeout=90,
+            )
+        except httpx.TransportError as error:
+            print(f"turn {turn} is asked again: {error!r}", file=sys.stderr, flush=True)
+            if not left:
+                raise
+        else:
+            done.raise_for_status()
+            return
+
+
 async def one_turn(server: LiveServer, proxy: Proxy, page: Page, conversation: str, turn: int) -> str:
     """Run a turn while connections are cut; how the page differs from it, or nothing."""
-    done = await server.http.post(
-        f"/api/conversations/{conversation}/messages",
-        params={"wait": 60},
-        json={"content": f"Turn {turn} please"},
-    )
-    done.raise_for_status()
+    await said(server, conversation, turn)
     try:
         await shown_to_its_end(page, turn)
     except AssertionError:
@@ -149,8 +169,12 @@ async def take_turns(
         if differs:
             found.append(differs)
             print(differs, file=sys.stderr, flush=True)
-        if len(turns) % 20 == 0:
-            print(f"{len(turns)} turns to begin", file=sys.stderr, flush=True)
+        if len(turns) % 10 == 0:
+            print(
+                f"{len(turns)} turns to begin, {proxy.cuts} cuts, {len(found)} shown otherwise",
+                file=sys.stderr,
+                flush=True,
+            )
 
 
 async def run(asked: argparse.Namespace) -> dict[str, Any]:
@@ -167,7 +191,7 @@ async def run(asked: argparse.Namespace) -> dict[str, Any]:
             browser = await playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
             context = await browser.new_context(base_url=f"http://127.0.0.1:{port}", reduced_motion="reduce")
             chats = [await opened(server, context) for _ in range(asked.pages)]
-            turns = list(range(asked.turns, 0, -1))
+            turns = list(range(asked.first + asked.turns - 1, asked.first - 1, -1))
             began = perf_counter()
             cutting = asyncio.create_task(proxy.cut(asked.every, chance))
             await asyncio.gather(*(take_turns(server, proxy, *chat, turns, found) for chat in chats))
@@ -186,6 +210,7 @@ def main() -> int:
     """Run, print, return the exit code."""
     parser = argparse.ArgumentParser(description="A page whose connections are cut at random.")
     parser.add_argument("--turns", type=int, default=500)
+    parser.add_argument("--first", type=int, default=1, metavar="TURN")
     parser.add_argument("--pages", type=int, default=6)
     parser.add_argument("--every", type=float, default=0.4)
     parser.add_argument("--seed", type=int, default=1)

@@ -24,10 +24,8 @@ from playwright.async_api import Browser, Error, Page, async_playwright, expect
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
-from support.fake_models import FakeModels  # noqa: E402 - the path is known only now
-from support.live_server import live_server  # noqa: E402
-from support.page_states import State, wanted  # noqa: E402
-from support.page_stories import Stage, filled  # noqa: E402
+from support.page_states import State, wanted  # noqa: E402 - the path is known only now
+from support.page_stories import Stage, filled_server  # noqa: E402
 
 A_SHEET = 12
 QUIET = """document.fonts.ready.then(() => new Promise((done) => {
@@ -94,12 +92,8 @@ async def run(asked: argparse.Namespace) -> list[str]:
     problems: list[str] = []
     names: list[str] = []
     width = int(asked.size.split("x")[0])
-    with tempfile.TemporaryDirectory() as place, FakeModels() as fake:
-        async with (
-            live_server(Path(place), fake, scheduler__enabled=True) as server,
-            async_playwright() as playwright,
-        ):
-            stage = await filled(server, fake)
+    with tempfile.TemporaryDirectory() as place:
+        async with filled_server(Path(place)) as stage, async_playwright() as playwright:
             browser = await playwright.chromium.launch(
                 executable_path=shutil.which("chromium"), args=["--no-sandbox", "--force-color-profile=srgb"]
             )

@@ -20,7 +20,7 @@ from websockets.asyncio.client import ClientConnection, connect
 
 from bowerbird.app.door import listening_config
 from bowerbird.app.serving import Listening, Serving, bind, open_server
-from bowerbird.config import load_settings
+from bowerbird.config import Loaded, load_settings
 from bowerbird.core.pieces import Pieces
 from bowerbird.server.common.context import ServerSettings
 
@@ -58,9 +58,14 @@ class LiveServer:
 
 @asynccontextmanager
 async def live_server(
-    directory: Path, fake: FakeModels, *, env: dict[str, str] | None = None, **flags: Any
+    directory: Path,
+    fake: FakeModels,
+    *,
+    env: dict[str, str] | None = None,
+    changeable: bool = False,
+    **flags: Any,
 ) -> AsyncIterator[LiveServer]:
-    """Serve on a free port; `flags` are settings by key with `__` for dots."""
+    """Serve on a free port; `flags` are settings by key with `__` for dots; `changeable`: the page may change others."""
     values: dict[str, Any] = {
         "agent.data_dir": str(directory / "data"),
         "memory.enabled": False,
@@ -77,11 +82,17 @@ async def live_server(
         "LLM_RETRY_BASE_DELAY": "0",
         **(env or {}),
     }
-    loaded = load_settings(values, env=environment, cwd=str(directory), home=str(directory), kind="serve")
-    async with open_server(loaded, _unhurried, version="0.0.0") as serving:
+
+    def load(file: Path | None = None) -> Loaded:
+        path = None if file is None else str(file)
+        where = {"cwd": str(directory), "home": str(directory), "config_path": path}
+        return load_settings(values, env=environment, kind="serve", **where)
+
+    doors: dict[str, Any] = {"load": load, "load_from": load} if changeable else {}
+    async with open_server(load(), _unhurried, version="0.0.0", **doors) as serving:
         bound = bind("127.0.0.1", 0)
         address = f"http://127.0.0.1:{bound.getsockname()[1]}"
-        listening = Listening(listening_config(serving, grace_s=5), serving)
+        listening = Listening(listening_config(serving.app, serving.context, grace_s=5), serving)
         with patch.object(listening, "capture_signals", contextlib.nullcontext):
             task = asyncio.create_task(listening.serve([bound]))
             try:

@@ -6,7 +6,8 @@ opened with it (`page_states.py`), pictures (`scripts/page_pictures.py`), axe (`
 
 import asyncio
 import base64
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 from sqlalchemy import insert
 from support.fake_models import FakeModels
 from support.large_reviews import conflicts, made
-from support.live_server import LiveServer
+from support.live_server import LiveServer, live_server
 from support.patience import HANG_S
 
 from bowerbird.store.rows.memory import add_memory
@@ -107,9 +108,18 @@ def project(workspace: Path) -> None:
     (workspace / "docs" / "numbers.csv").write_text("".join(f"{n},{n * n}\n" for n in range(400)))
 
 
-async def filled(server: LiveServer, fake: FakeModels) -> Stage:
+@asynccontextmanager
+async def filled_server(directory: Path) -> AsyncIterator[Stage]:
+    """Serve in `directory` with everything that the pages show; uploads may have 1 MB."""
+    with FakeModels() as fake:
+        flags = {"scheduler__enabled": True, "limits__upload_mb": 1}
+        async with live_server(directory, fake, changeable=True, **flags) as server:
+            yield await filled(Stage(server, fake))
+
+
+async def filled(stage: Stage) -> Stage:
     """Make everything that the pages show."""
-    stage = Stage(server, fake)
+    server = stage.server
     project(Path(server.context.settings.workspace))
     await _talks(stage)
     await _reviews(stage)
