@@ -334,15 +334,12 @@ class Live:
                 subscription.close()
 
     def _broken_off(self, published: Published) -> Published | None:
-        """Say that a message is void once its turn says another: who drove the turn died."""
+        """Say that a message is void once its turn begins again or says another: its driver died."""
         event, found = published.event, self._under_way.get(published.thread_id)
-        if (
-            not isinstance(event, TextLive | ThinkingLive)
-            or found is None
-            or found.turn_id != published.turn_id
-        ):
+        if found is None or found.turn_id != published.turn_id:
             return None
-        if found.message_id == event.message_id:
+        another = isinstance(event, TextLive | ThinkingLive) and event.message_id != found.message_id
+        if not another and not (isinstance(event, TurnMark) and event.state == "running"):
             return None
         restart = MessageRestart(found.message_id, "the process that drove the turn ended")
         return Published(published.thread_id, published.turn_id, None, restart)
