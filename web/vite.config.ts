@@ -27,7 +27,8 @@ function compressed(): Plugin {
 
 const ALWAYS = ["", "theme.js", "icon.svg", "icon-192.png", "manifest.webmanifest"];
 /** Pages that are there without a network; the others are fetched when they are opened. */
-const OFFLINE = /src\/(main|chat\/page|chat\/home|chat\/welcome|app\/shared)\.tsx$/;
+const OFFLINE = /src\/(main|app\/start|chat\/page|chat\/home|chat\/welcome|app\/(shared|sign_in))\.tsx$/;
+const START = /src\/app\/start\.tsx$/;
 const FONTS = /^assets\/(inter|jetbrains-mono)-latin-wght/;
 
 /** Tell the service worker which files are the shell, and give each set of them its version (UI-95). */
@@ -73,14 +74,29 @@ function oneFontForm(): Plugin {
 }
 
 /**
- * The page is not white until a script of 280 kB has run (UI-93): its first words are in the page, and what draws
- * them comes before the scripts. On a phone's network that is a second.
+ * The page is not white until scripts of 280 kB have run (UI-93): its first words are in the page, and what draws
+ * them comes before the scripts. On a phone's network that is a second. What the application is made of is fetched
+ * beside the library that draws it, though it runs after it.
  */
 function paintedFirst(): Plugin {
   const later = (html: string): string => html.replace(/<(script type="module"|link rel="modulepreload")/g, '<$1 fetchpriority="low"');
   return {
     name: "painted-first",
-    transformIndexHtml: { order: "post", handler: (html) => later(html.replace("<!--first-paint-->", firstPaint)) },
+    transformIndexHtml: {
+      order: "post",
+      handler: (html, { bundle = {} }) => {
+        const wanted = new Set<string>();
+        const want = (name: string): void => {
+          const file = bundle[name];
+          if (file?.type !== "chunk" || wanted.has(name)) return;
+          wanted.add(name);
+          file.imports.forEach(want);
+        };
+        for (const [name, file] of Object.entries(bundle)) if (file.type === "chunk" && START.test(file.facadeModuleId ?? "")) want(name);
+        const links = [...wanted].filter((name) => !html.includes(name)).map((name) => `<link rel="modulepreload" crossorigin href="./${name}">`);
+        return later(html.replace("<!--first-paint-->", firstPaint).replace("</head>", `${links.map((link) => `  ${link}\n  `).join("")}</head>`));
+      },
+    },
   };
 }
 
