@@ -29,6 +29,8 @@ const ALWAYS = ["", "theme.js", "icon.svg", "icon-192.png", "manifest.webmanifes
 /** Pages that are there without a network; the others are fetched when they are opened. */
 const OFFLINE = /src\/(main|app\/start|chat\/page|chat\/home|chat\/welcome|app\/(shared|sign_in))\.tsx$/;
 const START = /src\/app\/start\.tsx$/;
+/** Pages that people come to by a link; `public/theme.js` knows their addresses. */
+const PAGES = { chat: /src\/chat\/page\.tsx$/, review: /src\/review\/page\.tsx$/ };
 const FONTS = /^assets\/(inter|jetbrains-mono)-latin-wght/;
 
 /** Tell the service worker which files are the shell, and give each set of them its version (UI-95). */
@@ -85,16 +87,26 @@ function paintedFirst(): Plugin {
     transformIndexHtml: {
       order: "post",
       handler: (html, { bundle = {} }) => {
-        const wanted = new Set<string>();
-        const want = (name: string): void => {
-          const file = bundle[name];
-          if (file?.type !== "chunk" || wanted.has(name)) return;
-          wanted.add(name);
-          file.imports.forEach(want);
+        const partsOf = (source: RegExp): string[] => {
+          const parts = new Set<string>();
+          const add = (name: string): void => {
+            const file = bundle[name];
+            if (file?.type !== "chunk" || parts.has(name)) return;
+            parts.add(name);
+            for (const css of file.viteMetadata?.importedCss ?? []) parts.add(css);
+            file.imports.forEach(add);
+          };
+          for (const [name, file] of Object.entries(bundle)) if (file.type === "chunk" && source.test(file.facadeModuleId ?? "")) add(name);
+          return [...parts].filter((name) => !html.includes(name));
         };
-        for (const [name, file] of Object.entries(bundle)) if (file.type === "chunk" && START.test(file.facadeModuleId ?? "")) want(name);
-        const links = [...wanted].filter((name) => !html.includes(name)).map((name) => `<link rel="modulepreload" crossorigin href="./${name}">`);
-        return later(html.replace("<!--first-paint-->", firstPaint).replace("</head>", `${links.map((link) => `  ${link}\n  `).join("")}</head>`));
+        const start = partsOf(START);
+        const pages = Object.fromEntries(Object.entries(PAGES).map(([kind, source]) => [kind, partsOf(source).filter((name) => !start.includes(name))]));
+        const links = start.filter((name) => name.endsWith(".js")).map((name) => `  <link rel="modulepreload" crossorigin href="./${name}">\n  `);
+        const whole = html
+          .replace("<!--first-paint-->", firstPaint)
+          .replace('name="bowerbird-pages" content="{}"', `name="bowerbird-pages" content='${JSON.stringify(pages)}'`)
+          .replace("</head>", `${links.join("")}</head>`);
+        return later(whole);
       },
     },
   };
