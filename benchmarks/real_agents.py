@@ -1,10 +1,13 @@
 """Runs every vendor's agent that is installed, on a branch, against a scripted model; prints one row each.
 
-    python benchmarks/real_agents.py --data DIR [--agent NAME …] [--transport acp] [--record DIR]
+    python benchmarks/real_agents.py --data DIR [--agent NAME …] [--transport acp]
+    python benchmarks/real_agents.py --data DIR --kills [--agent NAME …] [--transport acp]
 
 `DIR` is a data directory in which `bowerbird agents install` or `scripts/install_agents.py` put agents. A row
 says: version, transport, what it wrote, tokens, whether the session went on, and what cancel, a timeout, a wrong
-key and a host that does not answer came to. Nothing leaves this machine.
+key and a host that does not answer came to; over ACP also whether it had the tools of an MCP server that it
+was lent. With `--kills` it says what was left after a time limit, a cancelled run and kill -9 of the server in
+the middle of the work (`agent_kills.py`). The rows are JSON, then one table. Nothing leaves this machine.
 """
 
 import argparse
@@ -18,10 +21,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
+from agent_kills import kills
 from scripted_models import KEY, Scripted, scripted
 
 from bowerbird.config.sections.agent import ProviderEntry
 from bowerbird.core.ids import new_id
+from bowerbird.protocols.mcp_client import McpClient, ServerSpec
+from bowerbird.protocols.mcp_client.lending import lend
 from bowerbird.providers.catalogue import CATALOGUE
 from bowerbird.providers.contract.types import AgentRequest, AgentResponse, BranchRef
 from bowerbird.providers.programs.agent import ProgramAgent, program_agent
@@ -35,14 +41,21 @@ from bowerbird.workspace import Workspace
 _PATHS = {"claude_code": "", "gemini": ""}
 _MODELS = {"gemini": "gemini-2.5-pro", "claude_code": "claude-sonnet-4-5", "codex_cli": "gpt-5.3-codex"}
 _PROMPT = "Write made.txt and remove gone.txt."
+_ADDS = """
+from mcp.server.mcpserver import MCPServer
+server = MCPServer("adds")
+@server.tool()
+def add_up(a: int, b: int) -> int:
+    "Add two numbers."
+    return a + b
+server.run("stdio")
+"""
 
 
 async def row(name: str, place: Path, data: Path, model: Scripted, transport: str) -> dict[str, object]:
     """Return what was seen of one agent."""
-    url = model.url + _PATHS.get(name, "/v1")
-    settings = ProviderEntry.model_validate({
-        "api_key": KEY, "base_url": url, "model": _MODELS.get(name, "scripted"), "transport": transport,
-    })  # fmt: skip
+    given = {**_provider(name, model, transport), "mcp_servers": ["adds"] if transport == "acp" else []}
+    settings = ProviderEntry.model_validate(given)
     (place / "ws").mkdir(parents=True)
     (place / "ws/gone.txt").write_text("one\ntwo\n")
     (place / "data").mkdir()
@@ -50,13 +63,29 @@ async def row(name: str, place: Path, data: Path, model: Scripted, transport: st
     shown = SandboxSettings(read_only=(str((data / PROGRAMS).resolve()),))
     with Workspace(place / "ws", data_dir=place / "data") as workspace:
         host = SandboxHost(place / "data", shown)
-        ground = ProgramGround(place / "data", host, branches_of(workspace))
+        adds = ServerSpec(
+            name="adds", transport="stdio", command=sys.executable, args=("-c", _ADDS), approval="allow",
+            env={"ADDS_TOKEN": KEY}, start_timeout_s=60,
+        )  # fmt: skip
+        servers = McpClient([adds])
+        ground = ProgramGround(
+            place / "data",
+            host,
+            branches_of(workspace),
+            lender=lambda *names, **more: lend(servers, *names, **more),
+        )
         agent = program_agent(CATALOGUE[name], settings, ground)
         try:
             return await _seen(name, agent, workspace, place, model)
         finally:
             await agent.close()
+            await servers.aclose()
             await host.close()
+
+
+def _provider(name: str, model: Scripted, transport: str) -> dict[str, object]:
+    url = model.url + _PATHS.get(name, "/v1")
+    return {"api_key": KEY, "base_url": url, "model": _MODELS.get(name, "scripted"), "transport": transport}
 
 
 async def _seen(
@@ -74,6 +103,8 @@ async def _seen(
     found["success"] = first.success
     found["tokens"] = first.tokens_used
     found["calls"] = len(model.asked)
+    if "mcp_servers" in first.metadata:
+        found["tools lent"] = any("add_up" in json.dumps(body) for _, body in model.asked)
     found["seconds"] = round(first.execution_time, 1)
     found["changes"] = [first.changes.written, first.changes.deleted] if first.changes else None
     found["workspace untouched"] = (place / "ws/gone.txt").exists() and not (place / "ws/made.txt").exists()
@@ -159,17 +190,37 @@ async def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--agent", action="append", default=[])
     parser.add_argument("--transport", default="headless", choices=("auto", "acp", "headless"))
+    parser.add_argument(
+        "--kills", action="store_true", help="what is left when a run is killed in its middle"
+    )
     chosen = parser.parse_args(arguments)
+    rows: list[dict[str, object]] = []
     async with scripted() as model:
         for name in chosen.agent or VENDORS:
             path = search_path(chosen.data)
-            if find_programs(CATALOGUE[name], ProviderEntry(), path).headless is None:
+            programs = find_programs(CATALOGUE[name], ProviderEntry(), path)
+            if (programs.acp if chosen.transport == "acp" else programs.headless) is None:
                 print(json.dumps({"agent": name, "missing": True}), flush=True)
                 continue
             os.environ["PATH"] = path
-            with tempfile.TemporaryDirectory(dir=chosen.data) as place:
-                seen = await row(name, Path(place), chosen.data, model, chosen.transport)
+            with tempfile.TemporaryDirectory(dir=chosen.data, prefix="drill-") as place:
+                if chosen.kills:
+                    provider = _provider(name, model, chosen.transport)
+                    seen = await kills(name, Path(place), (chosen.data / PROGRAMS).resolve(), provider, model)
+                else:
+                    seen = await row(name, Path(place), chosen.data, model, chosen.transport)
+            rows.append(seen)
             print(json.dumps(seen), flush=True)
+    print(_table(rows))
+
+
+def _table(rows: Sequence[dict[str, object]]) -> str:
+    """Return the rows as one table of Markdown."""
+    names = list(dict.fromkeys(name for seen in rows for name in seen))
+    lines = [names, ["---"] * len(names), *([str(seen.get(name, "")) for name in names] for seen in rows)]
+    return "\n".join(
+        f"| {' | '.join(cell.replace('|', '/').replace(chr(10), ' ') for cell in line)} |" for line in lines
+    )
 
 
 if __name__ == "__main__":

@@ -16,7 +16,8 @@ from typing import Any
 from aiohttp import web
 
 KEY = "sk-real-Zx81QpV0mLk7"
-COMMAND = "printf 'written by the agent\\n' > made.txt; rm gone.txt"
+HALF = "> made.txt; rm gone.txt"
+COMMAND = f"printf 'written by the agent\\n' {HALF}"
 ANSWER = "I wrote made.txt and removed gone.txt."
 EDIT = "made.txt\n```\nwritten by the agent\n```\n"
 _SHELLS = ("bash", "shell", "terminal", "exec_command", "run_command", "command")
@@ -25,9 +26,10 @@ _Object = dict[str, Any]
 
 @dataclass
 class Scripted:
-    """What was asked, and how to answer: `fine`, `reject` the key, or `hang`.
+    """What was asked, and how to answer: `fine`, `reject` the key, `hang`, or `half`: hang once work was done.
 
     Attributes:
+        hanging: set when an answer of `half` is owed that never comes.
         commands: what the shell is told, by wire (`anthropic`, `responses`, `chat`, `google`); else `COMMAND`.
     """
 
@@ -37,6 +39,7 @@ class Scripted:
     asked: list[tuple[str, _Object]] = field(default_factory=list)
     keys: set[str] = field(default_factory=set)
     url: str = ""
+    hanging: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 @asynccontextmanager
@@ -71,7 +74,10 @@ async def _answer(state: Scripted, request: web.Request) -> web.StreamResponse:
     bearer = given.get("authorization", "").removeprefix("Bearer ")
     key = given.get("x-api-key") or given.get("x-goog-api-key") or bearer
     state.keys.add(key)
-    if state.mode == "hang":
+    worked = b"> made.txt; rm gone.txt" in raw or state.edits
+    if state.mode == "half" and worked:
+        state.hanging.set()
+    if state.mode == "hang" or (state.mode == "half" and worked):
         await asyncio.sleep(3600)
     if key != KEY or state.mode == "reject":
         error = {"type": "authentication_error", "message": f"Incorrect API key provided: {key[:8]}***"}

@@ -19,10 +19,10 @@ from sqlalchemy import Connection, select
 
 from bowerbird.core.ids import new_thread_id
 from bowerbird.sessions.searching import SessionSearch
+from bowerbird.store import Store, StoreOptions
 from bowerbird.store.journal.journal import Append, NewRecord, append_one
 from bowerbird.store.rows.sessions import SessionRow, insert_session
 from bowerbird.store.sql.tables import session_texts
-from bowerbird.store.store import Store, StoreOptions
 
 MESSAGES, WORDS = 20, 200
 

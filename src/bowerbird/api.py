@@ -73,8 +73,8 @@ def _workspace_from_settings(workdir: Path | None, data_dir: str | Path | None) 
     Raises:
         ConfigError: the settings are wrong. StoreError: the data directory cannot be made.
     """
-    from bowerbird.app.application import make_data_dir
     from bowerbird.app.mapping import git_rules, landing_rules, workspace_limits
+    from bowerbird.app.own import make_data_dir
     from bowerbird.config import load_settings
     from bowerbird.workspace import Workspace
 

@@ -13,6 +13,7 @@ CLAUDE = """#!/bin/sh
 if [ "$1" = --version ]; then echo "2.1.0 (Claude Code)"; exit 0; fi
 prompt=$(cat)
 case "$prompt" in *fail*) echo '{"type":"result","subtype":"success","is_error":true,"result":"no"}'; exit 1;; esac
+case "$prompt" in *words*) printf '%s\\n' "$*" > words.txt; mkdir -p .github/workflows; : > .github/workflows/ci.yml;; esac
 printf '%s\\n' "$prompt" > made.txt
 rm -f a.txt
 case "$prompt" in *forge*) : > 'x
@@ -65,8 +66,41 @@ def test_a_run_is_on_a_branch_that_is_reviewed_landed_and_undone(agents: Desk) -
     assert len(rows(agents, "agents", "memory", session)) == 4
 
 
+def test_a_run_without_review_lands_only_where_settings_allow_it(agents: Desk) -> None:
+    """PR-21, law 2: said each time; the vendor's own caution is kept; on record, and undone."""
+    asked = ("agents", "run", "claude_code", "words", "--no-branch")
+    agents.environment["BOWERBIRD_PROVIDERS__ALLOW_DIRECT"] = "true"
+    code, _, said = agents.run(*asked)
+    assert code == 0 and "works without review" in said and "landed without review" in said
+    assert "stayed on the branch: .github/workflows/ci.yml (flagged: ci)" in said
+    assert sorted(path.name for path in agents.project.iterdir()) == ["leaked.txt", "made.txt", "words.txt"]
+    assert "acceptEdits" not in (agents.project / "words.txt").read_text()
+    (run,) = rows(agents, "agents", "runs")
+    assert run["landed"]["landing"] in said and run["landed"]["paths"][0] == "a.txt"
+    code, _, forked = agents.run(*asked, "--fork", run["conversation_id"])
+    assert code != 0 and "on a fork is reviewed" in forked
+    code, _, said = agents.run(*asked, "--session", run["session_id"])
+    assert code == 1 and "nobody has reviewed" in said, "what stayed must not land with the next run"
+    agents.ok("undo", run["landed"]["landing"])
+    assert sorted(path.name for path in agents.project.iterdir()) == ["a.txt"]
+
+
+def test_a_session_with_an_agent_names_the_branch_of_its_changes(agents: Desk) -> None:
+    """PR-30, UI-20: what `agents run` prints is what `diff` and `land` take, also of a run that failed."""
+    answer = rows(agents, "agents", "run", "claude_code", "make it")
+    assert "+make it" in agents.ok("diff", answer["session_id"])
+    code, _, said = agents.run("agents", "run", "codex", "hello")
+    (failed,) = [run["session_id"] for run in rows(agents, "agents", "runs") if run["agent"] == "codex"]
+    assert code == 1 and failed in said
+    code, _, said = agents.run("diff", failed)
+    assert code != 0 and f"agents memory {failed}" in said
+    assert agents.run("diff", "sess_000000000000000000000000")[0] != 0
+
+
 def test_a_failure_has_its_exit_code_and_no_piece_of_the_key(agents: Desk) -> None:
-    """PR-9, PR-12, PR-19, acceptance 2 and 3."""
+    """PR-9, PR-12, PR-19, acceptance 2 and 3; PR-21: without review only where settings allow it."""
+    code, _, said = agents.run("agents", "run", "claude_code", "words", "--no-branch")
+    assert code != 0 and "providers.allow_direct" in said and rows(agents, "agents", "runs") == []
     code, out, err = agents.run("agents", "run", "claude_code", "please fail")
     assert code == 1 and "claude_code" in err
     code, more, said = agents.run("agents", "run", "nobody", "x")

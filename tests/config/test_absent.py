@@ -28,12 +28,9 @@ def test_a_variable_of_such_a_section_is_refused(errors):
     assert "planted" not in one
     (two,) = errors(env={f"{PREFIX}PROTOCOLS__OPENAI": "{}"})
     assert "not in this version" in two
-    (three,) = errors(env={f"{PREFIX}PROVIDERS__ALLOW_DIRECT": "false"})
-    assert "not in this version" in three
 
 
 def test_a_key_and_a_value_of_a_later_version_are_refused(errors):
-    assert "not in this version" in errors("providers: {allow_direct: false}")[0]
     (said,) = errors("dispatch: {kind: dbos}")
     assert said.startswith("dispatch.kind: ") and "dbos is not in this version" in said
 

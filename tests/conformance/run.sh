@@ -58,6 +58,31 @@ product() { # VERSION SCENARIO…
     done
 }
 
+# The CLI of the Inspector, another client than ours (PT-16): lists strictly, and calls.
+inspect() { # WHAT ARGUMENTS
+    what=$1; shift
+    if node_modules/.bin/mcp-inspector --cli "$@" >"$said/out" 2>"$said/err"; then
+        echo "ok    inspector $what"
+    else
+        echo "FAIL  inspector $what"; tail -5 "$said/err"; failed=1
+    fi
+}
+inspector=@modelcontextprotocol/inspector@2.12.0
+if [ -x node_modules/.bin/mcp-inspector ] || npm install --no-audit --no-fund $inspector >inspector.log 2>&1; then
+    serve product
+    command="env HOME=$said $python -m bowerbird mcp serve"
+    for how in "$url" "$command"; do
+        # Two words of one variable: a command is its words, an address is one.
+        # shellcheck disable=SC2086
+        inspect "lists the tools of ${how##*/}" $how --method tools/list --strict
+        # shellcheck disable=SC2086
+        inspect "calls a tool of ${how##*/}" $how --method tools/call --tool-name list_agents
+    done
+    end
+else
+    echo "inspector: skipped: it cannot be installed (see $place/inspector.log)"
+fi
+
 serve product
 both="tools-list resources-list prompts-list dns-rebinding-protection server-sse-multiple-streams"
 product 2025-11-25 server-initialize ping server-session-lifecycle $both

@@ -16,7 +16,7 @@ from yarl import URL
 from bowerbird.core.errors import ConfigError, ModelError
 from bowerbird.models import ModelSettings, ProviderSettings, RetryPolicy, Timeouts, complete, open_model
 from bowerbird.models.failures import Asked, error_from_status, quoted, refused_field, retry_after_s
-from bowerbird.models.providers.connection import Endpoint
+from bowerbird.models.providers.endpoint import Endpoint
 from bowerbird.models.providers.transport import Transport
 from bowerbird.models.redact import Redactor
 

@@ -4,12 +4,20 @@ from pathlib import Path
 
 import pytest
 
+from bowerbird.app.features.providers import with_main_model
 from bowerbird.config import inspect_settings, load_settings
 from bowerbird.config.keys import AGENT_NAMES, PROVIDER_VARIABLES
 from bowerbird.config.sections.agent import ProviderEntry, ProvidersSection
 from bowerbird.core.errors import ConfigError
 from bowerbird.providers.catalogue import CATALOGUE
-from bowerbird.providers.choosing import model_of, offered, program_words, settings_of, timeout_of
+from bowerbird.providers.choosing import (
+    max_cost_of,
+    model_of,
+    offered,
+    program_words,
+    settings_of,
+    timeout_of,
+)
 from bowerbird.providers.contract.errors import AgentConfigError
 from bowerbird.providers.contract.types import AgentRequest
 
@@ -55,6 +63,33 @@ def test_a_key_goes_to_the_address_that_it_was_set_for(tmp_path: Path) -> None:
         CATALOGUE["claude"], loaded(tmp_path, "providers: {claude: {base_url: 'http://other'}}", **env)
     )
     assert other.api_key is None and other.base_url is not None and other.base_url.reveal() == "http://other"
+
+
+def test_a_limit_in_money_is_the_agents_own_or_that_of_all_and_a_call_only_lowers_it(tmp_path: Path) -> None:
+    """PR-5, PR-22, law 8."""
+    providers = loaded(tmp_path, "providers: {max_cost: 2, claude_code: {max_cost: 0.5}}")
+    own, other = (settings_of(CATALOGUE[name], providers) for name in ("claude_code", "gemini"))
+    assert (own.max_cost, other.max_cost) == (0.5, 2)
+    asked = [max_cost_of(other, AgentRequest("x", max_cost=most)) for most in (None, 1, 9)]
+    assert asked == [2, 1, 2]
+    assert max_cost_of(settings_of(CATALOGUE["gemini"], loaded(tmp_path)), AgentRequest("x")) is None
+
+
+def test_the_key_of_the_main_model_is_its_vendors_at_its_own_host(tmp_path: Path) -> None:
+    """PR-5, PR-22: `provider.api_key` goes where the model's goes, and to no other vendor's agent."""
+    text = "provider: {name: anthropic, api_key: sk-1234567890, base_url: 'http://gateway'}"
+    file = tmp_path / "c.yaml"
+    found = []
+    for more in ("", "\nproviders: {claude: {base_url: 'http://other'}}"):
+        file.write_text(text + more)
+        settings = load_settings(env={}, cwd=tmp_path, home=tmp_path, config_path=str(file)).settings
+        found.append(with_main_model(settings))
+    for name in ("claude", "claude_code"):
+        own = settings_of(CATALOGUE[name], found[0])
+        assert own.api_key is not None and own.base_url is not None
+        assert own.base_url.reveal() == "http://gateway"
+    assert settings_of(CATALOGUE["codex"], found[0]).api_key is None
+    assert settings_of(CATALOGUE["claude"], found[1]).api_key is None
 
 
 def test_a_program_is_divided_like_a_shell_line_without_a_shell(tmp_path: Path) -> None:

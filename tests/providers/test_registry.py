@@ -55,10 +55,10 @@ async def test_kill_9_leaves_the_question_marked(tmp_path: Path, wires: AgentWir
         )
         try:
             connection, _ = await asyncio.get_running_loop().run_in_executor(None, silent.accept)
-            connection.close()  # it was asked, so the question is kept
-        finally:
+        finally:  # it was asked, so the question is kept; the line stays open, or it would end as refused
             child.kill()
             child.wait()
+        connection.close()
     async with registry_at(tmp_path, wires.url) as registry:
         assert await registry.memory("mine", owner="") == [MemoryLog("user", "are you there?")]
         (run,) = await registry.past_runs("")

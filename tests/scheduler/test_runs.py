@@ -12,6 +12,7 @@ from support.schedules import RULES, Scheduled, Wrist, scheduled, seconds
 from bowerbird.core.errors import NotFound, SessionError
 from bowerbird.scheduler.firing import AT_ONCE
 from bowerbird.sessions.delivery.messages import parcel_of
+from bowerbird.sessions.values import NewSession
 from bowerbird.store.rows.turns import find_input
 
 BUSY = {"status": 529}
@@ -235,6 +236,17 @@ async def test_a_task_whose_directory_is_gone_is_off_and_named(home: Scheduled, 
     home.clock.forward(seconds=61)
     await home.place.until(lambda: _is_off(home, task_id))
     assert "nowhere" in str((await home.task(task_id)).last_status)
+
+
+async def test_the_chat_of_a_task_that_never_ran_is_told_that_it_cannot(
+    home: Scheduled, tmp_path: Path
+) -> None:
+    """AS-35: its owner is told, though there is no session of its runs to tell them in."""
+    await home.place.service.create(NewSession(thread_id="chat_7", kind="chat", channel="chat", chat_id="7"))
+    task_id = await home.add(workspace=str(tmp_path / "nowhere"), channel="chat", chat_id="7", owner="7")
+    home.clock.forward(seconds=61)
+    await home.place.until(lambda: _is_off(home, task_id))
+    assert [(row.door, row.address) for row in await home.owed() if "is off" in row.body] == [("chat", "7")]
 
 
 async def _is_off(home: Scheduled, task_id: str) -> bool:

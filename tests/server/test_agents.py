@@ -9,6 +9,8 @@ import pytest
 from support.fake_models import FakeModels
 from support.live_server import LiveServer, live_server
 
+from bowerbird.store.rows.tokens import make_token
+
 NDJSON = {"Accept": "application/x-ndjson"}
 
 
@@ -44,6 +46,8 @@ async def test_a_run_is_a_stream_with_the_answer_at_its_end(live: LiveServer) ->
     assert [m["role"] for m in live.fake.requests[-1]["messages"]] == ["user", "assistant", "user"]
     logs = (await live.http.get(f"/api/agents/memory/{again['session_id']}")).json()["logs"]
     assert [log["content"] for log in logs] == ["hi", "Hello there.", "and?", "Hello there."]
+    memory = (await live.http.get(f"/api/agents/memory/{again['session_id']}")).json()
+    assert memory["conversation_id"] is None, "it has no files"
     runs = (await live.http.get("/api/agents/runs?limit=1")).json()
     assert [(run["prompt"], run["state"], run["changes"]) for run in runs] == [("and?", "done", None)]
     plain = await live.http.post("/api/agents/claude/run", json={"prompt": "hi"})
@@ -74,11 +78,14 @@ REFUSED: list[tuple[str, dict[str, Any] | None, int]] = [
     ("claude/run", {"prompt": "x", "session_id": "../x"}, 422),
     ("claude/run", {"prompt": "x", "conversation_id": "0123456789ab"}, 404),
     ("claude/run", {"prompt": "x", "workspace": "elsewhere"}, 422),
+    ("claude/run", {"prompt": "x", "direct": True}, 422),  # it has no files
+    ("claude_code/run", {"prompt": "x", "direct": True}, 403),  # settings do not allow it
+    ("claude_code/run", {"prompt": "x", "direct": True, "branch_id": "b_1"}, 422),
 ]
 
 
 async def test_what_cannot_be_run_is_refused_before_anything_starts(live: LiveServer) -> None:
-    """PR-14, PR-33."""
+    """PR-14, PR-21, PR-33."""
     for path, body, status in REFUSED:
         answer = await live.http.post(f"/api/agents/{path}", json=body)
         assert answer.status_code == status, (path, body, answer.text)
@@ -96,3 +103,22 @@ async def test_probes_and_failures_are_told(live: LiveServer) -> None:
     rows = [json.loads(line) for line in answer.text.splitlines()]
     assert rows[-1]["response"]["metadata"]["error_type"] == "AgentAuthError"
     assert "OPENAI_API_KEY" in rows[-1]["response"]["error"] and rows[-2]["kind"] == "error"
+
+
+async def test_a_run_without_review_is_for_admins(tmp_path: Path, fake: FakeModels) -> None:
+    """PR-21: settings allow it, and the caller's role does not."""
+    flags: dict[str, Any] = {
+        "server__auth": "token",
+        "providers__allow_direct": True,
+        "sandbox__tier": "none",
+    }
+    roles: list[tuple[Any, int]] = [("user", 403), ("admin", 200)]
+    async with live_server(tmp_path, fake, **flags) as live:
+        for role, status in roles:
+            _, secret = await live.context.store.write(
+                lambda c, role=role: make_token(c, role, role, user=role)
+            )
+            headers = {"Authorization": f"Bearer {secret}", **NDJSON}
+            asked = {"prompt": "x", "direct": True}
+            answer = await live.http.post("/api/agents/claude_code/run", json=asked, headers=headers)
+            assert answer.status_code == status, answer.text

@@ -12,16 +12,17 @@ import signal
 import sqlite3
 import sys
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from support.assistants import Assistant
 from support.fake_models import FakeModels
-from support.fake_telegram import FakeTelegram
+from support.fake_telegram import FakeTelegram, fake_telegram
 from support.gateways import TOKEN, Running
 from support.patience import patience
+from support.quick_servers import QuickServers
 
 CHATS = range(7, 13)
 PARTS = 3
@@ -50,17 +51,25 @@ class Outcome:
     runs: int = 0
 
     def __str__(self) -> str:
-        where = ", ".join(f"{count} × {point}" for point, count in self.kills.items())
+        where = ", ".join(f"{self.kills[point]} × {point}" for point in POINTS if self.kills[point])
         return (
             f"{self.kills.total()} kills ({where}); {self.runs} scheduled runs; "
             f"{self.repeated} parts came twice; wrong: {len(self.wrong)}"
         )
 
+    def __add__(self, other: "Outcome") -> "Outcome":
+        return Outcome(
+            self.wrong + other.wrong, self.kills + other.kills, self.repeated + other.repeated,
+            self.runs + other.runs,
+        )  # fmt: skip
+
 
 class Drill:
     """One assistant, its chats, the deaths so far."""
 
-    def __init__(self, place: Path, fake: FakeModels, bot: FakeTelegram, seed: int) -> None:
+    def __init__(
+        self, place: Path, fake: FakeModels, bot: FakeTelegram, seed: str, quick: QuickServers
+    ) -> None:
         self.fake, self.bot, self.random = fake, bot, random.Random(seed)
         (place / "host").mkdir()
         self.log = place / "host" / "log"
@@ -75,9 +84,10 @@ class Drill:
         users = [str(chat) for chat in CHATS]
         self.assistant = Assistant(
             place, fake, bot, telegram={"allowed_users": users},
-            more={"gateway": given},
+            more={"gateway": given}, quick=quick,
         )  # fmt: skip
-        self.outcome = Outcome()
+        self.missed: list[str] = []  # what was waited for in vain
+        self.kills: Counter[str] = Counter()
         self.said: dict[int, str] = {}
         self.begun = asyncio.Event()
         self._loop = asyncio.get_running_loop()
@@ -120,11 +130,14 @@ class Drill:
         ready = await self._until_point(point, number, chat)
         await ready()
         await asyncio.to_thread(self.assistant.kill, signal.SIGKILL)
-        self.outcome.kills[point] += 1
-        self.assistant.start()
+        self.kills[point] += 1
+        await asyncio.to_thread(self.assistant.start)
         await self._wait(
             lambda: self.shown(number) >= {1, 2, 3}, f"message {number} ({point}) is not answered"
         )
+        if point == "pressed":
+            landed = self.assistant.workspace / f"{number}.txt"
+            await self._wait(landed.exists, f"the press for {landed.name} did nothing")
 
     async def _until_point(self, point: str, number: int, chat: int) -> Callable[[], Awaitable[None]]:
         """Send the message of a round; return what waits until its point is reached."""
@@ -178,7 +191,7 @@ class Drill:
         deadline = self._loop.time() + ROUND_S
         while not condition():
             if self._loop.time() > deadline:
-                self.outcome.wrong.append(what)
+                self.missed.append(what)
                 return
             await asyncio.sleep(0.02)
 
@@ -195,8 +208,10 @@ class Drill:
     # ------------------------------------------------------------ the check
 
     def check(self) -> Outcome:
-        """Say what is wrong: each update one turn, each due time one run, each answer whole, each act once."""
-        wrong = self.outcome.wrong
+        """Say what is wrong now, between two rounds: each update one turn, each due time one run, each answer
+        whole, each act once."""
+        outcome = Outcome(list(self.missed), Counter(self.kills))
+        wrong = outcome.wrong
         rows = self._rows("SELECT body, turn_id FROM inbox WHERE door = 'telegram' AND kind = 'message'")
         turns = Counter(found[1] for body, _ in rows for found in _ASKED.findall(body))
         texts = [str(known["source"]) for known in self.bot.messages.values()]
@@ -205,7 +220,7 @@ class Drill:
                 wrong.append(f"{said}: {turns[str(number)]} turns")
             for part in range(1, PARTS + 1):
                 count = sum(f"[{number}.{part}]" in text for text in texts)
-                self.outcome.repeated += max(0, count - 1)
+                outcome.repeated += max(0, count - 1)
                 if count not in (1, 2):
                     wrong.append(f"{said}: part {part} is there {count} times")
             if sum(f"[{number}." in text for text in texts) > PARTS + 1:
@@ -214,15 +229,24 @@ class Drill:
             if count != 1:
                 wrong.append(f"the host command of {number} ran {count} times")
         runs = self._rows("SELECT task_id, due, turn_id FROM scheduled_runs")
-        self.outcome.runs = len(runs)
+        outcome.runs = len(runs)
         if len({run[2] for run in runs}) != len(runs):
             wrong.append("two runs share a turn")
+        if len({run[:2] for run in runs}) != len(runs):
+            wrong.append("a due time has two runs")
         doubled = self._rows("SELECT dedupe_key FROM inbox GROUP BY door, dedupe_key HAVING count(*) > 1")
         wrong += [f"{key} is in the inbox twice" for (key,) in doubled]
         landed = Counter(path.name for path in self.assistant.workspace.iterdir())
-        pressed = {n for n, said in self.said.items() if said.startswith("write")}
-        wrong += [f"{n}.txt is not landed" for n in pressed if f"{n}.txt" not in landed]
-        return self.outcome
+        pressed = {said.split()[1] for said in self.said.values() if said.startswith("write")}
+        wrong += [f"{number}.txt is not landed" for number in pressed if f"{number}.txt" not in landed]
+        if (landings := self._landings()) != len(pressed):
+            wrong.append(f"{landings} landings of {len(pressed)} presses")
+        return outcome
+
+    def _landings(self) -> int:
+        branches = self.assistant.place / "data" / "branches"
+        kept = [branch / "landings" for branch in branches.iterdir() if not branch.name.startswith(".")]
+        return sum(one.is_dir() for place in kept if place.is_dir() for one in place.iterdir())
 
     def _count(self, query: str) -> int:
         return int(self._rows(query)[0][0])
@@ -236,33 +260,27 @@ class Drill:
             connection.close()
 
 
-async def drill(place: Path, fake: FakeModels, bot: FakeTelegram, kills: int, seed: int) -> Outcome:
-    """Kill an assistant so often, at points in turn, and check what is left."""
-    done = Drill(place, fake, bot, seed)
-    try:
-        done.assistant.start()
-        await bot.until(lambda: bot.of("getUpdates"))
-        await done.assistant.run(
-            "tasks",
-            "add",
-            "a scheduled note",
-            "--every",
-            "3",
-            "--channel",
-            "telegram",
-            "--chat",
-            str(CHATS[0]),
-        )
-        points = [POINTS[n % len(POINTS)] for n in range(kills)]
-        done.random.shuffle(points)
-        for point in points:
-            await done.round(point)
-        files = [n for n, said in done.said.items() if said.startswith("write")]
-        await done._wait(
-            lambda: all((done.assistant.workspace / f"{n}.txt").exists() for n in files),
-            "a press did nothing",
-        )
-        return done.check()
-    finally:
-        await asyncio.to_thread(done.assistant.close)
-        await asyncio.to_thread(done.gateway.stop)
+async def drill(
+    place: Path, seed: str, quick: QuickServers, points: Iterator[str], told: Callable[[Outcome], None]
+) -> None:
+    """Kill an assistant at one point after the other, as long as there are any.
+
+    Args:
+        told: takes what is to be said after each kill.
+    """
+    with FakeModels() as fake:
+        async with fake_telegram() as bot:
+            done = Drill(place, fake, bot, seed, quick)
+            try:
+                await asyncio.to_thread(done.assistant.start)
+                await bot.until(lambda: bot.of("getUpdates"))
+                await done.assistant.run(
+                    "tasks", "add", "a scheduled note", "--every", "3", "--channel", "telegram", "--chat",
+                    str(CHATS[0]),
+                )  # fmt: skip
+                for point in points:
+                    await done.round(point)
+                    told(done.check())
+            finally:
+                await asyncio.to_thread(done.assistant.close)
+                await asyncio.to_thread(done.gateway.stop)

@@ -15,15 +15,24 @@ from typing import Any
 from support.fake_models import FakeModels
 from support.fake_telegram import TOKEN, Call, FakeTelegram
 from support.patience import HANG_S
+from support.quick_servers import QuickServer, QuickServers
 from support.terminals import COMMAND, clean_environment
+
+IMPORTED = ("bowerbird.channels.house", "bowerbird.channels.telegram.channel", "croniter", "rich.cells")
+"""What a server with a bot imports besides; see `QuickServers`."""
 
 
 class Assistant:
-    """A directory, its server process, and the chat with it."""
+    """A directory, its server process, and the chat with it.
+
+    Args:
+        quick: forks its servers, for those who start very many; without it each is a new process.
+    """
 
     def __init__(
         self, place: Path, fake: FakeModels, bot: FakeTelegram, *,
         telegram: Mapping[str, Any] | None = None, more: Mapping[str, Any] | None = None,
+        quick: QuickServers | None = None,
     ) -> None:  # fmt: skip
         self.place, self.bot = place, bot
         self.workspace = place / "workspace"
@@ -44,20 +53,29 @@ class Assistant:
         self.config.write_text(json.dumps(config))
         self.config.chmod(0o600)
         self.process: subprocess.Popen[bytes] | None = None
+        self._quick = quick
+        self._forked: QuickServer | None = None
         self._log = (place / "serve.log").open("wb")
 
     def start(self) -> None:
-        arguments = [*COMMAND, "serve", "--port", str(free_port()), "--config", str(self.config)]
         environment = clean_environment(self.place)
+        if self._quick is not None:
+            log = Path(self._log.name)
+            self._forked = self._quick.start(self.place, environment, log, "--config", str(self.config))
+            return
+        arguments = [*COMMAND, "serve", "--port", str(free_port()), "--config", str(self.config)]
         self.process = subprocess.Popen(arguments, cwd=self.place, env=environment, stderr=self._log)
 
     def kill(self, number: int) -> None:
+        if self._forked is not None:
+            self._forked.stop(number)
+            return
         assert self.process is not None
         self.process.send_signal(number)
         self.process.wait(HANG_S)
 
     def close(self) -> None:
-        if self.process is not None and self.process.poll() is None:
+        if self._forked is not None or (self.process is not None and self.process.poll() is None):
             self.kill(signal.SIGTERM)
         self._log.close()
 

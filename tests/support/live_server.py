@@ -92,7 +92,7 @@ async def live_server(
     async with open_server(load(), _unhurried, version="0.0.0", **doors) as serving:
         bound = bind("127.0.0.1", 0)
         address = f"http://127.0.0.1:{bound.getsockname()[1]}"
-        listening = Listening(listening_config(serving, grace_s=5), serving)
+        listening = Listening(listening_config(serving.app, serving.context, grace_s=5), serving)
         with patch.object(listening, "capture_signals", contextlib.nullcontext):
             task = asyncio.create_task(listening.serve([bound]))
             try:

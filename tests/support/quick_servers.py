@@ -60,10 +60,15 @@ class QuickServer:
 
 
 class QuickServers:
-    """The process that servers are forked from; made with the first one, ended by `close`."""
+    """The process that servers are forked from; made with the first one, ended by `close`.
 
-    def __init__(self) -> None:
+    Args:
+        imports: modules that it imports besides, say those of a chat channel.
+    """
+
+    def __init__(self, *imports: str) -> None:
         self._parent: subprocess.Popen[str] | None = None
+        self._imports = imports
 
     def start(
         self, directory: Path, environment: Mapping[str, str], log: Path, *arguments: str
@@ -75,7 +80,7 @@ class QuickServers:
         """
         if self._parent is None:
             self._parent = subprocess.Popen(
-                [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1,
+                [sys.executable, __file__, *self._imports], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1,
                 env={**environment, "PYTHONWARNINGS": "error"},
             )  # fmt: skip
         assert self._parent.stdin is not None and self._parent.stdout is not None
@@ -124,17 +129,28 @@ def _serve(wanted: dict[str, Any]) -> int:
     return importlib.import_module("bowerbird.cli.main").run_command(wanted["arguments"])
 
 
+def _reap() -> None:
+    """Wait for those that have ended: to a server, one that nobody waited for looks as if it lived.
+
+    Not earlier than the next start: until then whoever started one finds it by its number.
+    """
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
 def main() -> None:
     """Fork a server for each line of the input; at its end, end those that are left."""
-    for name in IMPORTED:
+    for name in (*IMPORTED, *sys.argv[1:]):
         importlib.import_module(name)
     prepare()
     gc.collect()
     gc.freeze()
     started: list[int] = []
     for line in sys.stdin:
+        _reap()
         pid = os.fork()
-        if pid == 0:  # never waited for: another process looks for its end, and finds it by its number
+        if pid == 0:
             code = 1
             try:
                 code = _serve(json.loads(line))

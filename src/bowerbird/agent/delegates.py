@@ -14,7 +14,7 @@ from bowerbird.agent.stop import StopSignal
 from bowerbird.core.events import ApprovalAnswer, ApprovalRequest, SubagentEnd, SubagentStart
 from bowerbird.core.usage import Usage
 from bowerbird.models.budget import Budget, PriceOf
-from bowerbird.tools.together.subagents import Subagents
+from bowerbird.tools.together.delegation import Subagents
 
 if TYPE_CHECKING:
     from bowerbird.models.protocol import Model

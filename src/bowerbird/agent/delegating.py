@@ -15,7 +15,7 @@ from bowerbird.core.ids import new_call_id, new_id
 
 if TYPE_CHECKING:
     from bowerbird.agent.handle import Handle
-    from bowerbird.tools.together.subagents import Subagents
+    from bowerbird.tools.together.delegation import Subagents
     from bowerbird.workspace import Branch
 
 

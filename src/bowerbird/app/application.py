@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bowerbird.app.features.memory import stored_memory
+from bowerbird.app.ground import Ground
 from bowerbird.app.maker import SettingsTurnMaker
 from bowerbird.app.mapping import (
     git_rules,
@@ -20,10 +21,10 @@ from bowerbird.app.mapping import (
     workspace_limits,
 )
 from bowerbird.app.named_hosts import NamedHosts
-from bowerbird.app.parts import Ground, session_parts
+from bowerbird.app.own import make_data_dir
+from bowerbird.app.parts import session_parts
 from bowerbird.app.sandboxes import Runtimes, SandboxNews, open_sandboxes
 from bowerbird.config import Loaded
-from bowerbird.core.errors import StoreError
 from bowerbird.core.threads import to_thread
 from bowerbird.models.prices import keep_rates_in
 from bowerbird.sandbox.host import SandboxHost
@@ -187,20 +188,3 @@ async def open_application(
     finally:
         # Shielded: a command that is interrupted twice still commits and ends its processes.
         await asyncio.shield(application.aclose())
-
-
-def make_data_dir(path: str) -> Path:
-    """Return the data directory, made private (0700) when it was missing.
-
-    Raises:
-        StoreError: it cannot be made or written; the message names it and the free space.
-    """
-    directory = Path(path)
-    try:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreError(
-            f"the data directory {directory} cannot be made: {error.strerror}; "
-            "choose another with --data-dir, agent.data_dir or Agent(data_dir=…)"
-        ) from error
-    return directory

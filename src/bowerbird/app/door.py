@@ -16,7 +16,9 @@ from bowerbird.server.common.doorstep import KIB, SPARE_FILES, DoorLimits, Doors
 from bowerbird.server.http.connections import DoorConfig
 
 if TYPE_CHECKING:
-    from bowerbird.app.serving import Serving
+    from fastapi import FastAPI
+
+    from bowerbird.server.common.context import ServerContext
 
 PING_S = 20.0  # SV-51: a viewer that is silent for twice as long is dead
 MAX_FRAME = 1 << 20
@@ -35,24 +37,24 @@ def door_limits(section: ServerSection) -> DoorLimits:
     )
 
 
-def listening_config(serving: "Serving", *, grace_s: float) -> DoorConfig:
-    """Return the configuration of a server of `serving`; raises this process's limit of open files.
+def listening_config(app: "FastAPI", context: "ServerContext", *, grace_s: float) -> DoorConfig:
+    """Return the configuration of a server of `app`; raises this process's limit of open files.
 
     Args:
         grace_s: time that running requests have when the server ends.
     """
-    settings = serving.context.settings
+    settings = context.settings
     door = replace(settings.door, busiest=Networks(settings.trusted_proxies))
     allowed = allow_files(door.most + SPARE_FILES)
     if allowed < descriptors.ENOUGH:
         _log.warning("%s", descriptors.LOW.format(most=allowed))
     doorstep = Doorstep(door.within(allowed))
-    serving.context.metrics.gauge("open_connections", "Connections of clients.", lambda: doorstep.open)
-    serving.context.metrics.gauge(
+    context.metrics.gauge("open_connections", "Connections of clients.", lambda: doorstep.open)
+    context.metrics.gauge(
         "turned_away_connections", "Connections that had no place.", lambda: doorstep.turned_away
     )
     return DoorConfig(
-        serving.app,
+        app,
         doorstep,
         loop="none",
         ws_max_size=MAX_FRAME,

@@ -1,14 +1,33 @@
-"""The server's own workspace: where readable records are real files (law 2, D-15, D-16).
+"""Directories that Bowerbird makes for itself: its data, and a workspace of its own (law 2, D-15, D-16).
 
-Here: whether there is one, and whether Bowerbird made it. Not here: what is written there.
+Here: making them, whether a workspace is its own, and whether Bowerbird made it. Not here: what is written
+there.
 """
 
 import os
 from pathlib import Path
 
 from bowerbird.config import Loaded
+from bowerbird.core.errors import StoreError
 
 _MADE = "made-workspaces"  # in the data directory: one path a line
+
+
+def make_data_dir(path: str) -> Path:
+    """Return the data directory, made private (0700) when it was missing.
+
+    Raises:
+        StoreError: it cannot be made or written; the message names it and the free space.
+    """
+    directory = Path(path)
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"the data directory {directory} cannot be made: {error.strerror}; "
+            "choose another with --data-dir, agent.data_dir or Agent(data_dir=…)"
+        ) from error
+    return directory
 
 
 def own_workspace(loaded: Loaded) -> Path | None:

@@ -4,9 +4,7 @@ Here: which parts the sessions of a process have. Not here: what any of them doe
 (`sessions/parts.py`).
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Sequence
 
 from bowerbird.app.features.background import BackgroundEnds
 from bowerbird.app.features.boards import SessionRecords
@@ -21,13 +19,9 @@ from bowerbird.app.features.schedules import session_schedules
 from bowerbird.app.features.subagents import door_tournaments, session_children
 from bowerbird.app.features.teams import session_teams
 from bowerbird.app.features.tracing import Traces
-from bowerbird.app.maker import SettingsTurnMaker
+from bowerbird.app.ground import Ground
 from bowerbird.app.mapping import hooks_of, model_settings, push_rules
 from bowerbird.app.own import own_workspace
-from bowerbird.app.sandboxes import Runtimes, SandboxNews
-from bowerbird.config import Loaded
-from bowerbird.sandbox.host import SandboxHost
-from bowerbird.sessions.branches.branches import Branches
 from bowerbird.sessions.hooks import Hooks
 from bowerbird.sessions.parts import SessionPart
 from bowerbird.sessions.permission_rules import PermissionRules
@@ -36,27 +30,6 @@ from bowerbird.sessions.push.part import Push
 from bowerbird.sessions.searching import SessionSearch
 from bowerbird.sessions.service import SessionService
 from bowerbird.sessions.turn.background_notices import CommandNotices
-from bowerbird.store.store import Store
-
-
-@dataclass(frozen=True, slots=True)
-class Ground:
-    """What the parts of a process stand on.
-
-    Attributes:
-        loaded: settings. store, branches, sandboxes, runtimes, maker: of the process. news: of its sandboxes.
-        data_dir: where everything is kept. runs: whether this process runs the turns of a session.
-    """
-
-    loaded: Loaded
-    store: Store
-    branches: Branches
-    sandboxes: SandboxHost
-    runtimes: Runtimes
-    maker: SettingsTurnMaker
-    news: SandboxNews
-    data_dir: Path
-    runs: Callable[[str], bool]
 
 
 def session_parts(ground: Ground, service: SessionService) -> Sequence[SessionPart]:

@@ -115,7 +115,7 @@ async def open_scratch(
     Raises:
         SandboxUnavailable: commands cannot run, or not with an allow-list. ConfigError: a bad entry.
     """
-    from bowerbird.app.application import make_data_dir
+    from bowerbird.app.own import make_data_dir
     from bowerbird.workspace import Workspace
 
     settings = loaded.settings

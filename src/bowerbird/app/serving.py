@@ -22,14 +22,14 @@ from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
-from bowerbird.app.application import Application, make_data_dir, open_application
+from bowerbird.app.application import Application, open_application
 from bowerbird.app.door import door_limits, listening_config
 from bowerbird.app.features.boards import SessionRecords
 from bowerbird.app.features.mcp_server import McpMount
 from bowerbird.app.hangups import Hangups
 from bowerbird.app.mapping import session_defaults
 from bowerbird.app.offers import SettingsOffers
-from bowerbird.app.own import make_workspace
+from bowerbird.app.own import make_data_dir, make_workspace
 from bowerbird.app.reloading import Load, Reloader, model_name
 from bowerbird.app.settings.desk import LoadFrom, SettingsDesk
 from bowerbird.config import Loaded, Settings
@@ -274,7 +274,9 @@ async def listen(
     settings = serving.context.settings
     bound = sock if sock is not None else bind(settings.host, settings.port)
     address = _url(bound)
-    config = listening_config(serving, grace_s=serving.application.sessions.settings.grace_s)
+    config = listening_config(
+        serving.app, serving.context, grace_s=serving.application.sessions.settings.grace_s
+    )
     server = Listening(config, serving)
     with introduced("bowerbird serve", address):
         if on_ready is not None:

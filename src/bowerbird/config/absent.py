@@ -10,7 +10,6 @@ ABSENT = {
     "protocols.openai": "other protocols come later",
     "acp": "editors come later",
     "avatar": "nothing would use it",
-    "providers.allow_direct": "provider agents come later",
 }
 
 

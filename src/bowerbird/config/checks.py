@@ -122,6 +122,13 @@ def _agents(settings: Settings) -> Iterator[Finding]:
             )
     entries = settings.providers.entries.items()
     own = [name for name, entry in entries if entry.command or (entry.base_url and entry.model)]
+    for name, entry in entries:
+        for server in entry.mcp_servers:
+            if server not in settings.mcp_servers:
+                near = _meant(server, [*settings.mcp_servers])
+                yield _error(
+                    f"providers.{name}.mcp_servers", f"names {server!r}, which is no MCP server{near}"
+                )
     for name in settings.providers.enabled or ():
         if name not in AGENT_NAMES and name not in own:
             yield _error(

@@ -16,8 +16,9 @@ from bowerbird.models.names import ModelName, preset_of
 from bowerbird.models.prices import is_priced, pricer
 from bowerbird.models.providers import anthropic_model
 from bowerbird.models.providers.adapter import Wire, WireModel
-from bowerbird.models.providers.connection import Connection, Endpoint
+from bowerbird.models.providers.connection import Connection
 from bowerbird.models.providers.content import BlobReader
+from bowerbird.models.providers.endpoint import Endpoint
 from bowerbird.models.redact import Redactor, redactor_of
 from bowerbird.models.settings import ModelSettings
 

@@ -69,8 +69,8 @@ class CatalogueEntry:
             return ("http",)
         return ("acp", "headless") if self.acp and self.programs else ("acp",) if self.acp else ("headless",)
 
-    def info(self, model: str | None = None) -> AgentInfo:
-        """Return what lists show; `model` is what settings choose."""
+    def info(self, model: str | None = None, max_cost: float | None = None) -> AgentInfo:
+        """Return what lists show; `model` and `max_cost` are what settings choose."""
         return AgentInfo(
             self.name,
             self.display_name,
@@ -79,6 +79,7 @@ class CatalogueEntry:
             self.capabilities,
             model or self.model,
             self.transports,
+            max_cost,
         )
 
 

@@ -25,6 +25,8 @@ def settings_of(entry: CatalogueEntry, providers: ProvidersSection) -> ProviderE
     """
     own = providers.get(entry.name)
     shared = providers.get(entry.shares) if entry.shares else ProviderEntry()
+    if own.max_cost is None:
+        own = own.model_copy(update={"max_cost": providers.max_cost})
     if own.base_url is not None and own.base_url != shared.base_url:
         return own
     return own.model_copy(update={name: getattr(own, name) or getattr(shared, name) for name in _SHARED})
@@ -87,6 +89,12 @@ def timeout_of(entry: CatalogueEntry, settings: ProviderEntry, request: AgentReq
         if seconds is not None:
             return max(seconds, 0.0)
     return entry.timeout_s
+
+
+def max_cost_of(settings: ProviderEntry, request: AgentRequest) -> float | None:
+    """Return the US dollars that a run may spend on its model: a request can lower the limit, not lift it."""
+    limits = [most for most in (request.max_cost, settings.max_cost) if most is not None]
+    return min(limits) if limits else None
 
 
 def program_words(entry: CatalogueEntry, settings: ProviderEntry) -> tuple[tuple[str, ...], ...]:

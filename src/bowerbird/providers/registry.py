@@ -9,12 +9,12 @@ import time
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
 from bowerbird.config.sections.agent import ProviderEntry, ProvidersSection
-from bowerbird.core.errors import BowerbirdError
+from bowerbird.core.errors import BowerbirdError, InvalidArgument, NotAllowed
 from bowerbird.core.timestamps import now_iso
 from bowerbird.providers.catalogue import CatalogueEntry
 from bowerbird.providers.choosing import offered, settings_of, timeout_of
@@ -58,6 +58,14 @@ class Places(Protocol):
         Raises:
             BowerbirdError: there is none for it; says why.
         """
+        ...
+
+    async def untouched(self, thread_id: str) -> None:
+        """Raise AgentSessionError where a session's branch has changes that nobody has reviewed yet."""
+        ...
+
+    async def land(self, thread_id: str, owner: str) -> dict[str, Any]:
+        """Land what a run changed, as far as it needs nobody's word; return what landed and what stayed."""
         ...
 
     async def ran(self, thread_id: str) -> None:
@@ -151,13 +159,10 @@ class Registry:
         """Run an agent in a session of `owner`'s; see `AgentRegistry.run`.
 
         Raises:
-            AgentNotFound: no such agent. InvalidArgument: a prompt or session id that is none. Nothing was
-                started or kept.
+            AgentNotFound: no such agent. InvalidArgument: a prompt or session id that is none. NotAllowed: a
+                run without review where settings do not allow it. Nothing was started or kept.
         """
-        entry = self._known(name)
-        if entry is None:
-            raise _unknown(name)
-        check_prompt(request.prompt)
+        entry = self.check(name, request)
         began = time.monotonic()
         try:
             session = await self._sessions.opened(name, request.session_id, owner)
@@ -174,10 +179,36 @@ class Registry:
             if not task.done():
                 task.cancel()
 
+    def check(self, name: str, request: AgentRequest) -> CatalogueEntry:
+        """Return the agent that a request can be given to; raises what `run` raises before anything starts.
+
+        One without review (PR-21) is asked about here, so that no door forgets it.
+        """
+        entry = self._known(name)
+        if entry is None:
+            raise _unknown(name)
+        check_prompt(request.prompt)
+        if not request.direct:
+            return entry
+        if entry.type != "cli":
+            raise InvalidArgument(f"{entry.name} has no files, so there is nothing to land; leave direct out")
+        if request.branch is not None or request.metadata.get("caller_thread") is not None:
+            raise InvalidArgument("a run on a fork is reviewed: ask for the fork, or for no review")
+        if not self._settings().allow_direct:
+            raise NotAllowed(
+                f"what {entry.name} changes would land without review, and settings do not allow that; "
+                "an admin sets providers.allow_direct"
+            )
+        return entry
+
     async def memory(self, session_id: str, *, owner: str) -> Sequence[MemoryLog] | None:
         """Return the newest 50 messages of a provider session or of one of Bowerbird's (PR-32)."""
         found = await self._sessions.memory(session_id, owner)
         return found if found is not None else await self._thread_memory(session_id, owner)
+
+    async def session(self, session_id: str, *, owner: str) -> "ProviderSessionRow | None":
+        """Return a session of this person's with an agent, None without one."""
+        return await self._sessions.session(session_id, owner)
 
     async def past_runs(self, owner: str | None, most: int = 50) -> list[PastRun]:
         """Return the newest runs of a person, or of all for None, the newest first."""
@@ -250,8 +281,12 @@ class Registry:
                 thread_id, branch = await self._places.of(entry, request, session, owner)
                 await self._sessions.place(session.session_id, thread_id, branch)
                 request = msgspec.structs.replace(request, branch=branch)
+                if request.direct:
+                    await self._places.untouched(thread_id)
             with self._in_use(entry) as agent:
                 response = await _answer(agent, request, on_event)
+            if request.direct and thread_id is not None and response.error is None:
+                response = await self._landed(response, thread_id, owner)
         except BowerbirdError as error:  # no branch, no sandbox: said like every failure
             response = failed(request, error, execution_time=time.monotonic() - began)
         finally:
@@ -260,6 +295,16 @@ class Registry:
         if thread_id is None:
             return response
         return msgspec.structs.replace(response, metadata={**response.metadata, "thread_id": thread_id})
+
+    async def _landed(self, response: AgentResponse, thread_id: str, owner: str) -> AgentResponse:
+        """Land what a run without review changed; what cannot land stays on its branch, and is named."""
+        try:
+            # Shielded: a landing is whole, whoever leaves meanwhile.
+            landed = await asyncio.shield(self._places.land(thread_id, owner))
+        except (BowerbirdError, OSError) as error:
+            nothing: dict[str, Any] = {"landing": None, "paths": [], "stayed": []}
+            landed = {**nothing, "why": str(error)}
+        return msgspec.structs.replace(response, metadata={**response.metadata, "landed": landed})
 
     # ------------------------------------------------------------ agents and probes
 

@@ -12,14 +12,16 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection
 
+from bowerbird.core.errors import InvalidThreadId
 from bowerbird.core.events import RunError
 from bowerbird.core.forms import decode
 from bowerbird.core.timestamps import now_iso, to_iso
 from bowerbird.sessions.delivery.messages import Parcel, ordered_ids
+from bowerbird.sessions.thread_ids import thread_of_chat
 from bowerbird.sessions.turn.end_transaction import Ending
 from bowerbird.store.rows.outbox import OutboxRow, insert_parcels
 from bowerbird.store.rows.schedules import RunRow, TaskRow, find_task, update_run, update_task
-from bowerbird.store.rows.sessions import SessionRow, find_session
+from bowerbird.store.rows.sessions import SessionRow, counter_of, find_session
 from bowerbird.store.rows.turns import TurnRow, find_turn
 
 RETRY_S = (60, 300, 900)
@@ -163,12 +165,29 @@ def _failed(task: TaskRow, said: str, *, paused: bool) -> str:
 
 
 def invalid(connection: Connection, task: TaskRow, reason: str, session: SessionRow | None) -> None:
-    """Take a task that cannot run out of the schedule, and tell its owner (AS-35)."""
+    """Take a task that cannot run out of the schedule, and tell its owner (AS-35).
+
+    Args:
+        session: of its runs; one that never ran has none, and is told of in its chat's own.
+    """
     said = f"invalid: {reason}"[:STATUS_CHARS]
     update_task(connection, task.id, active=False, next_run=None, last_status=said)
-    if session is not None:
+    told = session or _session_of_chat(connection, task)
+    if told is not None:
         text = f"Scheduled task {task.id} cannot run and is off: {reason}\n\n{task.prompt[:200]}"
-        _tell(connection, session, f"{task.id}:{now_iso()}:invalid", text)
+        _tell(connection, told, f"{task.id}:{now_iso()}:invalid", text)
+
+
+def _session_of_chat(connection: Connection, task: TaskRow) -> SessionRow | None:
+    if task.channel is None or task.chat_id is None:
+        return None
+    try:
+        base = thread_of_chat(task.channel, task.chat_id)
+        return find_session(
+            connection, thread_of_chat(task.channel, task.chat_id, counter_of(connection, base))
+        )
+    except InvalidThreadId:  # of a task that was imported, or written by another program
+        return None
 
 
 def _tell(connection: Connection, session: SessionRow, key: str, text: str) -> None:

@@ -17,7 +17,8 @@ from bowerbird.core.lazy import lazy
 if TYPE_CHECKING:
     from bowerbird.store.journal.blobs import Blobs
     from bowerbird.store.journal.journal import Append, NewRecord, Record
-    from bowerbird.store.store import Store, StoreOptions
+    from bowerbird.store.options import StoreOptions
+    from bowerbird.store.store import Store
 
 __all__ = ("Append", "Blobs", "NewRecord", "Record", "Store", "StoreOptions")
 
@@ -26,6 +27,7 @@ __getattr__, __dir__ = lazy(
     {
         "journal.blobs": "Blobs",
         "journal.journal": "Append NewRecord Record",
-        "store": "Store StoreOptions",
+        "options": "StoreOptions",
+        "store": "Store",
     },
 )

@@ -23,8 +23,8 @@ from bowerbird.store.sql.failures import translated
 from bowerbird.store.sql.sqlite import database_file, open_engine, refuse_unusable
 
 if TYPE_CHECKING:
+    from bowerbird.store.options import Reads, StoreOptions
     from bowerbird.store.sql.notify import Notices
-    from bowerbird.store.store import Reads, StoreOptions
 
 T = TypeVar("T")
 

@@ -29,7 +29,7 @@ from bowerbird.store.sql.patience import READ_PATIENCE_S
 from bowerbird.store.sql.postgres_url import NUMBERS, number
 
 if TYPE_CHECKING:
-    from bowerbird.store.store import StoreOptions
+    from bowerbird.store.options import StoreOptions
 
 T = TypeVar("T")
 

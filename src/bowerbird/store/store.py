@@ -6,9 +6,8 @@ Here: opening and closing, `write`, `append`, `read`, `journal/reading`. Not her
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 import msgspec
 from sqlalchemy import Connection
@@ -22,6 +21,7 @@ from bowerbird.store.journal.group_commit import GroupCommit, Write
 from bowerbird.store.journal.journal import CORRUPT, Append, Record, encode_body
 from bowerbird.store.journal.quarantine import set_aside
 from bowerbird.store.journal.reading import read_records
+from bowerbird.store.options import Reads, StoreOptions
 from bowerbird.store.sql.space import DiskSpace
 
 if TYPE_CHECKING:
@@ -31,37 +31,6 @@ T = TypeVar("T")
 
 _PREVIEW_CHARS = 1000
 _PREVIEW_ITEMS = 100
-
-
-@dataclass(frozen=True, slots=True)
-class StoreOptions:
-    """How the store behaves; names as in settings.
-
-    Attributes:
-        durability: `full` flushes important batches; `normal` leaves flushing to checkpoints.
-        busy_timeout_s: seconds to wait for another process's lock, then `StoreBusy`.
-        min_free_mb: below this much free disk, new work is refused with `StorageFull`.
-        adopt: accept a database that holds foreign tables.
-        inline_max_kb: larger record bodies go to the blobs.
-    """
-
-    durability: Literal["full", "normal"] = "full"
-    busy_timeout_s: float = 30.0
-    min_free_mb: int = 256
-    adopt: bool = False
-    inline_max_kb: int = 256
-
-
-class Reads(Protocol):
-    """Runs queries, each on one consistent view of the database."""
-
-    async def run(self, query: Callable[[Connection], T]) -> T:
-        """Return what `query` returns."""
-        ...
-
-    async def aclose(self) -> None:
-        """Close the connections."""
-        ...
 
 
 class Store:

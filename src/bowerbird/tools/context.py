@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bowerbird.core.requests import End, ModelRequest
     from bowerbird.tools.result import ToolResult
-    from bowerbird.tools.together.subagents import Subagents
+    from bowerbird.tools.together.delegation import Subagents
     from bowerbird.workspace import Branch
 
 RESULT_CHARS = 50_000

@@ -18,6 +18,8 @@ from pathlib import Path
 from bowerbird.workspace.tree import presence
 
 _CHUNK = 4 << 20
+_PIECE = 1 << 18
+_CANNOT_SHARE = (errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM)
 
 
 @dataclass(slots=True)
@@ -178,7 +180,7 @@ def _copy_file(source: Path, target: Path) -> None:
                 break  # only a hole is left
             hole = os.lseek(out, at, os.SEEK_HOLE)
             while at < hole:
-                sent = os.copy_file_range(out, into, min(_CHUNK, hole - at), at, at)
+                sent = _copy_piece(out, into, at, min(_CHUNK, hole - at))
                 if not sent:
                     break  # cut shorter meanwhile
                 at += sent
@@ -186,6 +188,18 @@ def _copy_file(source: Path, target: Path) -> None:
                 continue
             break
         os.ftruncate(into, max(end, at))
+
+
+def _copy_piece(out: int, into: int, at: int, length: int) -> int:
+    """Copy up to `length` bytes at `at`; 0 = the source ends there."""
+    try:
+        return os.copy_file_range(out, into, length, at, at)
+    except OSError as error:
+        # Two kinds of filesystem, or one that cannot: a backup's usual place is another disk.
+        if error.errno not in _CANNOT_SHARE:
+            raise
+    piece = os.pread(out, min(_PIECE, length), at)
+    return os.pwrite(into, piece, at) if piece else 0
 
 
 def _like(source: Path, target: Path) -> None:

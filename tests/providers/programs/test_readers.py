@@ -86,3 +86,26 @@ def test_groups_without_a_value_are_left_out():
     """PR-27: no model set means that none is passed."""
     words = filled(("run", ("-m", "{model}"), "x {session}"), {"model": None, "session": "s"})
     assert words == ["run", "x s"]
+
+
+FREE = {
+    "claude_code": "acceptEdits", "codex_cli": "--dangerously-bypass-approvals-and-sandbox", "gemini": "yolo",
+    "opencode": "--auto", "mistral_vibe": "--yolo", "qwen_cli": "yolo", "copilot": "--allow-all-tools",
+    "hermes": "--yolo", "aider": "--yes-always",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", VENDORS)
+def test_what_a_program_may_do_unasked_is_said_where_the_branch_is_the_boundary(name: str):
+    """PR-21: without review the vendor's own caution is kept; a mode of settings takes the place of both."""
+    base = {"home": "/h", "cwd": "/w", "new_session": "n", "seconds": "9", "turns": "9"}
+    more: list[dict[str, str]] = [{"free": "1"}, {}, {"permission_mode": "plan"}]
+    free, bound, plan = (launch(VENDORS[name], (name,), "go", {**base, **each}, {}).argv for each in more)
+    assert not any("{" in word for word in (*free, *bound, *plan))
+    if name in FREE:
+        assert FREE[name] in free and FREE[name] not in bound and FREE[name] not in plan
+    if VENDORS[name].mode:
+        assert any("plan" in word for word in plan)
+    if name == "cline":
+        assert "true" in free and "false" in bound
+    assert "HERMES_YOLO_MODE" not in launch(VENDORS[name], (name,), "go", base, {}).env

@@ -54,7 +54,14 @@ function Agents({ rows, onTried }: { rows: readonly AgentRow[]; onTried: () => v
               <td>
                 <strong>{row.display_name || row.name}</strong> {row.display_name && <code>{row.name}</code>}
                 <div className="muted">
-                  {[t.agentTypes[row.type] ?? row.type, row.version && t.agentVersionIs(row.version), row.model].filter(Boolean).join(", ")}
+                  {[
+                    t.agentTypes[row.type] ?? row.type,
+                    row.version && t.agentVersionIs(row.version),
+                    row.model,
+                    row.max_cost !== null && t.agentMost(dollars(row.max_cost)),
+                  ]
+                    .filter(Boolean)
+                    .join(", ")}
                 </div>
               </td>
               <td>
@@ -106,6 +113,7 @@ function Runs({ rows }: { rows: readonly AgentRun[] }) {
               </td>
               <td>
                 <Changes run={run} />
+                {run.landed?.["landing"] != null && <div className="muted">{t.agentLanded}</div>}
               </td>
               <td>{run.cost === null ? "–" : dollars(run.cost)}</td>
             </tr>

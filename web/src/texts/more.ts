@@ -112,6 +112,8 @@ export const more = {
   agentStates: { operative: "ready", key_missing: "no key", unreachable: "not reachable", unavailable: "not there" } as Readonly<Record<string, string>>,
   agentTypes: { subagent: "subagent", api: "over its API", cli: "program on a branch", local: "on this machine" } as Readonly<Record<string, string>>,
   agentVersionIs: (version: string) => `version ${version}`,
+  agentMost: (money: string) => `at most ${money} a run`,
+  agentLanded: "landed without review",
   tryAgent: "Try",
   tryAgentLabel: (name: string) => `Try ${name}`,
   agentTried: (name: string, state: string, detail: string) => `${name}: ${state}. ${detail}`,

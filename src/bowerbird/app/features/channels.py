@@ -13,8 +13,8 @@ from bowerbird.core.threads import to_thread
 from bowerbird.scheduler.schedules import Schedules
 
 if TYPE_CHECKING:
+    from bowerbird.app.ground import Ground
     from bowerbird.app.maker import SettingsTurnMaker
-    from bowerbird.app.parts import Ground
     from bowerbird.channels.commands import Command
     from bowerbird.channels.contract import Channel
     from bowerbird.channels.facts import SkillFact

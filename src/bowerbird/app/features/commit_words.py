@@ -9,7 +9,7 @@ from bowerbird.app.model_imports import import_for
 from bowerbird.sessions.commit_words import CommitWords
 
 if TYPE_CHECKING:
-    from bowerbird.app.parts import Ground
+    from bowerbird.app.ground import Ground
     from bowerbird.models.protocol import Model
     from bowerbird.sessions.service import SessionService
 

@@ -20,7 +20,7 @@ from bowerbird.store.rows.memory import newest_memory
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from bowerbird.app.parts import Ground
+    from bowerbird.app.ground import Ground
     from bowerbird.models.protocol import Model
     from bowerbird.sessions.service import SessionService
     from bowerbird.store.rows.sessions import SessionRow

@@ -11,7 +11,7 @@ from bowerbird.sessions.own_commands import OwnCommands
 from bowerbird.tools.processes.process_tools import processes_unavailable
 
 if TYPE_CHECKING:
-    from bowerbird.app.parts import Ground
+    from bowerbird.app.ground import Ground
     from bowerbird.store.rows.sessions import SessionRow
     from bowerbird.workspace import Branch
 

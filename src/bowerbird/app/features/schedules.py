@@ -12,7 +12,7 @@ from bowerbird.scheduler.schedules import Schedules
 from bowerbird.scheduler.task_rules import ScheduleRules
 
 if TYPE_CHECKING:
-    from bowerbird.app.parts import Ground
+    from bowerbird.app.ground import Ground
     from bowerbird.sessions.service import SessionService
 
 

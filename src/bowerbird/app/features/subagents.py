@@ -18,7 +18,7 @@ from bowerbird.subagents.roles import AgentType
 from bowerbird.subagents.session_tree import Rules
 
 if TYPE_CHECKING:
-    from bowerbird.app.parts import Ground
+    from bowerbird.app.ground import Ground
     from bowerbird.sessions.service import SessionService
     from bowerbird.store.rows.sessions import SessionRow
 

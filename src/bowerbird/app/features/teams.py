@@ -15,7 +15,7 @@ from bowerbird.sessions.teams.teams import Teams
 from bowerbird.teams.rules import TeamRules
 
 if TYPE_CHECKING:
-    from bowerbird.app.parts import Ground
+    from bowerbird.app.ground import Ground
     from bowerbird.sessions.service import SessionService
 
 

@@ -27,9 +27,12 @@ _MACHINE = frozenset(
     web.allow_hosts push.allow_hosts
     tools.allowed_commands delegation.checks delegation.types
     providers.*.api_key_env providers.*.command providers.*.args providers.*.env providers.*.headers
+    providers.allow_direct providers.*.permission_mode providers.*.mcp_servers
     """.split()
 )
-FOR_THE_MACHINE = "left to the settings file: it can run programs, reach other hosts or let people in"
+FOR_THE_MACHINE = (
+    "left to the settings file: it can run programs, reach other hosts, let people in or land unseen"
+)
 AFTER_RESTART = "takes effect after a restart; change it in the settings file"
 _SCALARS = frozenset(("int", "float", "bool", "text", "choice", "list", "secret", "url"))
 

@@ -32,7 +32,7 @@ from bowerbird.channels.telegram.errors import (
     meaning,
     unknown_answer,
 )
-from bowerbird.channels.telegram.limits import Limits
+from bowerbird.channels.telegram.limits import Limits, Slot
 from bowerbird.channels.telegram.markup import to_text
 from bowerbird.channels.telegram.pieces import ANSWER_FILE, read_pieces
 from bowerbird.channels.telegram.polling import seconds_of
@@ -73,6 +73,7 @@ class Sender:
     def __init__(self, bot: Bot) -> None:
         self._bot = bot
         self._limits = Limits()
+        self._gate = asyncio.Lock()  # who waits for a slot of all gets it in order
         self._turns = EditTurns()
         self._moved: dict[int, int] = {}  # groups that became supergroups have a new id
 
@@ -127,7 +128,7 @@ class Sender:
             if not is_open or self._limits.delay(self._chat(to), _now(), is_edit=True) > 0:
                 return False
             try:
-                await self._guarded(to, lambda: self._edit(edit))
+                await self._guarded(to, lambda: self._edit(edit), self._limits.take(self._chat(to), _now()))
             except BadRequest as error:
                 raise self._told(to, error) from None
         return True
@@ -253,15 +254,26 @@ class Sender:
                 raise
 
     async def _in_slot(self, to: Address, action: Callable[[], Awaitable[T]]) -> T:
-        while (delay_s := self._limits.delay(self._chat(to), _now())) > 0:
-            if delay_s > LONGEST_WAIT_S:
-                raise RetryLater("Telegram's limit for this chat is reached", delay_s)
-            await asyncio.sleep(delay_s)
-        return await self._guarded(to, action)
+        return await self._guarded(to, action, await self._slot(to))
 
-    async def _guarded(self, to: Address, action: Callable[[], Awaitable[T]]) -> T:
-        """Run an action in a slot that is free, and follow a group that has moved; raises BadRequest, too."""
-        self._limits.take(self._chat(to), _now())
+    async def _slot(self, to: Address) -> Slot:
+        """Wait until a message to a chat may be sent; raises RetryLater where that takes too long."""
+        while True:
+            while (delay_s := self._limits.delay_of(self._chat(to), _now())) > 0:
+                if delay_s > LONGEST_WAIT_S:
+                    raise RetryLater("Telegram's limit for this chat is reached", delay_s)
+                await asyncio.sleep(delay_s)
+            async with self._gate:
+                while True:
+                    delay_s = self._limits.delay_of_all(_now())
+                    if delay_s <= 0:
+                        break
+                    await asyncio.sleep(delay_s)
+                if self._limits.delay_of(self._chat(to), _now()) <= 0:
+                    return self._limits.take(self._chat(to), _now())
+
+    async def _guarded(self, to: Address, action: Callable[[], Awaitable[T]], slot: Slot) -> T:
+        """Run an action in its slot, and follow a group that has moved; raises BadRequest, too."""
         try:
             try:
                 return await action()
@@ -274,6 +286,8 @@ class Sender:
             raise self._told(to, error) from None
         except Exception as error:  # noqa: BLE001  an answer of unknown form makes the library raise anything
             raise unknown_answer(error) from None
+        finally:
+            slot.ended = _now()
 
     async def _sent(self, sending: Awaitable[Message]) -> SendResult:
         """Return what was sent, also if the library cannot read Telegram's answer."""

@@ -13,7 +13,7 @@ from bowerbird.cli.terminal.text import harmless
 
 def install(shell: Shell, *, names: Sequence[str]) -> int:
     """Install agents one after the other; exit code 1 when one could not be."""
-    from bowerbird.app.application import make_data_dir
+    from bowerbird.app.own import make_data_dir
     from bowerbird.core.errors import BowerbirdError
     from bowerbird.providers.programs.installing import install as install_agent
 

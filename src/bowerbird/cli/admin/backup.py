@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from bowerbird.cli.terminal.databases import load_server, require_database, shown
+from bowerbird.cli.terminal.databases import require_database, shown
 from bowerbird.cli.terminal.exits import DONE, PARTLY
 from bowerbird.cli.terminal.shell import Shell
 from bowerbird.cli.terminal.shell import run as run_async
@@ -28,7 +28,7 @@ def backup(shell: Shell, *, directory: str, force: bool, json: bool) -> int:
         NotFound: there is nothing to back up.
     """
     target = Path(directory).expanduser().absolute()
-    loaded = load_server(shell)
+    loaded = shell.load_server()
     require_database(loaded)
     done = run_async(lambda: _backup(loaded, target, force))
     if json:
@@ -52,7 +52,7 @@ def restore(shell: Shell, *, directory: str, json: bool) -> int:
         NotFound, StoreCorrupt: no backup, or not whole. Exists: the data directory is not empty.
     """
     source = Path(directory).expanduser().absolute()
-    loaded = load_server(shell)
+    loaded = shell.load_server()
     done = run_async(lambda: _restore(loaded, source))
     if json:
         _write(shell, source, done)

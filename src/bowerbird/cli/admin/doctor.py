@@ -79,7 +79,7 @@ def _load(shell: Shell) -> "Loaded":
         env_file=shell.anywhere.env_file,
         workspace=directory_of(None),
     )
-    say_other(shell, loaded)
+    say_other(shell.anywhere, shell.terminal, loaded)
     return loaded
 
 
@@ -125,7 +125,7 @@ async def _hooks(loaded: "Loaded") -> list[Check]:
 
 
 async def _data_directory(data_dir: Path, min_free_mb: int) -> list[Check]:
-    from bowerbird.app.application import make_data_dir
+    from bowerbird.app.own import make_data_dir
 
     try:
         make_data_dir(str(data_dir))

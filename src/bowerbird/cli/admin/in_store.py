@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from bowerbird.cli.terminal.databases import load_server
 from bowerbird.cli.terminal.shell import Shell
 from bowerbird.cli.terminal.shell import run as run_async
 
@@ -27,11 +26,11 @@ def in_server_store(
     Args:
         loaded: those settings, where the caller has read them already.
     """
-    from bowerbird.app.application import make_data_dir
     from bowerbird.app.mapping import store_options
+    from bowerbird.app.own import make_data_dir
     from bowerbird.store.store import Store
 
-    served = loaded or load_server(shell, begin=True)
+    served = loaded or shell.load_server(begin=True)
     settings = served.settings
 
     async def worked() -> T:

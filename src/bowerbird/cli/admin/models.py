@@ -26,8 +26,8 @@ _BLOCK = 1 << 20
 
 def fetch(shell: Shell, *, small: bool, source: str | None) -> int:
     """Fetch and verify the embedded model; what arrived before is not fetched again."""
-    from bowerbird.app.application import make_data_dir
     from bowerbird.app.choice import INSTALL, is_embedded_installed
+    from bowerbird.app.own import make_data_dir
     from bowerbird.models.local.fetch import FetchFailed, fetch_weights
 
     if not is_embedded_installed():  # else 1.1 GB would arrive that nothing can run

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bowerbird.cli.terminal.databases import load_server, require_database, shown
+from bowerbird.cli.terminal.databases import require_database, shown
 from bowerbird.cli.terminal.exits import DONE
 from bowerbird.cli.terminal.shell import Shell
 from bowerbird.cli.terminal.shell import run as run_async
@@ -31,7 +31,7 @@ def export_command(shell: Shell, *, directory: str, force: bool, json: bool) -> 
         NotFound: there is nothing to export.
     """
     target = Path(directory).expanduser().absolute()
-    loaded = load_server(shell)
+    loaded = shell.load_server()
     require_database(loaded)
     done = run_async(lambda: _export(loaded, target, force))
     if json:
@@ -52,7 +52,7 @@ def import_command(shell: Shell, *, directory: str, dry_run: bool, json: bool) -
     """Read a directory into the store; returns 0, 3 when something was set aside, 1 when nothing was read."""
     from bowerbird.sessions.transfer.importing import describe
 
-    loaded = load_server(shell)
+    loaded = shell.load_server()
     default = Path(loaded.settings.agent.workspace).absolute()
     workspace = str(default) if default.is_dir() else None
     source = Path(directory).expanduser().absolute()
@@ -89,8 +89,8 @@ async def _import(loaded: "Loaded", source: Path, dry_run: bool, workspace: str 
 
 @asynccontextmanager
 async def _store(loaded: "Loaded") -> AsyncGenerator["Store", None]:
-    from bowerbird.app.application import make_data_dir
     from bowerbird.app.mapping import store_options
+    from bowerbird.app.own import make_data_dir
     from bowerbird.store import Store
 
     data_dir = make_data_dir(loaded.settings.agent.data_dir)

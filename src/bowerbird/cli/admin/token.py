@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from bowerbird.cli.admin.in_store import in_server_store
-from bowerbird.cli.terminal.databases import load_server, shown
+from bowerbird.cli.terminal.databases import shown
 from bowerbird.cli.terminal.exits import DONE, USAGE, CliExit
 from bowerbird.cli.terminal.shell import Shell
 from bowerbird.cli.terminal.text import harmless, table
@@ -34,7 +34,7 @@ def create(shell: Shell, *, name: str, role: str, user: str, expires: str | None
     if role not in ROLES:
         raise CliExit(USAGE, f"--role is {role!r}; use {', '.join(ROLES)}")
     until = expiry(expires) if expires is not None else None
-    loaded = load_server(shell, begin=True)
+    loaded = shell.load_server(begin=True)
     row, secret = _in_store(shell, lambda c: make_token(c, name, role, user=user, expires_at=until), loaded)
     if json:
         shell.json({**_data(row), "token": secret})

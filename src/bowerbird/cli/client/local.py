@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bowerbird.cli.client.agent_sessions import AGENT_SESSION, branch_of_agent
 from bowerbird.cli.client.local_rest import LocalRest
 from bowerbird.cli.client.protocol import Fix, News, Preferences, Row
 from bowerbird.cli.terminal.exits import USAGE, CliExit
@@ -59,6 +60,8 @@ class LocalClient(LocalRest):
 
     async def find(self, given: str | None) -> str:
         """See `Client`."""
+        if given and given.startswith(AGENT_SESSION):
+            return branch_of_agent(given, await self.agent_conversation(given))
         if given:
             return (await self._sessions.get(given)).thread_id
         found = await self._sessions.list(workspace=self.where, limit=1)
@@ -174,9 +177,15 @@ class LocalClient(LocalRest):
         """See `Client`."""
         await self._application.drive(thread_id)
 
-    async def send(self, thread_id: str, text: str) -> Row:
+    async def send(self, thread_id: str, text: str, pictures: Sequence[bytes] = ()) -> Row:
         """See `Client`."""
-        return _receipt(await self._sessions.submit(thread_id, text, door=DOOR))
+        if not pictures:
+            return _receipt(await self._sessions.submit(thread_id, text, door=DOOR))
+        from bowerbird.sessions.inbox.pictures import picture_block
+
+        blocks = [await picture_block(self._sessions.store, each) for each in pictures]
+        content = [{"type": "text", "text": text}, *filter(None, blocks)]
+        return _receipt(await self._sessions.submit(thread_id, {"content": content}, door=DOOR))
 
     async def comment(self, thread_id: str, remark: "Remark") -> Row:
         """See `Client`."""

@@ -270,6 +270,10 @@ class LocalRest:
         """See `Client`."""
         return [msgspec.structs.asdict(log) for log in await self._others.memory(session_id, "")]
 
+    async def agent_conversation(self, session_id: str) -> str | None:
+        """Return the session whose branch has what a session with an agent changed. Raises UnknownSession."""
+        return await self._others.conversation(session_id, "")
+
     async def agent_runs(self) -> list[Row]:
         """See `Client`."""
         return await self._others.runs(None, MOST_RUNS)

@@ -116,6 +116,11 @@ class ServerRest:
         found = await self._requests.get(f"/api/agents/memory/{urllib.parse.quote(session_id, safe='')}")
         return found["logs"]
 
+    async def agent_conversation(self, session_id: str) -> str | None:
+        """Return the session whose branch has what a session with an agent changed. Raises UnknownSession."""
+        found = await self._requests.get(f"/api/agents/memory/{urllib.parse.quote(session_id, safe='')}")
+        return found["conversation_id"]
+
     async def agent_runs(self) -> list[Row]:
         """See `Client`."""
         return await self._requests.get("/api/agents/runs")

@@ -82,6 +82,10 @@ def _add_run(group: typer.Typer, call: Callable[..., int]) -> None:
         fork: Annotated[
             str | None, Option("--fork", metavar="ID", help="Work on a fork of this session's branch.")
         ] = None,
+        no_branch: Annotated[
+            bool,
+            Option("--no-branch", help="Land its changes unreviewed; needs providers.allow_direct."),
+        ] = False,
         workspace: Directory = None,
         json: Json = False,
     ) -> int:
@@ -89,6 +93,7 @@ def _add_run(group: typer.Typer, call: Callable[..., int]) -> None:
         given = {
             "prompt": prompt, "session_id": session, "model": model, "timeout": timeout,
             "max_tokens": max_tokens, "max_cost": max_cost, "conversation_id": fork,
+            "direct": no_branch or None,
         }  # fmt: skip
         wanted = {key: value for key, value in given.items() if value is not None}
         return call("run.agents", "run", name=name, wanted=wanted, workspace=workspace, json=json)

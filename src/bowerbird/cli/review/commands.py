@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, cast
 
+from bowerbird.cli.client.agent_sessions import AGENT_SESSION
 from bowerbird.cli.client.opening import with_client
 from bowerbird.cli.client.protocol import Client, Fix
 from bowerbird.cli.review.dialogue import (
@@ -107,7 +108,7 @@ async def pick_with_paths(client: Client, given: str | None, paths: Sequence[str
         try:
             return await client.find(given), client.paths(words)
         except UnknownSession as error:
-            if "fits" in str(error):
+            if "fits" in str(error) or given.startswith(AGENT_SESSION):
                 raise
     return await client.find(None), client.paths([*([given] if given is not None else []), *words])
 

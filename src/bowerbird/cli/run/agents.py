@@ -30,7 +30,7 @@ def list_agents(shell: Shell, *, json: bool, workspace: str | None) -> int:
                 row["name"],
                 row["type"],
                 row["status"],
-                one_line(row["detail"] or row["description"], DETAIL_SHOWN),
+                one_line(row["detail"] or row["description"], DETAIL_SHOWN) + _most(row),
             ]
             for row in found
         ]
@@ -38,6 +38,11 @@ def list_agents(shell: Shell, *, json: bool, workspace: str | None) -> int:
         return DONE
 
     return with_client(shell, workspace, work)
+
+
+def _most(row: Row) -> str:
+    most = row.get("max_cost")  # types of subagents have none
+    return "" if most is None else f"; at most ${most:g} a run"
 
 
 def probe(shell: Shell, *, name: str, live: bool, json: bool) -> int:
@@ -62,6 +67,8 @@ def run(shell: Shell, *, name: str, wanted: Mapping[str, Any], workspace: str | 
     if not prompt.strip():
         raise CliExit(USAGE, "the prompt is blank; say what the agent should do")
     streamed = False
+    if wanted.get("direct"):
+        shell.terminal.warn(f"{name} works without review: what it changes lands in the directory at its end")
 
     def told(event: Row) -> None:
         nonlocal streamed
@@ -129,18 +136,37 @@ def _show(shell: Shell, name: str, answer: Row, *, streamed: bool) -> None:
     changes: Mapping[str, Any] = answer["changes"] or {}
     paths = [*changes.get("written", ()), *(f"{path} (deleted)" for path in changes.get("deleted", ()))]
     thread = answer["metadata"].get("thread_id")
+    landed = answer["metadata"].get("landed")
     if paths:
         for path in paths[:PATHS_SHOWN]:
             terminal.note(f"  {harmless_path(path)}")
         if len(paths) > PATHS_SHOWN:
             terminal.note(f"  … and {len(paths) - PATHS_SHOWN} more")
-        terminal.note(
-            f"{len(paths)} files changed on a branch, +{changes['added_lines']} -{changes['removed_lines']}; "
-            f"`bowerbird diff {thread}` shows them, `bowerbird land {thread}` brings them here"
-        )
+        count = f"{len(paths)} files changed, +{changes['added_lines']} -{changes['removed_lines']}"
+        where = f"`bowerbird diff {thread}` shows them, `bowerbird land {thread}` brings them here"
+        if landed is None:
+            terminal.note(f"{count}, on a branch; {where}")
+        else:
+            _show_landed(shell, landed, f"{count}; {where}")
     terminal.note(f"session {answer['session_id']}; go on with --session {answer['session_id']}")
     if answer["error"]:
-        terminal.warn(f"{name}: {harmless(answer['error'])}", "red")
+        said = harmless(answer["error"])
+        terminal.warn(said if said.startswith(name) else f"{name}: {said}", "red")
+
+
+def _show_landed(shell: Shell, landed: Mapping[str, Any], else_said: str) -> None:
+    """Say what of a run without review is in the directory, and what stayed on the branch."""
+    if landed["landing"] is None:
+        why = f" ({harmless(landed['why'])})" if landed.get("why") else ""
+        shell.terminal.warn(f"nothing landed{why}; {else_said}")
+    else:
+        shell.terminal.note(
+            f"{len(landed['paths'])} files landed without review; "
+            f"`bowerbird undo {landed['landing']}` takes them back"
+        )
+    for each in landed["stayed"][:PATHS_SHOWN]:
+        path, reason = harmless_path(each["path"]), harmless(each["reason"])
+        shell.terminal.warn(f"  stayed on the branch: {path} ({reason})")
 
 
 def _table(shell: Shell, rows: list[list[str]]) -> None:

@@ -14,25 +14,26 @@ from typing import TYPE_CHECKING
 from bowerbird.core.errors import NotFound
 
 if TYPE_CHECKING:
-    from bowerbird.cli.terminal.shell import Shell
+    from bowerbird.cli.terminal.command_line import Anywhere
+    from bowerbird.cli.terminal.terminal import Terminal
     from bowerbird.config import Loaded
 
 _SIGNS = ("DATABASE_URL", "BOWERBIRD_CONFIG")
 
 
-def load_server(shell: "Shell", *, begin: bool = False) -> "Loaded":
-    """Load settings as the server of this directory reads them; it is said when other commands read others.
+def of_server(anywhere: "Anywhere", terminal: "Terminal", others: "Loaded", *, begin: bool) -> "Loaded":
+    """Return settings as the server of this directory reads them; it is said when other commands read others.
 
     Args:
+        others: as every command reads them.
         begin: also where no server was set up yet; otherwise the settings of every command hold there.
 
     Raises:
         ConfigError: the settings are wrong.
     """
-    others = shell.load(Path.cwd(), silent=True)
     if not begin and not _may_differ():
         return others
-    served = _served(shell)
+    served = _served(anywhere)
     if served.database_url == others.database_url:
         return others
     if not served.errors and not begin and not is_set_up(served):
@@ -41,26 +42,23 @@ def load_server(shell: "Shell", *, begin: bool = False) -> "Loaded":
         from bowerbird.config import load_settings
 
         load_settings(  # raises, with every reason
-            shell.anywhere.flags(),
-            kind="serve",
-            config_path=shell.anywhere.config,
-            env_file=shell.anywhere.env_file,
+            anywhere.flags(), kind="serve", config_path=anywhere.config, env_file=anywhere.env_file
         )
-    shell.terminal.note(
+    terminal.note(
         f"the database of the server of this directory: {shown(served)} ({_why(served)});"
         f" commands that are not about the server read {shown(others)}"
     )
     return served
 
 
-def say_other(shell: "Shell", loaded: "Loaded") -> None:
+def say_other(anywhere: "Anywhere", terminal: "Terminal", loaded: "Loaded") -> None:
     """Say which database a command reads when the server of this directory reads another."""
     if not _may_differ():
         return
-    served = _served(shell)
+    served = _served(anywhere)
     if served.errors or served.database_url == loaded.database_url or not is_set_up(served):
         return
-    shell.terminal.note(
+    terminal.note(
         f"this command reads {shown(loaded)}; `bowerbird serve` in this directory reads {shown(served)}"
         f" ({_why(served)}): --server URL asks the server, --config FILE reads its settings",
         "yellow",
@@ -119,10 +117,9 @@ def _may_differ() -> bool:
     return any(name in os.environ for name in _SIGNS) or any(file.exists() for file in files)
 
 
-def _served(shell: "Shell") -> "Loaded":
+def _served(anywhere: "Anywhere") -> "Loaded":
     from bowerbird.config import inspect_settings
 
-    anywhere = shell.anywhere
     return inspect_settings(
         anywhere.flags(), kind="serve", config_path=anywhere.config, env_file=anywhere.env_file
     )

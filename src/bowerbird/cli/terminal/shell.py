@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bowerbird.cli.terminal.command_line import Anywhere
-from bowerbird.cli.terminal.databases import say_other
+from bowerbird.cli.terminal.databases import of_server, say_other
 from bowerbird.cli.terminal.exits import DONE, TERMINATED, USAGE, CliExit
 from bowerbird.cli.terminal.terminal import Terminal
 
@@ -55,8 +55,20 @@ class Shell:
         for warning in loaded.warnings:
             self.terminal.note(f"warning: {warning}", "yellow")
         if not silent:
-            say_other(self, loaded)
+            say_other(self.anywhere, self.terminal, loaded)
         return loaded
+
+    def load_server(self, *, begin: bool = False) -> "Loaded":
+        """Load settings as the server of this directory reads them, for commands that are about it.
+
+        Args:
+            begin: also where no server was set up yet; otherwise the settings of every command hold there.
+
+        Raises:
+            ConfigError: the settings are wrong.
+        """
+        others = self.load(Path.cwd(), silent=True)
+        return of_server(self.anywhere, self.terminal, others, begin=begin)
 
     def json(self, data: Any) -> int:
         """Write data as JSON on standard output; a command that ends with it is done."""

@@ -192,7 +192,13 @@ class ProviderEntry(Section):
     timeout: Float | None = key(None, "Longest run or wait for the first event.", unit="s", ge=0.1, le=86_400)
     idle_timeout: Float | None = key(None, "Longest silence in a stream.", unit="s", ge=0.1, le=86_400)
     max_output_bytes: Int | None = key(None, "Output kept of one run.", unit="bytes", ge=1024)
-    permission_mode: Text | None = key(None, "Permission mode passed to the vendor's agent.")
+    max_cost: Float | None = key(
+        None, "Most that the model of one run of a program may cost.", unit="USD", ge=0.000001, le=100_000
+    )
+    permission_mode: Text | None = key(
+        None, "The vendor's own permission mode, or `read_only`; unset = edits and commands are allowed."
+    )
+    mcp_servers: Names = key((), "Names of `mcp_servers` whose tools a program over ACP is given.")
     auth: Text | None = key(None, "How it signs in.")
     transport: Literal["auto", "acp", "headless"] = key("auto", "How Bowerbird talks to a CLI agent.")
     allow_remote: Flag = key(False, "Whether a host other than loopback is permitted for a local provider.")
@@ -206,6 +212,12 @@ class ProvidersSection(Section):
     entry_type: ClassVar[type[Section]] = ProviderEntry
 
     enabled: Names | None = key(None, "Provider agents offered; null = all.")
+    allow_direct: Flag = key(
+        False, "Whether an admin may run an agent whose changes land without review (`--no-branch`)."
+    )
+    max_cost: Float | None = key(
+        None, "`max_cost` of the agents that have none of their own.", unit="USD", ge=0.000001, le=100_000
+    )
 
     def get(self, name: str) -> ProviderEntry:
         """Return the entry of provider `name`, or one of defaults."""

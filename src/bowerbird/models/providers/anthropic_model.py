@@ -25,8 +25,9 @@ from bowerbird.models.catalog import Traits
 from bowerbird.models.providers.adapter import Fold
 from bowerbird.models.providers.anthropic_fold import AnthropicFold
 from bowerbird.models.providers.beginnings import translated
-from bowerbird.models.providers.connection import Connection, Endpoint
+from bowerbird.models.providers.connection import Connection
 from bowerbird.models.providers.content import IMAGE_TYPES, base64_of, described, wire_id
+from bowerbird.models.providers.endpoint import Endpoint
 from bowerbird.models.providers.thinking import thinking_fields
 from bowerbird.models.redact import Redactor
 

@@ -7,16 +7,14 @@ Here: how long an answer may take, what statuses mean, the bytes of an answer. N
 import asyncio
 from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
-from bowerbird.core.errors import ConfigError, ModelError
+from bowerbird.core.errors import ModelError
 from bowerbird.core.threads import to_thread
-from bowerbird.models.failures import Asked, FieldRefused, error_from_status, refused_field
+from bowerbird.models.failures import FieldRefused, error_from_status, refused_field
+from bowerbird.models.providers.endpoint import Endpoint
 from bowerbird.models.providers.sse import Clock, LineParser, SseParser, chunks_in_time
 from bowerbird.models.redact import Redactor
-from bowerbird.models.settings import Timeouts, is_loopback
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse
@@ -30,45 +28,6 @@ _COMMON_HEADERS = {
     "user-agent": "bowerbird",
 }
 LONGEST_ERROR_S = 10.0  # for the rest of an answer whose status says already that it is none
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """Where requests go and with what.
-
-    Args:
-        asked: provider, model and address for errors.
-        base_url: http(s) URL.
-        api_key: sent to this host only; None = none is sent.
-        headers: further headers.
-        timeouts: see `Timeouts`.
-        verify_tls: False for loopback hosts only.
-    """
-
-    asked: Asked
-    base_url: str
-    api_key: str | None = field(default=None, repr=False)
-    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    timeouts: Timeouts = field(default_factory=Timeouts)
-    verify_tls: bool = True
-
-    def __post_init__(self) -> None:
-        if not _is_address(self.base_url):
-            raise ConfigError(
-                f"the base URL of {self.asked.provider} is {self.base_url!r}; use http(s)://host/…"
-            )
-        if not self.verify_tls and not is_loopback(self.base_url):
-            raise ConfigError(
-                f"TLS verification is turned off for {self.base_url}; only loopback hosts allow that"
-            )
-
-
-def _is_address(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # a port that is no number
-        return False
 
 
 def merged(*layers: Mapping[str, str]) -> dict[str, str]:

@@ -23,9 +23,10 @@ from bowerbird.models.answers.answer import Answer
 from bowerbird.models.catalog import Traits
 from bowerbird.models.providers.adapter import Fold
 from bowerbird.models.providers.beginnings import translated
-from bowerbird.models.providers.connection import Connection, Endpoint
+from bowerbird.models.providers.connection import Connection
 from bowerbird.models.providers.content import IMAGE_TYPES, base64_of, described, wire_id
 from bowerbird.models.providers.encoding import compact_json
+from bowerbird.models.providers.endpoint import Endpoint
 from bowerbird.models.providers.openai_fold import OpenAIFold
 from bowerbird.models.providers.thinking import thinking_fields
 from bowerbird.models.redact import Redactor

@@ -16,7 +16,8 @@ from bowerbird.core.usage import Usage
 from bowerbird.models.answers.answer import Answer
 from bowerbird.models.catalog import Traits
 from bowerbird.models.providers.adapter import Fold
-from bowerbird.models.providers.connection import Connection, Endpoint
+from bowerbird.models.providers.connection import Connection
+from bowerbird.models.providers.endpoint import Endpoint
 from bowerbird.models.redact import Redactor
 
 PATH = "/responses"

@@ -15,7 +15,7 @@ from yarl import URL
 from bowerbird.core import descriptors
 from bowerbird.core.errors import ModelError
 from bowerbird.models.failures import quoted
-from bowerbird.models.providers.connection import Endpoint
+from bowerbird.models.providers.endpoint import Endpoint
 from bowerbird.models.redact import Redactor
 from bowerbird.models.settings import is_loopback
 

@@ -6,7 +6,7 @@ Here: from arguments to a result, once. Not here: what makes the call a `Tool` (
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from mcp.client import InputRequiredRoundsExceededError
 from mcp.shared.exceptions import MCPError
@@ -33,7 +33,9 @@ from bowerbird.tools.context import ToolContext
 from bowerbird.tools.result import ToolResult
 
 if TYPE_CHECKING:
-    from bowerbird.protocols.mcp_client.server import Server
+    from bowerbird.protocols.mcp_client.connection import Connection
+    from bowerbird.protocols.mcp_client.sandboxed import BranchHome
+    from bowerbird.protocols.mcp_client.spec import ServerSpec
 
 UNKNOWN_EFFECT = (
     "the connection to the MCP server {server} was lost during this call ({why}); whether it took effect is "
@@ -41,10 +43,25 @@ UNKNOWN_EFFECT = (
 )
 
 
+class Called(Protocol):
+    """A server, as far as a call of its tools knows it."""
+
+    spec: "ServerSpec"
+    home: "BranchHome | None"
+
+    def redact(self, text: str) -> str:
+        """Take secrets out of a message."""
+        ...
+
+    async def connected(self) -> "Connection":
+        """Return the connection, opened where there is none."""
+        ...
+
+
 class Call:
     """A running call; the server's requests during it come here."""
 
-    def __init__(self, server: "Server", tool: str, context: ToolContext) -> None:
+    def __init__(self, server: Called, tool: str, context: ToolContext) -> None:
         self._server, self._tool, self._context = server, tool, context
         self._clock = asyncio.timeout(None)
         self._left = server.spec.call_timeout_s

@@ -4,13 +4,13 @@ Here: what follows from settings and annotations, and the handler. Not here: whe
 (`agent/permissions.py` decides on what is said here), the call (`calls.py`).
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mcp_types import Tool as ServerTool
 from mcp_types import ToolAnnotations
 
 from bowerbird.core.events import EffectClass
-from bowerbird.protocols.mcp_client.calls import Call
+from bowerbird.protocols.mcp_client.calls import Call, Called
 from bowerbird.protocols.mcp_client.schemas import plain_schema
 from bowerbird.protocols.mcp_client.spec import ServerSpec
 from bowerbird.tools.context import ToolContext
@@ -18,9 +18,6 @@ from bowerbird.tools.names import mcp_name
 from bowerbird.tools.processes.terminal_text import plain
 from bowerbird.tools.result import ToolResult
 from bowerbird.tools.tool import Tool
-
-if TYPE_CHECKING:
-    from bowerbird.protocols.mcp_client.server import Server
 
 DESCRIPTION_CHARS = 2_000
 # The call has a clock of its own, which stands still while a person is asked.
@@ -48,7 +45,7 @@ def needs_approval(spec: ServerSpec, tool: str) -> bool | None:
     return True if spec.asks_expressly(tool) else None
 
 
-def make_tool(server: "Server", tool: ServerTool) -> Tool:
+def make_tool(server: Called, tool: ServerTool) -> Tool:
     """Return the tool that a turn offers; its schema was found good (`schemas.schema_problem`)."""
     spec = server.spec
     effect, keyed = effect_of(spec, tool.annotations)

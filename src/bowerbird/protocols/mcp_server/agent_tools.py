@@ -15,7 +15,7 @@ from bowerbird.protocols.mcp_server import results
 from bowerbird.protocols.mcp_server.apart import CallerGone, apart
 from bowerbird.protocols.mcp_server.ground import McpGround
 from bowerbird.protocols.mcp_server.limits import CallLimits
-from bowerbird.protocols.mcp_server.tool import Call, McpTool, Result, output, parameters, text
+from bowerbird.protocols.mcp_server.tool import NULLABLE_TEXT, Call, McpTool, Result, output, parameters, text
 from bowerbird.providers.contract.errors import AgentNotFound
 from bowerbird.providers.contract.types import AgentRequest, check_prompt
 
@@ -89,7 +89,7 @@ _AGENT: dict[str, Any] = {
         "capabilities": _NAMES,
         "status": {"type": "string"},
         "detail": {"type": "string"},
-        "default_model": {"type": ["string", "null"]},
+        "default_model": NULLABLE_TEXT,
         "transports": _NAMES,
     },
 }

@@ -13,6 +13,9 @@ from bowerbird.protocols.mcp_server.ground import McpCaller, Role
 
 Result = dict[str, Any]
 Schema = dict[str, Any]
+NULLABLE_TEXT: Schema = {
+    "anyOf": [{"type": "string"}, {"type": "null"}]
+}  # some clients know no list of types
 
 
 def _silent(_: str) -> None:
@@ -77,7 +80,7 @@ def output(**properties: Schema) -> Schema:
         "type": "object",
         "properties": {
             "status": {"type": "string", "enum": ["success", "error"]},
-            "message": {"type": ["string", "null"], "description": "What went wrong, for an error."},
+            "message": {"description": "What went wrong, for an error.", **NULLABLE_TEXT},
             **properties,
         },
         "required": ["status"],

@@ -273,7 +273,9 @@ class _Run:
 
     def _figures(self) -> dict[str, Any]:
         end = self._end
-        metadata = {"transport": "http", **({"model": self.model} if self.model else {})}
+        metadata: dict[str, Any] = {"transport": "http", **({"model": self.model} if self.model else {})}
+        if self._request.max_cost is not None:  # one call: what it costs is known when it is over
+            metadata["ignored"] = ["max_cost"]
         return {
             "metadata": {**metadata, **({"stop_reason": end.stop_reason} if end is not None else {})},
             "execution_time": time.monotonic() - self._began,

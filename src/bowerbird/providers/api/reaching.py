@@ -74,9 +74,12 @@ def check_reach(entry: CatalogueEntry, reach: Reach) -> None:
 
 
 def key_advice(entry: CatalogueEntry) -> str:
-    """Return how its key is set."""
+    """Return how its key is set; one of its vendor's is not sent to an address that only the agent has."""
     names = " or ".join(entry.key_variables)
-    return f"set {names}" if names else f"set providers.{entry.name}.api_key"
+    own = f"providers.{entry.name}.api_key"
+    if not names:
+        return f"set {own}"
+    return f"set {names}, or {own} where it has an address of its own" if entry.shares else f"set {names}"
 
 
 def _preset(entry: CatalogueEntry) -> Preset:

@@ -73,6 +73,7 @@ class AgentRequest(msgspec.Struct, frozen=True):
         session_id: the provider session to go on with; None begins one.
         max_cost: US dollars that a program may spend on its model; None = no limit.
         branch: where a program works; None = a fork of the caller's branch, or a new one.
+        direct: what a program changes lands at its end without review, where settings allow that (PR-21).
         history: what was said in the session before, oldest first; the registry sets it (PR-31).
         native_session_id: the vendor's own name of that session, from `native_session_id` in the metadata
             of its last answer; the registry sets it. An agent that cannot go on with it uses `history` as
@@ -90,6 +91,7 @@ class AgentRequest(msgspec.Struct, frozen=True):
     max_tokens: int | None = None
     max_cost: float | None = None
     branch: BranchRef | None = None
+    direct: bool = False
     history: tuple[MemoryLog, ...] = ()
     native_session_id: str | None = None
 
@@ -146,7 +148,7 @@ class AgentProbe(msgspec.Struct, frozen=True):
 
 
 class AgentInfo(msgspec.Struct, frozen=True):
-    """An agent as lists show it (PT-4), without its probe."""
+    """An agent as lists show it (PT-4), without its probe; `max_cost` is of one run, in US dollars."""
 
     name: str
     display_name: str
@@ -155,6 +157,7 @@ class AgentInfo(msgspec.Struct, frozen=True):
     capabilities: tuple[AgentCapabilities, ...]
     default_model: str | None
     transports: tuple[str, ...]
+    max_cost: float | None = None
 
 
 def check_prompt(prompt: str) -> None:

@@ -13,12 +13,13 @@ from acp import PROTOCOL_VERSION, RequestError, schema, text_block
 from acp.client.connection import ClientSideConnection
 from pydantic import ValidationError
 
+from bowerbird.providers.contract.types import AgentEvent
 from bowerbird.providers.programs.acp_client import BranchClient
 from bowerbird.providers.programs.launching import acp_launch
-from bowerbird.providers.programs.outcome import Outcome, Stopped
+from bowerbird.providers.programs.outcome import Outcome, Stopped, tail
 from bowerbird.providers.programs.program import LINE_BYTES, Ended, Program
 from bowerbird.providers.programs.readers.lines import object_of, sub
-from bowerbird.providers.programs.transports import READS_ONLY, Fallback
+from bowerbird.providers.programs.transports import Fallback
 
 if TYPE_CHECKING:
     from bowerbird.providers.programs.transports import Attempt
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 SESSION_S, _LEAVE_S = 60.0, 0.5
 _MOST_STRAY = 1_000
 _AUTH_REQUIRED = -32000
+CLOSED = "it closed the connection"
 _UPDATES = frozenset((
     "user_message_chunk", "agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update",
     "plan",
@@ -47,7 +49,7 @@ async def run_acp(attempt: "Attempt", program: tuple[str, ...]) -> tuple[Outcome
     assert running.stdin is not None
     feed = asyncio.StreamReader(limit=2 * LINE_BYTES)
     pump = asyncio.create_task(_pump(running, feed), name="acp output")
-    client = BranchClient(attempt, allow=attempt.permission_mode not in READS_ONLY)
+    client = BranchClient(attempt, allow=attempt.may_change)
     connection: Any = ClientSideConnection(client, running.stdin, feed)
     asked = False
     outcome, failed = Outcome(), ""
@@ -64,6 +66,9 @@ async def run_acp(attempt: "Attempt", program: tuple[str, ...]) -> tuple[Outcome
     finally:
         await _left(running, connection, client, pump)
         ended = await running.finish()
+    if failed == CLOSED and (last := tail(ended.stderr)):
+        failed = f"{CLOSED}: {last}"
+        outcome = replace(outcome, error=failed)
     if not asked and ended.stopped is None and not _is_auth(failed):
         raise Fallback(failed or "it ended in the handshake")
     return outcome, ended if ended.stopped is not None else replace(ended, code=0)
@@ -97,16 +102,41 @@ async def _begun(attempt: "Attempt", connection: Any) -> str:
 async def _session(attempt: "Attempt", connection: Any, hello: schema.InitializeResponse) -> str:
     cwd, earlier = attempt.sandbox.root, attempt.values.get("session")
     can = hello.agent_capabilities
+    lent = _lent(attempt, can)
     if earlier is not None and can is not None:
         if can.session_capabilities is not None and can.session_capabilities.resume is not None:
-            await connection.resume_session(cwd=cwd, session_id=earlier, mcp_servers=[])
+            again = await connection.resume_session(cwd=cwd, session_id=earlier, mcp_servers=lent)
+            await _choose_mode(attempt, connection, earlier, again)
             return earlier
         if can.load_session:
-            await connection.load_session(cwd=cwd, session_id=earlier, mcp_servers=[])
+            again = await connection.load_session(cwd=cwd, session_id=earlier, mcp_servers=lent)
+            await _choose_mode(attempt, connection, earlier, again)
             return earlier
-    made = await connection.new_session(cwd=cwd, mcp_servers=[])
+    made = await connection.new_session(cwd=cwd, mcp_servers=lent)
     await _choose_model(attempt, connection, made)
+    await _choose_mode(attempt, connection, str(made.session_id), made)
     return str(made.session_id)
+
+
+def _lent(attempt: "Attempt", can: schema.AgentCapabilities | None) -> list[schema.HttpMcpServer]:
+    """Return the MCP servers that the program is given, where it can reach one over HTTP (PR-25)."""
+    reaches = can is not None and can.mcp_capabilities is not None and bool(can.mcp_capabilities.http)
+    if attempt.mcp_servers and not reaches:
+        attempt.emit(AgentEvent("tool", "MCP servers are left out: this program reaches none over HTTP"))
+    return [
+        schema.HttpMcpServer(
+            type="http", name=each.name, url=each.url,
+            headers=[schema.HttpHeader(name="Authorization", value=f"Bearer {each.token}")],
+        )
+        for each in (attempt.mcp_servers if reaches else ())
+    ]  # fmt: skip
+
+
+async def _choose_mode(attempt: "Attempt", connection: Any, session: str, opened: Any) -> None:
+    """Set the vendor's own permission mode where settings name one that the program offers."""
+    wanted, modes = attempt.values.get("permission_mode"), getattr(opened, "modes", None)
+    if wanted is not None and modes is not None and wanted in {str(m.id) for m in modes.available_modes}:
+        await connection.set_session_mode(session_id=session, mode_id=wanted)
 
 
 async def _choose_model(attempt: "Attempt", connection: Any, made: schema.NewSessionResponse) -> None:
@@ -184,7 +214,7 @@ def _said(error: Exception) -> str:
         code = "authentication required: " if error.code == _AUTH_REQUIRED else ""
         return f"{code}{error} {detail}".strip()
     if isinstance(error, ConnectionError):
-        return "it closed the connection"
+        return CLOSED
     return str(error)[:300] or type(error).__name__
 
 

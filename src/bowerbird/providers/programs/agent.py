@@ -61,7 +61,7 @@ class ProgramAgent:
     @property
     def info(self) -> AgentInfo:
         """What lists show of it."""
-        return self._entry.info(model_of(self._entry, self._settings))
+        return self._entry.info(model_of(self._entry, self._settings), self._settings.max_cost)
 
     def get_capabilities(self) -> frozenset[AgentCapabilities]:
         """What it can do."""

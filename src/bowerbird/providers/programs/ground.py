@@ -7,11 +7,12 @@ one run (`program`), one agent (`agent`).
 import asyncio
 import contextlib
 import logging
+import socket
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from bowerbird.core.threads import to_thread
 from bowerbird.providers.contract.errors import AgentTimeout, AgentUnavailable
@@ -32,6 +33,36 @@ _ACP_PAUSE_S = 600.0
 _MOST_REMEMBERED = 1000
 BranchOf = Callable[[AgentRequest], Awaitable["Branch"]]
 
+
+class LentTools(Protocol):
+    """Tools of MCP servers for one run: an address inside, a token, and no secret of the servers'.
+
+    Attributes:
+        token: what the program sends. names: of the servers that it has tools of; each is at `/NAME`.
+        left_out: server, or server and tool → why it is not lent.
+    """
+
+    token: str
+    names: tuple[str, ...]
+    left_out: Mapping[str, str]
+
+    async def serve(self, listener: socket.socket) -> None:
+        """Answer on a bound Unix socket."""
+        ...
+
+    async def close(self) -> None:
+        """Cut every connection."""
+        ...
+
+
+class Lender(Protocol):
+    """What lends them."""
+
+    async def __call__(self, names: Sequence[str], agent: str, *, may_change: bool) -> LentTools:
+        """Return the tools of these servers for a run of `agent`, as far as settings let it call them."""
+        ...
+
+
 _log = logging.getLogger(__name__)
 
 
@@ -43,6 +74,7 @@ class ProgramGround:
         sandboxes: of this server.
         branch_of: which branch a request works on; may make one.
         most_runs: how many programs run at once; others wait in order.
+        lender: gives runs the tools of MCP servers; None = they get none.
     """
 
     def __init__(
@@ -52,10 +84,12 @@ class ProgramGround:
         branch_of: BranchOf,
         *,
         most_runs: int = MOST_RUNS,
+        lender: Lender | None = None,
     ) -> None:
         self.data_dir = data_dir
         self.sandboxes = sandboxes
         self.branch_of = branch_of
+        self.lender = lender
         self.homes = Homes(data_dir)
         self._most = most_runs
         self._places = asyncio.Semaphore(most_runs)

@@ -5,11 +5,11 @@ variables (PR-15). Not here: the data (`vendors`), starting anything (`program`)
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from bowerbird.core.errors import InvalidArgument
-from bowerbird.providers.programs.vendors import Vendor, Word
+from bowerbird.providers.programs.vendors import MODE, Vendor, Word
 
 LONGEST_ARGUMENT = 131_000
 _NAME = re.compile(r"\{([a-z_]+)\}")
@@ -76,7 +76,7 @@ def launch(
         # Where nothing marks the end of options, a line break does: no option begins with one.
         given["prompt"] = "\n" + prompt if prompt.startswith("-") else prompt
     stdin = prompt.encode("utf-8", "replace") if vendor.prompt == "stdin" else None
-    argv = (*program, *filled(template, given))
+    argv = (*program, *filled(_with_mode(vendor, template, values), given))
     return Launch(argv, stdin, {**env, **_values(vendor.env, given)}, _files(vendor, given))
 
 
@@ -86,6 +86,15 @@ def acp_launch(
     """Return what starts a program for ACP; the prompt goes over the protocol."""
     own = {**vendor.env, **vendor.acp_env}
     return Launch(program, b"", {**env, **_values(own, values)}, _files(vendor, values))
+
+
+def _with_mode(vendor: Vendor, template: Iterable[Word], values: Mapping[str, str | None]) -> Iterator[Word]:
+    """Yield a template's words with what the program may do unasked in their place (PR-21)."""
+    chosen = vendor.free if values.get("free") else vendor.bound
+    if vendor.mode and values.get("permission_mode"):
+        chosen = vendor.mode
+    for word in template:
+        yield from chosen if word == MODE else (word,)
 
 
 def filled(words: Iterable[Word], values: Mapping[str, str | None]) -> list[str]:

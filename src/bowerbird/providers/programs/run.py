@@ -17,7 +17,7 @@ from bowerbird.config.sections.agent import ProviderEntry
 from bowerbird.core.threads import to_thread
 from bowerbird.core.usage import Usage
 from bowerbird.providers.catalogue import CATALOGUE, CatalogueEntry
-from bowerbird.providers.choosing import model_of
+from bowerbird.providers.choosing import max_cost_of, model_of
 from bowerbird.providers.contract.errors import (
     AgentAuthError,
     AgentConfigError,
@@ -31,11 +31,13 @@ from bowerbird.providers.programs.finding import Programs, chosen_transport, fin
 from bowerbird.providers.programs.ground import ProgramGround
 from bowerbird.providers.programs.launching import base_environment
 from bowerbird.providers.programs.leftovers import RUN_VARIABLE
+from bowerbird.providers.programs.lending import lent_tools
 from bowerbird.providers.programs.outcome import Outcome, failure, shown_text, with_counted
 from bowerbird.providers.programs.program import IDLE_S, STDOUT_BYTES, Ended, RunLimits
 from bowerbird.providers.programs.relay.relay import Budget, PriceOf, Relay, Upstream
 from bowerbird.providers.programs.transports import (
     HANDSHAKE_S,
+    NOT_THE_VENDORS,
     PATIENT_S,
     READS_ONLY,
     Attempt,
@@ -82,6 +84,11 @@ class _Run:
     found: Programs
     auth: str
     goes_on: bool  # the vendor's own session: it is known, and its home is still there
+
+    @property
+    def may_change(self) -> bool:
+        """Whether it edits and runs commands as it likes: the branch is the boundary (PR-21)."""
+        return not self.request.direct and self.settings.permission_mode not in READS_ONLY
 
 
 async def run_program(
@@ -134,12 +141,12 @@ async def _on_branch(run: _Run, branch: "Branch") -> None:
 async def _in_home(run: _Run, branch: "Branch", sandbox: "BranchSandbox", home: str, name: str) -> None:
     async with AsyncExitStack() as stack:
         relay = _relay(run) if run.auth == "relay" else None
-        ports = stack.enter_context(run.ground.ports(branch.id, 1))
+        ports = stack.enter_context(run.ground.ports(branch.id, 2))
         doors: list[Door] = []
         if relay is not None:
             stack.push_async_callback(relay.close)
             doors.append(Door(ports[0], relay.serve))
-        elif ignored := [n for n in ("max_tokens", "max_cost") if getattr(run.request, n) is not None]:
+        elif ignored := [name for name, most in _budget(run).items() if most is not None]:
             run.progress.metadata["ignored"] = ignored
         proxy: str | None = None
         if run.auth == "home":
@@ -147,12 +154,19 @@ async def _in_home(run: _Run, branch: "Branch", sandbox: "BranchSandbox", home: 
             stack.push_async_callback(close)
             doors.append(door)
             proxy = f"http://127.0.0.1:{ports[0]}"
+        lent, addresses = await stack.enter_async_context(
+            lent_tools(
+                run.ground, run.settings, run.entry.name, run.progress.metadata, ports[1],
+                tier=sandbox.tier, acp=_over_acp(run), may_change=run.may_change,
+            )
+        )  # fmt: skip
+        doors += lent
         env = _environment(run, sandbox, home, name, proxy)
         for goes_on in (True, False) if run.goes_on else (False,):
             values = _values(run, sandbox, home, relay, ports[0], goes_on=goes_on)
             attempt = Attempt(
                 run.entry, run.vendor, sandbox, branch, values, env, _prompt(run, goes_on=goes_on),
-                _limits(run), relay, tuple(doors), run.progress.emit, run.settings.permission_mode,
+                _limits(run), relay, tuple(doors), run.progress.emit, run.may_change, addresses,
             )  # fmt: skip
             outcome, ended = await _attempted(run, attempt)
             _conclude(run, outcome, ended, relay, values)
@@ -168,10 +182,16 @@ def _prompt(run: _Run, *, goes_on: bool) -> str:
     return history_text(run.request)
 
 
+def _over_acp(run: _Run) -> bool:
+    """Whether ACP is tried first: settings and programs allow it, and it did not fail lately."""
+    chosen = chosen_transport(run.entry, run.settings, run.found)
+    return chosen == "acp" and run.found.acp is not None and not run.ground.acp_failed(run.entry.name)
+
+
 async def _attempted(run: _Run, attempt: Attempt) -> tuple[Outcome, Ended]:
     """Run over the transport that settings and programs allow; a handshake that fails falls back once."""
-    transport = chosen_transport(run.entry, run.settings, run.found)
-    if transport == "acp" and run.found.acp is not None and not run.ground.acp_failed(run.entry.name):
+    if _over_acp(run):
+        assert run.found.acp is not None, "asked before"
         try:
             run.progress.metadata["transport"] = "acp"
             alone = run.settings.transport == "acp" or run.found.headless is None
@@ -253,8 +273,12 @@ def _relay(run: _Run) -> Relay:
     assert url is not None
     headers = {name: value.reveal() for name, value in settings.headers.items()}
     upstream = Upstream(url, key.reveal(), run.vendor.key_style, headers)
-    budget = Budget(run.request.max_tokens, run.request.max_cost)
-    return Relay(upstream, budget, _price_of(run.entry))
+    most = _budget(run)
+    return Relay(upstream, Budget(most["max_tokens"], most["max_cost"]), _price_of(run.entry))
+
+
+def _budget(run: _Run) -> dict[str, Any]:
+    return {"max_tokens": run.request.max_tokens, "max_cost": max_cost_of(run.settings, run.request)}
 
 
 def _price_of(entry: CatalogueEntry) -> PriceOf:
@@ -289,10 +313,12 @@ def _values(
     run: _Run, sandbox: "BranchSandbox", home: str, relay: Relay | None, port: int, *, goes_on: bool
 ) -> dict[str, str | None]:
     origin = f"http://127.0.0.1:{port}" if relay is not None else None
-    model = model_of(run.entry, run.settings, run.request)
+    model, mode = model_of(run.entry, run.settings, run.request), run.settings.permission_mode
     return {
         "model": model,
-        "codex_mode": "read-only" if run.settings.permission_mode in READS_ONLY else "agent-full-access",
+        "free": "1" if run.may_change and mode is None else None,
+        "permission_mode": None if mode in NOT_THE_VENDORS else mode,
+        "codex_mode": "agent-full-access" if run.may_change else "read-only",
         "model_line": f"model = {json.dumps(model)}\n" if model else "",  # of TOML
         "session": run.request.native_session_id if goes_on else None,
         "new_session": str(uuid.uuid4()),

@@ -6,7 +6,7 @@ Here: what both need, the headless way with its retries, and the door to the oth
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from bowerbird.providers.catalogue import CatalogueEntry
@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 
 HANDSHAKE_S, PATIENT_S = 10.0, 60.0
 """Longest handshake over ACP: where headless takes its place then, and where nothing does."""
-READS_ONLY = ("plan", "read_only", "read-only", "deny")
-"""Values of `permission_mode` under which a program may look, and change nothing."""
+NOT_THE_VENDORS = ("read_only", "read-only", "deny")
+"""Values of `permission_mode` that are ours: the vendor's default, and nothing else is permitted."""
+READS_ONLY = ("plan", *NOT_THE_VENDORS)
+"""Values of `permission_mode` under which what a program asks to change over ACP is refused."""
 
 
 class Fallback(Exception):
@@ -34,8 +36,20 @@ class Fallback(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class McpAddress:
+    """Where a program finds the tools of an MCP server that it is lent, inside its sandbox."""
+
+    name: str
+    url: str
+    token: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Attempt:
-    """What a transport needs to run one prompt."""
+    """What a transport needs to run one prompt; `may_change`: what it asks over ACP is permitted.
+
+    `mcp_servers`: what it is lent, over ACP.
+    """
 
     entry: CatalogueEntry
     vendor: Vendor
@@ -48,7 +62,8 @@ class Attempt:
     relay: "Relay | None"
     doors: tuple["Door", ...]
     emit: Callable[[AgentEvent], None]
-    permission_mode: str | None = None
+    may_change: bool = True
+    mcp_servers: tuple[McpAddress, ...] = ()
     handshake_s: float = HANDSHAKE_S
 
 

@@ -2,8 +2,9 @@
 
 Words, variables and files hold names in braces: `{model}`, `{session}` (to go on with), `{new_session}`,
 `{url}` and `{origin}` (of the relay, with and without the vendor's path), `{token}`, `{home}`, `{cwd}`,
-`{seconds}`, `{prompt}`. A group of words, a variable or a file is left out when a name in it has no value.
-Here: that data. Not here: putting values in (`launching`), which agents exist (`catalogue`).
+`{seconds}`, `{prompt}`, `{free}` (where it may edit without asking). A group of words, a variable or a file
+is left out when a name in it has no value. Here: that data. Not here: putting values in (`launching`), which
+agents exist (`catalogue`).
 """
 
 from collections.abc import Callable, Mapping
@@ -24,6 +25,8 @@ from bowerbird.providers.programs.relay.relay import KeyStyle
 
 Word = str | tuple[str, ...]
 """A word, or a group of words that goes or stays together."""
+MODE = "{mode}"
+"""The place of `Vendor.free`, `bound` or `mode` among its words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,8 @@ class Vendor:
     Attributes:
         reader: of its headless output.
         fresh: words behind the program for a new session. resume: for one that goes on; empty = it cannot.
+        free: what lets it edit and run commands unasked, which it may on a branch. bound: what holds it to
+            asking, where it does not by itself. mode: what chooses the vendor's mode `{permission_mode}`.
         prompt: where it goes: on standard input, or as the word `{prompt}`.
         env: variables. acp_env: further ones of an ACP run. files: path below the home → text.
         key_style: how the vendor's API takes its key.
@@ -46,6 +51,9 @@ class Vendor:
     reader: Callable[[], Reader]
     fresh: tuple[Word, ...]
     resume: tuple[Word, ...] = ()
+    free: tuple[Word, ...] = ()
+    bound: tuple[Word, ...] = ()
+    mode: tuple[Word, ...] = ()
     prompt: Literal["stdin", "argument"] = "stdin"
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     acp_env: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -71,33 +79,33 @@ def own_vendor(env: Mapping[str, str]) -> Vendor:
 
 
 _MODEL = ("--model", "{model}")
-_CLAUDE = (
-    "--bare", "-p", "--output-format", "stream-json", "--verbose", "--permission-mode", "acceptEdits",
-    "--allowedTools", "Bash",
-)  # fmt: skip
+_CLAUDE = ("--bare", "-p", "--output-format", "stream-json", "--verbose", MODE)
+_APPROVAL = ("--approval-mode", "{permission_mode}")
 _CODEX = (
-    "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", ("-m", "{model}"),
+    "--json", "--skip-git-repo-check", MODE, ("-m", "{model}"),
     ("-c", "model_provider=relay", "-c",
      'model_providers.relay={name="relay",base_url="{url}",env_key="RELAY_TOKEN",wire_api="responses"}'),
 )  # fmt: skip
-_GEMINI = (("-m", "{model}"), "-o", "json", "--skip-trust", "--approval-mode", "yolo")
-_OPENCODE = ("run", "--format", "json", "--auto")
+_GEMINI = (("-m", "{model}"), "-o", "json", "--skip-trust", MODE)
+_OPENCODE = ("run", "--format", "json", MODE)
 _COPILOT = (
-    "-p", "{prompt}", "--output-format", "json", "-C", "{cwd}", "--allow-all-tools", "--no-color",
+    "-p", "{prompt}", "--output-format", "json", "-C", "{cwd}", MODE, "--no-color",
     "--no-auto-update",
 )  # fmt: skip
-_QWEN = ("{prompt}", "-o", "json", "--approval-mode", "yolo", ("--auth-type", "openai"))
+_QWEN = ("{prompt}", "-o", "json", MODE, ("--auth-type", "openai"))
 _VIBE = (
-    "-p", "--output", "streaming", "--trust", "--yolo", "--max-turns", "{turns}", "--time-limit", "{seconds}",
+    "-p", "--output", "streaming", "--trust", MODE, "--max-turns", "{turns}", "--time-limit", "{seconds}",
 )  # fmt: skip
 
-_CLINE = ("--json", "-t", "{seconds}", ("-P", "openai-compatible", "-m", "{model}"))
+_CLINE = ("--json", MODE, "-t", "{seconds}", ("-P", "openai-compatible", "-m", "{model}"))
 
 VENDORS: Mapping[str, Vendor] = {
     "claude_code": Vendor(
         ClaudeLines,
         fresh=(*_CLAUDE, _MODEL, "--session-id", "{new_session}"),
         resume=(*_CLAUDE, _MODEL, "--resume", "{session}"),
+        free=("--permission-mode", "acceptEdits", "--allowedTools", "Bash"),
+        mode=("--permission-mode", "{permission_mode}"),
         env={
             "ANTHROPIC_BASE_URL": "{origin}", "ANTHROPIC_API_KEY": "{token}",
             "CLAUDE_CONFIG_DIR": "{home}/.claude", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
@@ -114,6 +122,8 @@ VENDORS: Mapping[str, Vendor] = {
         CodexLines,
         fresh=("exec", *_CODEX, "-"),
         resume=("exec", "resume", *_CODEX, "{session}", "-"),
+        free=("--dangerously-bypass-approvals-and-sandbox",),
+        mode=("-c", 'sandbox_mode="{permission_mode}"'),
         env={"CODEX_HOME": "{home}/.codex", "RELAY_TOKEN": "{token}"},
         acp_env={
             "OPENAI_API_KEY": "{token}", "CODEX_API_KEY": "{token}", "OPENAI_BASE_URL": "{url}",
@@ -134,6 +144,8 @@ VENDORS: Mapping[str, Vendor] = {
         GeminiValue,
         fresh=(*_GEMINI, "--session-id", "{new_session}"),
         resume=(*_GEMINI, "--resume", "{session}"),
+        free=("--approval-mode", "yolo"),
+        mode=_APPROVAL,
         env={
             "GEMINI_API_KEY": "{token}", "GOOGLE_GEMINI_BASE_URL": "{origin}",
             "GEMINI_CLI_TRUST_WORKSPACE": "true",
@@ -155,6 +167,8 @@ VENDORS: Mapping[str, Vendor] = {
         OpencodeLines,
         fresh=_OPENCODE,
         resume=(*_OPENCODE, "-s", "{session}"),
+        free=("--auto",),
+        mode=("--agent", "{permission_mode}"),
         env={
             "OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1",
             "OPENCODE_CONFIG_CONTENT": '{"model":"relay/{model}","small_model":"relay/{model}",'
@@ -170,6 +184,8 @@ VENDORS: Mapping[str, Vendor] = {
         VibeLines,
         fresh=_VIBE,
         resume=(*_VIBE, "--resume", "{session}"),
+        free=("--yolo",),
+        mode=("--agent", "{permission_mode}"),
         env={"VIBE_HOME": "{home}/.vibe", "MISTRAL_API_KEY": "{token}"},
         files={
             ".vibe/config.toml": 'active_model = "relay"\nenable_update_checks = false\n'
@@ -186,6 +202,8 @@ VENDORS: Mapping[str, Vendor] = {
         QwenArray,
         fresh=_QWEN,
         resume=(*_QWEN, "--resume", "{session}"),
+        free=("--approval-mode", "yolo"),
+        mode=_APPROVAL,
         prompt="argument",
         env={
             "OPENAI_API_KEY": "{token}", "OPENAI_BASE_URL": "{url}", "OPENAI_MODEL": "{model}",
@@ -204,6 +222,7 @@ VENDORS: Mapping[str, Vendor] = {
         CopilotLines,
         fresh=_COPILOT,
         resume=(*_COPILOT, "--resume", "{session}"),
+        free=("--allow-all-tools",),
         prompt="argument",
         env={
             "COPILOT_OFFLINE": "true", "COPILOT_PROVIDER_BASE_URL": "{url}",
@@ -216,11 +235,12 @@ VENDORS: Mapping[str, Vendor] = {
     ),
     "hermes": Vendor(
         PlainText,
-        fresh=("-z", "{prompt}", "--yolo", ("-m", "{model}")),
+        fresh=("-z", "{prompt}", MODE, ("-m", "{model}")),
+        free=("--yolo",),
         prompt="argument",
         env={
             "HERMES_HOME": "{home}/.hermes", "OPENAI_API_KEY": "{token}", "OPENAI_BASE_URL": "{url}",
-            "HERMES_YOLO_MODE": "1",
+            "HERMES_YOLO_MODE": "{free}",
         },
         files={
             ".hermes/config.yaml": 'model:\n  default: "{model}"\n  provider: custom\n  base_url: "{url}"\n'
@@ -243,6 +263,8 @@ VENDORS: Mapping[str, Vendor] = {
         ClineLines,
         fresh=(*_CLINE, "{prompt}"),
         resume=(*_CLINE, "--id", "{session}", "{prompt}"),
+        free=("--auto-approve", "true"),
+        bound=("--auto-approve", "false"),
         prompt="argument",
         files={
             ".cline/data/settings/providers.json": '{"version":1,"modes":{},'
@@ -276,12 +298,13 @@ VENDORS: Mapping[str, Vendor] = {
     "aider": Vendor(
         PlainText,
         fresh=(
-            "--yes-always", "--no-git", "--no-check-update", "--no-analytics", "--no-pretty", "--no-stream",
+            MODE, "--no-git", "--no-check-update", "--no-analytics", "--no-pretty", "--no-stream",
             "--no-show-model-warnings", "--no-gitignore", "--chat-history-file", "{home}/history.md",
             "--input-history-file", "{home}/input", "--llm-history-file", "{home}/llm",
             ("--model", "openai/{model}"),
             "--message-file", "/dev/stdin",
         ),
+        free=("--yes-always",),
         env={"OPENAI_API_KEY": "{token}", "OPENAI_API_BASE": "{url}", "LITELLM_LOCAL_MODEL_COST_MAP": "True"},
         sign_in="set providers.aider.base_url, api_key and model",
     ),

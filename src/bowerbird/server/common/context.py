@@ -243,6 +243,7 @@ class AgentOffered:
         type: `subagent` for those of `task` and `spawn_subagents`; other vendors': `api`, `cli`, `local`.
         status: `operative`, or why it cannot be used now, as a word; `detail` in words.
         tools: what it may use, None = all that its caller has. model: its own, None = the usual one.
+        max_cost: US dollars that one run of it may cost, None = no limit.
     """
 
     name: str
@@ -255,6 +256,7 @@ class AgentOffered:
     display_name: str = ""
     capabilities: Sequence[str] = ()
     transports: Sequence[str] = ()
+    max_cost: float | None = None
     version: str | None = None
     latency_ms: float | None = None
     checked_at: str = ""

@@ -46,6 +46,8 @@ class AgentRunWanted(StrictBody):
     """What an agent is asked. `conversation_id`: work on a fork of that conversation's branch.
 
     `max_cost`: US dollars that a program may spend on its model; one whose price is unknown is ended.
+    `direct`: what a program changes lands at its end without review; for admins, where settings allow it
+    (`providers.allow_direct`).
     """
 
     prompt: Annotated[str, Field(min_length=1, max_length=MAX_PROMPT_CHARS)]
@@ -59,6 +61,7 @@ class AgentRunWanted(StrictBody):
     conversation_id: Annotated[str, Field(max_length=200)] | None = None
     branch_id: Annotated[str, Field(max_length=128)] | None = None
     snapshot_id: Annotated[str, Field(max_length=128)] | None = None
+    direct: bool = False
     workspace: Annotated[str, Field(max_length=200)] | None = None
 
 
@@ -76,7 +79,8 @@ class ProbeShown(Shown):
 class AgentRunShown(Shown):
     """A run that was; `conversation_id` is the one whose branch has its changes, null where it has none.
 
-    `state`: `running`, `done`, `failed`, or `interrupted` when the server died in it.
+    `state`: `running`, `done`, `failed`, or `interrupted` when the server died in it. `landed`: of a run
+    without review: its `landing`, the `paths` that landed, and what `stayed` on the branch.
     """
 
     session_id: str
@@ -93,6 +97,7 @@ class AgentRunShown(Shown):
     cost: float | None
     model: str | None
     changes: dict[str, int] | None
+    landed: dict[str, Any] | None
 
 
 class LogShown(Shown):
@@ -103,9 +108,10 @@ class LogShown(Shown):
 
 
 class MemoryShown(Shown):
-    """The newest 50 messages, oldest first."""
+    """The newest 50 messages, oldest first; `conversation_id` is the one whose branch has the changes."""
 
     session_id: str
+    conversation_id: str | None
     logs: list[LogShown]
 
 
@@ -126,10 +132,14 @@ async def runs(context: Context, caller: Viewer, limit: Limit = 50) -> Response:
 @router.get("/memory/{session_id}", response_model=MemoryShown, summary="What was said to an agent")
 async def memory(session_id: SessionId, context: Context, caller: Viewer) -> Response:
     """In the caller's runs that go on with each other, or in a conversation of theirs."""
-    found = await _part(context).registry.memory(session_id, owner=caller.user_id)
+    registry = _part(context).registry
+    found = await registry.memory(session_id, owner=caller.user_id)
     if found is None:
         raise problem("not_found", "there is no such session")
-    return answer({"session_id": session_id, "logs": [msgspec.structs.asdict(log) for log in found]})
+    known = await registry.session(session_id, owner=caller.user_id)
+    where = session_id if known is None else known.thread_id
+    logs = [msgspec.structs.asdict(log) for log in found]
+    return answer({"session_id": session_id, "conversation_id": where, "logs": logs})
 
 
 @router.post("/{name}/probe", response_model=ProbeShown, summary="Whether an agent can be used")
@@ -149,6 +159,8 @@ async def probe(
 async def run(name: Name, body: AgentRunWanted, request: Request, context: Context, caller: User) -> Response:
     """`Accept: application/x-ndjson` gives lines of JSON, else SSE. Closing the connection ends the run."""
     _require(context, name)
+    if body.direct and not caller.may("admin"):
+        raise problem("forbidden", "a run without review needs the role admin")
     if body.conversation_id is not None:
         await owned_session(context, caller, body.conversation_id)
     try:
@@ -159,6 +171,7 @@ async def run(name: Name, body: AgentRunWanted, request: Request, context: Conte
         wanted = request_of(body.model_dump(), workspace=workspace_of(context, body.workspace))
     except InvalidArgument as error:  # its text names what is wrong: a session id, a snapshot
         raise invalid(("body",), str(error)) from error
+    _part(context).registry.check(name, wanted)
     part, lines = _part(context), NDJSON in request.headers.get("accept", "")
     events = _while_admitted(
         events_of(lambda told: part.run(name, wanted, owner=caller.user_id, on_event=told), wanted),

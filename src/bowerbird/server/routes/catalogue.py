@@ -98,6 +98,7 @@ class AgentShown(NamedShown):
 
     `type`: `subagent`, or `api`, `cli`, `local` for another vendor's agent, whose state is a minute old at
     most. `status`: `operative`, `key_missing`, `unreachable` or `unavailable`; `detail` says why.
+    `max_cost`: US dollars that one run may cost, null = no limit.
     """
 
     type: str
@@ -108,6 +109,7 @@ class AgentShown(NamedShown):
     display_name: str
     capabilities: list[str]
     transports: list[str]
+    max_cost: float | None
     version: str | None
     latency_ms: float | None
     checked_at: str

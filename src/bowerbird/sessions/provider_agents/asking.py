@@ -30,7 +30,7 @@ def request_of(wanted: Mapping[str, Any], *, workspace: str | None) -> AgentRequ
 
     Args:
         wanted: `prompt`, and of `context, capabilities, timeout, session_id, max_tokens, max_cost,
-            model, conversation_id, branch_id, snapshot_id` those that are there; `conversation_id`
+            model, conversation_id, branch_id, snapshot_id, direct` those that are there; `conversation_id`
             names the session whose branch is forked.
         workspace: directory of a new branch.
 
@@ -63,6 +63,7 @@ def request_of(wanted: Mapping[str, Any], *, workspace: str | None) -> AgentRequ
         max_tokens=wanted.get("max_tokens"),
         max_cost=wanted.get("max_cost"),
         branch=BranchRef(branch, snapshot) if branch else None,
+        direct=bool(wanted.get("direct")),
     )
 
 

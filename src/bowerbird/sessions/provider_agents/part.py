@@ -94,6 +94,17 @@ class ProviderAgents(SessionPart):
             raise UnknownSession(f"session {session_id[:128]} not found")
         return found
 
+    async def conversation(self, session_id: str, owner: str) -> str | None:
+        """Return the session whose branch has the changes of one with an agent; None where it has none.
+
+        Raises:
+            UnknownSession: this person has no such session.
+        """
+        found = await self.registry.session(session_id, owner=owner)
+        if found is None:
+            raise UnknownSession(f"session {session_id[:128]} not found")
+        return found.thread_id
+
     # ------------------------------------------------------------ the main agent's tools
 
     def tools(self, session: "SessionRow | None") -> "Sequence[Tool]":

@@ -1,16 +1,19 @@
 """Where the changes of a program's runs are: the branch of a session of the run's owner (PR-20).
 
-Here: which one, and making it. So they are reviewed, landed and undone like any session's, and are in every
-list of sessions. Not here: running the program.
+Here: which one, making it, and landing it where settings allow that. So they are reviewed, landed and undone
+like any session's, and are in every list of sessions. Not here: running the program.
 """
 
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bowerbird.core.errors import BowerbirdError, UnknownSession
 from bowerbird.core.ids import new_thread_id
+from bowerbird.core.threads import to_thread
+from bowerbird.providers.contract.errors import AgentSessionError
 from bowerbird.providers.contract.types import AgentRequest, BranchRef
+from bowerbird.sessions.provider_agents.unreviewed import DOOR, land_unreviewed
 from bowerbird.sessions.values import NewSession
 from bowerbird.store.rows.sessions import SessionRow, find_session, insert_session, session_of_branch
 
@@ -74,6 +77,18 @@ class BranchPlaces:
         )
         assert made.branch_id is not None, "a new session has a branch"
         return made.thread_id, BranchRef(made.branch_id)
+
+    async def untouched(self, thread_id: str) -> None:
+        """See `registry.Places`: what earlier runs left on the branch is reviewed first."""
+        branch = await self._service.branch(thread_id)
+        if await to_thread(lambda: branch.changes(ignored=False).paths):
+            raise AgentSessionError(
+                f"session {thread_id} has changes that nobody has reviewed; land or discard them first"
+            )
+
+    async def land(self, thread_id: str, owner: str) -> dict[str, Any]:
+        """See `registry.Places`: through the gate of every landing, so that it can be undone."""
+        return await land_unreviewed(self._service, self._branches, thread_id, actor=owner or DOOR)
 
     async def ran(self, thread_id: str) -> None:
         """Count what a run changed, for lists."""

@@ -34,6 +34,7 @@ def agent_row(info: AgentInfo, probe: AgentProbe | None) -> dict[str, Any]:
         "checked_at": probe.checked_at if probe is not None else "",
         "model": info.default_model,
         "transports": list(info.transports),
+        "max_cost": info.max_cost,
         "tools": None,
     }
 
@@ -67,6 +68,7 @@ def run_row(run: "PastRun", running: Collection[int]) -> dict[str, Any]:
         "cost": known.get("cost"),
         "model": known.get("model"),
         "changes": known.get("changes"),
+        "landed": known.get("landed"),
     }
 
 

@@ -7,17 +7,36 @@ Here: the tasks, begun with the service and ended with it. Not here: the work it
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from bowerbird.sessions.upkeep.retention import keep_tidy
 from bowerbird.sessions.upkeep.startup import late_logs, mend_audit_logs
 
 if TYPE_CHECKING:
     from bowerbird.sessions.journal.audit_log import AuditLog
-    from bowerbird.sessions.service import SessionService
+    from bowerbird.sessions.settings import SessionSettings
+    from bowerbird.sessions.upkeep.retention import Removed
     from bowerbird.store.rows.sessions import SessionRow
+    from bowerbird.store.store import Store
 
 _log = logging.getLogger(__name__)
+
+
+class Kept(Protocol):
+    """The service, as far as its keepers know it."""
+
+    store: "Store"
+    settings: "SessionSettings"
+
+    async def tidy(self) -> "Removed":
+        """Remove what is older than settings keep it."""
+        ...
+
+    async def answer(
+        self, request_id: str, decision: str, *, thread_id: str, feedback: str, by: str, door: str
+    ) -> None:
+        """Answer a pending request."""
+        ...
 
 
 class Keepers:
@@ -27,7 +46,7 @@ class Keepers:
         drives_all: this process runs everybody's turns; a command leaves what others wait for alone.
     """
 
-    def __init__(self, service: "SessionService", *, drives_all: bool) -> None:
+    def __init__(self, service: Kept, *, drives_all: bool) -> None:
         self._service = service
         self._drives_all = drives_all
         self._tasks: list[asyncio.Task[None]] = []

@@ -1,60 +1,22 @@
 """The tools of subagents and tournaments (DE-5 … DE-9, DE-21, TO-38).
 
-Here: what a model asks for, and the protocol of whoever does it. Not here: running subagents
-(`bowerbird.subagents`), permission.
+Here: what a model asks for. Not here: whoever does it (`delegation.py`, `bowerbird.subagents`), permission.
 """
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from bowerbird.core.errors import ToolError
 from bowerbird.tools.context import ToolContext
 from bowerbird.tools.result import ToolResult
+from bowerbird.tools.together.delegation import Subagents
 from bowerbird.tools.tool import Tool
 
 LONGEST_S = 86_400.0  # children, checks and queues have limits of their own
 SUBAGENT_TOOLS = (
     "spawn_subagents", "merge_subagent", "discard_subagent", "read_subagent", "task", "run_tournament",
 )  # fmt: skip
-
-
-class Subagents(Protocol):
-    """Subagents on behalf of one tool call; results are the records of the delegation chapter."""
-
-    async def spawn(self, tasks: Sequence[Any]) -> dict[str, Any]:
-        """Run all tasks and return `{"subagents": […]}`."""
-        ...
-
-    async def merge(
-        self, handle: str, paths: Sequence[str] | None = None, force: bool = False
-    ) -> dict[str, Any]:
-        """Merge a subagent's changes into the caller's branch."""
-        ...
-
-    async def discard(self, handle: str) -> dict[str, Any]:
-        """Drop a subagent and its fork."""
-        ...
-
-    async def read(self, handle: str, path: str = "") -> dict[str, Any]:
-        """Return a subagent's changes, or its version of a file; `text` is the readable form."""
-        ...
-
-    async def task(self, description: str, prompt: str, agent_type: str) -> dict[str, Any]:
-        """Run one subagent of a type; `text` is what its caller is told."""
-        ...
-
-    async def tournament(
-        self,
-        task: str,
-        attempts: int | None,
-        checks: Sequence[str],
-        models: Sequence[str],
-        merge: str,
-        agents: Sequence[str] = (),
-    ) -> dict[str, Any]:
-        """Let several attempts compete and return their ranking."""
-        ...
 
 
 async def spawn_subagents(tasks: list[Any], context: ToolContext) -> dict[str, Any]:

@@ -22,11 +22,17 @@ from bowerbird.workspace.compare.diff import diff_of
 from bowerbird.workspace.compare.results import Diff
 from bowerbird.workspace.git.landed_history import LandedCommit, LandedHistory, note_commit, read_history
 from bowerbird.workspace.landing.checkpoints import Checkpoint, no_checkpoint
+from bowerbird.workspace.landing.kept import (
+    ALWAYS_KEPT,
+    KEPT_BYTES,
+    KEPT_LANDINGS,
+    KEPT_VERSIONS,
+    VERSIONED,
+    changed_below,
+)
 from bowerbird.workspace.landing.progress import Told
 from bowerbird.workspace.landing.refusals import said_plainly
 from bowerbird.workspace.landing.unfinished import REMOVED, Unfinished, all_folders, held, settle_of
-from bowerbird.workspace.landing.versions import KEPT as KEPT_VERSIONS
-from bowerbird.workspace.landing.versions import VERSIONED, touches
 from bowerbird.workspace.marks.flags import FlagRules
 from bowerbird.workspace.registry.registry import BranchRegistry
 from bowerbird.workspace.tree import presence
@@ -46,9 +52,6 @@ if TYPE_CHECKING:
     )
     from bowerbird.workspace.landing.undo import UndoRequest
 
-KEPT_LANDINGS = 100
-KEPT_BYTES = 2 * 1024**3
-ALWAYS_KEPT = 10
 ENDED = ("done", "undone", "given_up")
 
 _log = logging.getLogger(__name__)
@@ -374,7 +377,8 @@ class Landings:
                 kept_bytes += landing.folder.bytes_used()
             except FileNotFoundError:
                 continue  # removed meanwhile
-            new = [top for top in VERSIONED if versions[top] < KEPT_VERSIONS and touches(landing, top)]
+            changed = [top for top in VERSIONED if changed_below(landing.state, landing.entries, top)]
+            new = [top for top in changed if versions[top] < KEPT_VERSIONS]
             versions.update(new)
             beyond = (age >= KEPT_LANDINGS and not new) or kept_bytes > KEPT_BYTES
             if age >= ALWAYS_KEPT and beyond and landing.state in ENDED:

@@ -1,7 +1,7 @@
 """Earlier versions of a file or directory, as landings keep them (AS-43).
 
-Here: which landings changed something below a path, and what was there after one of them. Not here: the
-landings themselves (`landings.py`), bringing a version back (`sessions/kept_files.py`).
+Here: what was at a path after each landing that changed it. Not here: the landings themselves
+(`landings.py`), which of them stay (`kept.py`), bringing a version back (`sessions/kept_files.py`).
 """
 
 import os
@@ -11,16 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bowerbird.core.errors import NotFound
+from bowerbird.workspace.landing.kept import KEPT_VERSIONS, changed_below, is_below
 
 if TYPE_CHECKING:
     from bowerbird.workspace.landing.landings import Landing
     from bowerbird.workspace.tree.threeway import Side
 
-KEPT = 20
-VERSIONED = ("/MEMORY.md", "/skills")
-"""Of these the newest 20 landings stay longer than others; skills elsewhere like any file."""
 MOST_BYTES = 64 * 1024  # shown of a file
-_WROTE = ("done", "undone")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +37,7 @@ class LandedVersion:
     content: bytes | None = None
 
 
-def touches(landing: "Landing", top: str) -> bool:
-    """Whether a landing changed something at or below a virtual path."""
-    return landing.state in _WROTE and any(_is_below(entry.path, top) for entry in landing.entries)
-
-
-def versions_of(landings: Sequence["Landing"], top: str, most: int = KEPT) -> list[LandedVersion]:
+def versions_of(landings: Sequence["Landing"], top: str, most: int = KEPT_VERSIONS) -> list[LandedVersion]:
     """Return the versions of a path, newest first; a landing that cannot be read any more is left out.
 
     Args:
@@ -55,8 +47,8 @@ def versions_of(landings: Sequence["Landing"], top: str, most: int = KEPT) -> li
     for landing in reversed(landings):
         if len(found) == most:
             break
-        if touches(landing, top):
-            paths = tuple(entry.path for entry in landing.entries if _is_below(entry.path, top))
+        paths = changed_below(landing.state, landing.entries, top)
+        if paths:
             content = _content(_sides(landing, top).get(top, (None, None))[1])
             found.append(LandedVersion(landing.id, landing.at, landing.actor, landing.door, paths, content))
     return found
@@ -73,17 +65,21 @@ def state_after(
     Raises:
         NotFound: that landing did not change the path, or is not kept any more. WorkspaceError: unreadable.
     """
-    numbers = {one.id: number for number, one in enumerate(landings) if touches(one, top)}
+    numbers = {one.id: number for number, one in enumerate(landings) if _touches(one, top)}
     if landing_id not in numbers:
         raise NotFound(f"no landing {landing_id[:64]} of {top.lstrip('/')} is kept; list its versions")
     begin = numbers[landing_id]
     was = {path: after for path, (_, after) in _sides(landings[begin], top).items()}
     for later in landings[begin + 1 :]:
-        if touches(later, top):
+        if _touches(later, top):
             for path, (before, _) in _sides(later, top).items():
                 was.setdefault(path, before)
     files = {path: side for path, side in was.items() if side is not None and side.kind == "file"}
     return {path for path, side in was.items() if side is None}, files
+
+
+def _touches(landing: "Landing", top: str) -> bool:
+    return bool(changed_below(landing.state, landing.entries, top))
 
 
 def _sides(landing: "Landing", top: str) -> dict[str, tuple["Side | None", "Side | None"]]:
@@ -92,7 +88,7 @@ def _sides(landing: "Landing", top: str) -> dict[str, tuple["Side | None", "Side
     return {
         path: (folder.side(step.before), folder.side(step.after))
         for path, step in paths.items()
-        if _is_below(path, top)
+        if is_below(path, top)
     }
 
 
@@ -101,7 +97,3 @@ def _content(side: "Side | None") -> bytes | None:
         return None
     with Path(side.content.frozen).open("rb") as file:
         return file.read(MOST_BYTES)
-
-
-def _is_below(path: str, top: str) -> bool:
-    return path == top or path.startswith(f"{top}/")

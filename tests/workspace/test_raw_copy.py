@@ -1,0 +1,28 @@
+"""D-21: what a backup copies arrives whole, also on another filesystem."""
+
+from pathlib import Path
+
+import pytest
+from support.places import memory_place
+
+from bowerbird.workspace.raw_copy import held, make_equal
+
+
+def test_a_copy_onto_another_kind_of_filesystem_has_every_byte(tmp_path: Path) -> None:
+    """D-21: between ext4 and tmpfs the kernel refuses to share; each file of a backup there had 0 bytes."""
+    source = tmp_path / "source"
+    (source / "below").mkdir(parents=True)
+    (source / "below" / "large").write_bytes(bytes(range(256)) * 40_000)
+    (source / "empty").touch()
+    with (source / "holes").open("wb") as file:
+        file.seek(3 << 20)
+        file.write(b"end")
+    with memory_place() as memory:
+        if memory.stat().st_dev == tmp_path.stat().st_dev:
+            pytest.skip("this system has one filesystem only")
+        copied = make_equal(source, memory / "copy")
+        assert copied.refused == [] and held(memory / "copy") == (3, copied.bytes)
+        for name in ("below/large", "empty", "holes"):
+            assert (memory / "copy" / name).read_bytes() == (source / name).read_bytes(), name
+        back = make_equal(memory / "copy", tmp_path / "back")
+        assert back.refused == [] and (tmp_path / "back" / "holes").read_bytes()[-3:] == b"end"
