@@ -27,8 +27,8 @@ _WITHOUT_WORDS = {
     "stuck": "I stopped: I kept making the same calls.",
     "refused": "The model declines to answer that.",
 }
-"""What an ended turn says in a chat that has no words of its own, by its stop reason (AS-12); where a question
-was not answered, the question says so itself."""
+"""What an ended turn says in a chat that has no words of its own, by its stop reason (AS-12); where a
+question was not answered, the question says so itself."""
 
 BY_PARTS = ("schedule",)  # kinds of turns whose part says itself what is owed (`SessionPart.ended`)
 

@@ -7,6 +7,8 @@ Here: the counts, and what a landing changed below a path that has versions. Not
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from bowerbird.workspace.tree.changes import covers
+
 if TYPE_CHECKING:
     from bowerbird.workspace.landing.record import LandingEntry, State
 
@@ -23,14 +25,4 @@ def changed_below(state: "State", entries: "Sequence[LandingEntry]", top: str) -
     """Return the paths that a landing in this state changed at or below a virtual path."""
     if state not in _WROTE:
         return ()
-    return tuple(entry.path for entry in entries if is_below(entry.path, top))
-
-
-def is_below(path: str, top: str) -> bool:
-    """Whether a path is another or lies below it.
-
-    Example:
-        >>> is_below("/skills/a", "/skills"), is_below("/skillset", "/skills")
-        (True, False)
-    """
-    return path == top or path.startswith(f"{top}/")
+    return tuple(entry.path for entry in entries if covers(top, entry.path))

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bowerbird.core.errors import NotFound
-from bowerbird.workspace.landing.kept import KEPT_VERSIONS, changed_below, is_below
+from bowerbird.workspace.landing.kept import KEPT_VERSIONS, changed_below
+from bowerbird.workspace.tree.changes import covers
 
 if TYPE_CHECKING:
     from bowerbird.workspace.landing.landings import Landing
@@ -88,7 +89,7 @@ def _sides(landing: "Landing", top: str) -> dict[str, tuple["Side | None", "Side
     return {
         path: (folder.side(step.before), folder.side(step.after))
         for path, step in paths.items()
-        if is_below(path, top)
+        if covers(top, path)
     }
 
 
