@@ -13,10 +13,9 @@ from support.places import memory_place
 from bowerbird.workspace import Workspace
 from bowerbird.workspace.landing.flushing import Flushing
 from bowerbird.workspace.landing.plan import choose
-from bowerbird.workspace.tree.changes import Change, covers
+from bowerbird.workspace.tree.changes import Change, Tops, covers
 from bowerbird.workspace.tree.content import Content
 from bowerbird.workspace.tree.threeway import Side
-from bowerbird.workspace.tree.tops import Tops
 
 FEW, MANY = 500, 4000
 PATHS = st.lists(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Literal, Protocol
 
-from bowerbird.workspace.tree.tops import Tops
+from bowerbird.workspace.tree.changes import Tops
 
 
 class ByGit(Protocol):

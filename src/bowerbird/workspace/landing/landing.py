@@ -48,14 +48,13 @@ from bowerbird.workspace.landing.unseen import unseen_note
 from bowerbird.workspace.marks.flags import FlagRules
 from bowerbird.workspace.marks.surroundings import around_changes
 from bowerbird.workspace.tree import presence
-from bowerbird.workspace.tree.changes import Change, base_side, side_of
+from bowerbird.workspace.tree.changes import Change, Tops, base_side, side_of
 from bowerbird.workspace.tree.nodes import Entry
 from bowerbird.workspace.tree.paths import path_b64, shown
 from bowerbird.workspace.tree.real_directory import Beneath, Gone, Version, landed_form, version_of
 from bowerbird.workspace.tree.regions import Take
 from bowerbird.workspace.tree.stack import Stack
 from bowerbird.workspace.tree.threeway import Side, same_side
-from bowerbird.workspace.tree.tops import Tops
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,14 +20,13 @@ from bowerbird.workspace.landing.hard_links import with_links
 from bowerbird.workspace.marks.flags import ALWAYS_REFUSED, FlagRules, Marks, grade_of
 from bowerbird.workspace.marks.surroundings import Surroundings
 from bowerbird.workspace.marks.table import FLAGS, Grade
-from bowerbird.workspace.tree.changes import Change
+from bowerbird.workspace.tree.changes import Change, Tops
 from bowerbird.workspace.tree.content import Content
 from bowerbird.workspace.tree.hunks import apply_hunks
 from bowerbird.workspace.tree.paths import path_b64, shown
 from bowerbird.workspace.tree.real_directory import Version, landed_version, version_of
 from bowerbird.workspace.tree.regions import Take
 from bowerbird.workspace.tree.threeway import Decision, Side
-from bowerbird.workspace.tree.tops import Tops
 
 
 @dataclass(frozen=True, slots=True)

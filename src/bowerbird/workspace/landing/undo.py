@@ -44,14 +44,13 @@ from bowerbird.workspace.landing.progress import UNSEEN, Meter, Told
 from bowerbird.workspace.landing.record import LandingEntry, LandingFolder, LandingRecord, Refused, Step
 from bowerbird.workspace.landing.refusals import refusal
 from bowerbird.workspace.marks.names import folded_parts
-from bowerbird.workspace.tree.changes import Change, base_side
+from bowerbird.workspace.tree.changes import Change, Tops, base_side
 from bowerbird.workspace.tree.content import Content
 from bowerbird.workspace.tree.hunks import apply_hunks
 from bowerbird.workspace.tree.paths import path_b64, shown
 from bowerbird.workspace.tree.real_directory import Beneath, Version, landed_version, version_of
 from bowerbird.workspace.tree.stack import Stack
 from bowerbird.workspace.tree.threeway import Side, decide
-from bowerbird.workspace.tree.tops import Tops
 
 ENDED_STATES = ("done", "needs_attention", "undone", "given_up")
 

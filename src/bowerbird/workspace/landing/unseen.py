@@ -7,11 +7,11 @@ Here: finding it when something of that directory lands, and the sentence. Not h
 import os
 from collections.abc import Iterable, Iterator
 
+from bowerbird.workspace.tree.changes import Tops
 from bowerbird.workspace.tree.nodes import Node
 from bowerbird.workspace.tree.paths import shown
 from bowerbird.workspace.tree.real_directory import Beneath
 from bowerbird.workspace.tree.stack import Stack
-from bowerbird.workspace.tree.tops import Tops
 
 _NAMED = 5
 
