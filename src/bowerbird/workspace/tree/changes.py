@@ -231,9 +231,9 @@ def parents_of(paths: Iterable[str]) -> set[str]:
 
 
 class Tops:
-    """Files and directories as virtual paths; a directory takes in all that lies below it.
+    """Given files and directories, asked which of them take another path in; a directory takes all below it.
 
-    Asking costs the other path's depth, however many were given: a page sends one for each tick.
+    Costs the other path's depth, however many were given: a page sends one for each tick.
 
     Example:
         >>> tops = Tops(["/a", "/a/b/c"])
