@@ -151,7 +151,8 @@ class Poller:
         while is_held:
             await asyncio.sleep(self._timing.lease_s)
             is_held = await self._lease.renew()
-        self._say("Another process has taken over this bot.")
+        # No trouble: the other one receives, and says how that goes.
+        _log.info("telegram: another process has taken over this bot")
 
     async def _receive(self, deliver: Deliver) -> None:
         delay_s = self._timing.retry_s
