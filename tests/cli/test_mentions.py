@@ -1,5 +1,6 @@
 """`@path` in a message, by each client, under a pseudo-terminal (UI-73, UI-85)."""
 
+import base64
 import time
 
 import pytest
@@ -9,6 +10,8 @@ from support.desk import Desk
 
 from bowerbird.cli.run.mentions import mention_of, mentioned, typed_mention
 from bowerbird.cli.run.names import Names
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(40)
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +71,32 @@ def test_directories_large_and_binary_files_are_only_named(table, chat):
     assert 'path="big.log"' in said and "too large to go along" in said and said.count("line") < 10
     assert "a binary file" in said and "spaced" in said
     assert 'path="nobody"' not in said
+
+
+def test_a_picture_that_is_dropped_goes_along_as_one(table, chat, tmp_path):
+    """UI-73: a terminal pastes the path of what is dropped; other files' paths stay text."""
+    (tmp_path / "my plan.png").write_bytes(PNG)
+    (tmp_path / "notes.txt").write_text("no picture")
+    table.fake.script({"text": "A plan, drawn."})
+    for name in ("my plan.png", "notes.txt"):
+        chat.send(f"\x1b[200~'{tmp_path / name}'\x1b[201~")
+        chat.wait_for("[image 1: my plan.png]" if name != "notes.txt" else "notes.txt'")
+    chat.send("what is it?\r")
+    chat.wait_for("A plan, drawn.")
+    chat.wait_for("ctx ·")
+    sent = table.fake.requests[-1]["messages"][-1]["content"]
+    (picture,) = [block for block in sent if block["type"] == "image"]
+    said = "\n".join(block["text"] for block in sent if block["type"] == "text")
+    assert f"[image 1: my plan.png] '{tmp_path / 'notes.txt'}'what is it?" in said
+    assert picture["source"] == {
+        "type": "base64", "media_type": "image/png", "data": base64.b64encode(PNG).decode(),
+    }  # fmt: skip
+
+
+def test_ctrl_v_says_what_it_lacks(chat):
+    """UI-73: a clipboard image where the terminal can give it; here is no desktop."""
+    chat.send("\x16")
+    chat.wait_for("no desktop whose clipboard could be read")
 
 
 def test_what_the_branch_made_is_completed_in_the_next_turn(table, chat, written):

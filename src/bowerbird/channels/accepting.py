@@ -18,9 +18,11 @@ from bowerbird.channels.attribution import header, without_brackets
 from bowerbird.channels.contract import IncomingMessage, Rejected
 from bowerbird.channels.review.diff_messages import as_comment
 from bowerbird.core.errors import InvalidArgument
-from bowerbird.core.messages import BlobSource, ImageBlock, TextBlock, block_to_data
-from bowerbird.core.threads import in_thread, to_thread
+from bowerbird.core.messages import TextBlock, block_to_data
+from bowerbird.core.pictures import PICTURE_BYTES
+from bowerbird.core.threads import in_thread
 from bowerbird.core.timestamps import now_iso
+from bowerbird.sessions.inbox.pictures import picture_block
 from bowerbird.sessions.service import SessionService
 from bowerbird.sessions.values import InputKind, NewSession, Receipt, SessionInfo
 from bowerbird.store.rows.sessions import find_session
@@ -28,18 +30,11 @@ from bowerbird.store.rows.sessions import find_session
 if TYPE_CHECKING:
     from bowerbird.workspace import Branch
 
-IMAGE_BYTES = 5 << 20
 MOST_IMAGES = 20
 UPLOADS = "uploads"
 NAME_CHARS = 100
 HEARD_CHARS = 300  # of a voice message, as it is quoted before the answer
 
-_BEGINNINGS = {
-    b"\x89PNG\r\n\x1a\n": "image/png",
-    b"\xff\xd8\xff": "image/jpeg",
-    b"GIF8": "image/gif",
-    b"RIFF": "image/webp",
-}
 _UNSAFE = re.compile(r"[^\w.-]")
 
 
@@ -147,13 +142,12 @@ class Desk:
             content = base64.b64decode(data, validate=True)
         except (binascii.Error, ValueError) as error:
             raise Rejected("The image could not be read.") from error
-        if len(content) > IMAGE_BYTES:
-            raise Rejected(f"The image is larger than {IMAGE_BYTES >> 20} MiB.")
-        media_type = next((kind for start, kind in _BEGINNINGS.items() if content.startswith(start)), None)
-        if media_type is None:
+        if len(content) > PICTURE_BYTES:
+            raise Rejected(f"The image is larger than {PICTURE_BYTES >> 20} MiB.")
+        block = await picture_block(self._sessions.store, content)
+        if block is None:
             raise Rejected("That is no PNG, JPEG, GIF or WebP image.")
-        name = await to_thread(self._sessions.store.blobs.put, content)
-        return block_to_data(ImageBlock(media_type, BlobSource(name)))
+        return block
 
     async def _files(self, thread_id: str, message: IncomingMessage) -> list[str]:
         sources = list(message.files)

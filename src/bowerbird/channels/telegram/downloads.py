@@ -27,6 +27,7 @@ from bowerbird.channels.transcription import (
     Transcriber,
     TranscriptionFailed,
 )
+from bowerbird.core.pictures import picture_type
 from bowerbird.core.threads import to_thread
 
 MAX_FILE = 20 * 1000 * 1000
@@ -35,7 +36,6 @@ TRIES = 3
 KEPT_S = 24 * 3600.0
 TIMEOUT_S = 120.0
 
-_PICTURES = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif"))
 _NAMES = {"photo": "photo", "voice": "voice.oga", "audio": "audio.mp3", "document": "document"}
 
 
@@ -172,13 +172,6 @@ class Downloads:
                 size += len(chunk)
                 self._check(media, size)
                 await to_thread(file.write, chunk)
-
-
-def picture_type(content: bytes) -> str | None:
-    """Return the type of a picture by its content, None for anything else."""
-    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
-        return "image/webp"
-    return next((kind for begin, kind in _PICTURES if content.startswith(begin)), None)
 
 
 def _picture(path: Path) -> tuple[str, str]:

@@ -177,9 +177,15 @@ class LocalClient(LocalRest):
         """See `Client`."""
         await self._application.drive(thread_id)
 
-    async def send(self, thread_id: str, text: str) -> Row:
+    async def send(self, thread_id: str, text: str, pictures: Sequence[bytes] = ()) -> Row:
         """See `Client`."""
-        return _receipt(await self._sessions.submit(thread_id, text, door=DOOR))
+        if not pictures:
+            return _receipt(await self._sessions.submit(thread_id, text, door=DOOR))
+        from bowerbird.sessions.inbox.pictures import picture_block
+
+        blocks = [await picture_block(self._sessions.store, each) for each in pictures]
+        content = [{"type": "text", "text": text}, *filter(None, blocks)]
+        return _receipt(await self._sessions.submit(thread_id, {"content": content}, door=DOOR))
 
     async def comment(self, thread_id: str, remark: "Remark") -> Row:
         """See `Client`."""

@@ -118,8 +118,8 @@ class Client(Protocol):
         """Run this session's turns here, where nobody else does."""
         ...
 
-    async def send(self, thread_id: str, text: str) -> Row:
-        """Send a message; return its receipt: `inbox_id`, `turn_id`, `position`."""
+    async def send(self, thread_id: str, text: str, pictures: Sequence[bytes] = ()) -> Row:
+        """Send a message, with pictures; return its receipt: `inbox_id`, `turn_id`, `position`."""
         ...
 
     async def comment(self, thread_id: str, remark: "Remark") -> Row:

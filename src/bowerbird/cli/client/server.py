@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import to_builtins
 
 from bowerbird.cli.client.agent_sessions import AGENT_SESSION, branch_of_agent
+from bowerbird.cli.client.pictures import body_of
 from bowerbird.cli.client.protocol import Contest, Fix, News, Preferences, Row
 from bowerbird.cli.client.server_rest import ServerRest
 from bowerbird.cli.terminal.exits import USAGE, CliExit, Refused
@@ -146,9 +147,9 @@ class ServerClient(ServerRest):
     async def drive(self, thread_id: str) -> None:
         """See `Client`; a server does it by itself."""
 
-    async def send(self, thread_id: str, text: str) -> Row:
+    async def send(self, thread_id: str, text: str, pictures: Sequence[bytes] = ()) -> Row:
         """See `Client`."""
-        return await self._requests.ask("POST", _place(thread_id, "/messages"), {"content": text})
+        return await self._requests.ask("POST", _place(thread_id, "/messages"), body_of(text, pictures))
 
     async def comment(self, thread_id: str, remark: "Remark") -> Row:
         """See `Client`."""

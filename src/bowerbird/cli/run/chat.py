@@ -211,7 +211,8 @@ class Chat:
         message = await attached(self.client, session["id"], self.names, text, named_in)
         if message.said:
             self.screen.line(f"goes along: {', '.join(message.said)}", "dim")
-        receipt = await self.client.send(session["id"], self.commands.attached(message.text))
+        pictures = self.screen.pictures.named_in(text)
+        receipt = await self.client.send(session["id"], self.commands.attached(message.text), pictures)
         self.commands.sent()
         turn_id = str(receipt["turn_id"])
         self._inbox[turn_id] = str(receipt["inbox_id"])

@@ -28,6 +28,7 @@ from prompt_toolkit.patch_stdout import patch_stdout
 
 from bowerbird.cli.run.completer import LineCompleter
 from bowerbird.cli.run.keyboard import ELSEWHERE, FOCUSED, Keyboard, kept_lines
+from bowerbird.cli.run.pictures import Pictures
 from bowerbird.cli.terminal.notifying import How, Notifier
 from bowerbird.cli.terminal.terminal import Spinner, Terminal
 from bowerbird.cli.terminal.text import cut, harmless, plural, width_of, wrapped
@@ -84,6 +85,7 @@ class ChatScreen:
         self._unprinted: list[str] = []
         self._printing: asyncio.Task[None] | None = None
         self._interrupted_at = 0.0
+        self.pictures = Pictures(self.line)
         self._prompt: PromptSession[str] = PromptSession(
             input=Keyboard(sys.stdin) if sys.stdin.isatty() else None,
             message=self._message,
@@ -359,6 +361,7 @@ class ChatScreen:
         def focus(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction] - registered
             self.notifier.is_focused = event.key_sequence[0].key == FOCUSED
 
+        self.pictures.bind(keys)
         return keys
 
     def _raw(self, text: str) -> None:

@@ -21,10 +21,10 @@ from mcp_types import (
 )
 
 from bowerbird.core.messages import BlobSource, Block, ImageBlock, TextBlock
+from bowerbird.core.pictures import PICTURE_BYTES
 from bowerbird.tools.result import ToolResult, compact_json
 from bowerbird.tools.web.web_tools import as_untrusted
 
-MAX_IMAGE_BYTES = 5 << 20
 MAX_IMAGES = 20
 DATA_CHARS = 50_000
 NOTHING = "(no output)"
@@ -101,7 +101,7 @@ async def _image(data: str, kind: str, store_blob: StoreBlob | None) -> tuple[st
     size = _size(data)
     if kind not in _IMAGES:
         return f"[{kind}, {size:,} bytes; not shown]", None
-    if size > MAX_IMAGE_BYTES:
+    if size > PICTURE_BYTES:
         return f"[{kind}, {size:,} bytes; images over 5 MiB are not shown]", None
     if store_blob is None:
         return f"[{kind}, {size:,} bytes; images cannot be shown here]", None

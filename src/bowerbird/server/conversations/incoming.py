@@ -11,18 +11,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from fastapi.exceptions import RequestValidationError
 from pydantic import Field, ValidationError
 
-from bowerbird.core.messages import BlobSource, ImageBlock, block_to_data
-from bowerbird.core.threads import to_thread
+from bowerbird.core.pictures import PICTURE_BYTES, picture_type
 from bowerbird.server.common.errors import problem
 from bowerbird.server.common.forms import StrictBody
 from bowerbird.server.common.json_answers import NOT_BLANK
+from bowerbird.sessions.inbox.pictures import picture_block
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
     from bowerbird.server.common.context import ServerContext
 
-IMAGE_BYTES = 5 << 20
 IMAGES_BYTES = 20 << 20
 MOST_IMAGES = 20
 # How each format begins, in base64: a wrong image would make every later request of the conversation fail.
@@ -30,12 +29,6 @@ DATA_URL = (
     r"^data:image/(png;base64,iVBORw0KGg[o-r]|jpeg;base64,/9j/|gif;base64,R0lGOD|webp;base64,UklGR[g-v])"
     r"[A-Za-z0-9+/]*={0,2}$"
 )
-_BEGINNINGS = {
-    b"\x89PNG\r\n\x1a\n": "image/png",
-    b"\xff\xd8\xff": "image/jpeg",
-    b"GIF8": "image/gif",
-    b"RIFF": "image/webp",
-}
 FILES_DIR = "attachments"
 _PLAIN = re.compile(r"[^A-Za-z0-9._-]")
 Kind = Literal["message", "steer", "interrupt"]
@@ -106,8 +99,8 @@ async def _multipart(request: "Request") -> tuple[NewMessage, list[Attached]]:
         files = [value for value in form.getlist("files") if not isinstance(value, str)]
         found: list[Attached] = []
         for number, file in enumerate(files, 1):
-            if (file.size or 0) > IMAGE_BYTES:
-                raise problem("too_large", f"an attachment is larger than {IMAGE_BYTES} bytes")
+            if (file.size or 0) > PICTURE_BYTES:
+                raise problem("too_large", f"an attachment is larger than {PICTURE_BYTES} bytes")
             name = re.split(r"[/\\]", file.filename or "")[-1]
             plain = _PLAIN.sub("_", name)[:100].strip(".") or f"attachment-{number}"
             found.append(Attached(plain, await file.read()))
@@ -128,7 +121,7 @@ async def content_of(
     images: list[bytes] = []
     names: list[str] = []
     for file in files:
-        if media_type_of(file.content) is not None:
+        if picture_type(file.content) is not None:
             images.append(file.content)
         else:
             names.append(await _put(context, thread_id, file))
@@ -140,11 +133,10 @@ async def content_of(
         raise problem("too_large", f"at most {MOST_IMAGES} images of {IMAGES_BYTES} bytes together")
     blocks: list[dict[str, Any]] = [{"type": "text", "text": text}]
     for image in images:
-        media_type = media_type_of(image)
-        if media_type is None:
+        block = await picture_block(context.store, image)
+        if block is None:
             raise problem("unsupported_media_type", "an attachment is not a PNG, JPEG, GIF or WebP image")
-        name = await to_thread(context.store.blobs.put, image)
-        blocks.append(block_to_data(ImageBlock(media_type, BlobSource(name))))
+        blocks.append(block)
     return blocks
 
 
@@ -160,16 +152,6 @@ async def _put(context: "ServerContext", thread_id: str, file: Attached) -> str:
     raise problem("conflict", f"there are too many attachments called {file.name}")
 
 
-def media_type_of(image: bytes) -> str | None:
-    """Return the media type that an image's first bytes say, None for no known image.
-
-    Example:
-        >>> media_type_of(b"GIF89a"), media_type_of(b"plain")
-        ('image/gif', None)
-    """
-    return next((kind for start, kind in _BEGINNINGS.items() if image.startswith(start)), None)
-
-
 async def _bytes_of(context: "ServerContext", thread_id: str, attachment: Attachment) -> bytes:
     if isinstance(attachment, DataImage):
         text = attachment.url.partition(",")[2].rstrip("=")
@@ -177,7 +159,7 @@ async def _bytes_of(context: "ServerContext", thread_id: str, attachment: Attach
         content = base64.b64decode(text + "=" * (-len(text) % 4))
     else:
         branch = await context.sessions.branch(thread_id)
-        content = await branch.read_bytes(attachment.path, length=IMAGE_BYTES + 1)
-    if len(content) > IMAGE_BYTES:
-        raise problem("too_large", f"an image is larger than {IMAGE_BYTES} bytes")
+        content = await branch.read_bytes(attachment.path, length=PICTURE_BYTES + 1)
+    if len(content) > PICTURE_BYTES:
+        raise problem("too_large", f"an image is larger than {PICTURE_BYTES} bytes")
     return content

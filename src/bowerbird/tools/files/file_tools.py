@@ -12,6 +12,7 @@ from typing import Any
 
 from bowerbird.core.errors import BinaryFile, NotFound, WorkspaceError
 from bowerbird.core.messages import BlobSource, Block, ImageBlock, TextBlock
+from bowerbird.core.pictures import PICTURE_BYTES, picture_type
 from bowerbird.core.threads import to_thread
 from bowerbird.tools.context import ToolContext
 from bowerbird.tools.files import aliases, reads
@@ -19,9 +20,6 @@ from bowerbird.tools.files import text as file_text
 from bowerbird.tools.files.similar import similar_paths
 from bowerbird.tools.result import ToolResult
 from bowerbird.tools.tool import Tool
-
-MAX_IMAGE_BYTES = 5 * 1024 * 1024
-_IMAGES = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif"))
 
 
 async def read_file(
@@ -265,15 +263,13 @@ def _keys(*names: str) -> Callable[[Mapping[str, Any]], tuple[str, ...]]:
 
 async def _binary(path: str, record: Mapping[str, Any], context: ToolContext) -> ToolResult:
     head = await context.files.read_bytes(path, 0, 16)
-    kind = next((kind for magic, kind in _IMAGES if head.startswith(magic)), None)
-    if kind is None and head[:4] == b"RIFF" and head[8:12] == b"WEBP":
-        kind = "image/webp"
+    kind = picture_type(head)
     size = int(record["size"])
     name = file_text.shown(path)
     if kind is None:
         return ToolResult(f"{name}: a binary file of {size:,} bytes", data=dict(record))
-    if size > MAX_IMAGE_BYTES or context.store_blob is None:
-        why = "images over 5 MiB are not shown" if size > MAX_IMAGE_BYTES else "images cannot be shown here"
+    if size > PICTURE_BYTES or context.store_blob is None:
+        why = "images over 5 MiB are not shown" if size > PICTURE_BYTES else "images cannot be shown here"
         return ToolResult(f"{name}: {kind} of {size:,} bytes; {why}", data=dict(record))
     blob = await context.store_blob(await context.files.read_bytes(path), kind)
     blocks: list[Block] = [TextBlock(f"{name}: {kind} of {size:,} bytes"), ImageBlock(kind, BlobSource(blob))]
