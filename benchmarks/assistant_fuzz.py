@@ -305,7 +305,8 @@ def main() -> int:
             wrong += found
     for line in wrong[:30]:
         print("   ", line)
-    print(f"rubbish at {len(DOORS)} doors, {given.count} each: wrong: {len(wrong)}")
+    tried = [name for name in DOORS if given.door in (None, name)]
+    print(f"rubbish at {', '.join(tried)}, {given.count} each: wrong: {len(wrong)}")
     return 1 if wrong else 0
 
 

@@ -4,14 +4,15 @@ Here: allow-list, duplicates, what it is, whether it is meant, accepting it, fai
 command or a button does, sending, the service itself.
 
 A plain message becomes an inbox row before `deliver` returns. Whatever takes longer (files to download,
-commands, buttons) is kept as a row first and carried out beside; a process that starts carries out what was
-left.
+commands, buttons) is kept as a row first and carried out beside; the process that receives next carries out
+what was left.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
+from typing import Protocol, runtime_checkable
 
 from bowerbird.channels.accepting import Desk
 from bowerbird.channels.admission import Role
@@ -49,6 +50,15 @@ FULL_S = 60.0
 AGAIN_S = 5.0  # until what the database could not take is tried again
 
 _log = logging.getLogger(__name__)
+
+
+@runtime_checkable
+class ElectedChannel(Protocol):
+    """A channel that one of several processes receives at a time."""
+
+    def when_receiving(self, begun: Callable[[], Awaitable[None]]) -> None:
+        """Have `begun` awaited each time this process has become the one that receives, before it does."""
+        ...
 
 
 @dataclass(slots=True)
@@ -95,6 +105,7 @@ class Router:
         self._claude = claude
         self._tasks = Tasks(f"chats of {channel.name}")
         self._lines: dict[str, Line] = {}
+        self._in_hand: set[int] = set()  # rows that this process carries out
         self._told: dict[str, float] = {}  # chats that were told that nothing more is taken, and when
         self._has_stopped = False
         cards.handle(VoiceAgain.kind, VoiceAgain(self.again))
@@ -102,11 +113,19 @@ class Router:
     # ------------------------------------------------------------ life
 
     async def start(self) -> None:
-        """Carry out what was accepted and not finished."""
+        """Carry out what was accepted and not finished, once this process is the one that receives."""
         self._has_stopped = False
+        if isinstance(self._channel, ElectedChannel):
+            self._channel.when_receiving(self.take_over)
+        else:
+            await self.take_over()
+
+    async def take_over(self) -> None:
+        """Go on where the process that received before was: with what it had accepted, where people were."""
         await self._claude.start()
         for row in await self._store.read(lambda c: waiting_updates(c, self._channel.name)):
-            self._begin(row, decode(row.body, IncomingMessage))
+            if row.id not in self._in_hand:
+                self._begin(row, decode(row.body, IncomingMessage))
 
     async def stop(self) -> None:
         """End; what is not finished is carried out after the next start."""
@@ -188,6 +207,7 @@ class Router:
             ordered = self._is_ordered(message)
             line = self._join(message.chat_id)
             line.waiting += ordered
+            self._in_hand.add(row.id)
             self._tasks.spawn(self._in_line(row, message, line, ordered=ordered))
 
     async def _in_line(self, row: UpdateRow, message: IncomingMessage, line: Line, *, ordered: bool) -> None:
@@ -198,6 +218,7 @@ class Router:
             else:
                 await self._carry(row, message)
         finally:
+            self._in_hand.discard(row.id)
             line.waiting -= ordered
             self._leave(message.chat_id, line)
 

@@ -188,6 +188,25 @@ async def test_only_the_holder_of_the_lease_polls(desk: Any, fake: FakeTelegram)
         await fake.say("not yet")
         await asyncio.sleep(0.2)
         assert len(fake.of("getUpdates")) == polls
+    assert desk.reports == [""]
+
+
+async def test_who_takes_over_says_that_it_receives(desk: Any, fake: FakeTelegram) -> None:
+    """AS-13: what the process before said of its trouble would else stand for good; who is begun goes first."""
+    begun: list[int] = []
+
+    async def take_over() -> None:
+        begun.append(len(fake.of("getUpdates")))
+
+    channel = desk.channel()
+    channel.when_receiving(take_over)
+    await channel.start(desk.deliver)
+    try:
+        await fake.say("hello")
+        assert await desk.texts() == ["hello"]
+    finally:
+        await channel.stop()
+    assert begun == [0] and desk.reports == [""]
 
 
 async def test_a_wrong_or_missing_token_is_named_and_never_shown(

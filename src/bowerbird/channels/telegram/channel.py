@@ -18,7 +18,7 @@ from bowerbird.channels.telegram.bot import SERVER, Link, open_link
 from bowerbird.channels.telegram.bot import said as words_of
 from bowerbird.channels.telegram.downloads import Downloads
 from bowerbird.channels.telegram.pieces import pieces_of
-from bowerbird.channels.telegram.polling import Lease, Poller, Quarantine, Report, Timing
+from bowerbird.channels.telegram.polling import Begun, Lease, Poller, Quarantine, Report, Timing
 from bowerbird.channels.telegram.progress import Hide, Progress
 from bowerbird.channels.telegram.sending import Sender
 from bowerbird.channels.telegram.splitting import LIMIT
@@ -87,6 +87,7 @@ class TelegramChannel:
         self._sender: Sender | None = None
         self._downloads: Downloads | None = None
         self._task: asyncio.Task[None] | None = None
+        self._begun: Begun | None = None
         self.username = ""  # known once it has started
 
     async def start(self, deliver: Deliver) -> None:
@@ -109,9 +110,19 @@ class TelegramChannel:
         self._sender = Sender(link.bot)
         self._downloads = Downloads(link.bot, self._settings.files, self._transcriber)
         await self._downloads.sweep()
-        poller = Poller(link, me, self._lease, self._quarantine, self._report, self._settings.timing)
+        poller = Poller(
+            link, me, self._lease, self._quarantine, self._report, self._settings.timing, self._has_begun
+        )
         self._task = asyncio.create_task(poller.run(deliver), name="telegram")
         self._task.add_done_callback(self._ended)
+
+    def when_receiving(self, begun: Begun) -> None:
+        """Have `begun` awaited each time this process has become the one that receives."""
+        self._begun = begun
+
+    async def _has_begun(self) -> None:
+        if self._begun is not None:
+            await self._begun()
 
     async def stop(self) -> None:
         """End; what was not settled comes again at the next start."""

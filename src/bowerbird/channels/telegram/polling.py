@@ -38,6 +38,13 @@ Report = Callable[[str], None]
 """Told what is wrong with receiving, and "" when it is well again."""
 
 
+Begun = Callable[[], Awaitable[None]]
+
+
+async def _nothing() -> None:
+    """Nobody has anything to do when receiving begins."""
+
+
 class Lease(Protocol):
     """Who may poll with a token: one process at a time."""
 
@@ -85,22 +92,25 @@ class Poller:
     Args:
         quarantine: takes what failed three times.
         report: told of conflicts and outages.
+        begun: awaited each time this process has become the one that receives, before it does.
     """
 
     def __init__(
-        self, link: Link, me: Me, lease: Lease, quarantine: Quarantine, report: Report, timing: Timing
-    ) -> None:
+        self, link: Link, me: Me, lease: Lease, quarantine: Quarantine, report: Report, timing: Timing,
+        begun: Begun = _nothing,
+    ) -> None:  # fmt: skip
         self._link = link
         self._me = me
         self._lease = lease
         self._quarantine = quarantine
         self._report = report
         self._timing = timing
+        self._begun = begun
         self._offset = 0
         self._settled: set[int] = set()
         self._first_seen: dict[int, float] = {}
         self._tries: dict[int, int] = {}
-        self._problem = ""
+        self._problem: str | None = None  # not known yet
         self._is_storing = True
         self._places = asyncio.Semaphore(MAX_AT_ONCE)
 
@@ -117,6 +127,8 @@ class Poller:
 
     async def _hold(self, deliver: Deliver) -> None:
         """Receive until the lease is lost."""
+        self._problem = None  # of another process until now: that all is well must be said, too
+        await self._begun()
         tasks = [
             asyncio.create_task(self._receive(deliver), name="telegram-poll"),
             asyncio.create_task(self._renew(), name="telegram-lease"),
@@ -139,7 +151,8 @@ class Poller:
         while is_held:
             await asyncio.sleep(self._timing.lease_s)
             is_held = await self._lease.renew()
-        self._say("Another process has taken over this bot.")
+        # No trouble: the other one receives, and says how that goes.
+        _log.info("telegram: another process has taken over this bot")
 
     async def _receive(self, deliver: Deliver) -> None:
         delay_s = self._timing.retry_s
