@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from support.agent_turns import ADD, NAME, READ, call, settings_for
 from support.fake_models import FakeModels
-from support.patience import patience
+from support.patience import HANG_S, patience
 
 from bowerbird.agent.context.history import PARTIAL
 from bowerbird.agent.turn import Limits, StopSignal, TurnRun
@@ -155,6 +156,33 @@ async def test_a_tool_that_exits_the_program_ends_its_call_only(fake: FakeModels
     told = await turn(tools=Toolset([Tool(leaves, **READ)]))
     [outcome] = told.outcomes
     assert (outcome.status, outcome.content) == ("error", "SystemExit: 3")
+    assert told.done.text == "well"
+
+
+class _Unreadable(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no")
+
+
+@pytest.mark.parametrize("way", ["its error cannot be read", "half a pair", "an error with half a pair"])
+async def test_what_a_tool_says_in_no_encoding_ends_its_call_only(
+    way: str, fake: FakeModels, turn: Run
+) -> None:
+    """TO-5: the run waited for ever for the call whose error had no text; half a surrogate pair failed the turn."""
+
+    async def odd() -> str:
+        """Say something."""
+        if way == "its error cannot be read":
+            raise _Unreadable
+        if way == "half a pair":
+            return "before \ud800 after"
+        raise ValueError("before \ud800 after")
+
+    fake.script({"tools": [call("odd")]}, {"text": "well"})
+    async with asyncio.timeout(HANG_S):
+        told = await turn(tools=Toolset([Tool(odd, **READ)]))
+    [outcome] = told.outcomes
+    assert ("before ? after" if "pair" in way else "_Unreadable: (its message") in str(outcome.content)
     assert told.done.text == "well"
 
 

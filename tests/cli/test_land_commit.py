@@ -48,6 +48,16 @@ def test_an_undo_commits_the_revert_where_it_is_asked_to(ready):
     desk.ok("undo", "--commit")
     body = project.git("log", "-1", "--format=%B")
     assert body.startswith('Revert "') and f"This reverts commit {head}." in body
+
+
+def test_an_undo_takes_yes_as_land_and_discard_do(ready):
+    """GI-9: a script that says --yes everywhere met "no such option" at its last step."""
+    desk, project = ready
+    desk.ok("land", "--yes")
+    assert "took " in desk.ok("undo", "--yes")
+    desk.ok("land", "--yes", "--commit")
+    desk.ok("undo", "-y")
+    assert project.git("log", "-1", "--format=%s").startswith('Revert "')
     assert project.git("status", "--short") == "" and project.git("diff", "HEAD~2", "--stat") == ""
 
 

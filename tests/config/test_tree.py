@@ -276,3 +276,14 @@ print(taken / known, ",".join(heavy))
         assert heavy == ""
         best = min(best, float(share))
     assert best < 1.25
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://[", "http://h:99999/v1", "http://h:x", "http://:80", "http://a\\b/v1", "http://h:0", "ftp://h"],
+)
+def test_an_address_that_no_client_can_read_is_refused_before_anything_starts(url: str):
+    """CF-15: `http://[` passed `config check`, and each turn ended with an error of a library."""
+    with pytest.raises(ValidationError, match=r"must start with http|is no address"):
+        Settings.model_validate({"providers": {"desk": {"base_url": url}}})
+    assert Settings.model_validate({"providers": {"desk": {"base_url": "http://[::1]:8080/v1"}}})

@@ -2,13 +2,16 @@
 
 import asyncio
 import random
+import shutil
+from pathlib import Path
 
 import pytest
 from sqlalchemy import select
+from support.fake_models import FakeModels
 from support.patience import HANG_S
-from support.sessions import Place, writes
+from support.sessions import Place, place, writes
 
-from bowerbird.core.errors import UnknownSession
+from bowerbird.core.errors import InvalidWorkspace, UnknownSession
 from bowerbird.core.timestamps import now_iso
 from bowerbird.store.rows.leases import lease_is_free
 from bowerbird.store.sql.tables import inbox, journal, turns
@@ -57,3 +60,27 @@ async def test_deleting_cancels_what_waits_behind_a_running_turn(home: Place) ->
     for receipt in (first, second):
         assert (await home.service.turn(receipt.turn_id)).state == "cancelled"
     assert home.fake.request_count == 1
+
+
+async def test_a_session_whose_directory_is_gone_is_deleted_whole(tmp_path: Path, fake: FakeModels) -> None:
+    """SE-49: the deletion was reported as failed, the session was gone, and its branch was kept for ever."""
+    (tmp_path / "project").mkdir()
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    fake.script(writes("a.txt", "x"), {"text": "done"})
+    async with place(tmp_path, fake) as first:
+        thread = await first.session(workspace=str(gone))
+        await first.ask(thread)
+        branch = str((await first.service.get(thread)).branch_id)
+    shutil.rmtree(gone)
+    async with place(tmp_path, fake) as home:
+        discarded = home.data / "branches" / branch / "discarded_at"
+        await home.service.delete(thread)
+        assert discarded.exists()
+        with pytest.raises(InvalidWorkspace):
+            await home.service.restore(thread)
+        with pytest.raises(UnknownSession):
+            await home.service.get(thread)  # it was not brought back by halves
+        gone.mkdir()
+        assert (await home.service.restore(thread)).status == "idle"
+        assert not discarded.exists()

@@ -1,10 +1,13 @@
 """D-21: what a backup copies arrives whole, also on another filesystem."""
 
+import errno
 from pathlib import Path
 
 import pytest
+from support.failing_calls import FailingCalls
 from support.places import memory_place
 
+from bowerbird.core.errors import StorageFull
 from bowerbird.workspace.raw_copy import held, make_equal
 
 
@@ -26,3 +29,14 @@ def test_a_copy_onto_another_kind_of_filesystem_has_every_byte(tmp_path: Path) -
             assert (memory / "copy" / name).read_bytes() == (source / name).read_bytes(), name
         back = make_equal(memory / "copy", tmp_path / "back")
         assert back.refused == [] and (tmp_path / "back" / "holes").read_bytes()[-3:] == b"end"
+
+
+def test_a_full_disk_is_named_and_ends_the_copy(tmp_path: Path) -> None:
+    """D-21: a restore onto a full disk said that the backup was not whole, a backup left files out."""
+    source = tmp_path / "source"
+    source.mkdir()
+    for name in ("one", "two"):
+        (source / name).write_text(name)
+    calls = FailingCalls(number=errno.ENOSPC, fits=lambda call, _: call == "ftruncate")
+    with calls.armed(), pytest.raises(StorageFull, match="the disk is full"):
+        make_equal(source, tmp_path / "copy")

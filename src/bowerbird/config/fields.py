@@ -9,6 +9,7 @@ import hmac
 import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
@@ -134,7 +135,23 @@ def _http_only(value: object) -> object:
     text = value.reveal() if isinstance(value, Url) else value
     if isinstance(text, str) and not re.match(r"https?://[^\s/]", text):
         raise ValueError("must start with http:// or https:// and name a host")
+    if isinstance(text, str) and not names_host(text):
+        raise ValueError("is no address: its host or port cannot be read")
     return value
+
+
+def names_host(url: str) -> bool:
+    """Whether a client can read the host and the port of `url`.
+
+    Example:
+        >>> names_host("http://[::1]:8080/v1"), names_host("http://["), names_host("http://h:99999")
+        (True, False, False)
+    """
+    try:
+        parts = urlsplit(url)
+        return parts.port != 0 and re.fullmatch(r"[^\s\\%\x00-\x1f]+", parts.hostname or "") is not None
+    except ValueError:
+        return False
 
 
 HttpUrl = Annotated[Url, BeforeValidator(_http_only)]

@@ -10,7 +10,7 @@ import msgspec
 
 from bowerbird.core.messages import Message
 from bowerbird.core.tagged import Tagged
-from bowerbird.core.usage import Usage
+from bowerbird.core.usage import Price, Usage
 
 StopReason = Literal[
     "end_turn", "tool_use", "max_tokens", "stop_sequence", "refusal", "context_overflow", "other"
@@ -48,6 +48,7 @@ class ModelInfo(msgspec.Struct, frozen=True):
     thinking: bool = False
     cache: bool = False
     priced: bool = False
+    price: Price | None = None  # set by hand; it wins over what is known
     small: bool = False  # marks the embedded model in every door
 
     @property

@@ -6,6 +6,15 @@ Here: the values and their sum. Not here: prices, limits, who pays.
 import msgspec
 
 
+class Price(msgspec.Struct, frozen=True):
+    """USD per million tokens, set by hand; a missing cache price means the input price."""
+
+    input_mtok: float
+    output_mtok: float
+    cache_read_mtok: float | None = None
+    cache_write_mtok: float | None = None
+
+
 class Usage(msgspec.Struct, frozen=True):
     """What one or several model calls used.
 

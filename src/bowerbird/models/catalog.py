@@ -130,6 +130,7 @@ def traits_of(
         thinking=form != "none",
         cache=preset.wire == "anthropic" or preset.name in ("openai", "deepseek", "google-genai"),
         priced=priced,
+        price=known.price,
     )
     return Traits(
         info=info,

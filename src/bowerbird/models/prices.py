@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bowerbird.core.model_presets import PRESETS
-from bowerbird.core.usage import Usage
+from bowerbird.core.requests import ModelInfo
+from bowerbird.core.usage import Price, Usage
 from bowerbird.models.kept_rates import KeptRates, Rates
-from bowerbird.models.settings import ModelOverride, Price
+from bowerbird.models.settings import ModelOverride
 
 if TYPE_CHECKING:
-    from genai_prices.types import ModelInfo, Provider
+    from genai_prices.types import ModelInfo as PackagedModel
+    from genai_prices.types import Provider
 
 _MILLION = 1_000_000
 _kept = KeptRates()
@@ -66,6 +68,12 @@ def pricer(
 ) -> Callable[[Usage], float | None]:
     """Return `price` for one model, at the time of each call."""
     return partial(price, provider=provider, model=model, overrides=overrides, prices_as=prices_as)
+
+
+def pricer_of(info: ModelInfo) -> Callable[[Usage], float | None]:
+    """Return `price` for a model that is open: what a person set for it, else what is known."""
+    by_hand = None if info.price is None else {info.name: ModelOverride(price=info.price)}
+    return pricer(info.provider, info.model, by_hand)
 
 
 def is_priced(provider: str, model: str, overrides: Mapping[str, ModelOverride] | None = None) -> bool:
@@ -183,7 +191,7 @@ def _asked(usage: Usage, provider: str, model: str, at: datetime | None) -> floa
 
 
 @lru_cache(maxsize=256)
-def _entry(provider: str, model: str) -> "tuple[Provider, ModelInfo]":
+def _entry(provider: str, model: str) -> "tuple[Provider, PackagedModel]":
     """Return a model's entry in the package's table; finding one compares it with hundreds of patterns."""
     from genai_prices.data_snapshot import get_snapshot
 

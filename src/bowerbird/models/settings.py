@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from bowerbird.core.errors import InvalidArgument
 from bowerbird.core.model_presets import ThinkingForm
+from bowerbird.core.usage import Price
 
 
 def is_loopback(url: str) -> bool:
@@ -61,16 +62,6 @@ class Timeouts:
     def __post_init__(self) -> None:
         if min(self.connect_s, self.first_event_s, self.silence_s) <= 0:
             raise InvalidArgument("timeouts must be more than 0 seconds")
-
-
-@dataclass(frozen=True, slots=True)
-class Price:
-    """USD per million tokens, set by hand; a missing cache price means the input price."""
-
-    input_mtok: float
-    output_mtok: float
-    cache_read_mtok: float | None = None
-    cache_write_mtok: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 
 from bowerbird.core.errors import (
     BranchBusy,
+    InvalidWorkspace,
     NotFound,
     StorageFull,
     TurnRunning,
@@ -221,6 +222,13 @@ async def restore_session(context: DriverContext, thread_id: str) -> SessionRow:
         update_session(connection, thread_id, **values)
         return msgspec.structs.replace(found, **values)
 
+    def bury_again(connection: Connection) -> None:
+        update_session(connection, thread_id, deleted_at=now_iso(), status="deleted")
+
     session = await context.store.write(dig_out)
-    await context.branches.restore(session)
+    try:
+        await context.branches.restore(session)
+    except InvalidWorkspace:  # its directory is gone: nothing could be done with it
+        await context.store.write(bury_again)
+        raise
     return session

@@ -14,10 +14,12 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Integer, Table, func, insert, select, text
 from sqlalchemy.engine import RowMapping
+from sqlalchemy.exc import DBAPIError
 
 from bowerbird.core.errors import Exists, StoreCorrupt
 from bowerbird.core.threads import in_thread, to_thread
 from bowerbird.store.migrate import is_current, upgrade
+from bowerbird.store.sql.failures import store_error
 from bowerbird.store.sql.schema import metadata
 from bowerbird.store.sql.sqlite import open_engine
 from bowerbird.store.sql.tables import sessions
@@ -33,8 +35,16 @@ async def copy_to_file(store: Store, target: Path) -> None:
 
     Raises:
         Exists: the file is there already. StoreError: the database cannot be read.
+        StorageFull: there is no room for the copy.
     """
     await in_thread(_begin, target)
+    try:
+        await _write_copy(store, target)
+    except (sqlite3.Error, DBAPIError) as error:
+        raise store_error(error, str(target)) from error
+
+
+async def _write_copy(store: Store, target: Path) -> None:
     if store.dialect == "sqlite":
         await in_thread(_copy_sqlite, Path(store.name), target)
     else:

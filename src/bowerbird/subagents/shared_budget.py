@@ -132,9 +132,9 @@ def price_of(purse: Purse, model: "Model") -> PriceOf:
     """Return the price function of a model; without a money limit nobody asks, so no table is loaded."""
     if not purse.limits_money:
         return _unpriced
-    from bowerbird.models.prices import pricer
+    from bowerbird.models.prices import pricer_of
 
-    return pricer(model.info.provider, model.info.model)
+    return pricer_of(model.info)
 
 
 def _unpriced(_usage: Usage) -> float | None:

@@ -15,10 +15,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bowerbird.core.errors import StorageFull
 from bowerbird.workspace.tree import presence
 
 _CHUNK = 4 << 20
 _PIECE = 1 << 18
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _CANNOT_SHARE = (errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM)
 
 
@@ -132,6 +134,8 @@ def _entry(source: Path, target: Path, done: Copied, links: dict[tuple[int, int]
     except FileNotFoundError:
         return  # vanished between two looks
     except OSError as error:
+        if error.errno in _NO_ROOM:  # that is no matter of this file: the next would fail, too
+            raise StorageFull(f"{target.parent}: the disk is full; free some space and try again") from error
         done.refused.append(f"{source}: {error.strerror}")
         return
     done.files += 1

@@ -161,9 +161,9 @@ class Turn:
 
     def price(self) -> PriceOf:
         """Return the price function of the present model."""
-        from bowerbird.models.prices import pricer  # the price table is large, most runs never ask
+        from bowerbird.models.prices import pricer_of  # the price table is large, most runs never ask
 
-        return pricer(self.model.info.provider, self.model.info.model)
+        return pricer_of(self.model.info)
 
     def add_round(self, made: Round) -> None:
         """Remember a finished batch for the stuck check."""

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from bowerbird.agent.delegates import Caller, free
 from bowerbird.agent.turn_loop.arguments import Prepared
 from bowerbird.agent.turn_loop.asking import Answered, Wanted, wanted
@@ -26,6 +28,7 @@ from bowerbird.core.events import (
     ToolProgress,
     UsageStep,
 )
+from bowerbird.core.messages import Block, TextBlock
 from bowerbird.core.threads import to_thread
 from bowerbird.tools.context import ToolContext
 from bowerbird.tools.control import Control
@@ -156,7 +159,7 @@ class Runner:
                 call=prepared.call.id,
                 tool=prepared.name,
                 status=status,
-                content=result.content,
+                content=_encodable(result.content),
                 data=result.data,
                 truncated=result.truncated,
                 tainted=result.tainted,
@@ -174,7 +177,7 @@ class Runner:
             result = ToolResult.error("CancelledError: the tool cancelled itself")
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a tool raises is the model's message; sys.exit() in one must not end the process
             lack = descriptors.ran_out(error)
-            text = f"{type(error).__name__}: {error}" if lack is None else descriptors.words(lack)
+            text = f"{type(error).__name__}: {_said(error)}" if lack is None else descriptors.words(lack)
             result = ToolResult.error(text)
         if result.is_error and self._cancel.is_set():
             return result, "interrupted"  # it says how far it came
@@ -255,6 +258,26 @@ class _Progress:
 def _tool(prepared: Prepared) -> "Tool":
     assert prepared.tool is not None, "only calls of known tools are run"
     return prepared.tool
+
+
+def _said(error: BaseException) -> str:
+    """The message of an exception of anybody's code."""
+    try:
+        return str(error)
+    except Exception as broken:  # noqa: BLE001 - its own text may raise anything; the call must end all the same
+        return f"(its message cannot be read: {type(broken).__name__})"
+
+
+def _encodable(content: str | list[Block]) -> str | list[Block]:
+    """Half a surrogate pair has no bytes; written as `?`, the rest of the result is kept."""
+    if isinstance(content, str):
+        return content.encode("utf-8", "replace").decode()
+    return [
+        replace(block, text=block.text.encode("utf-8", "replace").decode())
+        if isinstance(block, TextBlock)
+        else block
+        for block in content
+    ]
 
 
 def _drain(queue: "asyncio.Queue[Any]") -> list[Any]:

@@ -24,12 +24,15 @@ def add_landings(application: typer.Typer, call: Callable[..., int]) -> None:
         landing: _Landing = None,
         force: Annotated[bool, Option("--force", help="Also where the file was edited since.")] = False,
         commit: Annotated[bool, Option("--commit", help="Commit the revert, too.")] = False,
+        yes: Annotated[
+            bool, Option("--yes", "-y", help="Answer yes: a landing that was a commit is reverted by one.")
+        ] = False,
         json: _Json = False,
         workspace: _Where = None,
     ) -> int:
         """Take a landing back."""
-        return call("review.commands", "undo", landing=landing, force=force, commit=commit, json=json,
-                    workspace=workspace)  # fmt: skip
+        return call("review.commands", "undo", landing=landing, force=force, commit=commit, yes=yes,
+                    json=json, workspace=workspace)  # fmt: skip
 
     @application.command("landings")
     def landings(  # pyright: ignore[reportUnusedFunction] - registered

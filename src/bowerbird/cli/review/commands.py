@@ -211,12 +211,13 @@ def undo(
     json: bool,
     workspace: str | None,
     commit: bool = False,
+    yes: bool = False,
 ) -> int:
     """Take a landing back; by default the newest of this directory that still stands."""
     screen = TerminalScreen(shell)
 
     async def work(client: Client) -> int:
-        outcome = await undo_one(screen, client, landing, force=force, commit=commit)
+        outcome = await undo_one(screen, client, landing, force=force, commit=commit, yes=yes)
         if json:
             shell.json(_refusal(outcome) if isinstance(outcome, LandingRefused) else outcome)
         else:

@@ -272,7 +272,7 @@ def code_of(outcome: Outcome) -> int:
 
 
 def _say_refused(screen: Screen, refused: Sequence[Mapping[str, str]]) -> None:
-    from bowerbird.workspace.landing.landing import meaning  # a command over --server needs it here only
+    from bowerbird.workspace.landing.refusals import meaning  # a command over --server needs it here only
 
     for row in refused[:MOST_REFUSED]:
         screen.warn(f"  {harmless_path(row['path'].lstrip('/'))}: {meaning(row['reason'])}")
@@ -284,12 +284,19 @@ def _say_refused(screen: Screen, refused: Sequence[Mapping[str, str]]) -> None:
 
 
 async def undo(
-    screen: Screen, client: Client, wanted: str | None, *, force: bool, commit: bool = False
+    screen: Screen,
+    client: Client,
+    wanted: str | None,
+    *,
+    force: bool,
+    commit: bool = False,
+    yes: bool = False,
 ) -> Row | LandingRefused:
     """Take a landing back, by default the newest that stands.
 
     Args:
-        wanted: its id, or the beginning of it. commit: the revert is to be a commit; asked where it was one.
+        wanted: its id, or the beginning of it. commit: the revert is to be a commit.
+        yes: is the answer where it was a commit and that is asked.
 
     Raises:
         CliExit: nothing stands, or `wanted` fits none or several.
@@ -302,7 +309,7 @@ async def undo(
     made = next((commit_of(row) for row in known if row["id"] == landing), None)
     if made and not commit:
         what = f"{made['id'][:12]} on {harmless(made['branch'])}"
-        commit = await confirmed(screen, f"It is commit {what}. Commit the revert, too?")
+        commit = yes or await confirmed(screen, f"It is commit {what}. Commit the revert, too?")
         if not commit:
             screen.note(f"commit {what} stays; `{screen.prefix}undo --commit` also commits the revert")
     try:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from bowerbird.core import descriptors
@@ -295,6 +296,8 @@ class Guard:
             READ_PATIENCE_S.set(LOOKING_S)  # of this request's own context
         try:
             await self.app(scope, receive, watched)
+        except ClientDisconnect:
+            return  # in the middle of its body: nobody is left to answer, and nothing failed here
         except Exception as error:  # noqa: BLE001 - every bug ends here: an id for the client, a traceback in the log
             found = problem_of(error) if not isinstance(error, Problem) else error
             where = f"{scope['method']} {scope['path']}"

@@ -360,6 +360,8 @@ class LimitedSocket(WebSocketsSansIOProtocol):
     async def send(self, message: ASGISendEvent) -> None:
         await super().send(message)
         if self.close_sent:  # what follows is read for the peer's own close only
+            # Refused before it opened: that was answered, and uvicorn would log it as an error.
+            self.handshake_complete = True
             self._go_on()
 
     def _go_on(self) -> None:

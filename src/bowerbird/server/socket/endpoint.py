@@ -8,6 +8,7 @@ it is none. Not here: who may connect (`access/`), the commands' form (`core/wir
 import asyncio
 import re
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Union, cast
 
@@ -104,6 +105,7 @@ async def chat_socket(websocket: WebSocket) -> None:
     thread_id = str(websocket.path_params["conversation_id"])
     query = websocket.query_params
     v2 = query.get("v") == "2"
+    unknown_value = refused_query(query)
     viewer = Viewer(
         caller=caller,
         v2=v2,
@@ -112,6 +114,9 @@ async def chat_socket(websocket: WebSocket) -> None:
         expires_at=websocket.scope["state"].get("expires_at"),
     )
     connection = _Connection(websocket, context, hub, viewer)
+    if unknown_value is not None:
+        await connection.refuse(unknown_value, "invalid", POLICY)
+        return
     try:
         session = await owned_session(context, caller, thread_id)
         hub.admit(session.thread_id, caller)
@@ -136,6 +141,23 @@ async def chat_socket(websocket: WebSocket) -> None:
     finally:
         hub.leave(session.thread_id, viewer)
         viewer.stop()
+
+
+_KNOWN = {"v": ("1", "2"), "on_disconnect": ("stop", "continue")}
+
+
+def refused_query(query: Mapping[str, str]) -> str | None:
+    """Return why a query cannot be obeyed; a value that is not known must not quietly mean another.
+
+    Example:
+        >>> refused_query({"v": "3"}), refused_query({"v": "2"})
+        ("v is 1 or 2, not '3'", None)
+    """
+    for name, known in _KNOWN.items():
+        given = query.get(name)
+        if given and given not in known:
+            return f"{name} is {' or '.join(known)}, not {given[:40]!r}"
+    return None
 
 
 def on_disconnect_of(asked: str | None, context: "ServerContext", *, v2: bool) -> OnDisconnect:

@@ -249,7 +249,13 @@ class Branches:
         """Move a session's branch to the trash, if it has one; `keep=False` removes it for good."""
         if session.branch_id is None:
             return
-        branch = await self.of(session)
+        try:
+            branch = await self.of(session)
+        except InvalidWorkspace:  # its directory is gone; the branch is kept elsewhere, and goes all the same
+            from bowerbird.workspace.registry.discarded import note_discarded
+
+            await in_thread(note_discarded, self._data_dir / "branches" / session.branch_id)
+            return
         if self._sandboxes is not None:
             await self._sandboxes.release(branch.id)
         await in_thread(partial(branch.discard, keep=keep))

@@ -213,6 +213,10 @@ class _UnderWay:
     turn_id: str | None
     pieces: list[TextLive | ThinkingLive] = field(default_factory=list[TextLive | ThinkingLive])
 
+    @property
+    def message_id(self) -> str:
+        return self.pieces[-1].message_id
+
 
 class Live:
     """The hub of one process; owned by the session service."""
@@ -294,6 +298,9 @@ class Live:
 
     def show(self, published: Published) -> None:
         """Hand an event of another process to this one's viewers; it is not relayed again."""
+        broken = self._broken_off(published)
+        if broken is not None:
+            self.show(broken)
         self._note(published)
         for subscription in tuple(self._subscriptions.get(published.thread_id, ())):
             subscription.put(published)
@@ -326,6 +333,17 @@ class Live:
             for subscription in tuple(subscriptions):
                 subscription.close()
 
+    def _broken_off(self, published: Published) -> Published | None:
+        """Say that a message is void once its turn begins again or says another: its driver died."""
+        event, found = published.event, self._under_way.get(published.thread_id)
+        if found is None or found.turn_id != published.turn_id:
+            return None
+        another = isinstance(event, TextLive | ThinkingLive) and event.message_id != found.message_id
+        if not another and not (isinstance(event, TurnMark) and event.state == "running"):
+            return None
+        restart = MessageRestart(found.message_id, "the process that drove the turn ended")
+        return Published(published.thread_id, published.turn_id, None, restart)
+
     def _note(self, published: Published) -> None:
         event, thread_id = published.event, published.thread_id
         if isinstance(event, TextLive | ThinkingLive):
@@ -339,7 +357,7 @@ class Live:
             if event.phase != "over":
                 self._landing[thread_id] = (event, time.monotonic())
             return
-        if isinstance(event, AssistantStep | TurnMark | MessageRestart):
+        if isinstance(event, AssistantStep | TurnMark | MessageRestart | Lagged):  # Lagged: it may be any
             self._under_way.pop(thread_id, None)
         if isinstance(event, TurnMark):
             if event.state in ("running", "waiting") and event.stop_reason is None:

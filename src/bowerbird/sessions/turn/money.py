@@ -156,7 +156,6 @@ class StoreBudget:
             await self._store.write(lambda c: finish_reservations(c, ids, SETTLED))
 
     def _price(self) -> PriceOf:
-        info = self._run.model.info
-        from bowerbird.models.prices import pricer
+        from bowerbird.models.prices import pricer_of
 
-        return pricer(info.provider, info.model)
+        return pricer_of(self._run.model.info)

@@ -1,0 +1,70 @@
+"""SV-35: sockets that are refused are told why, and are no errors in the log."""
+
+import asyncio
+
+import pytest
+from support.live_server import LiveServer, one, types
+from support.patience import HANG_S
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+
+
+@pytest.mark.parametrize(
+    ("query", "known"),
+    [("v=3", "v is 1 or 2"), ("v=two", "v is 1 or 2"), ("v=2&on_disconnect=stay", "stop or continue")],
+)
+async def test_a_value_that_is_not_known_is_refused_with_those_that_are(
+    server: LiveServer, query: str, known: str
+) -> None:
+    """SV-35: `v=3` was quietly served as version 1, a misspelt `continue` stopped the turn."""
+    conversation = await server.conversation()
+    async with server.socket(conversation, query) as socket:
+        said = await one(socket)
+        assert said["code"] == "invalid" and known in said["message"], said
+        with pytest.raises(ConnectionClosed) as closed:
+            await one(socket)
+        assert closed.value.rcvd is not None and closed.value.rcvd.code == 1008
+
+
+@pytest.mark.parametrize("query", ["v=1", "v=2", "v=", ""])
+async def test_what_is_known_is_served(server: LiveServer, query: str) -> None:
+    conversation = await server.conversation()
+    async with server.socket(conversation, query) as socket:
+        await socket.send('{"type":"ping"}')
+        seen = [await one(socket)]
+        while types(seen)[-1] == "hello":
+            seen.append(await one(socket))
+        assert types(seen)[-1] == "pong"
+
+
+async def test_a_refused_socket_is_no_error_in_the_log(
+    server: LiveServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """SV-58: each page of a foreign origin left "ASGI callable returned without completing handshake"."""
+    conversation = await server.conversation()
+    with pytest.raises(InvalidStatus) as refused:
+        async with server.socket(conversation, origin="https://evil.example"):
+            pass
+    assert refused.value.response.status_code == 403
+    assert b"foreign_origin" in (refused.value.response.body or b"")
+    await server.conversation()  # the refused request has ended by now
+    assert [row.getMessage() for row in caplog.records if row.levelname == "ERROR"] == []
+
+
+async def test_who_leaves_amid_a_body_is_no_error_in_the_log(
+    server: LiveServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """SV-59: anybody could fill the log, forty lines at a time."""
+    conversation = await server.conversation()
+    name, port = server.address.partition("://")[2].split(":")
+    _, writer = await asyncio.open_connection(name, int(port))
+    head = f"POST /api/conversations/{conversation}/messages HTTP/1.1\r\nHost: {name}:{port}\r\n"
+    writer.write((head + "Content-Type: application/json\r\nContent-Length: 50\r\n\r\n{").encode())
+    await writer.drain()
+    async with asyncio.timeout(HANG_S):
+        while not any("run_asgi" in repr(t) for t in asyncio.all_tasks()):
+            await asyncio.sleep(0)
+        writer.close()
+        await writer.wait_closed()
+        while any("run_asgi" in repr(t) for t in asyncio.all_tasks()):
+            await asyncio.sleep(0)
+    assert [row.getMessage() for row in caplog.records if row.levelname == "ERROR"] == []
